@@ -1,0 +1,347 @@
+//! Parameters of policies: declared once, checked everywhere.
+//!
+//! A policy declares its parameters as a `&'static [Param]`. From that come the check of scenario files, the
+//! help, the generated reference and the optimiser's search space. `Values` is the checked result.
+
+use std::fmt;
+
+/// One parameter of a policy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Param {
+    /// Spelling in files and flags: lower case, hyphens.
+    pub name: &'static str,
+    /// Kind, legal range and default.
+    pub kind: ParamKind,
+    /// Unit for help texts, e.g. "tokens/s"; empty if there is none.
+    pub unit: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+}
+
+/// Kind, legal range (inclusive) and default of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParamKind {
+    /// A number.
+    Float {
+        /// Least legal value.
+        min: f64,
+        /// Greatest legal value.
+        max: f64,
+        /// Value when not given.
+        default: f64,
+    },
+    /// A number best searched on a logarithmic scale.
+    Log {
+        /// Least legal value, above 0.
+        min: f64,
+        /// Greatest legal value.
+        max: f64,
+        /// Value when not given.
+        default: f64,
+    },
+    /// A whole number.
+    Int {
+        /// Least legal value.
+        min: u64,
+        /// Greatest legal value.
+        max: u64,
+        /// Value when not given.
+        default: u64,
+    },
+    /// A whole number, or the word `auto`, which is the default.
+    IntOrAuto {
+        /// Least legal value.
+        min: u64,
+        /// Greatest legal value.
+        max: u64,
+    },
+    /// `true` or `false`.
+    Flag {
+        /// Value when not given.
+        default: bool,
+    },
+    /// One of a few words; the first is the default.
+    Choice {
+        /// The legal words.
+        options: &'static [&'static str],
+    },
+}
+
+/// A value of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A number.
+    Float(f64),
+    /// A whole number.
+    Int(u64),
+    /// `true` or `false`.
+    Flag(bool),
+    /// A word, including `auto`.
+    Word(String),
+}
+
+/// Why a value was refused.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ParamError {
+    /// The policy has no parameter of this name.
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<&'static str>,
+    },
+    /// The value is of the wrong kind or out of range.
+    Illegal {
+        /// The parameter.
+        name: &'static str,
+        /// The value found.
+        found: String,
+        /// What is legal.
+        legal: String,
+    },
+    /// The parameter was given twice.
+    Twice {
+        /// The parameter.
+        name: &'static str,
+    },
+}
+
+/// Checked values of all parameters of a policy, in the order of their declaration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Values {
+    params: &'static [Param],
+    values: Vec<Value>,
+    given: Vec<bool>,
+}
+
+impl ParamKind {
+    /// The value when none is given.
+    pub fn default_value(&self) -> Value {
+        match *self {
+            ParamKind::Float { default, .. } | ParamKind::Log { default, .. } => {
+                Value::Float(default)
+            }
+            ParamKind::Int { default, .. } => Value::Int(default),
+            ParamKind::IntOrAuto { .. } => Value::Word("auto".to_owned()),
+            ParamKind::Flag { default } => Value::Flag(default),
+            ParamKind::Choice { options } => Value::Word(options[0].to_owned()),
+        }
+    }
+
+    /// What is legal, in words.
+    pub fn legal(&self) -> String {
+        match *self {
+            ParamKind::Float { min, max, .. } | ParamKind::Log { min, max, .. } => {
+                format!("a number from {min} to {max}")
+            }
+            ParamKind::Int { min, max, .. } => format!("a whole number from {min} to {max}"),
+            ParamKind::IntOrAuto { min, max } => {
+                format!("`auto` or a whole number from {min} to {max}")
+            }
+            ParamKind::Flag { .. } => "`true` or `false`".to_owned(),
+            ParamKind::Choice { options } => format!("one of `{}`", options.join("`, `")),
+        }
+    }
+
+    /// `text` as a legal value.
+    pub fn parse(&self, text: &str) -> Option<Value> {
+        match *self {
+            ParamKind::Float { min, max, .. } | ParamKind::Log { min, max, .. } => {
+                let x: f64 = text.parse().ok()?;
+                (x >= min && x <= max).then_some(Value::Float(x))
+            }
+            ParamKind::Int { min, max, .. } => {
+                let n: u64 = text.parse().ok()?;
+                (min..=max).contains(&n).then_some(Value::Int(n))
+            }
+            ParamKind::IntOrAuto { .. } if text == "auto" => Some(Value::Word(text.to_owned())),
+            ParamKind::IntOrAuto { min, max } => {
+                let n: u64 = text.parse().ok()?;
+                (min..=max).contains(&n).then_some(Value::Int(n))
+            }
+            ParamKind::Flag { .. } => text.parse().ok().map(Value::Flag),
+            ParamKind::Choice { options } => {
+                options.contains(&text).then(|| Value::Word(text.to_owned()))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Float(x) => write!(f, "{x}"),
+            Value::Int(n) => write!(f, "{n}"),
+            Value::Flag(b) => write!(f, "{b}"),
+            Value::Word(word) => f.write_str(word),
+        }
+    }
+}
+
+impl fmt::Display for ParamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParamError::Unknown { name, known } if known.is_empty() => {
+                write!(f, "unknown parameter `{name}`: this policy has none")
+            }
+            ParamError::Unknown { name, known } => {
+                write!(f, "unknown parameter `{name}`; known: `{}`", known.join("`, `"))
+            }
+            ParamError::Illegal { name, found, legal } => {
+                write!(f, "`{name}` is `{found}`; legal: {legal}")
+            }
+            ParamError::Twice { name } => write!(f, "`{name}` is given twice"),
+        }
+    }
+}
+
+impl std::error::Error for ParamError {}
+
+impl Values {
+    /// The defaults of `params`.
+    pub fn defaults(params: &'static [Param]) -> Values {
+        Values {
+            params,
+            values: params.iter().map(|param| param.kind.default_value()).collect(),
+            given: vec![false; params.len()],
+        }
+    }
+
+    /// The defaults of `params`, changed by the `(name, text)` pairs of `given`.
+    ///
+    /// # Errors
+    /// If a name is unknown or given twice, or a text is no legal value.
+    pub fn parse<'a>(
+        params: &'static [Param],
+        given: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Values, ParamError> {
+        let mut values = Values::defaults(params);
+        for (name, text) in given {
+            let index = params.iter().position(|param| param.name == name).ok_or_else(|| {
+                ParamError::Unknown {
+                    name: name.to_owned(),
+                    known: params.iter().map(|param| param.name).collect(),
+                }
+            })?;
+            let param = &params[index];
+            if values.given[index] {
+                return Err(ParamError::Twice { name: param.name });
+            }
+            values.values[index] = param.kind.parse(text).ok_or_else(|| ParamError::Illegal {
+                name: param.name,
+                found: text.to_owned(),
+                legal: param.kind.legal(),
+            })?;
+            values.given[index] = true;
+        }
+        Ok(values)
+    }
+
+    /// A `Float`, `Log` or `Int` parameter as a number.
+    ///
+    /// # Panics
+    /// If the policy did not declare such a parameter: a mistake in the policy's own file.
+    pub fn float(&self, name: &str) -> f64 {
+        match self.get(name) {
+            Value::Float(x) => *x,
+            Value::Int(n) => crate::math::float(*n),
+            other => panic!("parameter `{name}` is not a number but {other:?}"),
+        }
+    }
+
+    /// An `Int` parameter.
+    ///
+    /// # Panics
+    /// If the policy did not declare such a parameter: a mistake in the policy's own file.
+    pub fn int(&self, name: &str) -> u64 {
+        self.int_or_auto(name).unwrap_or_else(|| panic!("parameter `{name}` is not a whole number"))
+    }
+
+    /// An `IntOrAuto` parameter; `None` is `auto`.
+    ///
+    /// # Panics
+    /// If the policy did not declare such a parameter: a mistake in the policy's own file.
+    pub fn int_or_auto(&self, name: &str) -> Option<u64> {
+        match self.get(name) {
+            Value::Int(n) => Some(*n),
+            Value::Word(word) if word == "auto" => None,
+            other => panic!("parameter `{name}` is not a whole number but {other:?}"),
+        }
+    }
+
+    /// A `Flag` parameter.
+    ///
+    /// # Panics
+    /// If the policy did not declare such a parameter: a mistake in the policy's own file.
+    pub fn flag(&self, name: &str) -> bool {
+        match self.get(name) {
+            Value::Flag(b) => *b,
+            other => panic!("parameter `{name}` is not a flag but {other:?}"),
+        }
+    }
+
+    /// A `Choice` parameter.
+    ///
+    /// # Panics
+    /// If the policy did not declare such a parameter: a mistake in the policy's own file.
+    pub fn choice(&self, name: &str) -> &str {
+        match self.get(name) {
+            Value::Word(word) => word,
+            other => panic!("parameter `{name}` is not a choice but {other:?}"),
+        }
+    }
+
+    /// All parameters with their values, in the order of declaration.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static Param, &Value)> {
+        self.params.iter().zip(&self.values)
+    }
+
+    fn get(&self, name: &str) -> &Value {
+        let index = self.params.iter().position(|param| param.name == name);
+        &self.values[index.unwrap_or_else(|| panic!("parameter `{name}` is not declared"))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARAMS: &[Param] = &[
+        Param {
+            name: "capacity",
+            kind: ParamKind::Float { min: 1.0, max: 1e9, default: 10_000.0 },
+            unit: "tokens",
+            help: "size of the bucket",
+        },
+        Param { name: "lru", kind: ParamKind::IntOrAuto { min: 1, max: 99 }, unit: "", help: "" },
+        Param {
+            name: "ties",
+            kind: ParamKind::Choice { options: &["random", "lowest-index"] },
+            unit: "",
+            help: "",
+        },
+    ];
+
+    #[test]
+    fn defaults_hold_until_a_value_is_given() {
+        let values = Values::parse(PARAMS, [("lru", "7")]).expect("legal");
+        assert!((values.float("capacity") - 10_000.0).abs() < 1e-12);
+        assert_eq!(values.int_or_auto("lru"), Some(7));
+        assert_eq!(values.choice("ties"), "random");
+        assert_eq!(Values::defaults(PARAMS).int_or_auto("lru"), None);
+    }
+
+    #[test]
+    fn unknown_illegal_and_repeated_parameters_are_refused() {
+        let refuse = |given: &[(&'static str, &'static str)]| {
+            Values::parse(PARAMS, given.iter().copied()).expect_err("must be refused").to_string()
+        };
+        assert!(refuse(&[("capacty", "1")]).contains("known: `capacity`"));
+        for bad in ["0", "-1", "NaN", "inf", "1e308", "", "1_000", "0x10"] {
+            assert!(refuse(&[("capacity", bad)]).contains("from 1 to 1000000000"), "{bad}");
+        }
+        assert!(refuse(&[("lru", "0")]).contains("`auto` or a whole number from 1 to 99"));
+        assert!(refuse(&[("ties", "first")]).contains("one of `random`, `lowest-index`"));
+        assert!(refuse(&[("lru", "1"), ("lru", "2")]).contains("given twice"));
+    }
+}

@@ -1,0 +1,220 @@
+//! Facts: everything that happens in a simulated cluster, in the words of the field.
+//!
+//! The world (`sim`) states facts; listeners (summaries, the audit, writers, tests) hear them. A fact never asks
+//! for anything and a listener can never change the run. Facts of one instance come in order of time, and so do
+//! the gateway's; between instances there is no promised order, because undisturbed instances run ahead of being
+//! asked.
+
+use blis_core::{InstanceId, RequestId, SessionId, SloClass, Span, TenantId, Time};
+
+/// Hears the facts of a run.
+pub trait Listener {
+    /// `fact` happened at `at`.
+    fn hear(&mut self, at: Time, fact: &Fact<'_>);
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fact<'a> {
+    /// A client sent a request.
+    Arrived {
+        /// Which.
+        request: RequestId,
+        /// Its service class.
+        class: SloClass,
+        /// Its prompt length in tokens.
+        input_tokens: u32,
+    },
+    /// Admission let the request in.
+    Admitted {
+        /// Which.
+        request: RequestId,
+    },
+    /// The router chose an instance.
+    Routed {
+        /// Which.
+        request: RequestId,
+        /// Where it goes.
+        instance: InstanceId,
+        /// Prompt tokens that the router believes are cached there; `None` if it has no opinion.
+        expected_cached_tokens: Option<u32>,
+    },
+    /// The request joined an instance's waiting queue.
+    Enqueued {
+        /// Which.
+        request: RequestId,
+        /// Where.
+        instance: InstanceId,
+    },
+    /// The request joined the running batch.
+    Scheduled {
+        /// Which.
+        request: RequestId,
+        /// Where.
+        instance: InstanceId,
+        /// Tokens found in the prefix cache.
+        cached_tokens: u32,
+        /// Tokens it has to catch up on: its prompt and, after a preemption, what it had generated.
+        total_tokens: u32,
+    },
+    /// The request lost its blocks and went back to the queue, keeping its generated tokens.
+    Preempted {
+        /// Which.
+        request: RequestId,
+        /// Where.
+        instance: InstanceId,
+        /// Computed tokens whose KV was lost.
+        lost_tokens: u32,
+    },
+    /// Cached blocks that nobody used were dropped to make room.
+    Evicted {
+        /// Where.
+        instance: InstanceId,
+        /// How many blocks.
+        blocks: u32,
+    },
+    /// The engine ran `count` equal steps, the last of which ended now.
+    Steps {
+        /// Where.
+        instance: InstanceId,
+        /// How many.
+        count: u64,
+        /// How long each took.
+        duration: Span,
+        /// What each computed.
+        batch: Batch,
+        /// Blocks that running requests hold, at the end of the last.
+        blocks_in_use: u32,
+    },
+    /// `count` tokens left the engine, each `gap` after its request's token before. First tokens are not here.
+    Tokens {
+        /// Where.
+        instance: InstanceId,
+        /// Service class of the requests.
+        class: SloClass,
+        /// Inter-token latency.
+        gap: Span,
+        /// How many tokens.
+        count: u64,
+    },
+    /// The step that completed the prompt ended; the token leaves the server after output processing.
+    FirstToken {
+        /// Which.
+        request: RequestId,
+        /// Where.
+        instance: InstanceId,
+    },
+    /// The request's story is over (or the run is). Stated exactly once for each request.
+    Closed {
+        /// How it ended.
+        status: Status,
+        /// Its story.
+        record: Record<'a>,
+    },
+}
+
+/// What one step computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Requests that are catching up on more than one token.
+    pub prefill_seqs: u32,
+    /// Their tokens in this step.
+    pub prefill_tokens: u32,
+    /// Requests that generate their next token.
+    pub decode_seqs: u32,
+    /// Requests running, including those that the token budget left out of this step.
+    pub running: u32,
+    /// Requests left waiting when the step began.
+    pub waiting: u32,
+}
+
+/// How a request's story ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// All its tokens left the server.
+    Finished,
+    /// Admission refused it; the reason is the policy's word.
+    Rejected(&'static str),
+    /// It can never fit the KV memory of an instance.
+    Unservable,
+    /// The run ended while it was at the gateway or on the way to its instance.
+    InTransit,
+    /// The run ended while it was waiting.
+    Queued,
+    /// The run ended while it was running.
+    Running,
+}
+
+/// The story of one request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Record<'a> {
+    /// Which.
+    pub request: RequestId,
+    /// The name its trace gave it.
+    pub name: Option<&'a str>,
+    /// When the client sent it.
+    pub arrival: Time,
+    /// Service class.
+    pub class: SloClass,
+    /// Tenant.
+    pub tenant: TenantId,
+    /// Session, if it is a round of one.
+    pub session: Option<SessionId>,
+    /// Round within the session.
+    pub round: u32,
+    /// Where it was routed.
+    pub instance: Option<InstanceId>,
+    /// Prompt length in tokens.
+    pub input_tokens: u32,
+    /// Tokens generated so far.
+    pub output_tokens: u32,
+    /// Prompt tokens found in the prefix cache when it was first scheduled.
+    pub cached_tokens: Option<u32>,
+    /// Prompt tokens that the router believed were cached.
+    pub expected_cached_tokens: Option<u32>,
+    /// How often it was preempted.
+    pub preemptions: u32,
+    /// Arrival to first token leaving the server, once it has.
+    pub ttft: Option<Span>,
+    /// Arrival to last token leaving the server, once it has.
+    pub e2e: Option<Span>,
+    /// Where the time before the first token went; adds up to `ttft` exactly.
+    pub split: TtftSplit,
+}
+
+/// The parts of the time to first token. While there is no first token yet, the time spent so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TtftSplit {
+    /// Arrival to joining the instance's queue: admission, routing, ingress.
+    pub gateway: Span,
+    /// Waiting in the queue, again after preemptions included.
+    pub queue: Span,
+    /// Waiting for KV blocks to be copied back.
+    pub reload: Span,
+    /// Running, from the scheduling that led to the first token on.
+    pub prefill: Span,
+    /// Running before a preemption that came before the first token: work done again.
+    pub recompute: Span,
+    /// Output processing of the first token.
+    pub output: Span,
+}
+
+impl TtftSplit {
+    /// The parts with their names, in the order of a request's life.
+    pub fn parts(&self) -> [(&'static str, Span); 6] {
+        let TtftSplit { gateway, queue, reload, prefill, recompute, output } = *self;
+        [
+            ("gateway", gateway),
+            ("queue", queue),
+            ("reload", reload),
+            ("prefill", prefill),
+            ("recompute", recompute),
+            ("output", output),
+        ]
+    }
+
+    /// The sum of the parts.
+    pub fn total(&self) -> Span {
+        self.parts().iter().map(|&(_, span)| span).sum()
+    }
+}

@@ -1,0 +1,99 @@
+//! The contracts of the seven kinds of policy.
+//!
+//! A policy is asked a question and answers with a value; the host (`sim`) carries it out. A policy never changes
+//! the world, never sees an output length, and draws random numbers only from the `Dice` it is handed, which are
+//! keyed by request. Scorers, routers and admission may keep state of their own.
+
+use crate::view::{InstanceView, RunningView, WaitingView};
+use blis_core::runs::RunId;
+use blis_core::{Dice, InstanceId, RequestView, Time};
+
+/// Whether a request is let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Let it in.
+    Admit,
+    /// Turn it away; the word is reported, and counted by it.
+    Reject(&'static str),
+}
+
+/// Decides at the gateway whether a request enters the cluster.
+pub trait Admission: Send {
+    /// Decides about `request` now.
+    fn admit(&mut self, request: &RequestView<'_>, instances: &[InstanceView], now: Time) -> Verdict;
+}
+
+/// A routing decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Where the request goes.
+    pub instance: InstanceId,
+    /// Full prompt blocks that the router believes are cached there; `None` if it has no opinion.
+    pub expected_hit_blocks: Option<u32>,
+}
+
+/// Chooses an instance for an admitted request.
+pub trait Router: Send {
+    /// Chooses among `instances`, which is never empty and is indexed by instance id.
+    fn route(
+        &mut self,
+        request: &RequestView<'_>,
+        instances: &[InstanceView],
+        dice: &mut Dice,
+    ) -> Choice;
+}
+
+/// Scores instances for one request; a part of the `weighted` router.
+pub trait Scorer: Send {
+    /// Writes one finite score in 0..=1 per instance, higher is better. Must not change what later scores are.
+    fn score(&mut self, request: &RequestView<'_>, instances: &[InstanceView], scores: &mut [f64]);
+
+    /// Learns that `request` was sent to `chosen`.
+    fn sent(&mut self, _request: &RequestView<'_>, _chosen: InstanceId) {}
+
+    /// Full prompt blocks that this scorer believes are cached at `instance`, as of the last `score`.
+    fn expected_hit_blocks(&self, _instance: InstanceId) -> Option<u32> {
+        None
+    }
+}
+
+/// Picks an instance given total scores; a part of the `weighted` router.
+pub trait Picker: Send {
+    /// An index into `scores`, which is never empty.
+    fn pick(&mut self, scores: &[f64], dice: &mut Dice) -> usize;
+}
+
+/// How important a waiting request is.
+pub trait Priority: Send {
+    /// The priority of `waiting` now; higher is sooner.
+    fn priority(&self, waiting: &WaitingView<'_>, now: Time) -> f64;
+
+    /// Whether the answer changes while a request waits. If not, it is asked once, on joining the queue.
+    fn varies(&self) -> bool {
+        false
+    }
+}
+
+/// The order in which waiting requests are scheduled.
+pub trait Order: Send {
+    /// The rank of `waiting`, whose priority is given: lowest first, equal ranks in order of joining the queue.
+    fn rank(&self, waiting: &WaitingView<'_>, priority: f64) -> f64;
+}
+
+/// Whom to preempt when a running request needs a block and none is left.
+pub trait Preempt: Send {
+    /// An index into `running`, which is never empty and in running order.
+    fn victim(&self, running: &[RunningView]) -> usize;
+}
+
+/// Cached runs of blocks that nobody uses, as an evictor sees them.
+pub trait IdleRuns {
+    /// The run that was released first; every run comes before the runs it continues.
+    fn oldest(&self) -> RunId;
+}
+
+/// Which cached blocks to drop when room is needed.
+pub trait Evict: Send {
+    /// A run of `idle`, which is never empty; blocks are dropped from its end.
+    fn victim(&mut self, idle: &dyn IdleRuns) -> RunId;
+}

@@ -1,0 +1,95 @@
+//! What policies may see. Everything here is a fact with a source and an age; nothing is an intermediate result.
+
+use blis_core::{InstanceId, RequestView, SloClass, Time};
+
+/// What a router knows about one instance.
+///
+/// `queue_depth`, `running`, `kv_utilization`, `free_blocks` and `cache_hit_rate` are as of `as_of` (now, or the
+/// last poll); `in_flight` and `unseen` are the router's own counts and always live.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct InstanceView {
+    /// Which instance.
+    pub id: InstanceId,
+    /// When the polled values were true; never in the future.
+    pub as_of: Time,
+    /// Requests waiting in the instance's queue.
+    pub queue_depth: u32,
+    /// Requests in the running batch.
+    pub running: u32,
+    /// Requests that this router sent there and that have not ended.
+    pub in_flight: u32,
+    /// Requests that this router sent there and that had not joined the queue as of `as_of`.
+    pub unseen: u32,
+    /// Share of the KV blocks that running requests hold, 0..=1. Idle cached blocks count as free.
+    pub kv_utilization: f64,
+    /// Blocks that no running request holds.
+    pub free_blocks: u32,
+    /// Share of prompt tokens found in the prefix cache since the start, 0..=1 (0 before the first).
+    pub cache_hit_rate: f64,
+}
+
+impl InstanceView {
+    /// The instance's load in requests. Each request counts once: waiting or running as polled, or sent since.
+    pub fn load(&self) -> u32 {
+        self.queue_depth + self.running + self.unseen
+    }
+}
+
+/// Which of the polled values a policy reads. The host computes only what is declared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// `queue_depth`, `running`, `unseen`, `load()`.
+    pub load: bool,
+    /// `kv_utilization`, `free_blocks`.
+    pub kv: bool,
+    /// `cache_hit_rate`.
+    pub hit_rate: bool,
+}
+
+impl Needs {
+    /// Nothing but the router's own counts.
+    pub const NONE: Needs = Needs { load: false, kv: false, hit_rate: false };
+
+    /// What `self` or `other` reads.
+    #[must_use]
+    pub const fn or(self, other: Needs) -> Needs {
+        Needs {
+            load: self.load || other.load,
+            kv: self.kv || other.kv,
+            hit_rate: self.hit_rate || other.hit_rate,
+        }
+    }
+
+    /// Whether any polled value is read at all.
+    pub const fn any(self) -> bool {
+        self.load || self.kv || self.hit_rate
+    }
+}
+
+/// A request in an instance's queue, for priority and order.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitingView<'a> {
+    /// The request.
+    pub request: RequestView<'a>,
+    /// When it joined this queue.
+    pub enqueued: Time,
+    /// Tokens it has generated before a preemption.
+    pub generated: u32,
+}
+
+/// A running request, for choosing whom to preempt. Listed in running order, oldest first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunningView {
+    /// Service class.
+    pub class: SloClass,
+    /// When the client sent it.
+    pub arrival: Time,
+    /// Its priority when it was scheduled; higher is more important.
+    pub priority: f64,
+    /// Tokens whose KV it holds.
+    pub computed_tokens: u32,
+    /// Tokens it has generated.
+    pub generated: u32,
+    /// KV blocks it holds.
+    pub blocks: u32,
+}
