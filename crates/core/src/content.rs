@@ -126,11 +126,8 @@ impl Content {
             .filter_map(move |piece| {
                 let cut = skip.min(piece.tokens);
                 skip -= cut;
-                let rest = Piece {
-                    offset: piece.offset + cut,
-                    tokens: piece.tokens - cut,
-                    ..piece
-                };
+                let rest =
+                    Piece { offset: piece.offset + cut, tokens: piece.tokens - cut, ..piece };
                 (rest.tokens > 0).then_some(rest)
             })
             .peekable();
@@ -190,7 +187,10 @@ mod tests {
 
     #[test]
     fn repeating_a_stream_is_not_the_same_as_continuing_it() {
-        assert_ne!(hashes(vec![segment(1, 16), segment(1, 16)], 9, 2), hashes(vec![segment(1, 32)], 9, 2));
+        assert_ne!(
+            hashes(vec![segment(1, 16), segment(1, 16)], 9, 2),
+            hashes(vec![segment(1, 32)], 9, 2)
+        );
     }
 
     #[test]

@@ -102,12 +102,7 @@ impl<T> RunTree<T> {
 
     /// Cuts a run after `at` blocks (0 < `at` < length). The tail keeps its id, children and payload; the head is
     /// new, with the payload that `head_payload` makes from the tail's. Returns the head.
-    pub fn split(
-        &mut self,
-        tail: RunId,
-        at: u32,
-        head_payload: impl FnOnce(&mut T) -> T,
-    ) -> RunId {
+    pub fn split(&mut self, tail: RunId, at: u32, head_payload: impl FnOnce(&mut T) -> T) -> RunId {
         let node = &mut self.nodes[tail.index()];
         assert!(at > 0 && (at as usize) < node.hashes.len(), "a cut inside the run");
         let payload = head_payload(&mut node.payload);
@@ -202,7 +197,10 @@ impl<T> RunTree<T> {
 
     fn unindex_head(&mut self, run: RunId) {
         let hash = self.nodes[run.index()].hashes[0];
-        self.heads.find_entry(hash, |found| *found == run).expect("every run has its head").remove();
+        self.heads
+            .find_entry(hash, |found| *found == run)
+            .expect("every run has its head")
+            .remove();
     }
 }
 

@@ -1,1 +1,28 @@
-//! placeholder
+//! The world: a cluster of engines behind a gateway, simulated event by event.
+//!
+//! [`run`] takes a [`Config`], a source of requests and a listener, and returns an [`Outcome`]. It is pure: no files,
+//! no clock, no printing, no threads. It must never know about scenarios, studies or reports.
+
+pub mod config;
+
+pub use config::{
+    Config, End, Engine, Gateway, Observer, Outcome, Pace, Policies, Progress, RunError, Signals,
+    Unobserved,
+};
+
+use blis_core::Source;
+use blis_metrics::Listener;
+
+/// Simulates `source` on the cluster `config` and states every fact to `listener`.
+///
+/// # Errors
+/// If the source fails; facts stated until then stand, but requests in flight are not closed.
+pub fn run(
+    config: Config,
+    source: &mut dyn Source,
+    listener: &mut dyn Listener,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, RunError> {
+    let _ = (config, source, listener, observer);
+    todo!()
+}

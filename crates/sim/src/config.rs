@@ -1,0 +1,174 @@
+//! What a run is made of, and how it ends. Plain values: reading files and flags is the lab's work.
+
+use blis_core::{Span, Time};
+use blis_latency::StepTime;
+use blis_policy::{Admission, Evict, Needs, Order, Preempt, Priority, Router};
+use std::sync::Arc;
+
+/// Everything that defines a run except its requests.
+pub struct Config {
+    /// Number of engine instances, all alike (>= 1).
+    pub instances: u32,
+    /// The engine of each instance.
+    pub engine: Engine,
+    /// Delays of the gateway.
+    pub gateway: Gateway,
+    /// How fresh the router's view of the instances is.
+    pub signals: Signals,
+    /// The decisions.
+    pub policies: Policies,
+    /// How long things take.
+    pub latency: Arc<dyn StepTime>,
+    /// Seed of the policies' random choices.
+    pub seed: u64,
+    /// When to stop at the latest.
+    pub horizon: Option<Time>,
+    /// Whether runs of equal steps are taken at once.
+    pub pace: Pace,
+    /// Whether the KV pools check their own books as they go.
+    pub audit: bool,
+}
+
+/// An engine instance, in vLLM's words.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Engine {
+    /// KV blocks (>= 1).
+    pub total_kv_blocks: u32,
+    /// Tokens a block holds (>= 1).
+    pub block_size: u32,
+    /// Most requests running at once (>= 1).
+    pub max_num_running_reqs: u32,
+    /// Token budget of a step (>= 1).
+    pub max_num_scheduled_tokens: u32,
+    /// Most tokens of one request in a step; 0: no limit but the budget.
+    pub long_prefill_token_threshold: u32,
+    /// Whether a request is admitted to the batch only if blocks for its whole prompt are free.
+    pub reserve_full_prompt: bool,
+    /// Blocks that stay free when a waiting request is admitted to a batch that is not empty.
+    pub watermark_blocks: u32,
+}
+
+/// Delays of the gateway.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gateway {
+    /// From arrival to the admission decision.
+    pub admission_latency: Span,
+    /// From admission to the routing decision.
+    pub routing_latency: Span,
+}
+
+/// How fresh the router's view of the instances is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Signals {
+    /// Always as of now.
+    #[default]
+    Immediate,
+    /// Each instance is polled every `interval`, at its own phase; between polls the router sees the last answer.
+    Periodic {
+        /// Time between polls (> 0).
+        interval: Span,
+    },
+}
+
+/// The decisions of a run.
+pub struct Policies {
+    /// Who enters the cluster.
+    pub admission: Box<dyn Admission>,
+    /// Where they go.
+    pub router: Box<dyn Router>,
+    /// What admission and router read.
+    pub needs: Needs,
+    /// How important a waiting request is.
+    pub priority: Box<dyn Priority>,
+    /// Who is scheduled first.
+    pub order: Box<dyn Order>,
+    /// Who is preempted.
+    pub preempt: Box<dyn Preempt>,
+    /// Which cached blocks go first; one evictor an instance.
+    pub evict: Vec<Box<dyn Evict>>,
+}
+
+/// Whether runs of equal steps are taken at once. The facts are the same either way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// Take runs of steps at once where nothing can change the batch.
+    #[default]
+    FastForward,
+    /// One step at a time.
+    Stepwise,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Every request's story is over.
+    Drained,
+    /// The horizon was reached.
+    Horizon,
+    /// The observer asked to stop.
+    Interrupted,
+    /// Nothing can happen any more although requests wait; a defect, reported instead of looping.
+    Stalled {
+        /// What is stuck.
+        why: String,
+    },
+}
+
+impl End {
+    /// The spelling in reports.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            End::Drained => "drained",
+            End::Horizon => "horizon",
+            End::Interrupted => "interrupted",
+            End::Stalled { .. } => "stalled",
+        }
+    }
+}
+
+/// What a run leaves besides its facts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// How it ended.
+    pub end: End,
+    /// When it ended, in simulated time.
+    pub ended_at: Time,
+    /// Requests that arrived.
+    pub arrived: u64,
+    /// Simulated events: arrivals, decisions, enqueues and steps. The same with and without fast-forward.
+    pub events: u64,
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Time,
+    /// Requests that arrived.
+    pub arrived: u64,
+    /// Requests whose story is over.
+    pub closed: u64,
+}
+
+/// Watches a run from outside, for progress bars and Ctrl-C.
+pub trait Observer {
+    /// Called now and then; `false` stops the run.
+    fn go_on(&mut self, progress: Progress) -> bool;
+}
+
+/// An observer that never stops a run.
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn go_on(&mut self, _progress: Progress) -> bool {
+        true
+    }
+}
+
+/// Why a run could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The request source failed, e.g. a malformed line in the middle of a trace.
+    #[error(transparent)]
+    Source(Box<dyn std::error::Error + Send + Sync>),
+}
