@@ -1,0 +1,426 @@
+//! The block pool of one engine, with its prefix cache.
+//!
+//! Every block is in exactly one of three states, and the three counts add up to the total:
+//!
+//! ```text
+//!            grow                    commit (full)               release
+//!   free ───────────▶ in use, private ───────────▶ in use, shared ───────▶ idle (cached, nobody uses it)
+//!     ▲                     │ release                     ▲                   │  │
+//!     └─────────────────────┘                             └───── claim (hit) ─┘  │
+//!     ▲                                evict                                     │
+//!     └──────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Blocks have no numbers: which physical block holds what changes nothing, so only counts and contents are kept.
+//! Contents are runs of chained hashes in a [`RunTree`], so an operation costs per run touched, not per block.
+//! A [`Table`] is what a request holds: a path of shared runs from the root, then private blocks that are not full
+//! or not yet computed.
+//!
+//! Idle runs stand in a list, oldest release first. A request releases its deepest run first, so a run always
+//! stands before the runs it continues, and evicting from the front takes leaves before trunks.
+
+use blis_core::BlockHash;
+use blis_core::runs::{Match, RunId, RunTree};
+
+/// The KV blocks of one engine.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    tree: RunTree<Run>,
+    total: u32,
+    free: u32,
+    idle: u32,
+    in_use: u32,
+    oldest: Option<RunId>,
+    newest: Option<RunId>,
+}
+
+/// What the pool knows of a cached run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Run {
+    /// Tables that hold it. 0: idle, and in the list of idle runs.
+    holders: u32,
+    older: Option<RunId>,
+    newer: Option<RunId>,
+}
+
+/// The blocks of one request. Give it back with [`Pool::release`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    leaf: Option<RunId>,
+    shared: u32,
+    private: u32,
+}
+
+/// What [`Pool::lookup`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// Blocks that need not be computed.
+    pub blocks: u32,
+    /// How many of them are idle, and so stop being available when claimed.
+    pub idle: u32,
+    last: Option<Match>,
+}
+
+impl Hit {
+    /// Nothing found.
+    pub const NONE: Hit = Hit { blocks: 0, idle: 0, last: None };
+}
+
+impl Table {
+    /// Blocks held.
+    pub fn blocks(&self) -> u32 {
+        self.shared + self.private
+    }
+
+    /// Blocks held that are full and known to the prefix cache.
+    pub fn shared(&self) -> u32 {
+        self.shared
+    }
+}
+
+impl Pool {
+    /// A pool of `total` free blocks.
+    pub fn new(total: u32) -> Pool {
+        Pool {
+            tree: RunTree::default(),
+            total,
+            free: total,
+            idle: 0,
+            in_use: 0,
+            oldest: None,
+            newest: None,
+        }
+    }
+
+    /// All blocks.
+    pub fn total(&self) -> u32 {
+        self.total
+    }
+
+    /// Blocks that hold nothing.
+    pub fn free(&self) -> u32 {
+        self.free
+    }
+
+    /// Blocks that are cached and that nobody uses.
+    pub fn idle(&self) -> u32 {
+        self.idle
+    }
+
+    /// Blocks that tables hold.
+    pub fn in_use(&self) -> u32 {
+        self.in_use
+    }
+
+    /// Blocks that can be had: free ones, and idle ones by evicting them.
+    pub fn available(&self) -> u32 {
+        self.free + self.idle
+    }
+
+    /// The longest cached prefix of `hashes`. Changes nothing.
+    pub fn lookup(&self, hashes: &[BlockHash]) -> Hit {
+        let mut hit = Hit::NONE;
+        for step in self.tree.walk(hashes) {
+            hit.blocks += step.blocks;
+            if self.tree.get(step.run).holders == 0 {
+                hit.idle += step.blocks;
+            }
+            hit.last = Some(step);
+        }
+        hit
+    }
+
+    /// Whether `blocks` more blocks can be had after claiming `hit`.
+    pub fn fits(&self, hit: &Hit, blocks: u32) -> bool {
+        blocks <= self.available() - hit.idle
+    }
+
+    /// Takes the blocks of `hit`, which must be what `lookup` has just found, into an empty table.
+    pub fn claim(&mut self, hit: Hit) -> Table {
+        let Some(last) = hit.last else { return Table::default() };
+        let leaf = if last.whole { last.run } else { self.split(last.run, last.blocks) };
+        let mut run = Some(leaf);
+        while let Some(held) = run {
+            self.hold(held);
+            run = self.tree.parent(held);
+        }
+        Table { leaf: Some(leaf), shared: hit.blocks, private: 0 }
+    }
+
+    /// How many blocks have to be evicted before `grow` can take `blocks`.
+    pub fn shortfall(&self, blocks: u32) -> u32 {
+        blocks.saturating_sub(self.free)
+    }
+
+    /// Adds `blocks` free blocks to a table. The caller has evicted the shortfall.
+    pub fn grow(&mut self, table: &mut Table, blocks: u32) {
+        assert!(blocks <= self.free, "{blocks} blocks wanted, {} free", self.free);
+        self.free -= blocks;
+        self.in_use += blocks;
+        table.private += blocks;
+    }
+
+    /// Makes the full blocks of a table known to the prefix cache. `hashes` are those of all its full blocks from
+    /// the first on. A block whose content another request has committed meanwhile is exchanged for that one.
+    pub fn commit(&mut self, table: &mut Table, hashes: &[BlockHash]) {
+        let mut rest = &hashes[table.shared as usize..];
+        while let Some(&head) = rest.first() {
+            let blocks = match self.tree.find(head) {
+                Some(run) => self.merge(table, run, rest),
+                None => self.append(table, rest),
+            };
+            rest = &rest[blocks as usize..];
+            table.shared += blocks;
+            table.private -= blocks;
+        }
+    }
+
+    /// Gives all blocks of a table back: full ones become idle, deepest first, the rest becomes free.
+    pub fn release(&mut self, table: &mut Table) {
+        let mut run = table.leaf;
+        while let Some(held) = run {
+            let holders = &mut self.tree.get_mut(held).holders;
+            *holders -= 1;
+            if *holders == 0 {
+                let blocks = self.tree.blocks(held);
+                self.in_use -= blocks;
+                self.idle += blocks;
+                self.list_newest(held);
+            }
+            run = self.tree.parent(held);
+        }
+        self.in_use -= table.private;
+        self.free += table.private;
+        *table = Table::default();
+    }
+
+    /// The idle run that was released first.
+    pub fn oldest_idle(&self) -> Option<RunId> {
+        self.oldest
+    }
+
+    /// Frees up to `blocks` blocks from the end of an idle run that no cached run continues; returns how many.
+    pub fn evict(&mut self, run: RunId, blocks: u32) -> u32 {
+        assert!(self.tree.get(run).holders == 0, "a run in use cannot be evicted");
+        let length = self.tree.blocks(run);
+        let blocks = blocks.min(length);
+        if blocks == length {
+            self.unlist(run);
+        }
+        self.tree.trim(run, blocks);
+        self.idle -= blocks;
+        self.free += blocks;
+        blocks
+    }
+
+    /// Walks everything and panics if the books are wrong. `tables` are all tables that hold blocks.
+    pub fn check<'a>(&self, tables: impl Iterator<Item = &'a Table>) {
+        let mut holders =
+            vec![0_u32; self.tree.runs().map(|run| run.index() + 1).max().unwrap_or(0)];
+        let mut private = 0;
+        for table in tables {
+            let mut blocks = 0;
+            let mut run = table.leaf;
+            while let Some(held) = run {
+                holders[held.index()] += 1;
+                blocks += self.tree.blocks(held);
+                run = self.tree.parent(held);
+            }
+            assert_eq!(blocks, table.shared, "a table's runs add up to its shared blocks");
+            private += table.private;
+        }
+        let (mut shared, mut idle) = (0, 0);
+        for run in self.tree.runs() {
+            let expected = holders[run.index()];
+            assert_eq!(self.tree.get(run).holders, expected, "holders of {run:?}");
+            let count = if expected > 0 { &mut shared } else { &mut idle };
+            *count += self.tree.blocks(run);
+        }
+        assert_eq!((self.in_use, self.idle), (shared + private, idle), "in use, idle");
+        assert_eq!(self.free + self.idle + self.in_use, self.total, "blocks add up");
+        self.check_list();
+    }
+
+    fn check_list(&self) {
+        let mut listed = 0;
+        let mut run = self.oldest;
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some(idle) = run {
+            listed += self.tree.blocks(idle);
+            let parent = self.tree.parent(idle);
+            assert!(parent.is_none_or(|above| !seen.contains(&above)), "leaves before trunks");
+            seen.insert(idle);
+            run = self.tree.get(idle).newer;
+        }
+        assert_eq!(listed, self.idle, "every idle run is listed once");
+    }
+
+    /// Exchanges private blocks for the equal ones of `run`; returns how many.
+    fn merge(&mut self, table: &mut Table, run: RunId, hashes: &[BlockHash]) -> u32 {
+        let step =
+            self.tree.walk(hashes).next().expect("the run's head is the first of the hashes");
+        let run = if step.whole { run } else { self.split(run, step.blocks) };
+        self.hold(run);
+        table.leaf = Some(run);
+        self.in_use -= step.blocks;
+        self.free += step.blocks;
+        step.blocks
+    }
+
+    /// Adds private blocks to the cache below the table's leaf; returns how many: all of them.
+    fn append(&mut self, table: &mut Table, hashes: &[BlockHash]) -> u32 {
+        let own = table
+            .leaf
+            .filter(|&leaf| self.tree.get(leaf).holders == 1 && self.tree.children(leaf) == 0);
+        if let Some(leaf) = own {
+            self.tree.extend(leaf, hashes);
+        } else {
+            let run = Run { holders: 1, ..Run::default() };
+            table.leaf = Some(self.tree.insert(table.leaf, hashes, run));
+        }
+        u32::try_from(hashes.len()).expect("block counts fit u32")
+    }
+
+    /// Cuts `run` after `at` blocks and returns the head; both are held or listed as the run was.
+    fn split(&mut self, run: RunId, at: u32) -> RunId {
+        let head = self.tree.split(run, at, |tail| Run { holders: tail.holders, ..Run::default() });
+        if self.tree.get(head).holders == 0 {
+            // The head was released with the tail, right after it.
+            let after = self.tree.get(run).newer;
+            self.link(Some(run), Some(head));
+            self.link(Some(head), after);
+        }
+        head
+    }
+
+    fn hold(&mut self, run: RunId) {
+        if self.tree.get(run).holders == 0 {
+            let blocks = self.tree.blocks(run);
+            self.unlist(run);
+            self.idle -= blocks;
+            self.in_use += blocks;
+        }
+        self.tree.get_mut(run).holders += 1;
+    }
+
+    fn list_newest(&mut self, run: RunId) {
+        self.link(self.newest, Some(run));
+        self.link(Some(run), None);
+    }
+
+    fn unlist(&mut self, run: RunId) {
+        let Run { older, newer, .. } = *self.tree.get(run);
+        self.link(older, newer);
+    }
+
+    /// Makes `older` and `newer` neighbours in the list of idle runs; `None` is the list's end.
+    fn link(&mut self, older: Option<RunId>, newer: Option<RunId>) {
+        match older {
+            Some(run) => self.tree.get_mut(run).newer = newer,
+            None => self.oldest = newer,
+        }
+        match newer {
+            Some(run) => self.tree.get_mut(run).older = older,
+            None => self.newest = older,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Serves a prompt to the end: claims what is cached, computes the rest, commits and returns the table.
+    fn serve(pool: &mut Pool, hashes: &[BlockHash]) -> (Table, u32) {
+        let hit = pool.lookup(hashes);
+        let mut table = pool.claim(hit);
+        let missing = u32::try_from(hashes.len()).expect("small") - hit.blocks;
+        make_room(pool, missing);
+        pool.grow(&mut table, missing);
+        pool.commit(&mut table, hashes);
+        (table, hit.blocks)
+    }
+
+    fn make_room(pool: &mut Pool, blocks: u32) {
+        while pool.shortfall(blocks) > 0 {
+            let victim = pool.oldest_idle().expect("something to evict");
+            pool.evict(victim, pool.shortfall(blocks));
+        }
+    }
+
+    #[test]
+    fn a_released_prompt_is_found_again_and_shares_its_prefix() {
+        let mut pool = Pool::new(10);
+        let (mut first, hit) = serve(&mut pool, &[1, 2, 3, 4]);
+        assert_eq!(hit, 0);
+        pool.release(&mut first);
+        assert_eq!((pool.free(), pool.idle(), pool.in_use()), (6, 4, 0));
+        let (second, hit) = serve(&mut pool, &[1, 2, 8, 9]);
+        assert_eq!(hit, 2);
+        assert_eq!((pool.free(), pool.idle(), pool.in_use()), (4, 2, 4));
+        pool.check([second].iter());
+    }
+
+    #[test]
+    fn a_full_cache_evicts_the_oldest_leaf_first() {
+        let mut pool = Pool::new(6);
+        let (mut old, _) = serve(&mut pool, &[1, 2, 3]);
+        pool.release(&mut old);
+        let (mut new, _) = serve(&mut pool, &[1, 8, 9]);
+        pool.release(&mut new);
+        make_room(&mut pool, 3);
+        assert_eq!(pool.lookup(&[1, 2, 3]).blocks, 1, "blocks 3 and 2 are the oldest leaves");
+        assert_eq!(pool.lookup(&[1, 8, 9]).blocks, 3);
+        make_room(&mut pool, 4);
+        assert_eq!(pool.lookup(&[1, 8, 9]).blocks, 2, "then the newer prompt, from its end");
+        pool.check([].iter());
+    }
+
+    #[test]
+    fn a_prefix_in_use_stays_when_everything_idle_is_evicted() {
+        let mut pool = Pool::new(4);
+        let (mut first, _) = serve(&mut pool, &[1, 2, 3]);
+        let (second, _) = serve(&mut pool, &[1, 2]);
+        pool.release(&mut first);
+        make_room(&mut pool, 2);
+        assert_eq!(pool.lookup(&[1, 2, 3]).blocks, 2);
+        assert_eq!(pool.available(), 2);
+        pool.check([second].iter());
+    }
+
+    #[test]
+    fn equal_blocks_computed_at_the_same_time_become_one() {
+        let mut pool = Pool::new(10);
+        let (mut a, mut b) = (Table::default(), Table::default());
+        pool.grow(&mut a, 3);
+        pool.grow(&mut b, 4);
+        pool.commit(&mut a, &[1, 2, 3]);
+        pool.commit(&mut b, &[1, 2, 8]);
+        assert_eq!((pool.in_use(), b.blocks(), b.shared()), (5, 4, 3));
+        pool.check([a, b].iter());
+        pool.release(&mut a);
+        pool.release(&mut b);
+        assert_eq!((pool.free(), pool.idle()), (6, 4));
+        pool.check([].iter());
+    }
+
+    #[test]
+    fn blocks_that_are_not_full_are_free_again_at_once() {
+        let mut pool = Pool::new(5);
+        let mut table = Table::default();
+        pool.grow(&mut table, 3);
+        pool.commit(&mut table, &[1]);
+        pool.release(&mut table);
+        assert_eq!((pool.free(), pool.idle()), (4, 1));
+    }
+
+    #[test]
+    fn a_hit_on_idle_blocks_does_not_count_as_room_for_more() {
+        let mut pool = Pool::new(4);
+        let (mut table, _) = serve(&mut pool, &[1, 2, 3]);
+        pool.release(&mut table);
+        let hit = pool.lookup(&[1, 2, 9]);
+        assert_eq!((hit.blocks, hit.idle), (2, 2));
+        assert!(pool.fits(&hit, 2) && !pool.fits(&hit, 3));
+    }
+}
