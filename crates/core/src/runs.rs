@@ -169,6 +169,16 @@ impl<T> RunTree<T> {
         &mut self.nodes[run.index()].payload
     }
 
+    /// How many runs there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len() - self.vacant.len()
+    }
+
+    /// Whether there is no run.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// All runs, in the order of their ids; for checks and tests.
     pub fn runs(&self) -> impl Iterator<Item = RunId> + '_ {
         let ids = (0..count(self.nodes.len())).map(RunId);

@@ -117,6 +117,11 @@ impl Pool {
         self.free + self.idle
     }
 
+    /// Cached runs, in use or idle.
+    pub fn runs(&self) -> usize {
+        self.tree.len()
+    }
+
     /// The longest cached prefix of `hashes`. Changes nothing.
     pub fn lookup(&self, hashes: &[BlockHash]) -> Hit {
         let mut hit = Hit::NONE;

@@ -3,7 +3,13 @@
 //! [`run`] takes a [`Config`], a source of requests and a listener, and returns an [`Outcome`]. It is pure: no files,
 //! no clock, no printing, no threads. It must never know about scenarios, studies or reports.
 
+mod agenda;
 pub mod config;
+mod gateway;
+mod instance;
+mod live;
+mod signals;
+mod world;
 
 pub use config::{
     Config, End, Engine, Gateway, Observer, Outcome, Pace, Policies, Progress, RunError, Signals,
@@ -23,6 +29,5 @@ pub fn run(
     listener: &mut dyn Listener,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, RunError> {
-    let _ = (config, source, listener, observer);
-    todo!()
+    world::World::new(config, source, listener).run(observer)
 }

@@ -1,0 +1,195 @@
+//! What happens next. Order is total: (time, phase, sequence).
+//!
+//! Three sources of events, each kept in the cheapest way: arrivals are a cursor on the request source (one pending),
+//! each instance has at most one pending step boundary (a tournament tree over instances, ties to the lowest), and
+//! the gateway's delayed decisions go through a heap. The run loop takes the least of the three.
+
+use crate::live::Slot;
+use blis_core::{InstanceId, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What kind of event; at one instant, lower kinds come first. Step boundaries are last, so that a request that
+/// joins a queue at the instant a step begins is part of that step's choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// A request arrives.
+    Arrival,
+    /// The admission decision is due.
+    Admission,
+    /// The routing decision is due.
+    Routing,
+    /// A request joins its instance's queue.
+    Enqueue,
+    /// A step (or a run of steps) ends, and the next begins.
+    Step,
+}
+
+/// An event, taken off the agenda.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The source's next request arrives.
+    Arrival,
+    /// A request at the gateway is due for its next phase.
+    Request(Phase, Slot),
+    /// An instance reached the end of its run of steps.
+    Step(InstanceId),
+}
+
+/// The pending events.
+#[derive(Debug)]
+pub(crate) struct Agenda {
+    arrival: Time,
+    delayed: BinaryHeap<Reverse<(Time, Phase, u64, Slot)>>,
+    steps: Tournament,
+    sequence: u64,
+}
+
+impl Agenda {
+    pub(crate) fn new(instances: u32) -> Agenda {
+        Agenda {
+            arrival: Time::NEVER,
+            delayed: BinaryHeap::new(),
+            steps: Tournament::new(instances as usize),
+            sequence: 0,
+        }
+    }
+
+    /// The source's next request arrives at `at` (`NEVER`: there is none).
+    pub(crate) fn set_arrival(&mut self, at: Time) {
+        self.arrival = at;
+    }
+
+    /// `slot` is due for `phase` at `at`.
+    pub(crate) fn add(&mut self, at: Time, phase: Phase, slot: Slot) {
+        self.delayed.push(Reverse((at, phase, self.sequence, slot)));
+        self.sequence += 1;
+    }
+
+    /// `instance` reaches the end of its run of steps at `at` (`NEVER`: it is idle).
+    pub(crate) fn set_step(&mut self, instance: InstanceId, at: Time) {
+        self.steps.set(instance.index(), at);
+    }
+
+    /// When the next event is; `NEVER` if there is none.
+    pub(crate) fn next_time(&self) -> Time {
+        self.head().0
+    }
+
+    /// Takes the next event off. The caller sets the arrival or the step anew.
+    pub(crate) fn pop(&mut self) -> (Time, Event) {
+        let (at, phase) = self.head();
+        assert!(at < Time::NEVER, "the agenda is empty");
+        match phase {
+            Phase::Arrival => {
+                self.arrival = Time::NEVER;
+                (at, Event::Arrival)
+            }
+            Phase::Step => {
+                let (_, instance) = self.steps.least();
+                self.steps.set(instance, Time::NEVER);
+                let id = u32::try_from(instance).expect("instance counts fit u32");
+                (at, Event::Step(InstanceId(id)))
+            }
+            Phase::Admission | Phase::Routing | Phase::Enqueue => {
+                let Reverse((_, _, _, slot)) = self.delayed.pop().expect("it was the head");
+                (at, Event::Request(phase, slot))
+            }
+        }
+    }
+
+    fn head(&self) -> (Time, Phase) {
+        let delayed = self
+            .delayed
+            .peek()
+            .map_or((Time::NEVER, Phase::Enqueue), |Reverse((at, phase, _, _))| (*at, *phase));
+        let step = (self.steps.least().0, Phase::Step);
+        (self.arrival, Phase::Arrival).min(delayed).min(step)
+    }
+}
+
+/// The least of a fixed number of times, as a tree of winners.
+#[derive(Debug)]
+struct Tournament {
+    /// A complete binary tree: node `n` has children `2n` and `2n + 1`; leaves are the last `width` nodes.
+    winners: Vec<(Time, usize)>,
+    width: usize,
+}
+
+impl Tournament {
+    fn new(count: usize) -> Tournament {
+        let width = count.next_power_of_two();
+        let mut winners = vec![(Time::NEVER, 0); 2 * width];
+        for index in 0..width {
+            winners[width + index].1 = index;
+        }
+        for node in (1..width).rev() {
+            winners[node] = winners[2 * node].min(winners[2 * node + 1]);
+        }
+        Tournament { winners, width }
+    }
+
+    fn set(&mut self, index: usize, at: Time) {
+        let mut node = self.width + index;
+        self.winners[node].0 = at;
+        while node > 1 {
+            node /= 2;
+            self.winners[node] = self.winners[2 * node].min(self.winners[2 * node + 1]);
+        }
+    }
+
+    fn least(&self) -> (Time, usize) {
+        self.winners[1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use blis_core::Dice;
+    use blis_core::random::Purpose;
+
+    #[test]
+    fn events_come_out_in_the_order_of_a_sorted_list() {
+        let mut dice = Dice::new(1, Purpose::Routing, 0);
+        for count in [1_u32, 2, 3, 8, 37] {
+            let mut agenda = Agenda::new(count);
+            let mut expected = Vec::new();
+            for instance in 0..count {
+                let at = Time::from_nanos(dice.below(20) as u64);
+                agenda.set_step(InstanceId(instance), at);
+                expected.push((at, Phase::Step, u64::from(instance)));
+            }
+            for sequence in 0..200_u32 {
+                let at = Time::from_nanos(dice.below(20) as u64);
+                let phase = [Phase::Admission, Phase::Routing, Phase::Enqueue][dice.below(3)];
+                agenda.add(at, phase, Slot(sequence));
+                expected.push((at, phase, u64::from(sequence)));
+            }
+            expected.sort_unstable();
+            let mut popped = Vec::new();
+            while agenda.next_time() < Time::NEVER {
+                let (at, event) = agenda.pop();
+                popped.push(match event {
+                    Event::Arrival => unreachable!("none was set"),
+                    Event::Request(phase, slot) => (at, phase, u64::from(slot.0)),
+                    Event::Step(instance) => (at, Phase::Step, u64::from(instance.0)),
+                });
+            }
+            assert_eq!(popped, expected, "{count} instances");
+        }
+    }
+
+    #[test]
+    fn at_one_instant_arrivals_come_first_and_steps_last() {
+        let mut agenda = Agenda::new(2);
+        let now = Time::from_nanos(5);
+        agenda.set_step(InstanceId(1), now);
+        agenda.add(now, Phase::Enqueue, Slot(3));
+        agenda.set_arrival(now);
+        assert_eq!(agenda.pop().1, Event::Arrival);
+        assert_eq!(agenda.pop().1, Event::Request(Phase::Enqueue, Slot(3)));
+        assert_eq!(agenda.pop().1, Event::Step(InstanceId(1)));
+        assert_eq!(agenda.next_time(), Time::NEVER);
+    }
+}

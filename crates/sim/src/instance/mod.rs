@@ -1,0 +1,202 @@
+//! One engine: its waiting queue, its running batch, its KV pool, and the steps it takes.
+//!
+//! There is no prefill and no decode phase. Each running request has computed some tokens and has a goal to catch up
+//! with; a step gives every request a chunk of what it lacks. A request that reaches its goal generates a token,
+//! which is the next goal. `step.rs` forms batches and lands their effects; this file holds the state.
+
+mod queue;
+mod step;
+mod stride;
+
+pub(crate) use queue::Rules;
+
+use crate::config::{Engine, Pace};
+use crate::live::{LiveRequests, Place, Slot};
+use blis_core::runs::RunId;
+use blis_core::{InstanceId, SloClass, Span, Time};
+use blis_kv::{Pool, Table};
+use blis_latency::StepTime;
+use blis_metrics::{Fact, Listener};
+use blis_policy::{Evict, IdleRuns, Preempt};
+use queue::Queue;
+use stride::Stride;
+
+const CLASSES: usize = SloClass::ALL.len();
+
+/// One engine.
+pub(crate) struct Instance {
+    id: InstanceId,
+    queue: Queue,
+    /// The batch, oldest admission first.
+    running: Vec<Running>,
+    pool: Pool,
+    evict: Box<dyn Evict>,
+    /// The steps under way; `None` while idle.
+    stride: Option<Stride>,
+    /// Running requests by class that generated a token at the last step boundary and will at the next.
+    steady: [u32; CLASSES],
+    /// Requests that have joined the queue since the start.
+    joined: u64,
+    /// Prompt tokens of requests scheduled for the first time, and how many of them were cached.
+    prompt_tokens: u64,
+    cached_tokens: u64,
+    /// Steps since the pool was last checked, when auditing.
+    unchecked: usize,
+}
+
+/// A request of the batch. Compact: every step walks all of them.
+#[derive(Debug)]
+struct Running {
+    slot: Slot,
+    class: SloClass,
+    /// Whether it generated a token at the last step boundary.
+    steady: bool,
+    /// Tokens whose KV is in its blocks.
+    computed: u32,
+    /// Tokens it must have computed to generate its next one: prompt and generated so far.
+    goal: u32,
+    /// Tokens it computes in the step under way.
+    chunk: u32,
+    generated: u32,
+    /// Tokens still to generate.
+    left: u32,
+    table: Table,
+}
+
+/// What an instance works with: the run's rules, the live requests and the listener.
+pub(crate) struct Kit<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) latency: &'a dyn StepTime,
+    /// Output processing of a token.
+    pub(crate) output: Span,
+    pub(crate) rules: Rules<'a>,
+    pub(crate) preempt: &'a dyn Preempt,
+    pub(crate) pace: Pace,
+    pub(crate) audit: bool,
+    pub(crate) live: &'a mut LiveRequests,
+    pub(crate) listener: &'a mut dyn Listener,
+    pub(crate) tally: &'a mut Tally,
+}
+
+/// Counts of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) arrived: u64,
+    pub(crate) closed: u64,
+    pub(crate) events: u64,
+    /// When the last token left the server.
+    pub(crate) last_output: Time,
+}
+
+/// What an instance shows to whoever polls it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gauges {
+    pub(crate) waiting: u32,
+    pub(crate) running: u32,
+    pub(crate) joined: u64,
+    pub(crate) kv_utilization: f64,
+    pub(crate) free_blocks: u32,
+    pub(crate) cache_hit_rate: f64,
+}
+
+impl Instance {
+    pub(crate) fn new(id: InstanceId, blocks: u32, evict: Box<dyn Evict>) -> Instance {
+        Instance {
+            id,
+            queue: Queue::default(),
+            running: Vec::new(),
+            pool: Pool::new(blocks),
+            evict,
+            stride: None,
+            steady: [0; CLASSES],
+            joined: 0,
+            prompt_tokens: 0,
+            cached_tokens: 0,
+            unchecked: 0,
+        }
+    }
+
+    /// What a poll would show now. The caller has let the instance catch up.
+    pub(crate) fn gauges(&self) -> Gauges {
+        let share = |part: u64, whole: u64| {
+            if whole == 0 { 0.0 } else { blis_core::math::float(part) / blis_core::math::float(whole) }
+        };
+        Gauges {
+            waiting: count(self.queue.len()),
+            running: count(self.running.len()),
+            joined: self.joined,
+            kv_utilization: share(self.pool.in_use().into(), self.pool.total().into()),
+            free_blocks: self.pool.available(),
+            cache_hit_rate: share(self.cached_tokens, self.prompt_tokens),
+        }
+    }
+
+    /// A request joins the queue. Returns when the next step boundary is due, which is now if the engine is idle.
+    pub(crate) fn enqueue(&mut self, slot: Slot, now: Time, kit: &mut Kit<'_>) -> Time {
+        let live = kit.live.get_mut(slot);
+        live.place = Place::Waiting;
+        live.enqueued = now;
+        live.split.gateway = now.since(live.request.arrival);
+        let request = live.request.id;
+        kit.listener.hear(now, &Fact::Enqueued { request, instance: self.id });
+        self.queue.join(slot, &kit.rules, kit.live, now);
+        self.joined += 1;
+        match &mut self.stride {
+            Some(stride) => stride.end_after(now),
+            None => now,
+        }
+    }
+
+    /// The steps under way end, their effects land, and the next begin. Returns when those end; `NEVER`: idle.
+    pub(crate) fn boundary(&mut self, now: Time, kit: &mut Kit<'_>) -> Time {
+        self.land(kit);
+        let next = self.begin(now, kit);
+        self.check(kit);
+        next
+    }
+
+    /// Lands the effects of the steps that ended before `now`, without ending the steps under way.
+    pub(crate) fn catch_up(&mut self, now: Time, kit: &mut Kit<'_>) {
+        if let Some(stride) = &self.stride {
+            let passed = stride.boundaries_before(now).min(stride.planned() - 1);
+            if passed > stride.done() {
+                self.pass(passed, kit);
+            }
+        }
+    }
+
+    /// The slots and generated tokens of the batch, for closing the books of a run that ended early.
+    pub(crate) fn batch(&self) -> impl Iterator<Item = (Slot, u32)> + '_ {
+        self.running.iter().map(|running| (running.slot, running.generated))
+    }
+
+    /// Whether the engine has something to do and is not doing it: a broken invariant.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.stride.is_none() && !(self.queue.is_empty() && self.running.is_empty())
+    }
+
+    /// Checks the pool's books, as often as a walk over them costs little beside the steps taken.
+    fn check(&mut self, kit: &Kit<'_>) {
+        if !kit.audit {
+            return;
+        }
+        self.unchecked += 1;
+        if self.unchecked * 16 >= self.pool.runs() {
+            self.unchecked = 0;
+            self.pool.check(self.running.iter().map(|running| &running.table));
+        }
+    }
+}
+
+/// The idle runs of a pool, as an evictor sees them.
+struct Idle<'a>(&'a Pool);
+
+impl IdleRuns for Idle<'_> {
+    fn oldest(&self) -> RunId {
+        self.0.oldest_idle().expect("asked only when something is idle")
+    }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).expect("requests of one instance fit u32")
+}

@@ -1,0 +1,153 @@
+//! Requests whose story is not over: the only memory that grows with load.
+//!
+//! A request lives in a slot from arrival to its last fact; slots and their hash lists are used again, so a long
+//! run allocates nothing once it has reached its greatest number of live requests.
+
+use blis_core::{BlockHash, InstanceId, Request, RequestView, Time};
+use blis_metrics::{Record, TtftSplit};
+use blis_policy::WaitingView;
+
+/// Where a live request is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Slot(pub(crate) u32);
+
+/// Where a live request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// At the gateway, or on the way to its instance.
+    Gateway,
+    /// In the instance's waiting queue.
+    Waiting,
+    /// In the running batch.
+    Running,
+}
+
+/// A request and its story so far.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) request: Request,
+    /// Chained hashes of its full blocks: the prompt's, then those of generated tokens as they fill.
+    pub(crate) hashes: Vec<BlockHash>,
+    /// How many of `hashes` are the prompt's own.
+    pub(crate) prompt_blocks: usize,
+    pub(crate) place: Place,
+    pub(crate) instance: Option<InstanceId>,
+    pub(crate) expected_cached_tokens: Option<u32>,
+    pub(crate) cached_tokens: Option<u32>,
+    /// Tokens generated; while it runs, the batch keeps the count and this one lags.
+    pub(crate) generated: u32,
+    pub(crate) preemptions: u32,
+    /// Place in the instance's order of joining; kept over preemptions.
+    pub(crate) turn: u64,
+    pub(crate) enqueued: Time,
+    pub(crate) scheduled: Time,
+    /// When the last token left the engine; up to date only while it is not decoding step after step.
+    pub(crate) last_token: Time,
+    /// When the first token left the engine.
+    pub(crate) first_token: Option<Time>,
+    pub(crate) priority: f64,
+    pub(crate) split: TtftSplit,
+}
+
+impl Live {
+    pub(crate) fn view(&self) -> RequestView<'_> {
+        self.request.view(&self.hashes[..self.prompt_blocks])
+    }
+
+    pub(crate) fn waiting_view(&self) -> WaitingView<'_> {
+        WaitingView {
+            request: self.view(),
+            enqueued: self.enqueued,
+            generated: self.generated,
+        }
+    }
+
+    /// The story so far. `ttft` and `e2e` are filled in by whoever closes the request.
+    pub(crate) fn record(&self) -> Record<'_> {
+        let request = &self.request;
+        Record {
+            request: request.id,
+            name: request.name.as_deref(),
+            arrival: request.arrival,
+            class: request.class,
+            tenant: request.tenant,
+            session: request.session,
+            round: request.round,
+            instance: self.instance,
+            input_tokens: request.content.prompt_tokens(),
+            output_tokens: self.generated,
+            cached_tokens: self.cached_tokens,
+            expected_cached_tokens: self.expected_cached_tokens,
+            preemptions: self.preemptions,
+            ttft: self.first_token.map(|_| self.split.total()),
+            e2e: None,
+            split: self.split,
+        }
+    }
+}
+
+/// All live requests.
+#[derive(Debug, Default)]
+pub(crate) struct LiveRequests {
+    slots: Vec<Option<Live>>,
+    vacant: Vec<Slot>,
+    spare_hashes: Vec<Vec<BlockHash>>,
+}
+
+impl LiveRequests {
+    pub(crate) fn insert(&mut self, request: Request, block_size: u32) -> Slot {
+        let mut hashes = self.spare_hashes.pop().unwrap_or_default();
+        hashes.clear();
+        let prompt_blocks = request.content.prompt_tokens() / block_size;
+        request.content.hash_blocks(block_size, prompt_blocks, &mut hashes);
+        let live = Live {
+            prompt_blocks: hashes.len(),
+            hashes,
+            place: Place::Gateway,
+            instance: None,
+            expected_cached_tokens: None,
+            cached_tokens: None,
+            generated: 0,
+            preemptions: 0,
+            turn: 0,
+            enqueued: request.arrival,
+            scheduled: request.arrival,
+            last_token: request.arrival,
+            first_token: None,
+            priority: 0.0,
+            split: TtftSplit::default(),
+            request,
+        };
+        if let Some(slot) = self.vacant.pop() {
+            self.slots[slot.0 as usize] = Some(live);
+            return slot;
+        }
+        let slot = Slot(u32::try_from(self.slots.len()).expect("live requests fit u32"));
+        self.slots.push(Some(live));
+        slot
+    }
+
+    pub(crate) fn get(&self, slot: Slot) -> &Live {
+        self.slots[slot.0 as usize].as_ref().expect("the slot is taken")
+    }
+
+    pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Live {
+        self.slots[slot.0 as usize].as_mut().expect("the slot is taken")
+    }
+
+    pub(crate) fn remove(&mut self, slot: Slot) {
+        let live = self.slots[slot.0 as usize].take().expect("the slot is taken");
+        self.spare_hashes.push(live.hashes);
+        self.vacant.push(slot);
+    }
+
+    /// All taken slots, in order of arrival.
+    pub(crate) fn in_order_of_arrival(&self) -> Vec<Slot> {
+        let mut slots: Vec<(u64, Slot)> = (0..)
+            .zip(&self.slots)
+            .filter_map(|(index, live)| Some((live.as_ref()?.request.id.0, Slot(index))))
+            .collect();
+        slots.sort_unstable();
+        slots.into_iter().map(|(_, slot)| slot).collect()
+    }
+}

@@ -1,0 +1,223 @@
+//! The run loop: takes the next event off the agenda and lets it happen.
+
+use crate::agenda::{Agenda, Event, Phase};
+use crate::config::{Config, End, Observer, Outcome, Progress, RunError};
+use crate::instance::{Instance, Kit, Rules, Tally};
+use crate::live::{LiveRequests, Place, Slot};
+use crate::signals::Board;
+use blis_core::{InstanceId, Request, Source, Span, Time};
+use blis_metrics::{Fact, Listener, Status};
+
+/// The observer is asked every so many events.
+const EVENTS_BETWEEN_LOOKS: u64 = 4096;
+
+/// A run in progress.
+pub(crate) struct World<'a> {
+    pub(crate) config: Config,
+    source: &'a mut dyn Source,
+    pub(crate) listener: &'a mut dyn Listener,
+    pub(crate) agenda: Agenda,
+    pub(crate) board: Board,
+    pub(crate) live: LiveRequests,
+    pub(crate) tally: Tally,
+    instances: Vec<Instance>,
+    output: Span,
+    next_request: Option<Request>,
+    now: Time,
+    /// Events at the present instant, to tell a livelock from work.
+    events_now: u64,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(
+        mut config: Config,
+        source: &'a mut dyn Source,
+        listener: &'a mut dyn Listener,
+    ) -> World<'a> {
+        assert!(config.instances > 0, "a cluster has instances");
+        let evictors = std::mem::take(&mut config.policies.evict);
+        assert_eq!(evictors.len(), config.instances as usize, "one evictor an instance");
+        let blocks = config.engine.total_kv_blocks;
+        let instances = (0..config.instances)
+            .zip(evictors)
+            .map(|(id, evict)| Instance::new(InstanceId(id), blocks, evict))
+            .collect();
+        let board =
+            Board::new(config.instances, config.policies.needs, config.signals, config.seed);
+        World {
+            source,
+            listener,
+            agenda: Agenda::new(config.instances),
+            board,
+            live: LiveRequests::default(),
+            tally: Tally::default(),
+            instances,
+            output: config.latency.output(),
+            next_request: None,
+            now: Time::ZERO,
+            events_now: 0,
+            config,
+        }
+    }
+
+    pub(crate) fn run(mut self, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
+        self.fetch()?;
+        let horizon = self.config.horizon.unwrap_or(Time::NEVER);
+        let mut loops = 0_u64;
+        let end = loop {
+            let at = self.agenda.next_time();
+            if at == Time::NEVER {
+                break self.nothing_left();
+            }
+            if at > horizon {
+                break End::Horizon;
+            }
+            let (at, event) = self.agenda.pop();
+            self.advance_clock(at);
+            self.happen(event)?;
+            loops += 1;
+            if loops.is_multiple_of(EVENTS_BETWEEN_LOOKS) && !observer.go_on(self.progress()) {
+                break End::Interrupted;
+            }
+        };
+        Ok(self.finish(end, horizon))
+    }
+
+    fn happen(&mut self, event: Event) -> Result<(), RunError> {
+        match event {
+            Event::Arrival => {
+                let request = self.next_request.take().expect("an arrival was announced");
+                self.fetch()?;
+                self.arrive(request, self.now);
+            }
+            Event::Request(phase, slot) => self.decide(phase, slot, self.now),
+            Event::Step(instance) => self.boundary(instance),
+        }
+        Ok(())
+    }
+
+    /// A request at the gateway is due for its next phase.
+    pub(crate) fn decide(&mut self, phase: Phase, slot: Slot, now: Time) {
+        match phase {
+            Phase::Admission => self.admit(slot, now),
+            Phase::Routing => self.route(slot, now),
+            Phase::Enqueue => self.enqueue(slot),
+            Phase::Arrival | Phase::Step => unreachable!("not a phase of a request at the gateway"),
+        }
+    }
+
+    fn enqueue(&mut self, slot: Slot) {
+        self.tally.events += 1;
+        let instance = self.live.get(slot).instance.expect("it was routed");
+        let now = self.now;
+        let (board, instances, mut kit) = self.split();
+        let engine = &mut instances[instance.index()];
+        board.before_change(instance.index(), engine, now, &mut kit);
+        let boundary = engine.enqueue(slot, now, &mut kit);
+        board.after_change(instance.index(), engine);
+        self.agenda.set_step(instance, boundary);
+    }
+
+    fn boundary(&mut self, instance: InstanceId) {
+        let now = self.now;
+        let closed = self.tally.closed;
+        let (board, instances, mut kit) = self.split();
+        let engine = &mut instances[instance.index()];
+        board.before_change(instance.index(), engine, now, &mut kit);
+        let next = engine.boundary(now, &mut kit);
+        board.after_change(instance.index(), engine);
+        self.board.ended(instance, self.tally.closed - closed);
+        self.agenda.set_step(instance, next);
+    }
+
+    /// Brings the gateway's view of the instances up to what it may know at `now`.
+    pub(crate) fn look(&mut self, now: Time) {
+        let (board, instances, mut kit) = self.split();
+        board.look(instances, now, &mut kit);
+    }
+
+    /// The story of a request ends before an instance had it.
+    pub(crate) fn close(&mut self, slot: Slot, status: Status, now: Time) {
+        let record = self.live.get(slot).record();
+        self.listener.hear(now, &Fact::Closed { status, record });
+        self.live.remove(slot);
+        self.tally.closed += 1;
+    }
+
+    /// The board, the instances, and what instances work with: disjoint parts of the world.
+    fn split(&mut self) -> (&mut Board, &mut [Instance], Kit<'_>) {
+        let kit = Kit {
+            engine: &self.config.engine,
+            latency: &*self.config.latency,
+            output: self.output,
+            rules: Rules {
+                priority: &*self.config.policies.priority,
+                order: &*self.config.policies.order,
+            },
+            preempt: &*self.config.policies.preempt,
+            pace: self.config.pace,
+            audit: self.config.audit,
+            live: &mut self.live,
+            listener: self.listener,
+            tally: &mut self.tally,
+        };
+        (&mut self.board, &mut self.instances, kit)
+    }
+
+    /// Asks the source for the request after this one and announces its arrival.
+    fn fetch(&mut self) -> Result<(), RunError> {
+        self.next_request = self.source.next_request().map_err(RunError::Source)?;
+        let arrival = self.next_request.as_ref().map_or(Time::NEVER, |request| request.arrival);
+        assert!(arrival >= self.now, "arrivals come in order");
+        self.agenda.set_arrival(arrival);
+        Ok(())
+    }
+
+    fn advance_clock(&mut self, at: Time) {
+        assert!(at >= self.now, "time runs backwards, from {} to {at}", self.now);
+        self.events_now = if at == self.now { self.events_now + 1 } else { 0 };
+        self.now = at;
+        let live = self.tally.arrived - self.tally.closed;
+        let limit = 64 + 16 * (live + u64::from(self.config.instances));
+        assert!(self.events_now <= limit, "more than {limit} events at {at}: a livelock");
+    }
+
+    fn progress(&self) -> Progress {
+        Progress { now: self.now, arrived: self.tally.arrived, closed: self.tally.closed }
+    }
+
+    fn nothing_left(&self) -> End {
+        match self.instances.iter().position(Instance::is_stuck) {
+            None => End::Drained,
+            Some(index) => {
+                End::Stalled { why: format!("instance {index} has work and no step under way") }
+            }
+        }
+    }
+
+    /// Closes the books: lands what has ended, and states where every unfinished request was left.
+    fn finish(mut self, end: End, horizon: Time) -> Outcome {
+        let ended_at = match end {
+            End::Drained => self.now.max(self.tally.last_output),
+            End::Horizon => horizon,
+            End::Interrupted | End::Stalled { .. } => self.now,
+        };
+        let (_, instances, mut kit) = self.split();
+        for instance in instances {
+            // A step that ends at the very end has ended.
+            instance.catch_up(ended_at + Span::from_nanos(1), &mut kit);
+            for (slot, generated) in instance.batch() {
+                kit.live.get_mut(slot).generated = generated;
+            }
+        }
+        for slot in self.live.in_order_of_arrival() {
+            let status = match self.live.get(slot).place {
+                Place::Gateway => Status::InTransit,
+                Place::Waiting => Status::Queued,
+                Place::Running => Status::Running,
+            };
+            self.close(slot, status, ended_at);
+        }
+        Outcome { end, ended_at, arrived: self.tally.arrived, events: self.tally.events }
+    }
+}
