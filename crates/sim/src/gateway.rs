@@ -59,7 +59,10 @@ impl World<'_> {
         let mut dice = Dice::new(self.config.seed, Purpose::Routing, request.0);
         let choice = self.config.policies.router.route(&live.view(), self.board.views(), &mut dice);
         let instance = choice.instance;
-        assert!(instance.0 < self.config.instances, "the router chose {instance:?}, which is not there");
+        assert!(
+            instance.0 < self.config.instances,
+            "the router chose {instance:?}, which is not there"
+        );
         let block_size = self.config.engine.block_size;
         let expected_cached_tokens = choice.expected_hit_blocks.map(|blocks| blocks * block_size);
         live.instance = Some(instance);

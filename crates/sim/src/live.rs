@@ -55,11 +55,7 @@ impl Live {
     }
 
     pub(crate) fn waiting_view(&self) -> WaitingView<'_> {
-        WaitingView {
-            request: self.view(),
-            enqueued: self.enqueued,
-            generated: self.generated,
-        }
+        WaitingView { request: self.view(), enqueued: self.enqueued, generated: self.generated }
     }
 
     /// The story so far. `ttft` and `e2e` are filled in by whoever closes the request.

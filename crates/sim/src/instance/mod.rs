@@ -119,7 +119,11 @@ impl Instance {
     /// What a poll would show now. The caller has let the instance catch up.
     pub(crate) fn gauges(&self) -> Gauges {
         let share = |part: u64, whole: u64| {
-            if whole == 0 { 0.0 } else { blis_core::math::float(part) / blis_core::math::float(whole) }
+            if whole == 0 {
+                0.0
+            } else {
+                blis_core::math::float(part) / blis_core::math::float(whole)
+            }
         };
         Gauges {
             waiting: count(self.queue.len()),
@@ -133,6 +137,8 @@ impl Instance {
 
     /// A request joins the queue. Returns when the next step boundary is due, which is now if the engine is idle.
     pub(crate) fn enqueue(&mut self, slot: Slot, now: Time, kit: &mut Kit<'_>) -> Time {
+        // What has ended is stated first, so that an instance's facts are in order of time.
+        self.catch_up(now, kit);
         let live = kit.live.get_mut(slot);
         live.place = Place::Waiting;
         live.enqueued = now;

@@ -33,7 +33,13 @@ impl Queue {
     }
 
     /// A new request takes the next turn.
-    pub(crate) fn join(&mut self, slot: Slot, rules: &Rules<'_>, live: &mut LiveRequests, now: Time) {
+    pub(crate) fn join(
+        &mut self,
+        slot: Slot,
+        rules: &Rules<'_>,
+        live: &mut LiveRequests,
+        now: Time,
+    ) {
         live.get_mut(slot).turn = self.turns;
         self.turns += 1;
         self.put_back(slot, rules, live, now);

@@ -381,7 +381,13 @@ impl Instance {
         while let Some((end, count, duration)) = stride.group(&mut landed) {
             steps += count;
             kit.tally.events += count;
-            let fact = Fact::Steps { instance: self.id, count, duration, batch: stride.batch, blocks_in_use: 0 };
+            let fact = Fact::Steps {
+                instance: self.id,
+                count,
+                duration,
+                batch: stride.batch,
+                blocks_in_use: 0,
+            };
             kit.listener.hear(end, &fact);
             for class in SloClass::ALL {
                 let decoding = u64::from(self.steady[class.index()]);

@@ -36,7 +36,14 @@ impl Stride {
 
     /// A run of `steps` steps of equal duration in which every running request decodes.
     pub(crate) fn even_glide(start: Time, duration: Span, steps: u64, batch: Batch) -> Stride {
-        Stride { start, rhythm: Rhythm::Even(duration), planned: steps, done: 0, batch, glide: true }
+        Stride {
+            start,
+            rhythm: Rhythm::Even(duration),
+            planned: steps,
+            done: 0,
+            batch,
+            glide: true,
+        }
     }
 
     /// A run of steps that end at `ends` in which every running request decodes.
@@ -139,7 +146,9 @@ mod tests {
     #[test]
     fn a_boundary_at_an_instant_has_not_passed_before_it() {
         for stride in both_rhythms() {
-            for (now, before) in [(100, 0), (101, 0), (110, 0), (111, 1), (130, 2), (131, 3), (999, 3)] {
+            for (now, before) in
+                [(100, 0), (101, 0), (110, 0), (111, 1), (130, 2), (131, 3), (999, 3)]
+            {
                 assert_eq!(stride.boundaries_before(at(now)), before, "at {now}");
             }
         }

@@ -1,0 +1,310 @@
+//! Small worlds for tests: requests by hand, policies by name, every fact written down, the audit always on.
+
+use blis_core::{
+    Content, Request, RequestId, Segment, SloClass, Source, Span, StreamId, TenantId, Time,
+};
+use blis_latency::{Coefficients, StepTime};
+use blis_metrics::{Fact, Listener, Record, Status, TtftSplit};
+use blis_policy::{Cluster, RoutingText};
+use blis_sim::{Config, Engine, Gateway, Outcome, Pace, Policies, Signals, Unobserved};
+use std::error::Error;
+use std::sync::Arc;
+
+/// A scenario for tests. Change what matters, then [`Scenario::run`].
+#[derive(Clone, Debug)]
+pub(crate) struct Scenario {
+    pub(crate) instances: u32,
+    pub(crate) engine: Engine,
+    pub(crate) gateway: Gateway,
+    pub(crate) signals: Signals,
+    pub(crate) admission: &'static str,
+    pub(crate) routing: &'static str,
+    pub(crate) scorers: Option<&'static str>,
+    pub(crate) order: &'static str,
+    pub(crate) priority: &'static str,
+    pub(crate) latency: Arc<dyn StepTime>,
+    pub(crate) horizon: Option<Time>,
+    pub(crate) pace: Pace,
+    pub(crate) seed: u64,
+    pub(crate) requests: Vec<Request>,
+}
+
+/// What a run said.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    /// Every fact, as (time, lane, text): lane 0 is the gateway, lane n + 1 instance n. In order of time and lane;
+    /// runs of equal steps are told step by step, so that how they were taken makes no difference.
+    pub(crate) facts: Vec<(Time, u32, String)>,
+    /// How each request ended, by id.
+    pub(crate) closed: Vec<Ended>,
+    pub(crate) outcome: Outcome,
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Ended {
+    pub(crate) request: u64,
+    pub(crate) status: Status,
+    pub(crate) instance: Option<u32>,
+    pub(crate) ttft: Option<Span>,
+    pub(crate) e2e: Option<Span>,
+    pub(crate) cached: Option<u32>,
+    pub(crate) preemptions: u32,
+    pub(crate) output_tokens: u32,
+    pub(crate) split: TtftSplit,
+}
+
+/// One instance with 16-token blocks and coefficients that are easy to add up: ingress 100 + 1 per prompt token, step
+/// 1000 + 2 per prefill token + 3 per decode token, output 10, all in microseconds.
+pub(crate) fn small_world() -> Scenario {
+    Scenario {
+        instances: 1,
+        engine: Engine {
+            total_kv_blocks: 1000,
+            block_size: 16,
+            max_num_running_reqs: 256,
+            max_num_scheduled_tokens: 2048,
+            long_prefill_token_threshold: 0,
+            reserve_full_prompt: true,
+            watermark_blocks: 0,
+        },
+        gateway: Gateway::default(),
+        signals: Signals::Immediate,
+        admission: "always-admit",
+        routing: "round-robin",
+        scorers: None,
+        order: "fcfs",
+        priority: "constant",
+        latency: Arc::new(
+            Coefficients::new([100.0, 1.0, 10.0], [1000.0, 2.0, 3.0]).expect("legal"),
+        ),
+        horizon: None,
+        pace: Pace::FastForward,
+        seed: 1,
+        requests: Vec::new(),
+    }
+}
+
+/// A request of one private stream.
+pub(crate) fn request(arrival_us: u64, prompt: u32, output: u32) -> Request {
+    prompted(arrival_us, &[(u64::MAX, prompt)], output)
+}
+
+/// A request whose prompt is the given (stream, tokens) segments; stream `u64::MAX` is private to the request.
+pub(crate) fn prompted(arrival_us: u64, segments: &[(u64, u32)], output: u32) -> Request {
+    let segment = |&(stream, tokens): &(u64, u32)| Segment { stream: StreamId(stream), tokens };
+    Request {
+        id: RequestId(0),
+        name: None,
+        arrival: Time::from_micros(arrival_us),
+        content: Content::new(segments.iter().map(segment).collect(), StreamId(u64::MAX)),
+        output_tokens: output,
+        class: SloClass::Standard,
+        tenant: TenantId(0),
+        session: None,
+        round: 0,
+        deadline: None,
+    }
+}
+
+impl Scenario {
+    pub(crate) fn with(mut self, requests: Vec<Request>) -> Scenario {
+        self.requests = requests;
+        self
+    }
+
+    pub(crate) fn paced(&self, pace: Pace) -> Scenario {
+        Scenario { pace, ..self.clone() }
+    }
+
+    fn config(&self) -> Config {
+        let cluster = Cluster {
+            instances: self.instances,
+            blocks: self.engine.total_kv_blocks,
+            block_size: self.engine.block_size,
+        };
+        let routing = RoutingText {
+            policy: self.routing,
+            scorers: self.scorers,
+            picker: None,
+            lru_capacity: None,
+        };
+        let admission = blis_policy::build_admission(self.admission, &cluster).expect("legal");
+        let router = blis_policy::build_router(&routing, &cluster).expect("legal");
+        let evict = |_| blis_policy::build_evict("lru", &cluster).expect("legal").policy;
+        Config {
+            instances: self.instances,
+            engine: self.engine,
+            gateway: self.gateway,
+            signals: self.signals,
+            policies: Policies {
+                needs: admission.needs.or(router.needs),
+                admission: admission.policy,
+                router: router.policy,
+                priority: blis_policy::build_priority(self.priority, &cluster)
+                    .expect("legal")
+                    .policy,
+                order: blis_policy::build_order(self.order, &cluster).expect("legal").policy,
+                preempt: blis_policy::build_preempt("tail", &cluster).expect("legal").policy,
+                evict: (0..self.instances).map(evict).collect(),
+            },
+            latency: Arc::clone(&self.latency),
+            seed: self.seed,
+            horizon: self.horizon,
+            pace: self.pace,
+            audit: true,
+        }
+    }
+
+    pub(crate) fn run(&self) -> Told {
+        let mut source = Listed::new(self.requests.clone());
+        let mut scribe = Scribe::default();
+        let outcome = blis_sim::run(self.config(), &mut source, &mut scribe, &mut Unobserved)
+            .expect("a list cannot fail");
+        scribe.closed.sort_by_key(|ended| ended.request);
+        scribe.facts.sort_by_key(|&(at, lane, _)| (at, lane));
+        Told { facts: scribe.facts, closed: scribe.closed, outcome }
+    }
+}
+
+impl Told {
+    /// TTFT of each request in microseconds, in order of arrival.
+    pub(crate) fn ttfts_us(&self) -> Vec<f64> {
+        self.closed.iter().filter_map(|ended| Some(ended.ttft?.as_micros_f64())).collect()
+    }
+
+    /// E2E of each finished request in microseconds, in order of arrival.
+    pub(crate) fn e2es_us(&self) -> Vec<f64> {
+        self.closed.iter().filter_map(|ended| Some(ended.e2e?.as_micros_f64())).collect()
+    }
+
+    /// How many facts contain `word`.
+    pub(crate) fn count(&self, word: &str) -> usize {
+        self.facts.iter().filter(|(_, _, fact)| fact.contains(word)).count()
+    }
+}
+
+/// A source that gives a list, with ids and private streams numbered.
+pub(crate) struct Listed {
+    requests: std::vec::IntoIter<Request>,
+}
+
+impl Listed {
+    pub(crate) fn new(mut requests: Vec<Request>) -> Listed {
+        requests.sort_by_key(|request| request.arrival);
+        for (id, request) in (0..).zip(&mut requests) {
+            request.id = RequestId(id);
+            let own = |stream: StreamId| {
+                if stream == StreamId(u64::MAX) { StreamId((1 << 40) + id) } else { stream }
+            };
+            let content = &request.content;
+            let segments = content
+                .segments()
+                .iter()
+                .map(|segment| Segment { stream: own(segment.stream), tokens: segment.tokens });
+            request.content = Content::new(segments.collect(), own(content.output_stream()));
+        }
+        Listed { requests: requests.into_iter() }
+    }
+}
+
+impl Source for Listed {
+    fn next_request(&mut self) -> Result<Option<Request>, Box<dyn Error + Send + Sync>> {
+        Ok(self.requests.next())
+    }
+
+    fn expected(&self) -> Option<u64> {
+        Some(self.requests.len() as u64)
+    }
+
+    fn tenant_name(&self, tenant: TenantId) -> String {
+        tenant.0.to_string()
+    }
+}
+
+#[derive(Default)]
+struct Scribe {
+    facts: Vec<(Time, u32, String)>,
+    closed: Vec<Ended>,
+    /// Of each lane, when it last said something: lanes are in order of time.
+    clocks: Vec<Time>,
+    /// The run of steps that an instance told last: its tokens come right after it.
+    steps: Option<(u32, u64, Span)>,
+}
+
+impl Listener for Scribe {
+    fn hear(&mut self, at: Time, fact: &Fact<'_>) {
+        let lane = lane(fact);
+        self.clocks.resize(self.clocks.len().max(lane as usize + 1), Time::ZERO);
+        assert!(self.clocks[lane as usize] <= at, "lane {lane} goes back in time with {fact:?}");
+        self.clocks[lane as usize] = at;
+        match *fact {
+            Fact::Steps { count, duration, .. } => {
+                self.steps = Some((lane, count, duration));
+                self.tell(at, lane, count, duration, fact);
+            }
+            Fact::Tokens { gap, .. } if self.steps.is_some_and(|(l, n, _)| l == lane && n > 1) => {
+                let (_, count, duration) = self.steps.expect("it was just looked at");
+                assert_eq!(gap, duration, "in a run of steps every token takes a step");
+                self.tell(at, lane, count, duration, fact);
+            }
+            Fact::Closed { status, record } => {
+                self.steps = None;
+                self.close(status, &record);
+                self.facts.push((at, lane, format!("{fact:?}")));
+            }
+            _ => {
+                self.steps = None;
+                self.facts.push((at, lane, format!("{fact:?}")));
+            }
+        }
+    }
+}
+
+impl Scribe {
+    /// Writes a fact about `count` steps down step by step.
+    fn tell(&mut self, at: Time, lane: u32, count: u64, duration: Span, fact: &Fact<'_>) {
+        let mut one = fact.clone();
+        if let Fact::Steps { count: n, .. } | Fact::Tokens { count: n, .. } = &mut one {
+            assert!(n.is_multiple_of(count), "tokens of a run of steps divide evenly");
+            *n /= count;
+        }
+        let text = format!("{one:?}");
+        for steps_back in (0..count).rev() {
+            self.facts.push((at - duration * steps_back, lane, text.clone()));
+        }
+    }
+
+    fn close(&mut self, status: Status, record: &Record<'_>) {
+        let adds_up = record.ttft.is_none_or(|ttft| ttft == record.split.total());
+        assert!(adds_up, "the parts of TTFT add up");
+        self.closed.push(Ended {
+            request: record.request.0,
+            status,
+            instance: record.instance.map(|instance| instance.0),
+            ttft: record.ttft,
+            e2e: record.e2e,
+            cached: record.cached_tokens,
+            preemptions: record.preemptions,
+            output_tokens: record.output_tokens,
+            split: record.split,
+        });
+    }
+}
+
+fn lane(fact: &Fact<'_>) -> u32 {
+    match fact {
+        Fact::Arrived { .. } | Fact::Admitted { .. } | Fact::Routed { .. } => 0,
+        Fact::Closed { status: Status::Finished | Status::Running | Status::Queued, record } => {
+            record.instance.expect("it was routed").0 + 1
+        }
+        Fact::Closed { .. } => 0,
+        Fact::Enqueued { instance, .. }
+        | Fact::Scheduled { instance, .. }
+        | Fact::Preempted { instance, .. }
+        | Fact::Evicted { instance, .. }
+        | Fact::Steps { instance, .. }
+        | Fact::Tokens { instance, .. }
+        | Fact::FirstToken { instance, .. } => instance.0 + 1,
+    }
+}

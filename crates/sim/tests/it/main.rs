@@ -1,0 +1,6 @@
+//! The simulator against hand-made cases, itself, and theory.
+
+mod golden;
+mod harness;
+mod relations;
+mod worlds;

@@ -1,0 +1,208 @@
+//! Random small worlds, and what happened in them, so that no property passes without having been tested.
+
+use crate::harness::{Scenario, Told, prompted, small_world};
+use blis_core::{Content, Request, Segment, SloClass, Span, StreamId, Time};
+use blis_latency::{StepShape, StepTime};
+use blis_sim::{Engine, Gateway, Pace, Signals};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use std::sync::Arc;
+
+/// A latency model that looks at context lengths, so that equal batches take unequal steps.
+#[derive(Debug)]
+pub(crate) struct ContextBound;
+
+impl StepTime for ContextBound {
+    fn predict(&self, shape: &StepShape) -> Span {
+        let pairs = shape.prefill_attention_pairs + shape.decode_context;
+        let seqs = u64::from(shape.prefill_tokens + shape.decode_seqs);
+        Span::from_nanos(50_000 + 7 * pairs + 300 * seqs + shape.prefill_past_tokens)
+    }
+
+    fn ingress(&self, input_tokens: u32) -> Span {
+        Span::from_nanos(u64::from(input_tokens) * 100)
+    }
+
+    fn output(&self) -> Span {
+        Span::from_nanos(7)
+    }
+
+    fn context_free(&self) -> bool {
+        false
+    }
+}
+
+/// Runs `property` on `cases` random worlds, the same ones every time, and returns what happened in all of them.
+pub(crate) fn in_random_worlds(
+    cases: u32,
+    property: impl Fn(&Scenario) -> Result<Told, TestCaseError>,
+) -> Coverage {
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let coverage = std::cell::RefCell::new(Coverage::default());
+    let mut runner = TestRunner::new_with_rng(config, rng);
+    let outcome = runner.run(&world(), |scenario| {
+        let told = property(&scenario)?;
+        coverage.borrow_mut().add(&scenario, &told);
+        Ok(())
+    });
+    if let Err(error) = outcome {
+        panic!("{error}");
+    }
+    coverage.into_inner()
+}
+
+/// How many worlds had it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Coverage {
+    pub(crate) worlds: u32,
+    pub(crate) preemption: u32,
+    pub(crate) chunked_prefill: u32,
+    pub(crate) prefix_hit: u32,
+    pub(crate) eviction: u32,
+    pub(crate) priority_order: u32,
+    pub(crate) queue: u32,
+    pub(crate) rejection: u32,
+    pub(crate) unservable: u32,
+    pub(crate) horizon: u32,
+    pub(crate) several_instances: u32,
+    pub(crate) stale_signals: u32,
+    pub(crate) uneven_steps: u32,
+}
+
+impl Coverage {
+    fn add(&mut self, scenario: &Scenario, told: &Told) {
+        let queued = told.closed.iter().any(|ended| ended.split.queue > Span::ZERO);
+        let hit = told.closed.iter().any(|ended| ended.cached.is_some_and(|cached| cached > 0));
+        let longest = scenario.requests.iter().map(|r| r.content.prompt_tokens()).max();
+        let engine = &scenario.engine;
+        let chunk = match engine.long_prefill_token_threshold {
+            0 => engine.max_num_scheduled_tokens,
+            threshold => threshold.min(engine.max_num_scheduled_tokens),
+        };
+        self.worlds += 1;
+        self.preemption += u32::from(told.count("Preempted") > 0);
+        self.chunked_prefill += u32::from(longest > Some(chunk));
+        self.prefix_hit += u32::from(hit);
+        self.eviction += u32::from(told.count("Evicted") > 0);
+        self.priority_order += u32::from(queued && scenario.order != "fcfs");
+        self.queue += u32::from(queued);
+        self.rejection += u32::from(told.count("Rejected") > 0);
+        self.unservable += u32::from(told.count("Unservable") > 0);
+        self.horizon += u32::from(scenario.horizon.is_some());
+        self.several_instances += u32::from(scenario.instances > 1);
+        self.stale_signals += u32::from(scenario.signals != Signals::Immediate);
+        self.uneven_steps += u32::from(!scenario.latency.context_free());
+    }
+
+    /// Panics unless at least `share` of the worlds had each of the things that make scheduling hard.
+    pub(crate) fn guard(&self, share: f64) {
+        let least = share * f64::from(self.worlds);
+        for (what, worlds) in [
+            ("preemption", self.preemption),
+            ("chunked prefill", self.chunked_prefill),
+            ("prefix hits", self.prefix_hit),
+            ("eviction", self.eviction),
+            ("priority orders", self.priority_order),
+            ("queues", self.queue),
+            ("rejection", self.rejection),
+            ("unservable requests", self.unservable),
+            ("horizon", self.horizon),
+            ("several instances", self.several_instances),
+            ("stale signals", self.stale_signals),
+            ("uneven steps", self.uneven_steps),
+        ] {
+            assert!(
+                f64::from(worlds) >= least,
+                "{what} in only {worlds} of {} worlds",
+                self.worlds
+            );
+        }
+    }
+}
+
+prop_compose! {
+    fn engine()(
+        total_kv_blocks in 6_u32..60,
+        block_size in prop::sample::select(vec![1_u32, 2, 4, 8]),
+        max_num_running_reqs in 1_u32..9,
+        max_num_scheduled_tokens in 3_u32..50,
+        long_prefill_token_threshold in prop::sample::select(vec![0_u32, 0, 2, 7]),
+        reserve_full_prompt in any::<bool>(),
+        watermark_blocks in prop::sample::select(vec![0_u32, 0, 1, 3]),
+    ) -> Engine {
+        Engine {
+            total_kv_blocks, block_size, max_num_running_reqs, max_num_scheduled_tokens,
+            long_prefill_token_threshold, reserve_full_prompt, watermark_blocks,
+        }
+    }
+}
+
+prop_compose! {
+    fn arrival()(
+        at_us in 0_u64..4_000,
+        shared in (0_u64..3, 0_u32..24),
+        own in 1_u32..24,
+        output in prop::sample::select(vec![1_u32, 1, 2, 5, 13, 40]),
+        class in prop::sample::select(SloClass::ALL.to_vec()),
+        same_answer in prop::bool::weighted(0.1),
+    ) -> Request {
+        let mut request = prompted(at_us, &[shared, (u64::MAX, own)], output);
+        request.class = class;
+        if same_answer {
+            // Twins: prompt and answer are one shared stream, so equal blocks are computed side by side.
+            let segment = Segment { stream: StreamId(shared.0), tokens: shared.1 + own };
+            request.content = Content::new(vec![segment], StreamId(shared.0));
+        }
+        request
+    }
+}
+
+prop_compose! {
+    fn world()(
+        engine in engine(),
+        requests in prop::collection::vec(arrival(), 1..24),
+        instances in 1_u32..4,
+        routing in prop::sample::select(vec![
+            ("round-robin", None), ("least-loaded", None), ("random", None),
+            ("weighted", None), ("weighted", Some("pa:1,kv:1")), ("weighted", Some("lb:1")),
+        ]),
+        order in prop::sample::select(vec!["fcfs", "priority-fcfs", "sjf", "reverse-priority"]),
+        priority in prop::sample::select(vec!["constant", "slo-class"]),
+        interval_us in prop::sample::select(vec![0_u64, 0, 1, 77, 900]),
+        admission in prop::sample::select(vec![
+            "always-admit", "always-admit", "token-bucket[capacity=60,refill-rate=9000]",
+        ]),
+        latencies in prop::sample::select(vec![(0_u64, 0_u64), (0, 0), (13, 5)]),
+        uneven in prop::bool::weighted(0.3),
+        horizon in prop::option::weighted(0.2, 0_u64..20_000),
+        seed in any::<u64>(),
+    ) -> Scenario {
+        let mut scenario = small_world().with(requests);
+        if uneven {
+            scenario.latency = Arc::new(ContextBound);
+        }
+        let (admission_us, routing_us) = latencies;
+        Scenario {
+            engine,
+            instances,
+            routing: routing.0,
+            scorers: routing.1,
+            order,
+            priority,
+            admission,
+            seed,
+            gateway: Gateway {
+                admission_latency: Span::from_micros(admission_us),
+                routing_latency: Span::from_micros(routing_us),
+            },
+            signals: match interval_us {
+                0 => Signals::Immediate,
+                micros => Signals::Periodic { interval: Span::from_micros(micros) },
+            },
+            horizon: horizon.map(Time::from_micros),
+            pace: Pace::FastForward,
+            ..scenario
+        }
+    }
+}
