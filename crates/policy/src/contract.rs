@@ -1,8 +1,9 @@
 //! The contracts of the seven kinds of policy.
 //!
-//! A policy is asked a question and answers with a value; the host (`sim`) carries it out. A policy never changes
-//! the world, never sees an output length, and draws random numbers only from the `Dice` it is handed, which are
-//! keyed by request. Scorers, routers and admission may keep state of their own.
+//! A policy is asked a question and answers with a value; the host (`sim`) carries it out. A policy
+//! never changes the world, never sees an output length, and draws random numbers only from the
+//! `Dice` it is handed, which are keyed by request. Scorers, routers and admission may keep state
+//! of their own.
 
 use crate::view::{InstanceView, RunningView, WaitingView};
 use blis_core::runs::RunId;
@@ -20,7 +21,12 @@ pub enum Verdict {
 /// Decides at the gateway whether a request enters the cluster.
 pub trait Admission: Send {
     /// Decides about `request` now.
-    fn admit(&mut self, request: &RequestView<'_>, instances: &[InstanceView], now: Time) -> Verdict;
+    fn admit(
+        &mut self,
+        request: &RequestView<'_>,
+        instances: &[InstanceView],
+        now: Time,
+    ) -> Verdict;
 }
 
 /// A routing decision.
@@ -45,13 +51,15 @@ pub trait Router: Send {
 
 /// Scores instances for one request; a part of the `weighted` router.
 pub trait Scorer: Send {
-    /// Writes one finite score in 0..=1 per instance, higher is better. Must not change what later scores are.
+    /// Writes one finite score in 0..=1 per instance, higher is better. Must not change what later
+    /// scores are.
     fn score(&mut self, request: &RequestView<'_>, instances: &[InstanceView], scores: &mut [f64]);
 
     /// Learns that `request` was sent to `chosen`.
     fn sent(&mut self, _request: &RequestView<'_>, _chosen: InstanceId) {}
 
-    /// Full prompt blocks that this scorer believes are cached at `instance`, as of the last `score`.
+    /// Full prompt blocks that this scorer believes are cached at `instance`, as of the last
+    /// `score`.
     fn expected_hit_blocks(&self, _instance: InstanceId) -> Option<u32> {
         None
     }
@@ -68,7 +76,8 @@ pub trait Priority: Send {
     /// The priority of `waiting` now; higher is sooner.
     fn priority(&self, waiting: &WaitingView<'_>, now: Time) -> f64;
 
-    /// Whether the answer changes while a request waits. If not, it is asked once, on joining the queue.
+    /// Whether the answer changes while a request waits. If not, it is asked once, on joining the
+    /// queue.
     fn varies(&self) -> bool {
         false
     }
@@ -76,7 +85,8 @@ pub trait Priority: Send {
 
 /// The order in which waiting requests are scheduled.
 pub trait Order: Send {
-    /// The rank of `waiting`, whose priority is given: lowest first, equal ranks in order of joining the queue.
+    /// The rank of `waiting`, whose priority is given: lowest first, equal ranks in order of
+    /// joining the queue.
     fn rank(&self, waiting: &WaitingView<'_>, priority: f64) -> f64;
 }
 

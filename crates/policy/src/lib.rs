@@ -1,14 +1,30 @@
 //! Every decision: one folder a kind, one file a policy, one line in the kind's registry.
 //!
-//! A policy's file holds a header (*Prefers / Reads / Parameters / Origin*), its `SPEC`, the type and its tests.
-//! From `SPEC` come the check of scenario files, the help, the reference page and the search space. Policies must
-//! never see an output length, a clock, or anything fresher than what they declare in `needs`.
+//! A policy's file holds a header (*Prefers / Reads / Parameters / Origin*), its `SPEC`, the type
+//! and its tests. From `SPEC` come the check of scenario files, the help, the reference page and
+//! the search space. Policies must never see an output length, a clock, or anything fresher than
+//! what they declare in `needs`.
 
+pub mod admission;
+pub mod build;
 pub mod contract;
+pub mod evict;
+pub mod order;
+pub mod preempt;
+pub mod priority;
+pub mod registry;
+pub mod routing;
 pub mod spec;
 pub mod view;
+pub mod weights;
 
+pub use build::{
+    RoutingText, build_admission, build_evict, build_order, build_preempt, build_priority,
+    build_router,
+};
 pub use contract::{
     Admission, Choice, Evict, IdleRuns, Order, Picker, Preempt, Priority, Router, Scorer, Verdict,
 };
+pub use registry::{Entry, Kind, kinds, reference_markdown};
+pub use spec::{Built, Cluster, PolicyError, Spec};
 pub use view::{InstanceView, Needs, RunningView, WaitingView};

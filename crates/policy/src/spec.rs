@@ -1,8 +1,18 @@
-//! How a policy introduces itself, and how names are looked up.
+//! How a policy introduces itself, and how its text becomes a policy.
+//!
+//! Everywhere (flags, scenario files, studies) a policy is spelled `name` or
+//! `name[parameter=value,...]`, by its name or its alias. `build` calls this file for every kind.
+//! It must never panic, whatever the text.
 
 use crate::view::Needs;
 use blis_core::param::ParamError;
 use blis_core::{Param, Values};
+use std::fmt;
+
+/// Names longer than this are not compared with the known ones: nothing is near them.
+const LONGEST_NAME: usize = 64;
+/// The least Jaro-Winkler similarity that is worth a hint.
+const NEAR: f64 = 0.75;
 
 /// What a policy may know of the cluster when it is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +27,8 @@ pub struct Cluster {
 
 /// A policy's introduction. `P` is the contract it fulfils, e.g. `dyn Order`.
 pub struct Spec<P: ?Sized> {
-    /// Spelling in files and flags: lower case, hyphens; the file is named like it, with underscores.
+    /// Spelling in files and flags: lower case, hyphens; the file is named like it, with
+    /// underscores.
     pub name: &'static str,
     /// Short spelling, e.g. `pa`.
     pub alias: Option<&'static str>,
@@ -29,6 +40,23 @@ pub struct Spec<P: ?Sized> {
     pub needs: Needs,
     /// Makes one.
     pub build: fn(&Values, &Cluster) -> Box<P>,
+}
+
+/// A policy made from its text.
+pub struct Built<P: ?Sized> {
+    /// The policy.
+    pub policy: Box<P>,
+    /// The polled values it reads.
+    pub needs: Needs,
+    /// Its full spelling: the name, and every parameter that differs from its default; for
+    /// `weighted`, its scorers and picker. Equal spellings decide equally.
+    pub canonical: String,
+}
+
+impl<P: ?Sized> fmt::Debug for Built<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Built").field(&self.canonical).finish()
+    }
 }
 
 /// Why a policy could not be made.
@@ -66,8 +94,211 @@ pub enum PolicyError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A list of weighted scorers is not `scorer:weight,...`, or its weights make no sense.
+    #[error("scorers `{text}`: {problem}; write `scorer:weight,...`, e.g. `pa:3,qd:2,kv:2`")]
+    Weights {
+        /// What was found.
+        text: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A setting was given that nothing of the chosen strategy reads.
+    #[error("`{setting}` is given, but {reader} does not read it{remedy}")]
+    Unread {
+        /// The setting, e.g. `scorers`.
+        setting: &'static str,
+        /// Who would have to read it, e.g. "routing policy `random`".
+        reader: String,
+        /// What would make it useful; empty, or starts with "; ".
+        remedy: &'static str,
+    },
 }
 
 fn hint(nearest: Option<&&'static str>) -> String {
     nearest.map_or_else(String::new, |name| format!(", did you mean `{name}`?"))
+}
+
+/// A policy's text taken apart; nothing is looked up yet.
+pub(crate) struct Parsed<'a> {
+    /// The name or alias.
+    pub(crate) name: &'a str,
+    /// The parameters as written.
+    pub(crate) given: Vec<(&'a str, &'a str)>,
+}
+
+/// The policy of `registry` whose name or alias is `name`.
+///
+/// # Errors
+/// If there is none; the error carries the nearest name.
+pub fn find<'r, P: ?Sized>(
+    kind: &'static str,
+    registry: &[&'r Spec<P>],
+    name: &str,
+) -> Result<&'r Spec<P>, PolicyError> {
+    let named = |spec: &&&Spec<P>| spec.name == name || spec.alias == Some(name);
+    if let Some(spec) = registry.iter().find(named) {
+        return Ok(spec);
+    }
+    let spellings = registry.iter().flat_map(|spec| [Some(spec.name), spec.alias]).flatten();
+    Err(PolicyError::Unknown {
+        kind,
+        name: name.to_owned(),
+        known: registry.iter().map(|spec| spec.name).collect(),
+        nearest: nearest(name, spellings),
+    })
+}
+
+/// The policy that `text` spells, checked and made.
+///
+/// # Errors
+/// If the text is malformed, the name unknown, or a parameter unknown, repeated or out of range.
+pub fn build_from_text<P: ?Sized>(
+    kind: &'static str,
+    registry: &[&Spec<P>],
+    text: &str,
+    cluster: &Cluster,
+) -> Result<Built<P>, PolicyError> {
+    let parsed = parse(kind, text)?;
+    build_spec(kind, find(kind, registry, parsed.name)?, &parsed.given, cluster)
+}
+
+/// Takes `text` apart into a name and its parameters.
+pub(crate) fn parse<'a>(kind: &'static str, text: &'a str) -> Result<Parsed<'a>, PolicyError> {
+    let wrong = |problem: String| PolicyError::Syntax { kind, text: text.to_owned(), problem };
+    let text = text.trim();
+    let (name, inside) = match text.split_once('[') {
+        None => (text, None),
+        Some((name, rest)) => {
+            let inside = rest
+                .strip_suffix(']')
+                .ok_or_else(|| wrong("`[` without a `]` at the end".to_owned()))?;
+            (name.trim_end(), Some(inside))
+        }
+    };
+    if name.is_empty() {
+        return Err(wrong("the name is missing".to_owned()));
+    }
+    if let Some(stray) = name.chars().find(|c| "],=:".contains(*c)) {
+        return Err(wrong(format!("stray `{stray}`")));
+    }
+    let pair = |part: &'a str| {
+        let (parameter, value) = part
+            .split_once('=')
+            .ok_or_else(|| wrong(format!("`{}` is not `parameter=value`", part.trim())))?;
+        Ok((parameter.trim(), value.trim()))
+    };
+    let given = match inside {
+        None => Vec::new(),
+        Some(inside) => inside.split(',').map(pair).collect::<Result<_, _>>()?,
+    };
+    Ok(Parsed { name, given })
+}
+
+/// Makes the policy of `spec` with the parameters `given`.
+pub(crate) fn build_spec<P: ?Sized>(
+    kind: &'static str,
+    spec: &Spec<P>,
+    given: &[(&str, &str)],
+    cluster: &Cluster,
+) -> Result<Built<P>, PolicyError> {
+    let values = Values::parse(spec.params, given.iter().copied())
+        .map_err(|source| PolicyError::Param { kind, name: spec.name, source })?;
+    Ok(Built {
+        policy: (spec.build)(&values, cluster),
+        needs: spec.needs,
+        canonical: canonical(spec.name, &values),
+    })
+}
+
+/// `name`, or `name[parameter=value,...]` with the parameters that differ from their defaults.
+fn canonical(name: &str, values: &Values) -> String {
+    let changed: Vec<String> = values
+        .iter()
+        .filter(|(param, value)| **value != param.kind.default_value())
+        .map(|(param, value)| format!("{}={value}", param.name))
+        .collect();
+    if changed.is_empty() { name.to_owned() } else { format!("{name}[{}]", changed.join(",")) }
+}
+
+/// The spelling nearest to `name`, if any is near enough to be what was meant.
+fn nearest(name: &str, spellings: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    if name.len() > LONGEST_NAME {
+        return None;
+    }
+    let likeness = |known: &'static str| {
+        // Aliases have two letters, for which Jaro-Winkler knows only "equal" and "different".
+        let close = strsim::damerau_levenshtein(name, known) <= known.len() / 4;
+        let likeness = strsim::jaro_winkler(name, known);
+        (close || likeness > NEAR).then_some((known, likeness))
+    };
+    let best = spellings.filter_map(likeness).reduce(
+        |best, next| {
+            if next.1 > best.1 { next } else { best }
+        },
+    );
+    best.map(|(known, _)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{admission, routing};
+
+    const CLUSTER: Cluster = Cluster { instances: 2, blocks: 100, block_size: 16 };
+
+    fn canonical_of(text: &str) -> Result<String, String> {
+        build_from_text("admission policy", admission::ALL, text, &CLUSTER)
+            .map(|built| built.canonical)
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_canonical_spelling_names_what_differs_from_the_defaults() {
+        for (text, canonical) in [
+            ("always-admit", "always-admit"),
+            (" token-bucket ", "token-bucket"),
+            ("token-bucket[capacity=10000]", "token-bucket"),
+            ("token-bucket[refill-rate=5, capacity = 1e4]", "token-bucket[refill-rate=5]"),
+            (
+                "token-bucket[refill-rate=0.5,capacity=7]",
+                "token-bucket[capacity=7,refill-rate=0.5]",
+            ),
+        ] {
+            assert_eq!(canonical_of(text).as_deref(), Ok(canonical), "{text}");
+        }
+    }
+
+    #[test]
+    fn malformed_texts_are_refused_with_what_is_wrong() {
+        for (text, complaint) in [
+            ("", "the name is missing"),
+            ("[capacity=1]", "the name is missing"),
+            ("token-bucket[capacity=1", "without a `]`"),
+            ("token-bucket[capacity=1]x", "without a `]`"),
+            ("token-bucket]", "stray `]`"),
+            ("token-bucket[]", "`` is not `parameter=value`"),
+            ("token-bucket[capacity]", "`capacity` is not `parameter=value`"),
+            ("token-bucket[capacity=1,capacity=2]", "given twice"),
+            ("token-bucket[capacity=0]", "a number from 1 to"),
+            ("token-bucket[rate=1]", "known: `capacity`, `refill-rate`"),
+            ("always-admit[x=1]", "this policy has none"),
+            ("token-buckt", "did you mean `token-bucket`?"),
+        ] {
+            let error = canonical_of(text).expect_err(text);
+            assert!(error.contains(complaint), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_misspelt_name_gets_the_nearest_known_one() {
+        let nearest = |name: &str| match find("scorer", routing::scorers::ALL, name).err() {
+            Some(PolicyError::Unknown { nearest, .. }) => nearest,
+            other => panic!("{name}: {other:?}"),
+        };
+        assert_eq!(nearest("prefix_affinity"), Some("prefix-affinity"));
+        assert_eq!(nearest("queuedepth"), Some("queue-depth"));
+        assert_eq!(nearest("kv-utilisation"), Some("kv-utilization"));
+        assert_eq!(nearest("zzz"), None);
+        assert_eq!(nearest(&"q".repeat(100_000)), None);
+    }
 }

@@ -1,11 +1,12 @@
-//! What policies may see. Everything here is a fact with a source and an age; nothing is an intermediate result.
+//! What policies may see. Everything here is a fact with a source and an age; nothing is an
+//! intermediate result.
 
 use blis_core::{InstanceId, RequestView, SloClass, Time};
 
 /// What a router knows about one instance.
 ///
-/// `queue_depth`, `running`, `kv_utilization`, `free_blocks` and `cache_hit_rate` are as of `as_of` (now, or the
-/// last poll); `in_flight` and `unseen` are the router's own counts and always live.
+/// `queue_depth`, `running`, `kv_utilization`, `free_blocks` and `cache_hit_rate` are as of `as_of`
+/// (now, or the last poll); `in_flight` and `unseen` are the router's own counts and always live.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InstanceView {
     /// Which instance.
@@ -24,12 +25,14 @@ pub struct InstanceView {
     pub kv_utilization: f64,
     /// Blocks that no running request holds.
     pub free_blocks: u32,
-    /// Share of prompt tokens found in the prefix cache since the start, 0..=1 (0 before the first).
+    /// Share of prompt tokens found in the prefix cache since the start, 0..=1 (0 before the
+    /// first).
     pub cache_hit_rate: f64,
 }
 
 impl InstanceView {
-    /// The instance's load in requests. Each request counts once: waiting or running as polled, or sent since.
+    /// The instance's load in requests. Each request counts once: waiting or running as polled, or
+    /// sent since.
     pub fn load(&self) -> u32 {
         self.queue_depth + self.running + self.unseen
     }
@@ -92,4 +95,66 @@ pub struct RunningView {
     pub generated: u32,
     /// KV blocks it holds.
     pub blocks: u32,
+}
+
+/// Small views for the tests of policies.
+#[cfg(test)]
+pub(crate) mod examples {
+    use super::*;
+    use crate::contract::Scorer;
+    use blis_core::random::Purpose;
+    use blis_core::{BlockHash, Dice, RequestId, TenantId};
+
+    /// A standard request with these full prompt blocks of 16 tokens.
+    pub(crate) fn request(prompt_blocks: &[BlockHash]) -> RequestView<'_> {
+        RequestView {
+            id: RequestId(0),
+            arrival: Time::ZERO,
+            input_tokens: 16 * u32::try_from(prompt_blocks.len()).expect("short prompts"),
+            prompt_blocks,
+            class: SloClass::Standard,
+            tenant: TenantId(0),
+            session: None,
+            round: 0,
+            deadline: None,
+        }
+    }
+
+    /// A request with a prompt of `input_tokens` in a queue.
+    pub(crate) fn waiting(input_tokens: u32) -> WaitingView<'static> {
+        let request = RequestView { input_tokens, ..request(&[]) };
+        WaitingView { request, enqueued: Time::ZERO, generated: 0 }
+    }
+
+    /// Instances with these queue depths, otherwise idle.
+    pub(crate) fn instances(queue_depths: &[u32]) -> Vec<InstanceView> {
+        let view = |(id, queue_depth): (u32, &u32)| InstanceView {
+            id: InstanceId(id),
+            as_of: Time::ZERO,
+            queue_depth: *queue_depth,
+            running: 0,
+            in_flight: *queue_depth,
+            unseen: 0,
+            kv_utilization: 0.0,
+            free_blocks: 1_000,
+            cache_hit_rate: 0.0,
+        };
+        (0..).zip(queue_depths).map(view).collect()
+    }
+
+    /// The routing dice of request `key`.
+    pub(crate) fn dice(key: u64) -> Dice {
+        Dice::new(42, Purpose::Routing, key)
+    }
+
+    /// What `scorer` gives instances with these queue depths.
+    pub(crate) fn scores(
+        scorer: &mut dyn Scorer,
+        prompt_blocks: &[BlockHash],
+        queue_depths: &[u32],
+    ) -> Vec<f64> {
+        let mut scores = vec![f64::NAN; queue_depths.len()];
+        scorer.score(&request(prompt_blocks), &instances(queue_depths), &mut scores);
+        scores
+    }
 }

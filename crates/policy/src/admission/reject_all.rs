@@ -1,0 +1,46 @@
+//! `reject-all`: a closed gateway.
+//!
+//! **Prefers** nobody: every request is turned away.
+//!
+//! **Reads** nothing.
+//!
+//! **Parameters** none.
+//!
+//! **Origin** pathological, for tests of reports and of clients that retry.
+
+use crate::contract::{Admission, Verdict};
+use crate::spec::Spec;
+use crate::view::{InstanceView, Needs};
+use blis_core::{RequestView, Time};
+
+/// How `reject-all` introduces itself.
+pub const SPEC: Spec<dyn Admission> = Spec {
+    name: "reject-all",
+    alias: None,
+    help: "Turns every request away (pathological, for tests)",
+    params: &[],
+    needs: Needs::NONE,
+    build: |_, _| Box::new(RejectAll),
+};
+
+/// Turns every request away.
+#[derive(Clone, Copy, Debug)]
+pub struct RejectAll;
+
+impl Admission for RejectAll {
+    fn admit(&mut self, _: &RequestView<'_>, _: &[InstanceView], _: Time) -> Verdict {
+        Verdict::Reject("reject-all")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::examples::request;
+
+    #[test]
+    fn a_request_is_turned_away_with_the_name_of_the_policy_as_the_reason() {
+        let verdict = RejectAll.admit(&request(&[]), &[], Time::ZERO);
+        assert_eq!(verdict, Verdict::Reject("reject-all"));
+    }
+}

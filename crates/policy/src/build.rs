@@ -1,0 +1,176 @@
+//! From texts to policies: what a scenario or a flag says becomes a checked policy of each kind.
+//!
+//! Called once per run, before anything happens. It must never panic, whatever the texts.
+
+use crate::contract::{Admission, Evict, Order, Preempt, Priority, Router};
+use crate::routing::{self, pickers, weighted};
+use crate::spec::{Built, Cluster, PolicyError, build_from_text, build_spec, find, parse};
+use crate::weights::WeightedScorers;
+use crate::{admission, evict, order, preempt, priority};
+
+/// The settings of routing. No `Default`, so that a new one must be thought of wherever it is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoutingText<'a> {
+    /// The routing policy: `name` or `name[parameter=value,...]`.
+    pub policy: &'a str,
+    /// Scorers with weights, e.g. `pa:3,qd:2,kv:2`; read by `weighted` only.
+    pub scorers: Option<&'a str>,
+    /// The picker; read by `weighted` only.
+    pub picker: Option<&'a str>,
+    /// The parameter `lru-capacity` of the scorer `prefix-affinity`.
+    pub lru_capacity: Option<u64>,
+}
+
+/// The router that `text` spells.
+///
+/// # Errors
+/// If a text is malformed, or names what does not exist; if a setting is given that nobody reads.
+pub fn build_router(
+    text: &RoutingText<'_>,
+    cluster: &Cluster,
+) -> Result<Built<dyn Router>, PolicyError> {
+    const KIND: &str = "routing policy";
+    let parsed = parse(KIND, text.policy)?;
+    let spec = find(KIND, routing::ALL, parsed.name)?;
+    let built = build_spec(KIND, spec, &parsed.given, cluster)?;
+    if spec.name == weighted::SPEC.name {
+        return build_weighted(text, cluster);
+    }
+    for (setting, given) in [
+        ("scorers", text.scorers.is_some()),
+        ("picker", text.picker.is_some()),
+        ("lru-capacity", text.lru_capacity.is_some()),
+    ] {
+        if given {
+            let reader = format!("{KIND} `{}`", spec.name);
+            return Err(PolicyError::Unread { setting, reader, remedy: "; `weighted` does" });
+        }
+    }
+    Ok(built)
+}
+
+fn build_weighted(
+    text: &RoutingText<'_>,
+    cluster: &Cluster,
+) -> Result<Built<dyn Router>, PolicyError> {
+    let scorers = text.scorers.unwrap_or(weighted::DEFAULT_SCORERS);
+    let scorers = WeightedScorers::parse(scorers, text.lru_capacity, cluster)?;
+    let picker = text.picker.unwrap_or(weighted::DEFAULT_PICKER);
+    let picker = build_from_text("picker", pickers::ALL, picker, cluster)?;
+    Ok(Built {
+        needs: scorers.needs,
+        canonical: format!("weighted({}; {})", scorers.canonical, picker.canonical),
+        policy: Box::new(weighted::Weighted::new(scorers, picker.policy)),
+    })
+}
+
+/// The admission policy that `text` spells.
+///
+/// # Errors
+/// If the text is malformed, or names what does not exist.
+pub fn build_admission(text: &str, cluster: &Cluster) -> Result<Built<dyn Admission>, PolicyError> {
+    build_from_text("admission policy", admission::ALL, text, cluster)
+}
+
+/// The order of waiting requests that `text` spells.
+///
+/// # Errors
+/// If the text is malformed, or names what does not exist.
+pub fn build_order(text: &str, cluster: &Cluster) -> Result<Built<dyn Order>, PolicyError> {
+    build_from_text("order", order::ALL, text, cluster)
+}
+
+/// The priority policy that `text` spells.
+///
+/// # Errors
+/// If the text is malformed, or names what does not exist.
+pub fn build_priority(text: &str, cluster: &Cluster) -> Result<Built<dyn Priority>, PolicyError> {
+    build_from_text("priority policy", priority::ALL, text, cluster)
+}
+
+/// The preemption policy that `text` spells.
+///
+/// # Errors
+/// If the text is malformed, or names what does not exist.
+pub fn build_preempt(text: &str, cluster: &Cluster) -> Result<Built<dyn Preempt>, PolicyError> {
+    build_from_text("preemption policy", preempt::ALL, text, cluster)
+}
+
+/// The eviction policy that `text` spells.
+///
+/// # Errors
+/// If the text is malformed, or names what does not exist.
+pub fn build_evict(text: &str, cluster: &Cluster) -> Result<Built<dyn Evict>, PolicyError> {
+    build_from_text("eviction policy", evict::ALL, text, cluster)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::Needs;
+    use proptest::prelude::*;
+
+    const CLUSTER: Cluster = Cluster { instances: 4, blocks: 100, block_size: 16 };
+
+    fn routing<'a>(policy: &'a str, scorers: Option<&'a str>) -> RoutingText<'a> {
+        RoutingText { policy, scorers, picker: None, lru_capacity: None }
+    }
+
+    fn refusal(text: &RoutingText<'_>) -> String {
+        build_router(text, &CLUSTER).expect_err("must be refused").to_string()
+    }
+
+    #[test]
+    fn weighted_reads_what_its_scorers_read() {
+        let needs = |scorers| build_router(&routing("weighted", scorers), &CLUSTER).unwrap().needs;
+        assert_eq!(needs(Some("pa:1")), Needs::NONE);
+        assert_eq!(needs(Some("pa:1,kv:1,qd:0")), Needs { kv: true, ..Needs::NONE });
+        assert_eq!(needs(None), weighted::SPEC.needs, "SPEC tells the defaults");
+    }
+
+    #[test]
+    fn the_canonical_spelling_of_weighted_names_scorers_and_picker() {
+        let built = build_router(&routing("weighted", Some("qd:4,pa:2")), &CLUSTER).unwrap();
+        assert_eq!(built.canonical, "weighted(prefix-affinity:1,queue-depth:2; max-score)");
+    }
+
+    #[test]
+    fn a_setting_that_nobody_reads_is_refused() {
+        let error = refusal(&routing("round-robin", Some("pa:1")));
+        assert_eq!(
+            error,
+            "`scorers` is given, but routing policy `round-robin` does not read it; `weighted` does"
+        );
+        let picker = RoutingText { picker: Some("max-score"), ..routing("random", None) };
+        assert!(refusal(&picker).contains("`picker` is given"));
+        let capacity = RoutingText { lru_capacity: Some(5), ..routing("random", None) };
+        assert!(refusal(&capacity).contains("`lru-capacity` is given"));
+        let capacity = RoutingText { lru_capacity: Some(5), ..routing("weighted", Some("qd:1")) };
+        assert!(refusal(&capacity).contains("add `prefix-affinity`"));
+    }
+
+    #[test]
+    fn parameters_of_routers_are_checked() {
+        assert!(refusal(&routing("least-loaded[ties=first]", None)).contains("`lowest-index`"));
+        assert!(refusal(&routing("weighted[pa=3]", None)).contains("this policy has none"));
+        assert!(refusal(&routing("wieghted", None)).contains("did you mean `weighted`?"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_built_or_refused_and_its_canonical_form_is_stable(
+            text in "(fcfs|sjf|token-bucket|capacity|[\\[\\],:=0-9.e-]|\\PC){0,10}",
+        ) {
+            let _ = build_order(&text, &CLUSTER);
+            let _ = build_priority(&text, &CLUSTER);
+            let _ = build_preempt(&text, &CLUSTER);
+            let _ = build_evict(&text, &CLUSTER);
+            let _ = build_router(&routing(&text, None), &CLUSTER);
+            let _ = build_router(&routing("weighted", Some(&text)), &CLUSTER);
+            if let Ok(built) = build_admission(&text, &CLUSTER) {
+                let again = build_admission(&built.canonical, &CLUSTER).unwrap();
+                prop_assert_eq!(again.canonical, built.canonical);
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Order: in which order waiting requests are scheduled. One file a policy, one line here.
+
+pub mod fcfs;
+pub mod priority_fcfs;
+pub mod reverse_priority;
+pub mod sjf;
+
+use crate::contract::Order;
+use crate::spec::Spec;
+
+/// All of them, by name.
+pub const ALL: &[&Spec<dyn Order>] =
+    &[&fcfs::SPEC, &priority_fcfs::SPEC, &reverse_priority::SPEC, &sjf::SPEC];

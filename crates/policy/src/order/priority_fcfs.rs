@@ -1,0 +1,52 @@
+//! `priority-fcfs`: schedules the highest priority first, and equals in the order of joining the
+//! queue.
+//!
+//! **Prefers** the highest priority; of equals, the one that joined the queue first.
+//!
+//! **Reads** the priority that the priority policy gives (live).
+//!
+//! **Parameters** none.
+//!
+//! **Origin** vLLM's scheduling policy `priority`.
+
+use crate::contract::Order;
+use crate::spec::Spec;
+use crate::view::{Needs, WaitingView};
+
+/// How `priority-fcfs` introduces itself.
+pub const SPEC: Spec<dyn Order> = Spec {
+    name: "priority-fcfs",
+    alias: None,
+    help: "Schedules the highest priority first, and equals in the order of joining the queue",
+    params: &[],
+    needs: Needs::NONE,
+    build: |_, _| Box::new(PriorityFcfs),
+};
+
+/// Highest priority first.
+#[derive(Clone, Copy, Debug)]
+pub struct PriorityFcfs;
+
+impl Order for PriorityFcfs {
+    fn rank(&self, _: &WaitingView<'_>, priority: f64) -> f64 {
+        // Not `-priority`: the negative zero would rank before the positive one.
+        0.0 - priority
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::examples::waiting;
+    use std::cmp::Ordering;
+
+    fn rank(input_tokens: u32, priority: f64) -> f64 {
+        PriorityFcfs.rank(&waiting(input_tokens), priority)
+    }
+
+    #[test]
+    fn a_higher_priority_ranks_first_and_prompts_do_not_matter() {
+        assert!(rank(900, 5.0) < rank(7, 1.0));
+        assert_eq!(rank(900, 0.0).total_cmp(&rank(7, -0.0)), Ordering::Equal);
+    }
+}

@@ -1,0 +1,53 @@
+//! `tail`: the request that was scheduled last.
+//!
+//! **Prefers** to take back the blocks of the last running request: it has had the least service.
+//!
+//! **Reads** the running order (live; the engine asks itself).
+//!
+//! **Parameters** none.
+//!
+//! **Origin** vLLM's scheduler under `fcfs`, which pops the last running request.
+
+use crate::contract::Preempt;
+use crate::spec::Spec;
+use crate::view::{Needs, RunningView};
+
+/// How `tail` introduces itself.
+pub const SPEC: Spec<dyn Preempt> = Spec {
+    name: "tail",
+    alias: None,
+    help: "Preempts the running request that was scheduled last",
+    params: &[],
+    needs: Needs::NONE,
+    build: |_, _| Box::new(Tail),
+};
+
+/// The last of the running requests.
+#[derive(Clone, Copy, Debug)]
+pub struct Tail;
+
+impl Preempt for Tail {
+    fn victim(&self, running: &[RunningView]) -> usize {
+        running.len().checked_sub(1).expect("somebody is running")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use blis_core::{SloClass, Time};
+
+    #[test]
+    fn the_last_running_request_is_the_victim_whatever_its_priority() {
+        let running = RunningView {
+            class: SloClass::Critical,
+            arrival: Time::ZERO,
+            priority: 10.0,
+            computed_tokens: 100,
+            generated: 3,
+            blocks: 7,
+        };
+        assert_eq!(Tail.victim(&[running; 4]), 3);
+        assert_eq!(Tail.victim(&[running]), 0);
+    }
+}

@@ -1,0 +1,159 @@
+//! All policies of all kinds, for those who list them: `blis policies`, the generated reference
+//! page and the optimiser. It must never know a policy by name: a new one shows up by its line in
+//! `ALL`.
+
+use crate::spec::Spec;
+use crate::view::Needs;
+use crate::{admission, evict, order, preempt, priority, routing};
+use blis_core::{Param, ParamKind};
+use std::fmt::Write;
+
+/// A kind of policy, with all there are.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// Short name, e.g. `admission`.
+    pub name: &'static str,
+    /// Title for pages, e.g. "Admission policies".
+    pub title: &'static str,
+    /// The key in scenario files that selects one.
+    pub yaml_key: &'static str,
+    /// The policies, by name.
+    pub entries: Vec<Entry>,
+}
+
+/// A policy as a list shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Spelling in files and flags.
+    pub name: &'static str,
+    /// Short spelling.
+    pub alias: Option<&'static str>,
+    /// One sentence: what it prefers.
+    pub help: &'static str,
+    /// Its parameters.
+    pub params: &'static [Param],
+    /// The polled values it reads.
+    pub needs: Needs,
+}
+
+/// All kinds, in the order in which a request meets them.
+pub fn kinds() -> Vec<Kind> {
+    vec![
+        kind("admission", "Admission policies", "admission", admission::ALL),
+        kind("routing", "Routing policies", "routing", routing::ALL),
+        kind("scorer", "Scorers", "scorers", routing::scorers::ALL),
+        kind("picker", "Pickers", "picker", routing::pickers::ALL),
+        kind("order", "Orders of waiting requests", "order", order::ALL),
+        kind("priority", "Priority policies", "priority", priority::ALL),
+        kind("preempt", "Preemption policies", "preempt", preempt::ALL),
+        kind("evict", "Eviction policies", "evict", evict::ALL),
+    ]
+}
+
+/// The reference page: every kind a section, every policy with its signals and parameters.
+pub fn reference_markdown() -> String {
+    let mut page = String::from(
+        "# Policies\n\nA policy is spelled `name` or `name[parameter=value,...]`, in flags and in \
+         scenario files. An\nalias can stand for the name.\n",
+    );
+    for kind in kinds() {
+        line(&mut page, format_args!("\n## {} (`{}`)", kind.title, kind.yaml_key));
+        for entry in &kind.entries {
+            render(&mut page, entry);
+        }
+    }
+    page
+}
+
+impl Entry {
+    fn new<P: ?Sized>(spec: &Spec<P>) -> Entry {
+        // Destructured without `..`, so that a new field makes this line decide whether lists show
+        // it.
+        let Spec { name, alias, help, params, needs, build: _ } = *spec;
+        Entry { name, alias, help, params, needs }
+    }
+}
+
+fn kind<P: ?Sized>(
+    name: &'static str,
+    title: &'static str,
+    yaml_key: &'static str,
+    all: &[&Spec<P>],
+) -> Kind {
+    Kind { name, title, yaml_key, entries: all.iter().map(|spec| Entry::new(spec)).collect() }
+}
+
+fn render(page: &mut String, entry: &Entry) {
+    line(page, format_args!("\n### `{}`\n\n{}.", entry.name, entry.help));
+    if let Some(alias) = entry.alias {
+        line(page, format_args!("\nAlias: `{alias}`."));
+    }
+    line(page, format_args!("\nSignals read: {}.", signals(entry.needs)));
+    if entry.params.is_empty() {
+        line(page, format_args!("\nNo parameters."));
+        return;
+    }
+    line(page, format_args!("\n| parameter | kind | legal | default | unit | meaning |"));
+    line(page, format_args!("|---|---|---|---|---|---|"));
+    for param in entry.params {
+        let Param { name, kind, unit, help } = param;
+        let (word, legal, default) = (kind_word(kind), kind.legal(), kind.default_value());
+        let row = format_args!("| `{name}` | {word} | {legal} | `{default}` | {unit} | {help} |");
+        line(page, row);
+    }
+}
+
+/// The polled values behind `needs`, as a list.
+fn signals(needs: Needs) -> String {
+    let Needs { load, kv, hit_rate } = needs;
+    let mut names = Vec::new();
+    if load {
+        names.extend(["`queue_depth`", "`running`", "`unseen`"]);
+    }
+    if kv {
+        names.extend(["`kv_utilization`", "`free_blocks`"]);
+    }
+    if hit_rate {
+        names.push("`cache_hit_rate`");
+    }
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+fn kind_word(kind: &ParamKind) -> &'static str {
+    match kind {
+        ParamKind::Float { .. } => "number",
+        ParamKind::Log { .. } => "number, searched by its logarithm",
+        ParamKind::Int { .. } => "whole number",
+        ParamKind::IntOrAuto { .. } => "whole number or `auto`",
+        ParamKind::Flag { .. } => "flag",
+        ParamKind::Choice { .. } => "choice",
+    }
+}
+
+fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
+    writeln!(page, "{text}").expect("writing to a string cannot fail");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_page_shows_every_policy_and_every_parameter() {
+        let page = reference_markdown();
+        for kind in kinds() {
+            assert!(page.contains(&format!("## {} (`{}`)\n", kind.title, kind.yaml_key)));
+            for entry in kind.entries {
+                assert!(page.contains(&format!("### `{}`\n\n{}.\n", entry.name, entry.help)));
+                for param in entry.params {
+                    assert!(page.contains(&format!("| `{}` |", param.name)), "{}", param.name);
+                }
+            }
+        }
+        assert!(page.contains(
+            "| `lru-capacity` | whole number or `auto` | `auto` or a whole number from 1 to \
+             100000000 | `auto` | blocks |"
+        ));
+        assert!(page.contains("Signals read: `queue_depth`, `running`, `unseen`."));
+    }
+}

@@ -1,0 +1,53 @@
+//! `always-busiest`: the worst choice a load balancer can make.
+//!
+//! **Prefers** the instance with the most load; of several, the first.
+//!
+//! **Reads** `queue_depth` and `running` (as old as the last poll) and `unseen` (live).
+//!
+//! **Parameters** none.
+//!
+//! **Origin** pathological, for tests: a metric that does not get worse under it measures nothing.
+
+use crate::contract::{Choice, Router};
+use crate::spec::Spec;
+use crate::view::{InstanceView, Needs};
+use blis_core::{Dice, RequestView};
+use std::cmp::Reverse;
+
+/// How `always-busiest` introduces itself.
+pub const SPEC: Spec<dyn Router> = Spec {
+    name: "always-busiest",
+    alias: None,
+    help: "Sends each request to the instance with the most requests (pathological, for tests)",
+    params: &[],
+    needs: Needs { load: true, ..Needs::NONE },
+    build: |_, _| Box::new(AlwaysBusiest),
+};
+
+/// The instance with the most requests.
+#[derive(Clone, Copy, Debug)]
+pub struct AlwaysBusiest;
+
+impl Router for AlwaysBusiest {
+    fn route(&mut self, _: &RequestView<'_>, instances: &[InstanceView], _: &mut Dice) -> Choice {
+        // `min_by_key` keeps the first of equals, `max_by_key` the last.
+        let busiest = instances.iter().min_by_key(|view| Reverse(view.load()));
+        let instance = busiest.expect("there is an instance").id;
+        Choice { instance, expected_hit_blocks: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::examples::{dice, instances, request};
+
+    #[test]
+    fn the_busiest_instance_is_taken_and_the_first_of_several() {
+        let chosen = |loads: &[u32]| {
+            AlwaysBusiest.route(&request(&[]), &instances(loads), &mut dice(0)).instance.0
+        };
+        assert_eq!(chosen(&[1, 9, 3, 9]), 1);
+        assert_eq!(chosen(&[0, 0]), 0);
+    }
+}

@@ -1,0 +1,537 @@
+//! What a router remembers of the prompts it sent: approximate prefix knowledge.
+//!
+//! Per instance an LRU set of block hashes, fed by routing decisions alone: it never sees what an
+//! engine really keeps or drops. Used by `prefix-affinity`, and by anyone else who wants to guess
+//! cache hits without asking the engines.
+//!
+//! All instances share one tree of runs; each run lists who holds how much of it, and since when:
+//!
+//! ```text
+//!   [ sys 0..32 ]  held by 0 (32, stamp 9), 1 (32, stamp 7)
+//!      ├── [ r1 0..16 ]  held by 0 (16, stamp 9)
+//!      └── [ r2 0..20 ]  held by 0 (12, stamp 3), 1 (20, stamp 7)
+//! ```
+//!
+//! Every recorded prompt gets a stamp of its own and puts it on all runs of its path. So along a
+//! path stamps never increase, and the blocks of one stamp are the end of the path it was made for:
+//! forgetting the oldest stamp from its end upwards drops the least recently used block first, and
+//! nobody ever holds a block without holding all blocks before it. One queue entry per prompt is
+//! enough; entries whose blocks were all renewed since are stale and skipped.
+
+use blis_core::runs::{RunId, RunTree};
+use blis_core::{BlockHash, InstanceId};
+use std::collections::VecDeque;
+use std::slice;
+
+/// A queue shorter than this is never searched for stale entries.
+const SHORT_QUEUE: usize = 64;
+
+/// Which prompt prefixes were sent to which instance, as far as a bounded memory reaches.
+#[derive(Clone, Debug)]
+pub struct PrefixIndex {
+    capacity: u64,
+    tree: RunTree<Holders>,
+    instances: Vec<Memory>,
+    stamp: u64,
+    /// The runs of the prompt being recorded; kept to save an allocation.
+    path: Vec<RunId>,
+}
+
+/// Who holds a run, by instance.
+///
+/// Most runs are the ends of prompts, which one instance holds: it is kept in place, because
+/// following a pointer to it would cost as much as all the rest.
+#[derive(Clone, Debug)]
+enum Holders {
+    One(Holder),
+    Many(Vec<Holder>),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Holder {
+    instance: u32,
+    /// How many of the run's first blocks; less than all only while its stamp is being forgotten.
+    held: u32,
+    /// The prompt that last renewed it.
+    stamp: u64,
+}
+
+/// What is remembered of one instance.
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    held: u64,
+    /// Recorded prompts, oldest first.
+    queue: VecDeque<Record>,
+    /// The queue is searched for stale entries when it is longer than this.
+    patience: usize,
+}
+
+/// A recorded prompt: its stamp, and the last run that carried it.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    stamp: u64,
+    leaf: RunId,
+}
+
+impl PrefixIndex {
+    /// An empty memory of `capacity` blocks per instance.
+    pub fn new(capacity: u64) -> PrefixIndex {
+        PrefixIndex {
+            capacity,
+            tree: RunTree::default(),
+            instances: Vec::new(),
+            stamp: 0,
+            path: Vec::new(),
+        }
+    }
+
+    /// Writes for each instance how many leading blocks of `prompt` are remembered there. `matched`
+    /// is indexed by instance and all zero before; instances beyond its end are left out.
+    pub fn matches(&self, prompt: &[BlockHash], matched: &mut [u32]) {
+        let mut before = 0;
+        for step in self.tree.walk(prompt) {
+            // Whoever holds this run holds the runs before it whole, so the deepest entry counts.
+            for holder in self.tree.get(step.run).as_slice() {
+                if let Some(matched) = matched.get_mut(holder.instance as usize) {
+                    *matched = before + holder.held.min(step.blocks);
+                }
+            }
+            before += step.blocks;
+        }
+    }
+
+    /// Remembers that `prompt` was sent to `instance`, and forgets there what was used longest ago.
+    pub fn record(&mut self, instance: InstanceId, prompt: &[BlockHash]) {
+        let room = usize::try_from(self.capacity).unwrap_or(usize::MAX);
+        let prompt = &prompt[..prompt.len().min(room)];
+        if prompt.is_empty() {
+            return;
+        }
+        if self.instances.len() <= instance.index() {
+            self.instances.resize_with(instance.index() + 1, Memory::default);
+        }
+        self.stamp += 1;
+        let known = self.find_path(prompt);
+        for at in 0..self.path.len() {
+            self.renew(self.path[at], instance);
+        }
+        let leaf = self.append(instance, &prompt[known..]);
+        self.remember(instance, leaf);
+        self.forget(instance);
+    }
+
+    /// Blocks remembered of `instance`.
+    pub fn held(&self, instance: InstanceId) -> u64 {
+        self.instances.get(instance.index()).map_or(0, |memory| memory.held)
+    }
+
+    /// Puts the runs that `prompt` follows into `self.path`, cutting the last one where the prompt
+    /// leaves it, and returns how many blocks they have.
+    fn find_path(&mut self, prompt: &[BlockHash]) -> usize {
+        self.path.clear();
+        let mut known = 0;
+        let mut cut = None;
+        for step in self.tree.walk(prompt) {
+            self.path.push(step.run);
+            known += step.blocks as usize;
+            cut = (!step.whole).then_some(step.blocks);
+        }
+        if let Some(at) = cut {
+            let tail = self.path.pop().expect("the run to cut is on the path");
+            let head = self.split(tail, at);
+            self.path.push(head);
+        }
+        known
+    }
+
+    /// Cuts a run after `at` blocks, so that its head can get a newer stamp than its tail. Returns
+    /// the head.
+    fn split(&mut self, tail: RunId, at: u32) -> RunId {
+        let head = self.tree.split(tail, at, |holders| holders.map(|h| h.held.min(at)));
+        // Who holds no more than the head is being forgotten there: the run to go on with was the
+        // tail, and is the head now. Only the oldest entry of a queue is ever half forgotten.
+        for holder in self.tree.get(tail).as_slice().iter().filter(|h| h.held <= at) {
+            let oldest = self.instances[holder.instance as usize].queue.front_mut();
+            let oldest = oldest.expect("a run held in part has its prompt in the queue");
+            assert_eq!(oldest.stamp, holder.stamp, "only the oldest prompt is held in part");
+            oldest.leaf = head;
+        }
+        let rest = self.tree.get(tail).map(|h| h.held.saturating_sub(at));
+        *self.tree.get_mut(tail) = rest;
+        head
+    }
+
+    /// Makes `instance` hold all of `run` under the newest stamp.
+    fn renew(&mut self, run: RunId, instance: InstanceId) {
+        let whole = self.tree.blocks(run);
+        let held = &mut self.instances[instance.index()].held;
+        let stamp = self.stamp;
+        let newest = Holder { instance: instance.0, held: whole, stamp };
+        let before = self.tree.get_mut(run).set(newest);
+        *held += u64::from(whole - before);
+    }
+
+    /// Adds the blocks of a prompt after those of `self.path`, and returns the prompt's last run.
+    fn append(&mut self, instance: InstanceId, rest: &[BlockHash]) -> RunId {
+        let last = self.path.last().copied();
+        if rest.is_empty() {
+            return last.expect("a prompt has a block, known or new");
+        }
+        if let Some(last) = last {
+            // A conversation that stays on one instance stays one run, however many rounds it has.
+            if self.tree.children(last) == 0 && self.tree.get(last).as_slice().len() == 1 {
+                self.tree.extend(last, rest);
+                self.renew(last, instance);
+                return last;
+            }
+        }
+        let run = self.tree.insert(last, rest, Holders::Many(Vec::new()));
+        self.renew(run, instance);
+        run
+    }
+
+    /// Queues the newest prompt of `instance`, which ends in `leaf`.
+    fn remember(&mut self, instance: InstanceId, leaf: RunId) {
+        let memory = &mut self.instances[instance.index()];
+        memory.queue.push_back(Record { stamp: self.stamp, leaf });
+        if memory.queue.len() > memory.patience {
+            // Stale entries are searched for when the queue has doubled since: constant work a
+            // prompt, and never more than twice as many entries as live ones, plus a few.
+            let tree = &self.tree;
+            memory.queue.retain(|record| carries(tree, instance, *record).is_some());
+            memory.patience = SHORT_QUEUE.max(2 * memory.queue.len());
+        }
+    }
+
+    /// Forgets the least recently used blocks of `instance` until what is left fits the capacity.
+    fn forget(&mut self, instance: InstanceId) {
+        while let excess @ 1.. = self.held(instance).saturating_sub(self.capacity) {
+            let memory = &mut self.instances[instance.index()];
+            let record = *memory.queue.front().expect("what is held was recorded");
+            let Some(at) = carries(&self.tree, instance, record) else {
+                memory.queue.pop_front();
+                continue;
+            };
+            let holders = self.tree.get_mut(record.leaf);
+            let holder = &mut holders.as_mut_slice()[at];
+            let dropped = holder.held.min(u32::try_from(excess).unwrap_or(u32::MAX));
+            holder.held -= dropped;
+            memory.held -= u64::from(dropped);
+            if holder.held == 0 {
+                holders.remove(at);
+                match self.tree.parent(record.leaf) {
+                    Some(parent) => memory.queue[0].leaf = parent,
+                    None => drop(memory.queue.pop_front()),
+                }
+            }
+            self.shorten(record.leaf);
+        }
+    }
+
+    /// Cuts off the end of a run that nobody holds any more.
+    fn shorten(&mut self, run: RunId) {
+        // What continues a run is held by somebody who holds all of the run.
+        if self.tree.children(run) > 0 {
+            return;
+        }
+        let kept = self.tree.get(run).as_slice().iter().map(|h| h.held).max().unwrap_or(0);
+        let unheld = self.tree.blocks(run) - kept;
+        if unheld > 0 {
+            self.tree.trim(run, unheld);
+        }
+    }
+}
+
+impl Holders {
+    fn as_slice(&self) -> &[Holder] {
+        match self {
+            Holders::One(holder) => slice::from_ref(holder),
+            Holders::Many(holders) => holders,
+        }
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [Holder] {
+        match self {
+            Holders::One(holder) => slice::from_mut(holder),
+            Holders::Many(holders) => holders,
+        }
+    }
+
+    /// Where `instance` is among them, or where it would be.
+    fn place(&self, instance: u32) -> Result<usize, usize> {
+        self.as_slice().binary_search_by_key(&instance, |h| h.instance)
+    }
+
+    /// Adds or replaces a holder; returns how many blocks it held before.
+    fn set(&mut self, holder: Holder) -> u32 {
+        let at = match self.place(holder.instance) {
+            Ok(at) => {
+                let known = &mut self.as_mut_slice()[at];
+                return std::mem::replace(known, holder).held;
+            }
+            Err(at) => at,
+        };
+        match self {
+            Holders::One(other) => {
+                let mut both = vec![*other];
+                both.insert(at, holder);
+                *self = Holders::Many(both);
+            }
+            Holders::Many(holders) if holders.capacity() == 0 => *self = Holders::One(holder),
+            Holders::Many(holders) => holders.insert(at, holder),
+        }
+        0
+    }
+
+    fn remove(&mut self, at: usize) {
+        match self {
+            Holders::One(_) => *self = Holders::Many(Vec::new()),
+            Holders::Many(holders) => drop(holders.remove(at)),
+        }
+    }
+
+    /// The same holders with `held` blocks each, without those who hold none then.
+    fn map(&self, held: impl Fn(&Holder) -> u32) -> Holders {
+        let mapped = self.as_slice().iter().map(|h| Holder { held: held(h), ..*h });
+        let mut mapped = mapped.filter(|h| h.held > 0);
+        match self {
+            Holders::One(_) => mapped.next().map_or(Holders::Many(Vec::new()), Holders::One),
+            Holders::Many(_) => Holders::Many(mapped.collect()),
+        }
+    }
+}
+
+/// Where `instance` is among the holders of a record's last run, if the record is not stale.
+///
+/// The run may be gone and its id used for another one since; but a stamp is never used again.
+fn carries(tree: &RunTree<Holders>, instance: InstanceId, record: Record) -> Option<usize> {
+    let holders = tree.get(record.leaf);
+    let at = holders.place(instance.0).ok()?;
+    (holders.as_slice()[at].stamp == record.stamp).then_some(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use blis_core::Dice;
+    use blis_core::random::{Purpose, mix};
+    use proptest::prelude::*;
+    use std::cmp::Reverse;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    const INSTANCES: u32 = 3;
+
+    /// A prompt sent to an instance: the first `cut` blocks of a base, then `tail` blocks of its
+    /// own.
+    #[derive(Clone, Copy, Debug)]
+    struct Sent {
+        instance: u32,
+        base: u64,
+        cut: u64,
+        tail: u64,
+        tail_blocks: u64,
+    }
+
+    impl Sent {
+        fn prompt(self) -> Vec<BlockHash> {
+            let base = (0..self.cut).map(|_| self.base);
+            let tail = (0..self.tail_blocks).map(|_| 100 + self.tail);
+            let chain = |hash: &mut u64, token: u64| {
+                *hash = mix(*hash, token);
+                Some(*hash)
+            };
+            base.chain(tail).scan(7, chain).collect()
+        }
+    }
+
+    /// An LRU of single blocks; of the blocks of one prompt the last is the least recently used.
+    #[derive(Default)]
+    struct Naive {
+        blocks: BTreeMap<BlockHash, (u64, Reverse<usize>)>,
+    }
+
+    impl Naive {
+        fn matched(&self, prompt: &[BlockHash]) -> usize {
+            prompt.iter().take_while(|hash| self.blocks.contains_key(hash)).count()
+        }
+
+        /// Returns how many blocks were forgotten.
+        fn record(&mut self, prompt: &[BlockHash], stamp: u64, capacity: usize) -> usize {
+            for (depth, hash) in prompt.iter().enumerate() {
+                self.blocks.insert(*hash, (stamp, Reverse(depth)));
+            }
+            let excess = self.blocks.len().saturating_sub(capacity);
+            for _ in 0..excess {
+                let (oldest, _) = self.blocks.iter().min_by_key(|(_, age)| **age).unwrap();
+                let oldest = *oldest;
+                self.blocks.remove(&oldest);
+            }
+            excess
+        }
+    }
+
+    /// What a sequence of prompts made happen.
+    #[derive(Debug, Default)]
+    struct Marks {
+        forgotten: usize,
+        splits: usize,
+        splits_of_half_forgotten: usize,
+        held_in_part: usize,
+        extended: usize,
+        removed: usize,
+    }
+
+    impl PrefixIndex {
+        fn note(&self, instance: u32, prompt: &[BlockHash], marks: &mut Marks) {
+            let Some(last) = self.tree.walk(prompt).last() else { return };
+            let holders = self.tree.get(last.run).as_slice();
+            let known: u32 = self.tree.walk(prompt).map(|step| step.blocks).sum();
+            if !last.whole {
+                marks.splits += 1;
+                let half = holders.iter().any(|h| h.held <= last.blocks);
+                marks.splits_of_half_forgotten += usize::from(half);
+            } else if (known as usize) < prompt.len() {
+                let alone = holders.len() == 1 && holders[0].instance == instance;
+                marks.extended += usize::from(alone && self.tree.children(last.run) == 0);
+            }
+        }
+
+        fn check(&self, marks: &mut Marks) {
+            let mut held = vec![0; self.instances.len()];
+            for run in self.tree.runs() {
+                let holders = self.tree.get(run).as_slice();
+                let longest = holders.iter().map(|h| h.held).max();
+                assert_eq!(longest, Some(self.tree.blocks(run)), "nobody holds the end of {run:?}");
+                assert!(holders.is_sorted_by_key(|h| h.instance));
+                for holder in holders {
+                    assert!(holder.held > 0, "an empty hold of {run:?}");
+                    held[holder.instance as usize] += u64::from(holder.held);
+                    marks.held_in_part += usize::from(holder.held < self.tree.blocks(run));
+                    if let Some(parent) = self.tree.parent(run) {
+                        let above = self.tree.get(parent);
+                        let above = above.as_slice()[above.place(holder.instance).unwrap()];
+                        assert_eq!(above.held, self.tree.blocks(parent), "a hole before {run:?}");
+                        assert!(above.stamp >= holder.stamp, "older than what continues it");
+                    }
+                }
+            }
+            for (memory, held) in self.instances.iter().zip(held) {
+                assert_eq!(memory.held, held);
+                assert!(memory.held <= self.capacity);
+                assert!(memory.queue.len() <= memory.patience);
+                let live: BTreeSet<u64> = memory.queue.iter().map(|r| r.stamp).collect();
+                assert_eq!(live.len(), memory.queue.len(), "a prompt is queued once");
+            }
+        }
+    }
+
+    /// Plays `sequence` to the index and to the naive LRUs, and compares them after every prompt.
+    fn play(capacity: usize, sequence: &[Sent]) -> Marks {
+        let mut marks = Marks::default();
+        let mut index = PrefixIndex::new(capacity as u64);
+        let mut naive: Vec<Naive> = (0..INSTANCES).map(|_| Naive::default()).collect();
+        for (stamp, sent) in (1..).zip(sequence) {
+            let prompt = sent.prompt();
+            index.note(sent.instance, &prompt[..prompt.len().min(capacity)], &mut marks);
+            let runs = index.tree.runs().count();
+            index.record(InstanceId(sent.instance), &prompt);
+            marks.removed += usize::from(index.tree.runs().count() < runs);
+            marks.forgotten += naive[sent.instance as usize].record(&prompt, stamp, capacity);
+            index.check(&mut marks);
+            for probe in sequence {
+                let prompt = probe.prompt();
+                let mut matched = [0; INSTANCES as usize];
+                index.matches(&prompt, &mut matched);
+                let expected: Vec<usize> = naive.iter().map(|n| n.matched(&prompt)).collect();
+                assert_eq!(matched.map(|n| n as usize)[..], expected, "{probe:?} after {sent:?}");
+            }
+        }
+        marks
+    }
+
+    fn any_sent() -> impl Strategy<Value = Sent> {
+        (0..INSTANCES, 0..3_u64, 0..10_u64, 0..4_u64, 0..8_u64).prop_map(
+            |(instance, base, cut, tail, tail_blocks)| Sent {
+                instance,
+                base,
+                cut,
+                tail,
+                tail_blocks,
+            },
+        )
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(512))]
+
+        #[test]
+        fn the_index_matches_exactly_what_an_lru_of_single_blocks_matches(
+            capacity in 0..40_usize,
+            sequence in prop::collection::vec(any_sent(), 1..60),
+        ) {
+            play(capacity, &sequence);
+        }
+    }
+
+    #[test]
+    fn random_sequences_reach_every_corner_of_the_index() {
+        let mut dice = Dice::new(1, Purpose::Routing, 0);
+        let mut below = |n| dice.below(n) as u64;
+        let mut total = Marks::default();
+        for _ in 0..200 {
+            let capacity = 1 + usize::try_from(below(40)).unwrap();
+            let sequence: Vec<Sent> = (0..40)
+                .map(|_| Sent {
+                    instance: u32::try_from(below(INSTANCES as usize)).unwrap(),
+                    base: below(3),
+                    cut: below(10),
+                    tail: below(4),
+                    tail_blocks: below(8),
+                })
+                .collect();
+            let marks = play(capacity, &sequence);
+            total.forgotten += marks.forgotten;
+            total.splits += marks.splits;
+            total.splits_of_half_forgotten += marks.splits_of_half_forgotten;
+            total.held_in_part += marks.held_in_part;
+            total.extended += marks.extended;
+            total.removed += marks.removed;
+        }
+        let Marks { forgotten, splits, splits_of_half_forgotten, held_in_part, extended, removed } =
+            total;
+        let all = [forgotten, splits, splits_of_half_forgotten, held_in_part, extended, removed];
+        assert!(all.iter().all(|n| *n >= 50), "{total:?}");
+    }
+
+    #[test]
+    fn a_prompt_longer_than_the_capacity_is_remembered_by_its_beginning() {
+        let mut index = PrefixIndex::new(4);
+        let prompt: Vec<u64> = (1..=10).collect();
+        index.record(InstanceId(0), &[90, 91]);
+        index.record(InstanceId(0), &prompt);
+        let mut matched = [0];
+        index.matches(&prompt, &mut matched);
+        assert_eq!((matched, index.held(InstanceId(0))), ([4], 4));
+    }
+
+    #[test]
+    fn an_index_without_capacity_remembers_nothing() {
+        let mut index = PrefixIndex::new(0);
+        index.record(InstanceId(3), &[1, 2]);
+        let mut matched = [0; 4];
+        index.matches(&[1, 2], &mut matched);
+        assert_eq!(matched, [0; 4]);
+    }
+
+    #[test]
+    fn memory_stays_bounded_however_often_the_same_prompts_come() {
+        let mut index = PrefixIndex::new(1_000);
+        for round in 0..20_000_u64 {
+            let prompt: Vec<u64> = (1..=8).map(|block| 1_000 * (round % 7 + 1) + block).collect();
+            index.record(InstanceId(0), &prompt);
+        }
+        assert_eq!(index.held(InstanceId(0)), 56);
+        assert!(index.instances[0].queue.len() <= SHORT_QUEUE);
+        assert_eq!(index.tree.runs().count(), 7);
+    }
+}

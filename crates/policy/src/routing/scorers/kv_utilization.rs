@@ -1,0 +1,53 @@
+//! `kv-utilization`: how much KV memory an instance has left.
+//!
+//! **Prefers** a small share of KV blocks held by running requests: 1 - utilization.
+//!
+//! **Reads** `kv_utilization` (as old as the last poll).
+//!
+//! **Parameters** none.
+//!
+//! **Origin** llm-d's KV-cache-utilization scorer. Idle cached blocks count as free, so a warm
+//! instance is not punished for its cache.
+
+use crate::contract::Scorer;
+use crate::spec::Spec;
+use crate::view::{InstanceView, Needs};
+use blis_core::RequestView;
+
+/// How `kv-utilization` introduces itself.
+pub const SPEC: Spec<dyn Scorer> = Spec {
+    name: "kv-utilization",
+    alias: Some("kv"),
+    help: "Prefers instances whose running requests hold few of the KV blocks",
+    params: &[],
+    needs: Needs { kv: true, ..Needs::NONE },
+    build: |_, _| Box::new(KvUtilization),
+};
+
+/// 1 - utilization of the KV blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct KvUtilization;
+
+impl Scorer for KvUtilization {
+    fn score(&mut self, _: &RequestView<'_>, instances: &[InstanceView], scores: &mut [f64]) {
+        for (score, view) in scores.iter_mut().zip(instances) {
+            *score = (1.0 - view.kv_utilization).clamp(0.0, 1.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::examples::{instances, request};
+
+    #[test]
+    fn the_score_is_the_share_of_blocks_that_are_not_in_use() {
+        let mut views = instances(&[0, 0, 0]);
+        views[1].kv_utilization = 0.25;
+        views[2].kv_utilization = 1.0;
+        let mut scores = vec![f64::NAN; 3];
+        KvUtilization.score(&request(&[]), &views, &mut scores);
+        assert_eq!(scores, [1.0, 0.75, 0.0]);
+    }
+}

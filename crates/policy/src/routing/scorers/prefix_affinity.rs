@@ -1,0 +1,112 @@
+//! `prefix-affinity`: where the prompt's prefix was sent before.
+//!
+//! **Prefers** instances that were sent a long part of the prompt's prefix: matched blocks / full
+//! blocks of the prompt; 0 for all if the prompt fills no block.
+//!
+//! **Reads** no signals of instances: an LRU of block hashes per instance, kept by the router
+//! itself from its own decisions (live). It does not see evictions, so it may promise blocks that
+//! are gone.
+//!
+//! **Parameters** `lru-capacity` (blocks): how much it remembers per instance; `auto` is the number
+//! of KV blocks of an instance.
+//!
+//! **Origin** llm-d's approximate prefix-cache scorer, which bounds its index the same way.
+
+use crate::contract::Scorer;
+use crate::routing::prefix_index::PrefixIndex;
+use crate::spec::Spec;
+use crate::view::{InstanceView, Needs};
+use blis_core::{InstanceId, Param, ParamKind, RequestView, math};
+
+/// The parameter that the flag `--lru-capacity` sets.
+pub const LRU_CAPACITY: &str = "lru-capacity";
+
+/// How `prefix-affinity` introduces itself.
+pub const SPEC: Spec<dyn Scorer> = Spec {
+    name: "prefix-affinity",
+    alias: Some("pa"),
+    help: "Prefers instances that were sent the same prompt prefix before",
+    params: &[Param {
+        name: LRU_CAPACITY,
+        kind: ParamKind::IntOrAuto { min: 1, max: 100_000_000 },
+        unit: "blocks",
+        help: "Blocks remembered per instance; auto is the number of KV blocks of an instance",
+    }],
+    needs: Needs::NONE,
+    build: |values, cluster| {
+        let capacity = values.int_or_auto(LRU_CAPACITY).unwrap_or(cluster.blocks.into());
+        Box::new(PrefixAffinity::new(capacity))
+    },
+};
+
+/// Matched share of the prompt's blocks, as the router remembers them.
+#[derive(Clone, Debug)]
+pub struct PrefixAffinity {
+    index: PrefixIndex,
+    /// Per instance, as of the last `score`.
+    matched: Vec<u32>,
+}
+
+impl PrefixAffinity {
+    fn new(capacity: u64) -> PrefixAffinity {
+        PrefixAffinity { index: PrefixIndex::new(capacity), matched: Vec::new() }
+    }
+}
+
+impl Scorer for PrefixAffinity {
+    fn score(&mut self, request: &RequestView<'_>, instances: &[InstanceView], scores: &mut [f64]) {
+        self.matched.clear();
+        self.matched.resize(instances.len(), 0);
+        self.index.matches(request.prompt_blocks, &mut self.matched);
+        let blocks = math::float(request.prompt_blocks.len().max(1) as u64);
+        for (score, matched) in scores.iter_mut().zip(&self.matched) {
+            *score = f64::from(*matched) / blocks;
+        }
+    }
+
+    fn sent(&mut self, request: &RequestView<'_>, chosen: InstanceId) {
+        self.index.record(chosen, request.prompt_blocks);
+    }
+
+    fn expected_hit_blocks(&self, instance: InstanceId) -> Option<u32> {
+        self.matched.get(instance.index()).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::examples::{request, scores};
+
+    #[test]
+    fn the_score_is_the_share_of_the_prompt_that_was_sent_there() {
+        let mut scorer = PrefixAffinity::new(100);
+        scorer.sent(&request(&[1, 2, 3, 4]), InstanceId(1));
+        assert_eq!(scores(&mut scorer, &[1, 2, 9, 10], &[0, 0]), [0.0, 0.5]);
+        assert_eq!(scorer.expected_hit_blocks(InstanceId(1)), Some(2));
+        assert_eq!(scorer.expected_hit_blocks(InstanceId(0)), Some(0));
+    }
+
+    #[test]
+    fn a_prompt_without_a_full_block_scores_zero() {
+        assert_eq!(scores(&mut PrefixAffinity::new(100), &[], &[0, 0]), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn scoring_does_not_teach_it_anything() {
+        let mut scorer = PrefixAffinity::new(100);
+        for _ in 0..3 {
+            assert_eq!(scores(&mut scorer, &[1, 2], &[0, 0]), [0.0, 0.0]);
+        }
+    }
+
+    #[test]
+    fn what_was_not_used_for_longest_is_forgotten_first() {
+        let mut scorer = PrefixAffinity::new(4);
+        scorer.sent(&request(&[1, 2]), InstanceId(0));
+        scorer.sent(&request(&[3, 4]), InstanceId(0));
+        scorer.sent(&request(&[5]), InstanceId(0));
+        assert_eq!(scores(&mut scorer, &[1, 2], &[0]), [0.5], "the tail goes first");
+        assert_eq!(scores(&mut scorer, &[3, 4], &[0]), [1.0]);
+    }
+}

@@ -1,0 +1,63 @@
+//! `queue-depth`: how much less an instance has to do than the busiest one.
+//!
+//! **Prefers** little load, relative to the other instances: 1 for the least loaded, 0 for the most
+//! loaded, in proportion between; 1 for all if all are equal.
+//!
+//! **Reads** `queue_depth` and `running` (as old as the last poll) and `unseen` (live).
+//!
+//! **Parameters** none.
+//!
+//! **Origin** llm-d's queue scorer, on the whole load instead of the waiting requests alone.
+//! Being relative, its push saturates: a deeper queue cannot score less than 0.
+
+use crate::contract::Scorer;
+use crate::spec::Spec;
+use crate::view::{InstanceView, Needs};
+use blis_core::RequestView;
+
+/// How `queue-depth` introduces itself.
+pub const SPEC: Spec<dyn Scorer> = Spec {
+    name: "queue-depth",
+    alias: Some("qd"),
+    help: "Prefers instances with few waiting and running requests compared with the others",
+    params: &[],
+    needs: Needs { load: true, ..Needs::NONE },
+    build: |_, _| Box::new(QueueDepth),
+};
+
+/// Load, min-max normalised.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueDepth;
+
+impl Scorer for QueueDepth {
+    fn score(&mut self, _: &RequestView<'_>, instances: &[InstanceView], scores: &mut [f64]) {
+        let loads = instances.iter().map(InstanceView::load);
+        let (least, most) =
+            loads.clone().fold((u32::MAX, 0), |(least, most), l| (least.min(l), most.max(l)));
+        if least >= most {
+            scores.fill(1.0);
+            return;
+        }
+        let range = f64::from(most - least);
+        for (score, load) in scores.iter_mut().zip(loads) {
+            *score = f64::from(most - load) / range;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::examples::scores;
+
+    #[test]
+    fn scores_fall_in_proportion_from_the_least_to_the_most_loaded() {
+        assert_eq!(scores(&mut QueueDepth, &[], &[2, 10, 4]), [1.0, 0.0, 0.75]);
+    }
+
+    #[test]
+    fn equal_loads_score_one() {
+        assert_eq!(scores(&mut QueueDepth, &[], &[7, 7]), [1.0, 1.0]);
+        assert_eq!(scores(&mut QueueDepth, &[], &[0]), [1.0]);
+    }
+}

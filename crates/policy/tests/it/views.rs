@@ -1,0 +1,94 @@
+//! Random views of a cluster and of the requests that meet it.
+
+use blis_core::random::Purpose;
+use blis_core::{
+    BlockHash, Dice, InstanceId, RequestId, RequestView, SessionId, SloClass, TenantId, Time,
+};
+use blis_policy::{Cluster, InstanceView};
+use proptest::prelude::*;
+
+/// The cluster that policies are built for.
+pub(crate) const CLUSTER: Cluster = Cluster { instances: 8, blocks: 60, block_size: 16 };
+
+/// One routing decision to be made: a request, and what is known of the instances.
+#[derive(Clone, Debug)]
+pub(crate) struct Question {
+    pub(crate) prompt: Vec<BlockHash>,
+    pub(crate) class: SloClass,
+    pub(crate) session: u64,
+    pub(crate) instances: Vec<InstanceView>,
+}
+
+impl Question {
+    /// The request; `number` is its place in the sequence.
+    pub(crate) fn request(&self, number: u64) -> RequestView<'_> {
+        let blocks = u32::try_from(self.prompt.len()).expect("short prompts");
+        RequestView {
+            id: RequestId(number),
+            arrival: Time::from_micros(number * 1_000),
+            input_tokens: blocks * 16 + 3,
+            prompt_blocks: &self.prompt,
+            class: self.class,
+            tenant: TenantId(0),
+            session: Some(SessionId(self.session)),
+            round: 0,
+            deadline: None,
+        }
+    }
+
+    /// The routing dice of request `number`.
+    pub(crate) fn dice(number: u64) -> Dice {
+        Dice::new(5, Purpose::Routing, number)
+    }
+}
+
+/// A sequence of questions about clusters of one size, from one instance to eight.
+pub(crate) fn questions() -> impl Strategy<Value = Vec<Question>> {
+    (1..=8_usize).prop_flat_map(|size| prop::collection::vec(question(size), 1..25))
+}
+
+fn question(size: usize) -> impl Strategy<Value = Question> {
+    let instances = prop::collection::vec(instance(), size).prop_map(|mut views| {
+        for (id, view) in (0..).zip(&mut views) {
+            view.id = InstanceId(id);
+        }
+        views
+    });
+    // All instances alike is rare at random, and where ties and divisions by zero are.
+    let alike = instance().prop_map(move |view| {
+        (0..).take(size).map(|id| InstanceView { id: InstanceId(id), ..view }).collect()
+    });
+    let class = prop::sample::select(SloClass::ALL.to_vec());
+    (prompt(), class, 0..5_u64, prop_oneof![4 => instances.boxed(), 1 => alike.boxed()]).prop_map(
+        |(prompt, class, session, instances)| Question { prompt, class, session, instances },
+    )
+}
+
+/// Prompts that share prefixes, and some that fill no block.
+fn prompt() -> impl Strategy<Value = Vec<BlockHash>> {
+    (1..4_u64, 0..6_u64, 0..6_u64, 0..8_u64).prop_map(|(system, shared, tail, own)| {
+        let head = (0..shared).map(|block| system * 1_000 + block);
+        let tail = (0..own).map(|block| (system * 100 + shared * 10 + tail) * 10_000 + block);
+        head.chain(tail).collect()
+    })
+}
+
+fn instance() -> impl Strategy<Value = InstanceView> {
+    let counts = (0..9_u32, 0..9_u32, 0..4_u32, 0..40_u32, any::<bool>());
+    (counts, 0.0..=1.0_f64, 0.0..=1.0_f64).prop_map(
+        |((queue_depth, running, unseen, in_flight, busy), utilization, hit_rate)| {
+            let extreme = if busy { 1_000_000 } else { 0 };
+            InstanceView {
+                id: InstanceId(0),
+                as_of: Time::ZERO,
+                queue_depth: queue_depth + if queue_depth == 8 { extreme } else { 0 },
+                running,
+                in_flight,
+                unseen,
+                kv_utilization: if queue_depth == 7 { 1.0 } else { utilization },
+                free_blocks: if queue_depth == 7 { 0 } else { 30 },
+                cache_hit_rate: hit_rate,
+            }
+        },
+    )
+}
