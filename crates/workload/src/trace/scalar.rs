@@ -1,0 +1,190 @@
+//! One value of a line: what kind it is, and what it may be as a time, a count, a name or a class.
+//!
+//! Only the reader of lines uses it. It knows no field by name; whoever asks says which one it is.
+
+use crate::error::SpecError;
+use blis_core::{SloClass, Span, Time};
+use serde::Deserializer;
+use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+
+pub(super) const ARRIVAL: &str = "a number from 0 to 315360000000000 (ten years)";
+pub(super) const TOKENS: &str = "a whole number from 1 to 4294967295";
+pub(super) const DEADLINE: &str = "a number above 0, at most 315360000000 (ten years)";
+pub(super) const NAME: &str = "a string that is not empty";
+
+/// A value of one of the fields but `prompt`, before it is checked.
+pub(super) enum Scalar<'a> {
+    Null,
+    Bool(bool),
+    Unsigned(u64),
+    Negative(i64),
+    Float(f64),
+    Text(Cow<'a, str>),
+    List,
+    Object,
+}
+
+impl<'a> Scalar<'a> {
+    pub(super) fn name(self, field: &str) -> Result<Cow<'a, str>, SpecError> {
+        match self {
+            Scalar::Text(text) if !text.is_empty() => Ok(text),
+            other => Err(SpecError::new(field, other, NAME)),
+        }
+    }
+
+    pub(super) fn tokens(self, field: &str) -> Result<u32, SpecError> {
+        self.whole(field, 1, TOKENS)
+    }
+
+    pub(super) fn whole(self, field: &str, min: u32, legal: &str) -> Result<u32, SpecError> {
+        if let Scalar::Unsigned(found) = self
+            && let Ok(whole) = u32::try_from(found)
+            && whole >= min
+        {
+            return Ok(whole);
+        }
+        Err(SpecError::new(field, self, legal))
+    }
+
+    pub(super) fn arrival(self, field: &str) -> Result<Time, SpecError> {
+        match self.span(1_000) {
+            Some(span) => Ok(Time::ZERO + span),
+            None => Err(SpecError::new(field, self, ARRIVAL)),
+        }
+    }
+
+    pub(super) fn deadline(self, field: &str) -> Result<Span, SpecError> {
+        match self.span(1_000_000) {
+            Some(span) if span > Span::ZERO => Ok(span),
+            _ => Err(SpecError::new(field, self, DEADLINE)),
+        }
+    }
+
+    /// The value times `unit_ns` nanoseconds, if it is a number from 0 to ten years.
+    fn span(&self, unit_ns: u32) -> Option<Span> {
+        match *self {
+            Scalar::Unsigned(whole) => whole
+                .checked_mul(unit_ns.into())
+                .map(Span::from_nanos)
+                .filter(|span| *span <= Span::LONGEST),
+            Scalar::Float(number) => {
+                let nanos = number * f64::from(unit_ns);
+                let longest = Span::LONGEST.as_secs_f64() * 1e9;
+                (0.0..=longest).contains(&nanos).then(|| Span::from_nanos_f64(nanos))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn class(self, field: &str) -> Result<SloClass, SpecError> {
+        let mut near = String::new();
+        let names = SloClass::ALL.map(SloClass::name);
+        if let Scalar::Text(text) = &self {
+            if let Some(class) = SloClass::from_name(text) {
+                return Ok(class);
+            }
+            near = hint(text, &names);
+        }
+        let legal = format!("one of `{}`", names.join("`, `"));
+        Err(SpecError::new(field, format!("{self}{near}"), legal))
+    }
+}
+
+impl fmt::Display for Scalar<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scalar::Null => f.write_str("null"),
+            Scalar::Bool(value) => write!(f, "{value}"),
+            Scalar::Unsigned(value) => write!(f, "{value}"),
+            Scalar::Negative(value) => write!(f, "{value}"),
+            // Debug keeps the `.0` that makes 128.0 another thing than 128.
+            Scalar::Float(value) => write!(f, "{value:?}"),
+            Scalar::Text(text) => write!(f, "{text:?}"),
+            Scalar::List => f.write_str("a list"),
+            Scalar::Object => f.write_str("an object"),
+        }
+    }
+}
+
+/// What becomes of a value once it is read. It is checked while the parser still stands at it,
+/// because only then does an error get its column.
+pub(super) trait Check<'de>: Sized {
+    type Checked;
+    fn check(self, value: Scalar<'de>) -> Result<Self::Checked, SpecError>;
+}
+
+/// Reads a value and has it checked.
+pub(super) struct Reading<C>(pub(super) C);
+
+impl<'de, C: Check<'de>> Reading<C> {
+    fn done<E: de::Error>(self, value: Scalar<'de>) -> Result<C::Checked, E> {
+        self.0.check(value).map_err(E::custom)
+    }
+}
+
+impl<'de, C: Check<'de>> DeserializeSeed<'de> for Reading<C> {
+    type Value = C::Checked;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<C::Checked, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, C: Check<'de>> Visitor<'de> for Reading<C> {
+    type Value = C::Checked;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<C::Checked, E> {
+        self.done(Scalar::Null)
+    }
+
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<C::Checked, E> {
+        self.done(Scalar::Bool(value))
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<C::Checked, E> {
+        self.done(Scalar::Unsigned(value))
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<C::Checked, E> {
+        self.done(Scalar::Negative(value))
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<C::Checked, E> {
+        self.done(Scalar::Float(value))
+    }
+
+    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<C::Checked, E> {
+        self.done(Scalar::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<C::Checked, E> {
+        self.done(Scalar::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<C::Checked, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        self.done(Scalar::List)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<C::Checked, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        self.done(Scalar::Object)
+    }
+}
+
+/// ", did you mean ...?" if one of `known` is near.
+pub(super) fn hint(name: &str, known: &[&str]) -> String {
+    let near = known.iter().map(|known| (strsim::damerau_levenshtein(name, known), known));
+    match near.min_by_key(|(distance, _)| *distance) {
+        Some((distance, known)) if distance <= 1 + known.len() / 4 => {
+            format!(", did you mean `{known}`?")
+        }
+        _ => String::new(),
+    }
+}

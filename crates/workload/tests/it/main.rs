@@ -1,0 +1,6 @@
+//! What the crate promises as a whole: exact samplers, undisturbed draws, and a strict trace
+//! reader.
+
+mod mix;
+mod samplers;
+mod trace;
