@@ -10,8 +10,8 @@
 //!   hashes      h0 = H(seed, piece)  h1 = H(h0, piece)  h2 = H(h1, piece, piece)  ...
 //! ```
 //!
-//! Adjacent pieces that continue the same stream are merged before hashing, so that a conversation hashes the
-//! same whether a part of it was prompted or generated.
+//! Where the generated tokens continue the stream of the prompt's last segment they are one piece with it, so that
+//! a conversation hashes the same whether a part of it was prompted or generated.
 
 use crate::ids::StreamId;
 use crate::random::mix;
@@ -37,12 +37,29 @@ pub struct Content {
     output_offset: u32,
 }
 
+/// A token's segment (one past the last: generated) and its offset there.
+#[derive(Clone, Copy)]
+struct Place {
+    segment: usize,
+    offset: u32,
+}
+
 /// A stretch of consecutive tokens of one stream.
 #[derive(Clone, Copy)]
 struct Piece {
     stream: StreamId,
     offset: u32,
     tokens: u32,
+}
+
+impl Piece {
+    /// Folds the first `tokens` tokens into `chain` and takes them off.
+    fn take(&mut self, tokens: u32, chain: BlockHash) -> BlockHash {
+        let place = (u64::from(self.offset) << 32) | u64::from(tokens);
+        self.offset += tokens;
+        self.tokens -= tokens;
+        mix(mix(chain, self.stream.0), place)
+    }
 }
 
 impl Content {
@@ -84,62 +101,83 @@ impl Content {
 
     /// Appends the hashes of the full blocks `hashes.len()..blocks` of this content (prompt, then generated
     /// tokens) to `hashes`, which must hold the hashes of the blocks before.
+    ///
+    /// # Panics
+    /// If there are more than `u32::MAX` blocks, or the block size is 0.
     pub fn hash_blocks(&self, block_size: u32, blocks: u32, hashes: &mut Vec<BlockHash>) {
         let first = u32::try_from(hashes.len()).expect("block counts fit u32");
         if first >= blocks {
             return;
         }
+        let mut missing = blocks - first;
+        hashes.reserve(missing as usize);
         let mut chain = hashes.last().copied().unwrap_or(block_size.into());
-        let mut pieces = self.pieces_from(first * block_size);
-        let mut piece = pieces.next().expect("generated tokens never end");
-        for _ in first..blocks {
-            let mut missing = block_size;
-            while missing > 0 {
-                let taken = piece.tokens.min(missing);
-                let place = (u64::from(piece.offset) << 32) | u64::from(taken);
-                chain = mix(mix(chain, piece.stream.0), place);
-                missing -= taken;
-                piece.offset += taken;
-                piece.tokens -= taken;
-                if piece.tokens == 0 {
-                    piece = pieces.next().expect("generated tokens never end");
+        // Tokens that the block under way still lacks.
+        let mut lacks = block_size;
+        let mut place = self.place_of(first * block_size);
+        loop {
+            let mut piece = self.piece_at(place);
+            place = Place { segment: place.segment + 1, offset: 0 };
+            while piece.tokens > 0 {
+                if lacks == block_size && piece.tokens >= block_size {
+                    let whole = missing.min(piece.tokens / block_size);
+                    for _ in 0..whole {
+                        chain = piece.take(block_size, chain);
+                        hashes.push(chain);
+                    }
+                    missing -= whole;
+                } else {
+                    let taken = piece.tokens.min(lacks);
+                    chain = piece.take(taken, chain);
+                    lacks -= taken;
+                    if lacks == 0 {
+                        hashes.push(chain);
+                        missing -= 1;
+                        lacks = block_size;
+                    }
+                }
+                if missing == 0 {
+                    return;
                 }
             }
-            hashes.push(chain);
         }
     }
 
-    /// The pieces from token `start` on, merged where one continues the stream of the one before; the last one
-    /// stands for all generated tokens.
-    fn pieces_from(&self, start: u32) -> impl Iterator<Item = Piece> + '_ {
-        let generated = Piece {
-            stream: self.output,
-            offset: self.output_offset,
-            tokens: u32::MAX - self.output_offset,
-        };
-        let mut skip = start;
-        let mut all = self
-            .prompt
-            .iter()
-            .map(|s| Piece { stream: s.stream, offset: 0, tokens: s.tokens })
-            .chain(std::iter::once(generated))
-            .filter_map(move |piece| {
-                let cut = skip.min(piece.tokens);
-                skip -= cut;
-                let rest =
-                    Piece { offset: piece.offset + cut, tokens: piece.tokens - cut, ..piece };
-                (rest.tokens > 0).then_some(rest)
-            })
-            .peekable();
-        std::iter::from_fn(move || {
-            let mut piece = all.next()?;
-            while let Some(next) = all.next_if(|next| {
-                next.stream == piece.stream && next.offset == piece.offset + piece.tokens
-            }) {
-                piece.tokens = piece.tokens.saturating_add(next.tokens);
+    /// Where token `token` is.
+    fn place_of(&self, token: u32) -> Place {
+        if token >= self.prompt_tokens {
+            return Place { segment: self.prompt.len(), offset: token - self.prompt_tokens };
+        }
+        let mut offset = token;
+        let mut segment = 0;
+        while offset >= self.prompt[segment].tokens {
+            offset -= self.prompt[segment].tokens;
+            segment += 1;
+        }
+        Place { segment, offset }
+    }
+
+    /// The tokens from `place` to the end of its segment; the generated tokens, which never end, are the last one.
+    fn piece_at(&self, place: Place) -> Piece {
+        let generated = u32::MAX - self.output_offset;
+        match self.prompt.get(place.segment) {
+            Some(segment) => {
+                let last = place.segment + 1 == self.prompt.len();
+                let continued =
+                    last && segment.stream == self.output && segment.tokens == self.output_offset;
+                let tokens = segment.tokens - place.offset;
+                Piece {
+                    stream: segment.stream,
+                    offset: place.offset,
+                    tokens: if continued { tokens + generated } else { tokens },
+                }
             }
-            Some(piece)
-        })
+            None => Piece {
+                stream: self.output,
+                offset: self.output_offset + place.offset,
+                tokens: generated - place.offset,
+            },
+        }
     }
 }
 

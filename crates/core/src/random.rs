@@ -55,7 +55,10 @@ impl Dice {
         (crate::math::float(self.bits() >> 11) + 1.0) / crate::math::float(1 << 53)
     }
 
-    /// Uniform in 0..n (n > 0), by multiplication; the bias is below n / 2^64.
+    /// Uniform in 0..n, by multiplication; the bias is below n / 2^64.
+    ///
+    /// # Panics
+    /// If `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         assert!(n > 0, "cannot choose among nothing");
         let wide = u128::from(self.bits()) * n as u128;
@@ -105,11 +108,10 @@ impl Dice {
 }
 
 /// Folds `value` into `state`: the high and low halves of a 128-bit product, xored. Good avalanche, one multiply.
-pub fn mix(state: u64, value: u64) -> u64 {
-    let product =
-        u128::from(state ^ 0x2D35_8DCC_AA6C_78A5) * u128::from(value ^ 0x8BB8_4B93_962E_ACC9);
-    let folded = (product ^ (product >> 64)) & u128::from(u64::MAX);
-    u64::try_from(folded).expect("masked to 64 bits") ^ value.rotate_left(32)
+#[expect(clippy::cast_possible_truncation, reason = "the two halves of the product are wanted")]
+pub const fn mix(state: u64, value: u64) -> u64 {
+    let product = (state ^ 0x2D35_8DCC_AA6C_78A5) as u128 * (value ^ 0x8BB8_4B93_962E_ACC9) as u128;
+    (product as u64) ^ ((product >> 64) as u64) ^ value.rotate_left(32)
 }
 
 #[cfg(test)]

@@ -93,7 +93,10 @@ impl<T> RunTree<T> {
         run
     }
 
-    /// Lengthens a run by `hashes`. The caller makes sure that it has no children.
+    /// Lengthens a run by `hashes`.
+    ///
+    /// # Panics
+    /// If it has children: they continue its end.
     pub fn extend(&mut self, run: RunId, hashes: &[BlockHash]) {
         let node = &mut self.nodes[run.index()];
         assert!(node.children == 0, "a run with children cannot grow at its end");
@@ -102,6 +105,9 @@ impl<T> RunTree<T> {
 
     /// Cuts a run after `at` blocks (0 < `at` < length). The tail keeps its id, children and payload; the head is
     /// new, with the payload that `head_payload` makes from the tail's. Returns the head.
+    ///
+    /// # Panics
+    /// If `at` is not inside the run.
     pub fn split(&mut self, tail: RunId, at: u32, head_payload: impl FnOnce(&mut T) -> T) -> RunId {
         let node = &mut self.nodes[tail.index()];
         assert!(at > 0 && (at as usize) < node.hashes.len(), "a cut inside the run");
@@ -120,7 +126,9 @@ impl<T> RunTree<T> {
     }
 
     /// Shortens a run by its last `blocks` blocks; a run without blocks is removed. Returns whether it was.
-    /// The caller makes sure that it has no children.
+    ///
+    /// # Panics
+    /// If it has children, or fewer blocks.
     pub fn trim(&mut self, run: RunId, blocks: u32) -> bool {
         let node = &mut self.nodes[run.index()];
         assert!(node.children == 0, "only a leaf can be trimmed");

@@ -49,7 +49,10 @@ impl Time {
         Span(self.0).as_secs_f64()
     }
 
-    /// The span since `earlier`; panics if `earlier` is later, which would be a broken invariant.
+    /// The span since `earlier`.
+    ///
+    /// # Panics
+    /// If `earlier` is later, which would be a broken invariant.
     pub fn since(self, earlier: Time) -> Span {
         assert!(earlier <= self, "time runs backwards: {earlier:?} is after {self:?}");
         Span(self.0 - earlier.0)

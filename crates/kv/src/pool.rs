@@ -157,7 +157,10 @@ impl Pool {
         blocks.saturating_sub(self.free)
     }
 
-    /// Adds `blocks` free blocks to a table. The caller has evicted the shortfall.
+    /// Adds `blocks` free blocks to a table.
+    ///
+    /// # Panics
+    /// If fewer are free: the caller has to evict the shortfall first.
     pub fn grow(&mut self, table: &mut Table, blocks: u32) {
         assert!(blocks <= self.free, "{blocks} blocks wanted, {} free", self.free);
         self.free -= blocks;
@@ -170,7 +173,10 @@ impl Pool {
     pub fn commit(&mut self, table: &mut Table, hashes: &[BlockHash]) {
         let mut rest = &hashes[table.shared as usize..];
         while let Some(&head) = rest.first() {
-            let blocks = match self.tree.find(head) {
+            // What continues a run is below it, so below a run without children there is nothing to find.
+            let childless = table.leaf.is_some_and(|leaf| self.tree.children(leaf) == 0);
+            let known = if childless { None } else { self.tree.find(head) };
+            let blocks = match known {
                 Some(run) => self.merge(table, run, rest),
                 None => self.append(table, rest),
             };
@@ -205,6 +211,9 @@ impl Pool {
     }
 
     /// Frees up to `blocks` blocks from the end of an idle run that no cached run continues; returns how many.
+    ///
+    /// # Panics
+    /// If the run is in use, or continued.
     pub fn evict(&mut self, run: RunId, blocks: u32) -> u32 {
         assert!(self.tree.get(run).holders == 0, "a run in use cannot be evicted");
         let length = self.tree.blocks(run);
@@ -218,7 +227,10 @@ impl Pool {
         blocks
     }
 
-    /// Walks everything and panics if the books are wrong. `tables` are all tables that hold blocks.
+    /// Walks everything and checks the books. `tables` are all tables that hold blocks.
+    ///
+    /// # Panics
+    /// If the books are wrong.
     pub fn check<'a>(&self, tables: impl Iterator<Item = &'a Table>) {
         let mut holders =
             vec![0_u32; self.tree.runs().map(|run| run.index() + 1).max().unwrap_or(0)];

@@ -74,10 +74,12 @@ pub enum Signals {
 pub struct Policies {
     /// Who enters the cluster.
     pub admission: Box<dyn Admission>,
+    /// What admission reads.
+    pub admission_needs: Needs,
     /// Where they go.
     pub router: Box<dyn Router>,
-    /// What admission and router read.
-    pub needs: Needs,
+    /// What the router reads.
+    pub router_needs: Needs,
     /// How important a waiting request is.
     pub priority: Box<dyn Priority>,
     /// Who is scheduled first.

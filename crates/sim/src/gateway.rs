@@ -37,7 +37,9 @@ impl World<'_> {
     /// The admission decision is due.
     pub(crate) fn admit(&mut self, slot: Slot, now: Time) {
         self.tally.events += 1;
-        self.look(now);
+        if self.config.policies.admission_needs.any() {
+            self.look(now);
+        }
         let view = self.live.get(slot).view();
         match self.config.policies.admission.admit(&view, self.board.views(), now) {
             Verdict::Reject(reason) => self.close(slot, Status::Rejected(reason), now),
@@ -53,7 +55,9 @@ impl World<'_> {
     /// The routing decision is due.
     pub(crate) fn route(&mut self, slot: Slot, now: Time) {
         self.tally.events += 1;
-        self.look(now);
+        if self.config.policies.router_needs.any() {
+            self.look(now);
+        }
         let live = self.live.get_mut(slot);
         let request = live.request.id;
         let mut dice = Dice::new(self.config.seed, Purpose::Routing, request.0);

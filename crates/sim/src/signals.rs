@@ -74,8 +74,7 @@ impl Board {
                 self.poll(index, instance, now, kit);
             } else {
                 // Queue and batch are published as they change; blocks also change within a stride.
-                if self.needs.kv {
-                    instance.catch_up(now, kit);
+                if self.needs.kv && instance.catch_up(now, kit) {
                     self.publish_kv(index, &instance.gauges());
                 }
                 self.views[index].as_of = now;

@@ -42,8 +42,8 @@ impl<'a> World<'a> {
             .zip(evictors)
             .map(|(id, evict)| Instance::new(InstanceId(id), blocks, evict))
             .collect();
-        let board =
-            Board::new(config.instances, config.policies.needs, config.signals, config.seed);
+        let needs = config.policies.admission_needs.or(config.policies.router_needs);
+        let board = Board::new(config.instances, needs, config.signals, config.seed);
         World {
             source,
             listener,

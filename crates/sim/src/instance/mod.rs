@@ -4,7 +4,9 @@
 //! with; a step gives every request a chunk of what it lacks. A request that reaches its goal generates a token,
 //! which is the next goal. `step.rs` forms batches and lands their effects; this file holds the state.
 
+mod glide;
 mod queue;
+mod running;
 mod step;
 mod stride;
 
@@ -14,11 +16,12 @@ use crate::config::{Engine, Pace};
 use crate::live::{LiveRequests, Place, Slot};
 use blis_core::runs::RunId;
 use blis_core::{InstanceId, SloClass, Span, Time};
-use blis_kv::{Pool, Table};
+use blis_kv::Pool;
 use blis_latency::StepTime;
 use blis_metrics::{Fact, Listener};
 use blis_policy::{Evict, IdleRuns, Preempt};
 use queue::Queue;
+use running::RunningBatch;
 use stride::Stride;
 
 const CLASSES: usize = SloClass::ALL.len();
@@ -27,14 +30,11 @@ const CLASSES: usize = SloClass::ALL.len();
 pub(crate) struct Instance {
     id: InstanceId,
     queue: Queue,
-    /// The batch, oldest admission first.
-    running: Vec<Running>,
+    running: RunningBatch,
     pool: Pool,
     evict: Box<dyn Evict>,
     /// The steps under way; `None` while idle.
     stride: Option<Stride>,
-    /// Running requests by class that generated a token at the last step boundary and will at the next.
-    steady: [u32; CLASSES],
     /// Requests that have joined the queue since the start.
     joined: u64,
     /// Prompt tokens of requests scheduled for the first time, and how many of them were cached.
@@ -42,25 +42,11 @@ pub(crate) struct Instance {
     cached_tokens: u64,
     /// Steps since the pool was last checked, when auditing.
     unchecked: usize,
-}
-
-/// A request of the batch. Compact: every step walks all of them.
-#[derive(Debug)]
-struct Running {
-    slot: Slot,
-    class: SloClass,
-    /// Whether it generated a token at the last step boundary.
-    steady: bool,
-    /// Tokens whose KV is in its blocks.
-    computed: u32,
-    /// Tokens it must have computed to generate its next one: prompt and generated so far.
-    goal: u32,
-    /// Tokens it computes in the step under way.
-    chunk: u32,
-    generated: u32,
-    /// Tokens still to generate.
-    left: u32,
-    table: Table,
+    /// Running requests whose blocks are full: each needs another before the next step.
+    full: Vec<usize>,
+    /// Lists used for a moment and kept for their memory: running requests that are due, and that are not steady.
+    due: Vec<usize>,
+    others: Vec<usize>,
 }
 
 /// What an instance works with: the run's rules, the live requests and the listener.
@@ -104,15 +90,17 @@ impl Instance {
         Instance {
             id,
             queue: Queue::default(),
-            running: Vec::new(),
+            running: RunningBatch::default(),
             pool: Pool::new(blocks),
             evict,
             stride: None,
-            steady: [0; CLASSES],
             joined: 0,
             prompt_tokens: 0,
             cached_tokens: 0,
             unchecked: 0,
+            full: Vec::new(),
+            due: Vec::new(),
+            others: Vec::new(),
         }
     }
 
@@ -161,18 +149,24 @@ impl Instance {
         next
     }
 
-    /// Lands the effects of the steps that ended before `now`, without ending the steps under way.
-    pub(crate) fn catch_up(&mut self, now: Time, kit: &mut Kit<'_>) {
-        if let Some(stride) = &self.stride {
-            let passed = stride.boundaries_before(now).min(stride.planned() - 1);
-            if passed > stride.done() {
-                self.pass(passed, kit);
-            }
+    /// Lands the effects of the steps that ended before `now`, without ending the steps under way. Returns whether
+    /// there were any.
+    pub(crate) fn catch_up(&mut self, now: Time, kit: &mut Kit<'_>) -> bool {
+        let Some(stride) = &self.stride else { return false };
+        if stride.planned() == 1 {
+            return false;
         }
+        let passed = stride.boundaries_before(now).min(stride.planned() - 1);
+        let behind = passed > stride.done();
+        if behind {
+            self.pass(passed, kit);
+        }
+        behind
     }
 
     /// The slots and generated tokens of the batch, for closing the books of a run that ended early.
-    pub(crate) fn batch(&self) -> impl Iterator<Item = (Slot, u32)> + '_ {
+    pub(crate) fn batch(&mut self) -> impl Iterator<Item = (Slot, u32)> + '_ {
+        self.running.settle_all();
         self.running.iter().map(|running| (running.slot, running.generated))
     }
 

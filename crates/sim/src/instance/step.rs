@@ -4,25 +4,14 @@
 //! then, unless somebody was preempted, waiting requests join while budget, places and blocks allow. All effects
 //! land when it ends: tokens, full blocks for the prefix cache, finished requests, freed blocks.
 
+use super::running::Running;
 use super::stride::Stride;
-use super::{Idle, Instance, Kit, Running, count};
-use crate::config::Pace;
-use crate::live::Place;
-use blis_core::{SloClass, Span, Time};
+use super::{Idle, Instance, Kit, count};
+use crate::live::{Place, Slot};
+use blis_core::{SloClass, Time};
 use blis_latency::StepShape;
 use blis_metrics::{Batch, Fact, Status};
 use blis_policy::RunningView;
-
-/// Steps of a glide whose durations differ are planned at most this far ahead.
-const UNEVEN_GLIDE_STEPS: u32 = 64;
-
-impl Running {
-    /// Whether it generates one token a step; otherwise it is catching up on its prompt, or after a preemption on
-    /// prompt and output.
-    fn decodes(&self) -> bool {
-        self.generated > 0 && self.goal - self.computed == 1
-    }
-}
 
 impl Instance {
     /// Begins the next step, or a run of them. Returns when it ends; `NEVER` if there is nothing to do.
@@ -30,6 +19,7 @@ impl Instance {
         if self.running.is_empty() && self.queue.is_empty() {
             return Time::NEVER;
         }
+        self.running.keep_counts_small(kit.engine.block_size);
         let stride = self.glide(now, kit).unwrap_or_else(|| self.form_step(now, kit));
         let end = stride.end();
         self.stride = Some(stride);
@@ -52,33 +42,61 @@ impl Instance {
 
     /// Gives every running request its next chunk. Returns the budget left and whether somebody was preempted.
     fn continue_running(&mut self, now: Time, kit: &mut Kit<'_>) -> (u32, bool) {
-        let mut budget = kit.engine.max_num_scheduled_tokens;
+        let budget = kit.engine.max_num_scheduled_tokens;
+        let steady = self.running.steady_total();
+        let enough = self.full.len() <= self.pool.available() as usize;
+        if steady <= budget && enough && self.running.steady_first() {
+            let full = std::mem::take(&mut self.full);
+            for &index in &full {
+                self.make_room(1, now, kit);
+                self.grow(index, 1, kit);
+            }
+            self.full = full;
+            self.full.clear();
+            return self.continue_from(steady as usize, budget - steady, now, kit);
+        }
+        self.full.clear();
+        self.running.settle_all();
+        self.continue_from(0, budget, now, kit)
+    }
+
+    /// Gives the running requests from `index` on, whose counters are settled, their next chunk, one by one.
+    fn continue_from(
+        &mut self,
+        mut index: usize,
+        mut budget: u32,
+        now: Time,
+        kit: &mut Kit<'_>,
+    ) -> (u32, bool) {
+        let first = index;
         let mut preempted = false;
-        let mut index = 0;
         while index < self.running.len() {
-            let running = &self.running[index];
+            let running = self.running.get(index);
             let chunk = chunk_limit(running.goal - running.computed, budget, kit);
             if chunk == 0 {
-                self.skip(index, now, kit);
+                self.leave_out(index, now, kit);
                 index += 1;
                 continue;
             }
-            let end = running.computed + chunk;
-            let blocks = end.div_ceil(kit.engine.block_size) - running.table.blocks();
+            let held = running.table.blocks();
+            let blocks = (running.computed + chunk).div_ceil(kit.engine.block_size) - held;
             let mut survives = true;
             while blocks > self.pool.available() && survives {
                 let victim = self.choose_victim(kit);
                 preempted = true;
-                budget += self.running[victim].chunk_given(index, victim);
+                // A victim that was given its chunk in this step returns it.
+                if victim < index {
+                    let running = self.running.get(victim);
+                    budget += if victim < first { 1 } else { running.chunk };
+                }
                 self.preempt(victim, now, kit);
                 survives = victim != index;
                 index -= usize::from(victim < index);
             }
             if survives {
                 self.make_room(blocks, now, kit);
-                let running = &mut self.running[index];
-                self.pool.grow(&mut running.table, blocks);
-                running.chunk = chunk;
+                self.grow(index, blocks, kit);
+                self.running.get_mut(index).chunk = chunk;
                 budget -= chunk;
                 index += 1;
             }
@@ -118,81 +136,59 @@ impl Instance {
             self.make_room(first, now, kit);
             self.pool.grow(&mut table, first);
             budget -= chunk;
-            let running = Running {
-                table,
-                computed: cached,
-                goal,
-                chunk,
-                ..self.scheduled(slot, cached, now, kit)
-            };
+            let class = live_class(slot, kit);
+            let mut running = Running::new(slot, class, table, cached, goal);
+            running.chunk = chunk;
+            self.note_scheduled(&mut running, now, kit);
             self.running.push(running);
         }
     }
 
-    /// Writes down that `slot` leaves the queue for the batch.
-    fn scheduled(
-        &mut self,
-        slot: crate::live::Slot,
-        cached_tokens: u32,
-        now: Time,
-        kit: &mut Kit<'_>,
-    ) -> Running {
-        let live = kit.live.get_mut(slot);
+    /// Writes down that a request leaves the queue for the batch.
+    fn note_scheduled(&mut self, running: &mut Running, now: Time, kit: &mut Kit<'_>) {
+        let live = kit.live.get_mut(running.slot);
+        let (cached_tokens, total_tokens) = (running.computed, running.goal);
+        running.generated = live.generated;
+        running.left = live.request.output_tokens - live.generated;
         live.place = Place::Running;
         live.scheduled = now;
         if live.first_token.is_none() {
             live.split.queue += now.since(live.enqueued);
         }
-        let prompt_tokens = live.request.content.prompt_tokens();
         if live.cached_tokens.is_none() {
             live.cached_tokens = Some(cached_tokens);
-            self.prompt_tokens += u64::from(prompt_tokens);
+            self.prompt_tokens += u64::from(live.request.content.prompt_tokens());
             self.cached_tokens += u64::from(cached_tokens);
         }
-        let total_tokens = prompt_tokens + live.generated;
         let request = live.request.id;
         let fact = Fact::Scheduled { request, instance: self.id, cached_tokens, total_tokens };
         kit.listener.hear(now, &fact);
-        Running {
-            slot,
-            class: live.request.class,
-            steady: false,
-            computed: 0,
-            goal: 0,
-            chunk: 0,
-            generated: live.generated,
-            left: live.request.output_tokens - live.generated,
-            table: blis_kv::Table::default(),
-        }
     }
 
-    /// The token budget ran out before this request: it is not part of the step.
-    fn skip(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
-        let running = &mut self.running[index];
+    /// A request is not part of the step that begins, so it does not decode step after step any more.
+    fn leave_out(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
+        let running = self.running.get_mut(index);
         running.chunk = 0;
         if running.steady {
-            running.steady = false;
-            self.steady[running.class.index()] -= 1;
             kit.live.get_mut(running.slot).last_token = now;
+            self.running.unsteady(index);
         }
     }
 
-    fn choose_victim(&self, kit: &Kit<'_>) -> usize {
-        let views: Vec<RunningView> = self
-            .running
-            .iter()
-            .map(|running| {
-                let live = kit.live.get(running.slot);
-                RunningView {
-                    class: running.class,
-                    arrival: live.request.arrival,
-                    priority: live.priority,
-                    computed_tokens: running.computed,
-                    generated: running.generated,
-                    blocks: running.table.blocks(),
-                }
-            })
-            .collect();
+    fn choose_victim(&mut self, kit: &Kit<'_>) -> usize {
+        self.running.settle_all();
+        let view = |running: &Running| {
+            let live = kit.live.get(running.slot);
+            RunningView {
+                class: running.class,
+                arrival: live.request.arrival,
+                priority: live.priority,
+                computed_tokens: running.computed,
+                generated: running.generated,
+                blocks: running.table.blocks(),
+            }
+        };
+        let views: Vec<RunningView> = self.running.iter().map(view).collect();
         let victim = kit.preempt.victim(&views);
         assert!(victim < views.len(), "the victim is a running request");
         victim
@@ -200,7 +196,7 @@ impl Instance {
 
     /// Sends a running request back to the queue: its blocks are released, its generated tokens are kept.
     fn preempt(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
-        self.skip(index, now, kit);
+        self.leave_out(index, now, kit);
         let mut running = self.running.remove(index);
         self.pool.release(&mut running.table);
         let live = kit.live.get_mut(running.slot);
@@ -229,9 +225,25 @@ impl Instance {
         }
     }
 
-    fn shape(&self) -> StepShape {
-        let mut shape = StepShape::default();
-        for running in self.running.iter().filter(|running| running.chunk > 0) {
+    /// Gives a running request `blocks` free blocks.
+    pub(super) fn grow(&mut self, index: usize, blocks: u32, kit: &Kit<'_>) {
+        if blocks > 0 {
+            self.running.settle(index);
+            self.pool.grow(&mut self.running.get_mut(index).table, blocks);
+            self.running.note_due(index, kit.engine.block_size);
+        }
+    }
+
+    /// What the step that begins computes: one token of each steady request, and the others' chunks.
+    fn shape(&mut self) -> StepShape {
+        let mut shape = StepShape {
+            decode_seqs: self.running.steady_total(),
+            decode_context: self.running.steady_context(),
+            ..StepShape::default()
+        };
+        self.running.not_steady(&mut self.others);
+        let others = self.others.iter().map(|&index| self.running.get(index));
+        for running in others.filter(|running| running.chunk > 0) {
             if running.decodes() {
                 shape.decode_seqs += 1;
                 shape.decode_context += u64::from(running.goal);
@@ -246,7 +258,7 @@ impl Instance {
         shape
     }
 
-    fn batch_of(&self, shape: &StepShape) -> Batch {
+    pub(super) fn batch_of(&self, shape: &StepShape) -> Batch {
         Batch {
             prefill_seqs: shape.prefill_seqs,
             prefill_tokens: shape.prefill_tokens,
@@ -256,124 +268,94 @@ impl Instance {
         }
     }
 
-    /// A run of steps, if every running request decodes, none can join or leave and no block has to be evicted.
-    fn glide(&mut self, now: Time, kit: &mut Kit<'_>) -> Option<Stride> {
-        let length = count(self.running.len());
-        let budget = kit.engine.max_num_scheduled_tokens;
-        let crowded = length == budget || length >= kit.engine.max_num_running_reqs;
-        if kit.pace == Pace::Stepwise
-            || self.steady.iter().sum::<u32>() < length
-            || length > budget
-            || length == 0
-            || !(self.queue.is_empty() || crowded)
-        {
-            return None;
-        }
-        let block_size = kit.engine.block_size;
-        let (mut left, mut room, mut context) = (u32::MAX, u32::MAX, 0);
-        for running in &self.running {
-            left = left.min(running.left);
-            room = room.min(running.table.blocks() * block_size - running.computed);
-            context += u64::from(running.goal);
-        }
-        // In n steps a request takes at most n / block_size + 1 blocks.
-        let covered = (self.pool.free() / length).saturating_sub(1).saturating_mul(block_size);
-        let steps = left.min(room.max(covered));
-        if steps == 0 {
-            return None;
-        }
-        let shape =
-            StepShape { decode_seqs: length, decode_context: context, ..StepShape::default() };
-        let batch = self.batch_of(&shape);
-        self.reserve_next(block_size);
-        Some(if kit.latency.context_free() {
-            Stride::even_glide(now, kit.latency.predict(&shape), steps.into(), batch)
-        } else {
-            let ends = ends_of_steps(now, shape, steps.min(UNEVEN_GLIDE_STEPS), kit);
-            Stride::uneven_glide(now, ends, batch)
-        })
-    }
-
-    /// Takes the blocks that the next step of a glide writes to; they are known to be free.
-    fn reserve_next(&mut self, block_size: u32) {
-        for running in &mut self.running {
-            if running.computed == running.table.blocks() * block_size {
-                self.pool.grow(&mut running.table, 1);
-            }
-        }
-    }
-
-    /// Lands the steps of a glide up to `upto`, which is not its last, and takes the blocks of the one under way.
-    pub(super) fn pass(&mut self, upto: u64, kit: &mut Kit<'_>) {
-        self.glide_to(upto, kit);
-        self.reserve_next(kit.engine.block_size);
-    }
-
     /// Lands the steps under way. Afterwards the engine is idle until `begin`.
     pub(super) fn land(&mut self, kit: &mut Kit<'_>) {
         let Some(stride) = &self.stride else { return };
-        let end = stride.end();
-        if stride.glide {
-            self.glide_to(stride.planned(), kit);
-        } else {
-            self.state_steps(1, kit);
-            self.land_chunks(end, kit);
-        }
+        let (end, planned) = (stride.end(), stride.planned());
+        let mut due = std::mem::take(&mut self.due);
+        self.land_steady(planned, &mut due, kit);
+        self.land_chunks(end, &mut due, kit);
         self.stride = None;
-        self.close_finished(end, kit);
+        self.close_finished(end, &due, kit);
+        self.due = due;
     }
 
-    /// Every running request has computed one token a step since the last landing.
-    fn glide_to(&mut self, upto: u64, kit: &mut Kit<'_>) {
+    /// Every steady request has a token more for each step up to `upto`. Finds those that are due and commits the
+    /// blocks that are full.
+    pub(super) fn land_steady(&mut self, upto: u64, due: &mut Vec<usize>, kit: &mut Kit<'_>) {
         let steps = self.state_steps(upto, kit);
+        self.running.advance(steps);
+        self.running.due(due);
         let block_size = kit.engine.block_size;
-        for running in &mut self.running {
-            running.computed += steps;
-            running.goal += steps;
-            running.generated += steps;
-            running.left -= steps;
-            let blocks = running.computed.div_ceil(block_size) - running.table.blocks();
-            self.pool.grow(&mut running.table, blocks);
-            if running.computed / block_size > running.table.shared() {
-                commit_full_blocks(&mut self.pool, running, kit);
+        for &index in &*due {
+            self.running.settle(index);
+            let running = self.running.get_mut(index);
+            if running.computed > running.table.blocks() * block_size {
+                // A run of steps filled several blocks; it was made sure that they were free.
+                let blocks = running.computed.div_ceil(block_size) - running.table.blocks();
+                self.pool.grow(&mut running.table, blocks);
             }
+            if running.has_full_block(block_size) {
+                self.commit_full_blocks(index, kit);
+            }
+            self.running.note_due(index, block_size);
         }
     }
 
-    /// Every running request has computed its chunk; those that caught up have a new token.
-    fn land_chunks(&mut self, now: Time, kit: &mut Kit<'_>) {
+    /// The other requests have computed their chunks; those that caught up have a new token, are steady from now on
+    /// and are added to `due`.
+    fn land_chunks(&mut self, now: Time, due: &mut Vec<usize>, kit: &mut Kit<'_>) {
         let block_size = kit.engine.block_size;
-        for running in self.running.iter_mut().filter(|running| running.chunk > 0) {
+        let mut others = std::mem::take(&mut self.others);
+        self.running.not_steady(&mut others);
+        for &index in &others {
+            let running = self.running.get_mut(index);
             running.computed += running.chunk;
-            if running.computed / block_size > running.table.shared() {
-                commit_full_blocks(&mut self.pool, running, kit);
+            let caught_up = running.chunk > 0 && running.computed == running.goal;
+            if running.has_full_block(block_size) {
+                self.commit_full_blocks(index, kit);
             }
-            if running.computed < running.goal {
-                continue;
+            if caught_up {
+                self.note_token(index, now, kit);
+                self.running.make_steady(index, block_size);
+                due.push(index);
             }
-            running.goal += 1;
-            running.generated += 1;
-            running.left -= 1;
-            if running.steady {
-                continue;
-            }
-            running.steady = true;
-            self.steady[running.class.index()] += 1;
-            let live = kit.live.get_mut(running.slot);
-            let fact = if live.first_token.is_none() {
-                live.first_token = Some(now);
-                live.split.prefill = now.since(live.scheduled);
-                live.split.output = kit.output;
-                Fact::FirstToken { request: live.request.id, instance: self.id }
-            } else {
-                let gap = now.since(live.last_token);
-                Fact::Tokens { instance: self.id, class: running.class, gap, count: 1 }
-            };
-            kit.listener.hear(now, &fact);
         }
+        if !others.is_empty() {
+            due.sort_unstable();
+        }
+        self.others = others;
     }
 
-    /// States the steps up to `upto` and the tokens of the requests that decode step after step. Returns how many.
+    /// A request that was not steady has generated a token.
+    fn note_token(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
+        let running = self.running.get_mut(index);
+        running.goal += 1;
+        running.generated += 1;
+        running.left -= 1;
+        let live = kit.live.get_mut(running.slot);
+        let fact = if live.first_token.is_none() {
+            live.first_token = Some(now);
+            live.split.prefill = now.since(live.scheduled);
+            live.split.output = kit.output;
+            Fact::FirstToken { request: live.request.id, instance: self.id }
+        } else {
+            let gap = now.since(live.last_token);
+            Fact::Tokens { instance: self.id, class: running.class, gap, count: 1 }
+        };
+        kit.listener.hear(now, &fact);
+    }
+
+    fn commit_full_blocks(&mut self, index: usize, kit: &mut Kit<'_>) {
+        let block_size = kit.engine.block_size;
+        let running = self.running.get_mut(index);
+        let full = running.computed / block_size;
+        let live = kit.live.get_mut(running.slot);
+        live.request.content.hash_blocks(block_size, full, &mut live.hashes);
+        self.pool.commit(&mut running.table, &live.hashes[..full as usize]);
+    }
+
+    /// States the steps up to `upto` and the tokens of steady requests. Returns how many steps.
     fn state_steps(&mut self, upto: u64, kit: &mut Kit<'_>) -> u32 {
         let stride = self.stride.as_mut().expect("steps are under way");
         let mut landed = stride.advance(upto);
@@ -390,7 +372,7 @@ impl Instance {
             };
             kit.listener.hear(end, &fact);
             for class in SloClass::ALL {
-                let decoding = u64::from(self.steady[class.index()]);
+                let decoding = u64::from(self.running.steady(class));
                 if decoding > 0 {
                     let count = decoding * count;
                     let fact = Fact::Tokens { instance: self.id, class, gap: duration, count };
@@ -401,46 +383,32 @@ impl Instance {
         u32::try_from(steps).expect("no more steps than tokens")
     }
 
-    /// Closes the requests that have all their tokens, in running order.
-    fn close_finished(&mut self, now: Time, kit: &mut Kit<'_>) {
-        if self.running.iter().all(|running| running.left > 0) {
-            return;
-        }
-        let mut running = std::mem::take(&mut self.running);
-        running.retain_mut(|done| {
-            if done.left > 0 {
-                return true;
+    /// Closes those of `due` that have all their tokens, in running order, and notes whose blocks are full.
+    fn close_finished(&mut self, now: Time, due: &[usize], kit: &mut Kit<'_>) {
+        let output = now + kit.output;
+        self.full.clear();
+        let mut removed = 0;
+        for index in due {
+            let index = index - removed;
+            if self.running.get(index).left > 0 {
+                if self.running.room(index, kit.engine.block_size) == 0 {
+                    self.full.push(index);
+                }
+                continue;
             }
-            self.steady[done.class.index()] -= 1;
-            self.pool.release(&mut done.table);
-            let live = kit.live.get_mut(done.slot);
-            live.generated = done.generated;
-            let output = now + kit.output;
+            let mut running = self.running.remove(index);
+            removed += 1;
+            self.pool.release(&mut running.table);
+            let live = kit.live.get_mut(running.slot);
+            live.generated = running.generated;
             let mut record = live.record();
             record.e2e = Some(output.since(record.arrival));
             kit.listener.hear(now, &Fact::Closed { status: Status::Finished, record });
-            kit.live.remove(done.slot);
+            kit.live.remove(running.slot);
             kit.tally.closed += 1;
             kit.tally.last_output = kit.tally.last_output.max(output);
-            false
-        });
-        self.running = running;
+        }
     }
-}
-
-impl Running {
-    /// What a victim gives back to the budget: its chunk, if this step had given it one already.
-    fn chunk_given(&self, index: usize, victim: usize) -> u32 {
-        if victim < index { self.chunk } else { 0 }
-    }
-}
-
-fn commit_full_blocks(pool: &mut blis_kv::Pool, running: &mut Running, kit: &mut Kit<'_>) {
-    let block_size = kit.engine.block_size;
-    let full = running.computed / block_size;
-    let live = kit.live.get_mut(running.slot);
-    live.request.content.hash_blocks(block_size, full, &mut live.hashes);
-    pool.commit(&mut running.table, &live.hashes[..full as usize]);
 }
 
 /// The next chunk of a request that lacks `missing` tokens.
@@ -450,15 +418,6 @@ fn chunk_limit(missing: u32, budget: u32, kit: &Kit<'_>) -> u32 {
     capped.min(budget)
 }
 
-/// When each of `steps` decode steps ends, for a model that looks at context lengths.
-fn ends_of_steps(now: Time, mut shape: StepShape, steps: u32, kit: &Kit<'_>) -> Vec<Time> {
-    let mut end = now;
-    (0..steps)
-        .map(|_| {
-            let duration: Span = kit.latency.predict(&shape);
-            end += duration;
-            shape.decode_context += u64::from(shape.decode_seqs);
-            end
-        })
-        .collect()
+fn live_class(slot: Slot, kit: &Kit<'_>) -> SloClass {
+    kit.live.get(slot).request.class
 }

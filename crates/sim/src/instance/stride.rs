@@ -16,8 +16,6 @@ pub(crate) struct Stride {
     done: u64,
     /// What each step computes.
     pub(crate) batch: Batch,
-    /// Whether it is a run of steps in which every running request decodes.
-    pub(crate) glide: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -31,25 +29,18 @@ enum Rhythm {
 impl Stride {
     /// A single step.
     pub(crate) fn step(start: Time, duration: Span, batch: Batch) -> Stride {
-        Stride { start, rhythm: Rhythm::Even(duration), planned: 1, done: 0, batch, glide: false }
+        Stride { start, rhythm: Rhythm::Even(duration), planned: 1, done: 0, batch }
     }
 
     /// A run of `steps` steps of equal duration in which every running request decodes.
     pub(crate) fn even_glide(start: Time, duration: Span, steps: u64, batch: Batch) -> Stride {
-        Stride {
-            start,
-            rhythm: Rhythm::Even(duration),
-            planned: steps,
-            done: 0,
-            batch,
-            glide: true,
-        }
+        Stride { start, rhythm: Rhythm::Even(duration), planned: steps, done: 0, batch }
     }
 
     /// A run of steps that end at `ends` in which every running request decodes.
     pub(crate) fn uneven_glide(start: Time, ends: Vec<Time>, batch: Batch) -> Stride {
         let planned = ends.len() as u64;
-        Stride { start, rhythm: Rhythm::Uneven(ends), planned, done: 0, batch, glide: true }
+        Stride { start, rhythm: Rhythm::Uneven(ends), planned, done: 0, batch }
     }
 
     /// How many steps it has.

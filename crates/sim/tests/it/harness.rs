@@ -138,7 +138,8 @@ impl Scenario {
             gateway: self.gateway,
             signals: self.signals,
             policies: Policies {
-                needs: admission.needs.or(router.needs),
+                admission_needs: admission.needs,
+                router_needs: router.needs,
                 admission: admission.policy,
                 router: router.policy,
                 priority: blis_policy::build_priority(self.priority, &cluster)

@@ -1,0 +1,81 @@
+//! Gliding: runs of steps that are taken at once.
+//!
+//! While every running request decodes and nobody can join, leave or need a block that is not free, nothing that
+//! happens in a step can change the next. The facts are the same as when every step is taken by itself.
+
+use super::stride::Stride;
+use super::{Instance, Kit, count};
+use crate::config::Pace;
+use blis_core::Time;
+use blis_latency::StepShape;
+
+/// Steps of unequal durations are planned at most this far ahead.
+const UNEVEN_STEPS: u32 = 64;
+
+impl Instance {
+    /// A run of steps from `now` on, if one can be taken.
+    pub(super) fn glide(&mut self, now: Time, kit: &mut Kit<'_>) -> Option<Stride> {
+        let length = count(self.running.len());
+        let budget = kit.engine.max_num_scheduled_tokens;
+        let crowded = length == budget || length >= kit.engine.max_num_running_reqs;
+        let alone = self.queue.is_empty() || crowded;
+        let all_steady = self.running.steady_total() == length;
+        if kit.pace == Pace::Stepwise || length == 0 || length > budget || !alone || !all_steady {
+            return None;
+        }
+        if self.full.len() > self.pool.free() as usize {
+            return None;
+        }
+        self.feed_full(kit);
+        // In n steps a request takes at most n / block_size + 1 blocks.
+        let covered =
+            (self.pool.free() / length).saturating_sub(1).saturating_mul(kit.engine.block_size);
+        let steps = self.running.steps_to_finish().min(self.running.steps_to_due().max(covered));
+        let shape = StepShape {
+            decode_seqs: length,
+            decode_context: self.running.steady_context(),
+            ..StepShape::default()
+        };
+        let batch = self.batch_of(&shape);
+        Some(if kit.latency.context_free() {
+            Stride::even_glide(now, kit.latency.predict(&shape), steps.into(), batch)
+        } else {
+            Stride::uneven_glide(
+                now,
+                ends_of_steps(now, shape, steps.min(UNEVEN_STEPS), kit),
+                batch,
+            )
+        })
+    }
+
+    /// Lands the steps of a glide up to `upto`, which is not its last, and takes the blocks of the one under way.
+    pub(super) fn pass(&mut self, upto: u64, kit: &mut Kit<'_>) {
+        let mut due = std::mem::take(&mut self.due);
+        self.land_steady(upto, &mut due, kit);
+        due.retain(|&index| self.running.room(index, kit.engine.block_size) == 0);
+        self.due = std::mem::replace(&mut self.full, due);
+        self.feed_full(kit);
+    }
+
+    /// Gives each request whose blocks are full another; it is known that so many are free.
+    fn feed_full(&mut self, kit: &mut Kit<'_>) {
+        let mut full = std::mem::take(&mut self.full);
+        for &index in &full {
+            self.grow(index, 1, kit);
+        }
+        full.clear();
+        self.full = full;
+    }
+}
+
+/// When each of `steps` decode steps ends, for a model that looks at context lengths.
+fn ends_of_steps(now: Time, mut shape: StepShape, steps: u32, kit: &Kit<'_>) -> Vec<Time> {
+    let mut end = now;
+    (0..steps)
+        .map(|_| {
+            end += kit.latency.predict(&shape);
+            shape.decode_context += u64::from(shape.decode_seqs);
+            end
+        })
+        .collect()
+}

@@ -1,0 +1,275 @@
+//! The running batch, kept so that a step costs by what changes in it and not by its size.
+//!
+//! A request that decodes step after step is *steady*: at every step boundary it has one token more, whatever else is
+//! in the batch. Its counters are therefore not touched; they stand as of a past boundary (`since`) and are brought
+//! up to date (*settled*) when somebody looks. One number says when that must be: the boundary at which its blocks are
+//! full or it has all its tokens. These are kept side by side, so that finding the few requests that are due is one
+//! pass over a small array.
+
+use super::CLASSES;
+use crate::live::Slot;
+use blis_core::SloClass;
+use blis_kv::Table;
+
+/// Not at any boundary.
+const NEVER: u32 = u32::MAX;
+
+/// Boundary counts above this are reset, so that they never reach `NEVER`.
+const MANY_BOUNDARIES: u32 = 1 << 30;
+
+/// Requests that run, oldest admission first.
+#[derive(Debug, Default)]
+pub(crate) struct RunningBatch {
+    entries: Vec<Running>,
+    /// The boundary at which a steady request has all its tokens.
+    finish_at: Vec<u32>,
+    /// The boundary at which a steady request has all its tokens, or its blocks are full.
+    due_at: Vec<u32>,
+    /// Step boundaries passed.
+    boundaries: u32,
+    /// Steady requests by class, and all of them.
+    steady: [u32; CLASSES],
+    steady_total: u32,
+    /// Sum of the goals of steady requests.
+    steady_context: u64,
+}
+
+/// A request of the batch.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) slot: Slot,
+    pub(crate) class: SloClass,
+    /// Whether it generated a token at the last boundary and will at the next.
+    pub(crate) steady: bool,
+    /// The boundary as of which the counters below are true, if it is steady.
+    since: u32,
+    /// Tokens whose KV is in its blocks.
+    pub(crate) computed: u32,
+    /// Tokens it must have computed to generate its next one: prompt and generated so far.
+    pub(crate) goal: u32,
+    /// Tokens it computes in the step under way; of no meaning while it is steady.
+    pub(crate) chunk: u32,
+    /// Tokens generated.
+    pub(crate) generated: u32,
+    /// Tokens still to generate.
+    pub(crate) left: u32,
+    pub(crate) table: Table,
+}
+
+impl Running {
+    /// A request that joins the batch with `cached` tokens computed; it needs `goal` to generate its next.
+    pub(crate) fn new(
+        slot: Slot,
+        class: SloClass,
+        table: Table,
+        cached: u32,
+        goal: u32,
+    ) -> Running {
+        Running {
+            slot,
+            class,
+            table,
+            computed: cached,
+            goal,
+            steady: false,
+            since: 0,
+            chunk: 0,
+            generated: 0,
+            left: 0,
+        }
+    }
+
+    /// Whether it generates one token a step; otherwise it is catching up on its prompt, or after a preemption on
+    /// prompt and output.
+    pub(crate) fn decodes(&self) -> bool {
+        self.generated > 0 && self.goal - self.computed == 1
+    }
+
+    /// Whether it has computed a block to the end that the prefix cache does not know yet.
+    pub(crate) fn has_full_block(&self, block_size: u32) -> bool {
+        self.computed >= (self.table.shared() + 1) * block_size
+    }
+}
+
+impl RunningBatch {
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(crate) fn get(&self, index: usize) -> &Running {
+        &self.entries[index]
+    }
+
+    pub(crate) fn get_mut(&mut self, index: usize) -> &mut Running {
+        &mut self.entries[index]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Running> {
+        self.entries.iter()
+    }
+
+    /// Steady requests of a class.
+    pub(crate) fn steady(&self, class: SloClass) -> u32 {
+        self.steady[class.index()]
+    }
+
+    /// All steady requests.
+    pub(crate) fn steady_total(&self) -> u32 {
+        self.steady_total
+    }
+
+    /// Sum of the context lengths of steady requests, their next tokens included.
+    pub(crate) fn steady_context(&self) -> u64 {
+        self.steady_context
+    }
+
+    pub(crate) fn push(&mut self, running: Running) {
+        self.entries.push(running);
+        self.finish_at.push(NEVER);
+        self.due_at.push(NEVER);
+    }
+
+    /// Takes a request out of the batch, its counters settled.
+    pub(crate) fn remove(&mut self, index: usize) -> Running {
+        self.unsteady(index);
+        self.finish_at.remove(index);
+        self.due_at.remove(index);
+        self.entries.remove(index)
+    }
+
+    /// `steps` step boundaries have passed: every steady request has as many tokens more.
+    pub(crate) fn advance(&mut self, steps: u32) {
+        self.boundaries += steps;
+        self.steady_context += u64::from(steps) * u64::from(self.steady_total);
+    }
+
+    /// A request has generated a token now and will at every boundary, until `unsteady`.
+    pub(crate) fn make_steady(&mut self, index: usize, block_size: u32) {
+        let running = &mut self.entries[index];
+        assert!(!running.steady, "it was not steady before");
+        running.steady = true;
+        running.since = self.boundaries;
+        self.steady[running.class.index()] += 1;
+        self.steady_total += 1;
+        self.steady_context += u64::from(running.goal);
+        self.finish_at[index] = self.boundaries + running.left;
+        self.note_due(index, block_size);
+    }
+
+    /// A request stops generating a token at every boundary. Its counters are settled.
+    pub(crate) fn unsteady(&mut self, index: usize) {
+        self.settle(index);
+        let running = &mut self.entries[index];
+        if running.steady {
+            running.steady = false;
+            self.steady[running.class.index()] -= 1;
+            self.steady_total -= 1;
+            self.steady_context -= u64::from(running.goal);
+            self.finish_at[index] = NEVER;
+            self.due_at[index] = NEVER;
+        }
+    }
+
+    /// Brings the counters of a request up to date.
+    pub(crate) fn settle(&mut self, index: usize) {
+        let running = &mut self.entries[index];
+        if running.steady {
+            let steps = self.boundaries - running.since;
+            running.since = self.boundaries;
+            running.computed += steps;
+            running.goal += steps;
+            running.generated += steps;
+            running.left -= steps;
+        }
+    }
+
+    pub(crate) fn settle_all(&mut self) {
+        for index in 0..self.entries.len() {
+            self.settle(index);
+        }
+    }
+
+    /// Tokens that the blocks of a request, which has just been settled, can still take.
+    pub(crate) fn room(&self, index: usize, block_size: u32) -> u32 {
+        let running = &self.entries[index];
+        running.table.blocks() * block_size - running.computed
+    }
+
+    /// Writes down when a request, which has just been settled, is due.
+    pub(crate) fn note_due(&mut self, index: usize, block_size: u32) {
+        if self.entries[index].steady {
+            let full_at = self.boundaries + self.room(index, block_size);
+            self.due_at[index] = full_at.min(self.finish_at[index]);
+        }
+    }
+
+    /// Steps until the first steady request has all its tokens.
+    pub(crate) fn steps_to_finish(&self) -> u32 {
+        least(&self.finish_at) - self.boundaries
+    }
+
+    /// Steps until the first steady request is due.
+    pub(crate) fn steps_to_due(&self) -> u32 {
+        least(&self.due_at) - self.boundaries
+    }
+
+    /// Steady requests that are due, in running order.
+    pub(crate) fn due(&self, found: &mut Vec<usize>) {
+        let now = self.boundaries;
+        find(&self.due_at, found, |due| due <= now);
+    }
+
+    /// Requests that are not steady, in running order.
+    pub(crate) fn not_steady(&self, found: &mut Vec<usize>) {
+        found.clear();
+        if (self.steady_total as usize) < self.entries.len() {
+            find(&self.due_at, found, |due| due == NEVER);
+        }
+    }
+
+    /// Whether the steady requests come before all others.
+    pub(crate) fn steady_first(&self) -> bool {
+        self.entries[self.steady_total as usize..].iter().all(|running| !running.steady)
+    }
+
+    /// Starts to count boundaries anew before the counts get too large.
+    pub(crate) fn keep_counts_small(&mut self, block_size: u32) {
+        if self.boundaries < MANY_BOUNDARIES {
+            return;
+        }
+        self.settle_all();
+        self.boundaries = 0;
+        for index in 0..self.entries.len() {
+            if self.entries[index].steady {
+                self.entries[index].since = 0;
+                self.finish_at[index] = self.entries[index].left;
+                self.note_due(index, block_size);
+            }
+        }
+    }
+}
+
+fn least(boundaries: &[u32]) -> u32 {
+    boundaries.iter().copied().min().unwrap_or(NEVER)
+}
+
+/// The indices at which `wanted` holds. Most stretches hold none, and are passed over as a whole.
+fn find(boundaries: &[u32], found: &mut Vec<usize>, wanted: impl Fn(u32) -> bool) {
+    const STRETCH: usize = 8;
+    found.clear();
+    let (stretches, rest) = boundaries.as_chunks::<STRETCH>();
+    for (number, stretch) in stretches.iter().enumerate() {
+        if stretch.iter().fold(false, |any, &boundary| any | wanted(boundary)) {
+            let first = number * STRETCH;
+            let here = (first..).zip(stretch).filter(|&(_, &boundary)| wanted(boundary));
+            found.extend(here.map(|(index, _)| index));
+        }
+    }
+    let first = boundaries.len() - rest.len();
+    let here = (first..).zip(rest).filter(|&(_, &boundary)| wanted(boundary));
+    found.extend(here.map(|(index, _)| index));
+}
