@@ -1,21 +1,355 @@
 //! Relations between runs that must hold whatever the numbers are.
 
-use crate::worlds::in_random_worlds;
-use blis_sim::Pace;
+use crate::harness::{Ended, Scenario, Told, prompted, request, small_world};
+use crate::worlds::{Coverage, in_random_worlds};
+use blis_core::{Content, Request, Segment, Span, StreamId, Time};
+use blis_latency::{Coefficients, StepShape, StepTime};
+use blis_metrics::Status;
+use blis_sim::{Pace, Signals};
 use proptest::prelude::*;
+use std::cell::Cell;
+use std::sync::Arc;
 
 #[test]
 fn fast_forward_tells_the_same_facts_as_stepping() {
     let coverage = in_random_worlds(1_500, |world| {
         let fast = world.run();
         let slow = world.paced(Pace::Stepwise).run();
-        for (a, b) in fast.facts.iter().zip(&slow.facts) {
-            prop_assert_eq!(a, b, "the first fact that differs");
-        }
-        prop_assert_eq!(fast.facts.len(), slow.facts.len());
+        same_facts(&fast, &slow, Time::NEVER)?;
         prop_assert_eq!(&fast.closed, &slow.closed);
         prop_assert_eq!(&fast.outcome, &slow.outcome);
         Ok(fast)
     });
     coverage.guard(0.05);
+}
+
+#[test]
+fn a_world_run_twice_tells_the_same() {
+    let coverage = in_random_worlds(100, |world| {
+        let (once, twice) = (world.run(), world.run());
+        same_facts(&once, &twice, Time::NEVER)?;
+        Ok(once)
+    });
+    coverage.guard(0.05);
+}
+
+/// No clairvoyance: what happens before a request arrives cannot depend on it, whatever the policies.
+#[test]
+fn a_request_changes_nothing_before_it_arrives() {
+    let later = Cell::new(0);
+    let coverage = in_random_worlds(600, |world| {
+        let told = world.run();
+        for cut in arrivals(world).into_iter().step_by(5) {
+            let mut without = world.clone();
+            without.requests.retain(|request| request.arrival < cut);
+            same_facts(&told, &without.run(), cut)?;
+            let mut altered = world.clone();
+            for request in altered.requests.iter_mut().filter(|r| r.arrival >= cut) {
+                *request = Request { arrival: request.arrival, ..prompted(0, &[(1, 9)], 3) };
+            }
+            same_facts(&told, &altered.run(), cut)?;
+            later.set(later.get() + u32::from(cut > Time::ZERO));
+        }
+        Ok(told)
+    });
+    coverage.guard(0.05);
+    assert!(later.get() > 500, "only {} cuts were in the middle of a run", later.get());
+}
+
+/// The output length is unknown until it is reached: a longer answer changes nothing before the shorter one would
+/// have ended.
+#[test]
+fn an_output_length_changes_nothing_before_the_answer_ends() {
+    let checked = Cell::new(0);
+    let coverage = in_random_worlds(600, |world| {
+        let told = world.run();
+        let finished = told.closed.iter().filter(|ended| ended.status == Status::Finished);
+        for ended in finished.step_by(3) {
+            let mut longer = world.clone();
+            longer.requests.sort_by_key(|request| request.arrival);
+            longer.requests[usize::try_from(ended.request).expect("small")].output_tokens += 7;
+            let other = longer.run();
+            let same_end = |other: &Ended| other.request == ended.request;
+            if other.closed.iter().any(|o| same_end(o) && o.status == Status::Unservable) {
+                continue;
+            }
+            let arrival = longer.requests[usize::try_from(ended.request).expect("small")].arrival;
+            let left = arrival + ended.e2e.expect("finished");
+            same_facts(&told, &other, left - world.latency.output())?;
+            checked.set(checked.get() + 1);
+        }
+        Ok(told)
+    });
+    coverage.guard(0.05);
+    assert!(checked.get() > 1_000, "only {} answers were lengthened", checked.get());
+}
+
+/// Every duration times c: every instant times c.
+#[test]
+fn a_world_in_slow_motion_tells_the_same_story() {
+    let coverage = in_random_worlds(300, |world| {
+        // Phases of pollers are rounded to nanoseconds, and a bucket refills in real time: not exact when scaled.
+        let mut world = Scenario { admission: "always-admit", ..world.clone() };
+        world.signals = Signals::Immediate;
+        let told = world.run();
+        for times in [2, 7] {
+            let slow = slowed(&world, times).run();
+            for (ended, slower) in told.closed.iter().zip(&slow.closed) {
+                prop_assert_eq!(ended.ttft.map(|ttft| ttft * times), slower.ttft);
+                prop_assert_eq!(ended.e2e.map(|e2e| e2e * times), slower.e2e);
+                prop_assert_eq!(ended.instance, slower.instance);
+            }
+            prop_assert_eq!(told.facts.len(), slow.facts.len());
+        }
+        Ok(told)
+    });
+    covers(&coverage);
+}
+
+#[test]
+fn a_world_that_starts_later_tells_the_same_story_later() {
+    let shift = Span::from_micros(12_345);
+    let coverage = in_random_worlds(300, |world| {
+        let world = Scenario { signals: Signals::Immediate, ..world.clone() };
+        let told = world.run();
+        let mut later = world.clone();
+        later.requests.iter_mut().for_each(|request| request.arrival += shift);
+        later.horizon = later.horizon.map(|horizon| horizon + shift);
+        let told_later = later.run();
+        for ((at, _, _), (later, _, _)) in told.facts.iter().zip(&told_later.facts) {
+            prop_assert_eq!(*at + shift, *later);
+        }
+        prop_assert_eq!(&told.closed, &told_later.closed);
+        Ok(told)
+    });
+    covers(&coverage);
+}
+
+/// Tokens, block size and budgets times k, costs per token divided by k: the same story, if prompts are all there is.
+#[test]
+fn counting_in_other_units_changes_nothing() {
+    let per_token = |cost| {
+        Arc::new(Coefficients::new([100.0, cost, 10.0], [1000.0, 4.0 * cost, 0.0]).expect("legal"))
+    };
+    let coverage = in_random_worlds(300, |world| {
+        let mut world = Scenario { admission: "always-admit", ..world.clone() };
+        world.latency = per_token(4.0);
+        world.requests.iter_mut().for_each(|request| request.output_tokens = 1);
+        let told = world.run();
+        let mut finer = world.clone();
+        finer.latency = per_token(1.0);
+        finer.engine.block_size *= 4;
+        finer.engine.max_num_scheduled_tokens *= 4;
+        finer.engine.long_prefill_token_threshold *= 4;
+        for request in &mut finer.requests {
+            let longer = |s: &Segment| Segment { tokens: s.tokens * 4, ..*s };
+            let segments = request.content.segments().iter().map(longer).collect();
+            request.content = Content::new(segments, request.content.output_stream());
+        }
+        for (ended, other) in told.closed.iter().zip(&finer.run().closed) {
+            let finer = Ended { cached: ended.cached.map(|cached| cached * 4), ..*ended };
+            prop_assert_eq!(&finer, other);
+        }
+        Ok(told)
+    });
+    assert!(coverage.chunked_prefill > 30 && coverage.prefix_hit > 30 && coverage.queue > 30);
+}
+
+#[test]
+fn the_names_of_streams_do_not_matter() {
+    let coverage = in_random_worlds(300, |world| {
+        let told = world.run();
+        let mut renamed = world.clone();
+        for request in &mut renamed.requests {
+            let rename = |stream: StreamId| match stream.0 {
+                u64::MAX => stream,
+                known => StreamId(known * 31 + 7),
+            };
+            let segment = |s: &Segment| Segment { stream: rename(s.stream), tokens: s.tokens };
+            let segments = request.content.segments().iter().map(segment).collect();
+            request.content = Content::new(segments, rename(request.content.output_stream()));
+        }
+        same_facts(&told, &renamed.run(), Time::NEVER)?;
+        Ok(told)
+    });
+    coverage.guard(0.05);
+}
+
+/// Round-robin over two instances is two separate clusters, each with every other request.
+#[test]
+fn two_instances_under_round_robin_are_two_separate_runs() {
+    let coverage = in_random_worlds(300, |world| {
+        let mut world = Scenario { admission: "always-admit", ..world.clone() };
+        (world.instances, world.routing, world.scorers) = (2, "round-robin", None);
+        world.horizon = None;
+        world.requests.sort_by_key(|request| request.arrival);
+        // Requests that are refused on arrival are not routed, and would shift the turns.
+        let servable = world.run().closed;
+        let mut fits = servable.iter().map(|ended| ended.status != Status::Unservable);
+        world.requests.retain(|_| fits.next().expect("one end a request"));
+        let told = world.run();
+        for half in 0..2 {
+            let mut alone = world.clone();
+            alone.instances = 1;
+            let mut index = 0;
+            alone.requests.retain(|_| {
+                index += 1;
+                index % 2 != half
+            });
+            let together = told.closed.iter().filter(|ended| ended.request % 2 == half);
+            for (ended, other) in together.zip(&alone.run().closed) {
+                let own = Ended { request: other.request, instance: other.instance, ..*ended };
+                prop_assert_eq!(&own, other);
+            }
+        }
+        Ok(told)
+    });
+    covers(&coverage);
+}
+
+/// One place, first come first served, no cache: a shorter or absent request never makes another start later.
+#[test]
+fn less_work_in_a_plain_queue_makes_nobody_later() {
+    let coverage = in_random_worlds(300, |world| {
+        let mut world = Scenario { admission: "always-admit", order: "fcfs", ..world.clone() };
+        (world.instances, world.horizon) = (1, None);
+        (world.engine.max_num_running_reqs, world.engine.total_kv_blocks) = (1, 10_000);
+        for request in &mut world.requests {
+            *request =
+                Request { ..prompted(request.arrival.as_nanos() / 1000, &[(u64::MAX, 8)], 4) };
+        }
+        world.requests.sort_by_key(|request| request.arrival);
+        let told = world.run();
+        let mut fewer = world.clone();
+        let removed = fewer.requests.len() / 2;
+        fewer.requests.remove(removed);
+        let others = told.closed.iter().filter(|e| e.request != removed as u64);
+        for (ended, earlier) in others.zip(&fewer.run().closed) {
+            prop_assert!(earlier.ttft <= ended.ttft, "{earlier:?} against {ended:?}");
+        }
+        Ok(told)
+    });
+    assert!(coverage.queue > 100, "queues in {} worlds", coverage.queue);
+}
+
+/// LRU is a stack: one request after the other, more blocks never lose a hit.
+#[test]
+fn more_blocks_never_lose_a_hit_of_lru() {
+    let mut growing = 0;
+    for seed in 0..20_u64 {
+        let mut dice = blis_core::Dice::new(seed, blis_core::random::Purpose::Sampling, 0);
+        let requests: Vec<Request> = (0..60)
+            .map(|n| {
+                let stream = dice.below(6) as u64;
+                let tokens = 16 * (1 + u32::try_from(dice.below(6)).expect("small"));
+                prompted(n * 100_000, &[(stream, tokens), (u64::MAX, 8)], 2)
+            })
+            .collect();
+        let hits = |blocks: u32| -> u32 {
+            let mut scenario = small_world().with(requests.clone());
+            scenario.engine.total_kv_blocks = blocks;
+            scenario.run().closed.iter().filter_map(|ended| ended.cached).sum()
+        };
+        let by_size: Vec<u32> = (8..60).step_by(3).map(hits).collect();
+        assert!(by_size.is_sorted(), "hits by pool size: {by_size:?}");
+        growing += u32::from(by_size.first() < by_size.last());
+    }
+    assert!(growing > 15, "the pool's size mattered in only {growing} of 20 sequences");
+}
+
+/// After the last arrival everything drains: nobody is left waiting.
+#[test]
+fn every_world_without_a_horizon_drains() {
+    let coverage = in_random_worlds(400, |world| {
+        let world = Scenario { horizon: None, ..world.clone() };
+        let told = world.run();
+        prop_assert_eq!(told.outcome.end.name(), "drained");
+        let over = |ended: &Ended| {
+            matches!(ended.status, Status::Finished | Status::Rejected(_) | Status::Unservable)
+        };
+        prop_assert!(told.closed.iter().all(over));
+        prop_assert_eq!(told.closed.len(), world.requests.len());
+        Ok(told)
+    });
+    assert!(coverage.preemption > 20 && coverage.queue > 100);
+}
+
+/// Little's law, exact by area: the sum of times in the system is the area under the number in the system.
+#[test]
+fn the_area_under_the_number_in_system_is_the_sum_of_times_in_system() {
+    let told = small_world().with((0..200).map(|n| request(n * 700, 60, 9)).collect()).run();
+    let mut changes: Vec<(Time, i64)> = Vec::new();
+    for ended in &told.closed {
+        let arrival = Time::from_micros(ended.request * 700);
+        changes.push((arrival, 1));
+        changes.push((arrival + ended.e2e.expect("all finish"), -1));
+    }
+    changes.sort_unstable();
+    let (mut area, mut present, mut last) = (0, 0, Time::ZERO);
+    for (at, change) in changes {
+        area += i128::from(present) * i128::from(at.since(last).as_nanos());
+        (present, last) = (present + change, at);
+    }
+    let times: Span = told.closed.iter().filter_map(|ended| ended.e2e).sum();
+    assert_eq!(area, i128::from(times.as_nanos()));
+}
+
+/// The facts of both runs before `until` are the same.
+fn same_facts(a: &Told, b: &Told, until: Time) -> Result<(), TestCaseError> {
+    let before = |told: &Told| {
+        let end = told.facts.partition_point(|&(at, _, _)| at < until);
+        told.facts[..end].to_vec()
+    };
+    let (a, b) = (before(a), before(b));
+    for (a, b) in a.iter().zip(&b) {
+        prop_assert_eq!(a, b, "the first fact that differs");
+    }
+    prop_assert_eq!(a.len(), b.len(), "one run has more to tell before {}", until);
+    Ok(())
+}
+
+fn arrivals(world: &Scenario) -> Vec<Time> {
+    let mut arrivals: Vec<Time> = world.requests.iter().map(|request| request.arrival).collect();
+    arrivals.sort_unstable();
+    arrivals
+}
+
+/// For relations that need immediate signals and no gate, the rest must still have been there.
+fn covers(coverage: &Coverage) {
+    let Coverage { preemption, chunked_prefill, prefix_hit, queue, uneven_steps, .. } = *coverage;
+    for worlds in [preemption, chunked_prefill, prefix_hit, queue, uneven_steps] {
+        assert!(worlds > 15, "{coverage:?}");
+    }
+}
+
+#[derive(Debug)]
+struct Slowed(Arc<dyn StepTime>, u64);
+
+impl StepTime for Slowed {
+    fn predict(&self, shape: &StepShape) -> Span {
+        self.0.predict(shape) * self.1
+    }
+
+    fn ingress(&self, input_tokens: u32) -> Span {
+        self.0.ingress(input_tokens) * self.1
+    }
+
+    fn output(&self) -> Span {
+        self.0.output() * self.1
+    }
+
+    fn context_free(&self) -> bool {
+        self.0.context_free()
+    }
+}
+
+fn slowed(world: &Scenario, times: u64) -> Scenario {
+    let later = |at: Time| Time::from_nanos(at.as_nanos() * times);
+    let mut slow = world.clone();
+    slow.requests.iter_mut().for_each(|request| request.arrival = later(request.arrival));
+    slow.gateway.admission_latency = slow.gateway.admission_latency * times;
+    slow.gateway.routing_latency = slow.gateway.routing_latency * times;
+    slow.horizon = slow.horizon.map(later);
+    slow.latency = Arc::new(Slowed(Arc::clone(&world.latency), times));
+    slow
 }
