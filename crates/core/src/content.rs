@@ -1,17 +1,18 @@
 //! What a prompt contains, without tokens.
 //!
-//! A prompt is a list of segments, each the first `tokens` tokens of a stream. Equal stream prefixes mean equal
-//! tokens, so two prompts share a prefix exactly where their pieces `(stream, offset, length)` agree. Only full
-//! blocks have a hash, and a block's hash is chained on the block before it:
+//! A prompt is a list of segments, each the first `tokens` tokens of a stream. Equal stream
+//! prefixes mean equal tokens, so two prompts share a prefix exactly where their pieces `(stream,
+//! offset, length)` agree. Only full blocks have a hash, and a block's hash is chained on the block
+//! before it:
 //!
 //! ```text
-//!   segments   [ sys, 40 tokens                  ][ r17, 24 tokens        ]   + generated: r17 from 24 on
-//!   blocks     [ sys 0..16 ][ sys 16..32 ][ sys 32..40, r17 0..8 ][ r17 8..24 ][ r17 24..40 ] ...
-//!   hashes      h0 = H(seed, piece)  h1 = H(h0, piece)  h2 = H(h1, piece, piece)  ...
+//!   segments  [ sys, 40 tokens             ][ r17, 24 tokens ]   + generated: r17 from 24 on
+//!   blocks    [ sys 0..16 ][ sys 16..32 ][ sys 32..40, r17 0..8 ][ r17 8..24 ][ r17 24..40 ] ...
+//!   hashes    h0 = H(seed, piece)   h1 = H(h0, piece)   h2 = H(h1, piece, piece)   ...
 //! ```
 //!
-//! Where the generated tokens continue the stream of the prompt's last segment they are one piece with it, so that
-//! a conversation hashes the same whether a part of it was prompted or generated.
+//! Where the generated tokens continue the stream of the prompt's last segment they are one piece
+//! with it, so that a conversation hashes the same whether a part of it was prompted or generated.
 
 use crate::ids::StreamId;
 use crate::random::mix;
@@ -63,8 +64,8 @@ impl Piece {
 }
 
 impl Content {
-    /// A prompt of `segments` whose generated tokens continue `output` where the prompt leaves that stream
-    /// (at its start if the prompt does not contain it). Empty segments are dropped.
+    /// A prompt of `segments` whose generated tokens continue `output` where the prompt leaves that
+    /// stream (at its start if the prompt does not contain it). Empty segments are dropped.
     ///
     /// # Panics
     /// If the prompt is longer than `u32::MAX` tokens; readers refuse such input first.
@@ -99,8 +100,8 @@ impl Content {
         self.output
     }
 
-    /// Appends the hashes of the full blocks `hashes.len()..blocks` of this content (prompt, then generated
-    /// tokens) to `hashes`, which must hold the hashes of the blocks before.
+    /// Appends the hashes of the full blocks `hashes.len()..blocks` of this content (prompt, then
+    /// generated tokens) to `hashes`, which must hold the hashes of the blocks before.
     ///
     /// # Panics
     /// If there are more than `u32::MAX` blocks, or the block size is 0.
@@ -157,7 +158,8 @@ impl Content {
         Place { segment, offset }
     }
 
-    /// The tokens from `place` to the end of its segment; the generated tokens, which never end, are the last one.
+    /// The tokens from `place` to the end of its segment; the generated tokens, which never end,
+    /// are the last one.
     fn piece_at(&self, place: Place) -> Piece {
         let generated = u32::MAX - self.output_offset;
         match self.prompt.get(place.segment) {

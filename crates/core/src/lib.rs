@@ -1,7 +1,8 @@
 //! Words that every crate of BLIS shares.
 //!
-//! Time and spans, ids, requests and their content, policy parameters, random streams and portable math.
-//! This crate must never do I/O, read a clock, print, or know about serialisation, policies or engines.
+//! Time and spans, ids, requests and their content, policy parameters, random streams and portable
+//! math. This crate must never do I/O, read a clock, print, or know about serialisation, policies
+//! or engines.
 
 pub mod content;
 pub mod ids;

@@ -1,7 +1,8 @@
 //! Portable elementary functions: the same bits on every platform.
 //!
-//! The standard library forwards to the platform's libm, which differs in the last bit between systems, and a
-//! last bit is enough to send a request elsewhere. `clippy.toml` forbids the standard ones.
+//! The standard library forwards to the platform's libm, which differs in the last bit between
+//! systems, and a last bit is enough to send a request elsewhere. `clippy.toml` forbids the
+//! standard ones.
 
 /// Natural logarithm.
 pub fn ln(x: f64) -> f64 {

@@ -1,7 +1,8 @@
 //! Parameters of policies: declared once, checked everywhere.
 //!
-//! A policy declares its parameters as a `&'static [Param]`. From that come the check of scenario files, the
-//! help, the generated reference and the optimiser's search space. `Values` is the checked result.
+//! A policy declares its parameters as a `&'static [Param]`. From that come the check of scenario
+//! files, the help, the generated reference and the optimiser's search space. `Values` is the
+//! checked result.
 
 use std::fmt;
 
@@ -110,7 +111,7 @@ pub enum ParamError {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Values {
     params: &'static [Param],
-    values: Vec<Value>,
+    settings: Vec<Value>,
     given: Vec<bool>,
 }
 
@@ -150,12 +151,8 @@ impl ParamKind {
                 let x: f64 = text.parse().ok()?;
                 (x >= min && x <= max).then_some(Value::Float(x))
             }
-            ParamKind::Int { min, max, .. } => {
-                let n: u64 = text.parse().ok()?;
-                (min..=max).contains(&n).then_some(Value::Int(n))
-            }
             ParamKind::IntOrAuto { .. } if text == "auto" => Some(Value::Word(text.to_owned())),
-            ParamKind::IntOrAuto { min, max } => {
+            ParamKind::Int { min, max, .. } | ParamKind::IntOrAuto { min, max } => {
                 let n: u64 = text.parse().ok()?;
                 (min..=max).contains(&n).then_some(Value::Int(n))
             }
@@ -202,7 +199,7 @@ impl Values {
     pub fn defaults(params: &'static [Param]) -> Values {
         Values {
             params,
-            values: params.iter().map(|param| param.kind.default_value()).collect(),
+            settings: params.iter().map(|param| param.kind.default_value()).collect(),
             given: vec![false; params.len()],
         }
     }
@@ -227,7 +224,7 @@ impl Values {
             if values.given[index] {
                 return Err(ParamError::Twice { name: param.name });
             }
-            values.values[index] = param.kind.parse(text).ok_or_else(|| ParamError::Illegal {
+            values.settings[index] = param.kind.parse(text).ok_or_else(|| ParamError::Illegal {
                 name: param.name,
                 found: text.to_owned(),
                 legal: param.kind.legal(),
@@ -293,12 +290,12 @@ impl Values {
 
     /// All parameters with their values, in the order of declaration.
     pub fn iter(&self) -> impl Iterator<Item = (&'static Param, &Value)> {
-        self.params.iter().zip(&self.values)
+        self.params.iter().zip(&self.settings)
     }
 
     fn get(&self, name: &str) -> &Value {
         let index = self.params.iter().position(|param| param.name == name);
-        &self.values[index.unwrap_or_else(|| panic!("parameter `{name}` is not declared"))]
+        &self.settings[index.unwrap_or_else(|| panic!("parameter `{name}` is not declared"))]
     }
 }
 

@@ -1,9 +1,10 @@
 //! Random streams, named by purpose and keyed by index, never by draw order.
 //!
-//! Every draw is a function of (seed, purpose, key): arrivals and lengths are the same under every policy
-//! (common random numbers), and no policy can disturb another's draws. The generator is xoshiro256++ by name:
-//! the facade generators of `rand` promise no stable output.
+//! Every draw is a function of (seed, purpose, key): arrivals and lengths are the same under every
+//! policy (common random numbers), and no policy can disturb another's draws. The generator is
+//! xoshiro256++ by name: the facade generators of `rand` promise no stable output.
 
+use crate::math::{float, ln, pow};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -47,12 +48,12 @@ impl Dice {
 
     /// Uniform in 0 <= x < 1, with 53 random bits.
     pub fn unit(&mut self) -> f64 {
-        crate::math::float(self.bits() >> 11) / crate::math::float(1 << 53)
+        float(self.bits() >> 11) / float(1 << 53)
     }
 
     /// Uniform in 0 < x <= 1, safe to take the logarithm of.
     pub fn unit_open(&mut self) -> f64 {
-        (crate::math::float(self.bits() >> 11) + 1.0) / crate::math::float(1 << 53)
+        (float(self.bits() >> 11) + 1.0) / float(1 << 53)
     }
 
     /// Uniform in 0..n, by multiplication; the bias is below n / 2^64.
@@ -67,7 +68,7 @@ impl Dice {
 
     /// Exponential with mean 1.
     pub fn exponential(&mut self) -> f64 {
-        -crate::math::ln(self.unit_open())
+        -ln(self.unit_open())
     }
 
     /// Standard normal, by the polar method.
@@ -77,7 +78,7 @@ impl Dice {
             let v = 2.0 * self.unit() - 1.0;
             let s = u * u + v * v;
             if s > 0.0 && s < 1.0 {
-                return u * libm::sqrt(-2.0 * crate::math::ln(s) / s);
+                return u * libm::sqrt(-2.0 * ln(s) / s);
             }
         }
     }
@@ -85,29 +86,30 @@ impl Dice {
     /// Gamma with the given shape (> 0) and mean `shape`, by Marsaglia and Tsang.
     pub fn gamma(&mut self, shape: f64) -> f64 {
         if shape < 1.0 {
-            let boost = crate::math::pow(self.unit_open(), 1.0 / shape);
+            let boost = pow(self.unit_open(), 1.0 / shape);
             return self.gamma(shape + 1.0) * boost;
         }
-        let d = shape - 1.0 / 3.0;
-        let c = 1.0 / libm::sqrt(9.0 * d);
+        let offset = shape - 1.0 / 3.0;
+        let scale = 1.0 / libm::sqrt(9.0 * offset);
         loop {
             let x = self.normal();
-            let v = 1.0 + c * x;
-            if v <= 0.0 {
+            let root = 1.0 + scale * x;
+            if root <= 0.0 {
                 continue;
             }
-            let v = v * v * v;
+            let cube = root * root * root;
             let u = self.unit_open();
             if u < 1.0 - 0.0331 * x * x * x * x
-                || crate::math::ln(u) < 0.5 * x * x + d * (1.0 - v + crate::math::ln(v))
+                || ln(u) < 0.5 * x * x + offset * (1.0 - cube + ln(cube))
             {
-                return d * v;
+                return offset * cube;
             }
         }
     }
 }
 
-/// Folds `value` into `state`: the high and low halves of a 128-bit product, xored. Good avalanche, one multiply.
+/// Folds `value` into `state`: the high and low halves of a 128-bit product, xored. Good avalanche,
+/// one multiply.
 #[expect(clippy::cast_possible_truncation, reason = "the two halves of the product are wanted")]
 pub const fn mix(state: u64, value: u64) -> u64 {
     let product = (state ^ 0x2D35_8DCC_AA6C_78A5) as u128 * (value ^ 0x8BB8_4B93_962E_ACC9) as u128;
@@ -130,8 +132,8 @@ mod tests {
     #[test]
     fn first_draws_of_neighbouring_keys_are_uniform() {
         let n = 100_000;
-        let mean = (0..n).map(|key| Dice::new(42, Purpose::Arrival, key).unit()).sum::<f64>()
-            / crate::math::float(n);
+        let mean =
+            (0..n).map(|key| Dice::new(42, Purpose::Arrival, key).unit()).sum::<f64>() / float(n);
         assert!((mean - 0.5).abs() < 0.005, "mean of first draws is {mean}");
     }
 
@@ -140,8 +142,8 @@ mod tests {
         let check = |name: &str, mean: f64, variance: f64, draw: &mut dyn FnMut(u64) -> f64| {
             let n = 200_000;
             let samples: Vec<f64> = (0..n).map(draw).collect();
-            let m = samples.iter().sum::<f64>() / crate::math::float(n);
-            let v = samples.iter().map(|x| (x - m) * (x - m)).sum::<f64>() / crate::math::float(n);
+            let m = samples.iter().sum::<f64>() / float(n);
+            let v = samples.iter().map(|x| (x - m) * (x - m)).sum::<f64>() / float(n);
             assert!((m - mean).abs() < 0.02 * (1.0 + mean), "{name}: mean {m}, expected {mean}");
             assert!((v / variance - 1.0).abs() < 0.05, "{name}: variance {v}, expected {variance}");
         };

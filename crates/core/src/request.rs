@@ -104,7 +104,8 @@ pub struct RequestView<'a> {
 impl Request {
     /// What a policy may see, given the hashes of the prompt's full blocks.
     pub fn view<'a>(&self, prompt_blocks: &'a [BlockHash]) -> RequestView<'a> {
-        // Destructured without `..`, so that a new field makes this line decide whether policies see it.
+        // Destructured without `..`, so that a new field makes this line decide whether policies
+        // see it.
         let Request {
             id,
             name: _,
@@ -136,7 +137,8 @@ pub trait Source: Send {
     /// The next request; arrivals never decrease and ids count from 0. `None`: there are no more.
     ///
     /// # Errors
-    /// If the underlying file turns out to be unreadable or malformed; the run ends with that error.
+    /// If the underlying file turns out to be unreadable or malformed; the run ends with
+    /// that error.
     fn next_request(&mut self) -> Result<Option<Request>, Box<dyn Error + Send + Sync>>;
 
     /// How many requests there will be, if that is known, for progress bars.

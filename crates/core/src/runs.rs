@@ -1,9 +1,9 @@
 //! A tree of runs: block hashes of many prompts, stored as the stretches they share.
 //!
-//! Both the KV pool (what is cached) and a router's picture of it (what it believes is cached) need the longest
-//! known prefix of a prompt. Hashes are chained, so a block determines everything before it, and the prompts form
-//! a tree. A node is a *run* of consecutive blocks, so that looking a prompt up costs one map access per run,
-//! not per block:
+//! Both the KV pool (what is cached) and a router's picture of it (what it believes is cached) need
+//! the longest known prefix of a prompt. Hashes are chained, so a block determines everything
+//! before it, and the prompts form a tree. A node is a *run* of consecutive blocks, so that looking
+//! a prompt up costs one map access per run, not per block:
 //!
 //! ```text
 //!   root ── [ sys 0..32 ] ──┬── [ r1 0..16 ]
@@ -11,9 +11,10 @@
 //!                           └── [ r3 0..12 ]
 //! ```
 //!
-//! A run is found by the hash of its first block. When a prompt leaves a run in the middle, the run is split and
-//! **the tail keeps the id**, so whoever remembered the end of a run still points at its end.
-//! What a node means (references, recency, holders) is the payload `T`; this file knows nothing about it.
+//! A run is found by the hash of its first block. When a prompt leaves a run in the middle, the run
+//! is split and **the tail keeps the id**, so whoever remembered the end of a run still points at
+//! its end. What a node means (references, recency, holders) is the payload `T`; this file knows
+//! nothing about it.
 
 use crate::content::BlockHash;
 use hashbrown::HashTable;
@@ -81,7 +82,8 @@ impl<T> RunTree<T> {
         self.heads.find(hash, |run| self.nodes[run.index()].hashes[0] == hash).copied()
     }
 
-    /// Adds a run of `hashes` (not empty, its first block not yet the head of a run) below `parent`.
+    /// Adds a run of `hashes` (not empty, its first block not yet the head of a run) below
+    /// `parent`.
     pub fn insert(&mut self, parent: Option<RunId>, hashes: &[BlockHash], payload: T) -> RunId {
         debug_assert!(self.find(hashes[0]).is_none(), "a run with this head exists");
         let run = self.place(parent, payload);
@@ -103,8 +105,9 @@ impl<T> RunTree<T> {
         node.hashes.extend_from_slice(hashes);
     }
 
-    /// Cuts a run after `at` blocks (0 < `at` < length). The tail keeps its id, children and payload; the head is
-    /// new, with the payload that `head_payload` makes from the tail's. Returns the head.
+    /// Cuts a run after `at` blocks (0 < `at` < length). The tail keeps its id, children and
+    /// payload; the head is new, with the payload that `head_payload` makes from the tail's.
+    /// Returns the head.
     ///
     /// # Panics
     /// If `at` is not inside the run.
@@ -125,7 +128,8 @@ impl<T> RunTree<T> {
         head
     }
 
-    /// Shortens a run by its last `blocks` blocks; a run without blocks is removed. Returns whether it was.
+    /// Shortens a run by its last `blocks` blocks; a run without blocks is removed. Returns whether
+    /// it was.
     ///
     /// # Panics
     /// If it has children, or fewer blocks.

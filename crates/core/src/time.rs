@@ -1,7 +1,7 @@
 //! Simulated time: whole nanoseconds, so that sums are exact and order is total.
 //!
-//! `Time` is an instant since the start of the run, `Span` a length of time. Everyone uses them; nobody
-//! converts to floating point except to print or to draw a random gap.
+//! `Time` is an instant since the start of the run, `Span` a length of time. Everyone uses them;
+//! nobody converts to floating point except to print or to draw a random gap.
 
 use std::fmt;
 use std::iter::Sum;
@@ -80,8 +80,8 @@ impl Span {
         Span(micros * NANOS_PER_MICRO)
     }
 
-    /// A span of `micros` microseconds, rounded to the nearest nanosecond; negative and NaN become zero,
-    /// anything above [`Span::LONGEST`] becomes that.
+    /// A span of `micros` microseconds, rounded to the nearest nanosecond; negative and NaN become
+    /// zero, anything above [`Span::LONGEST`] becomes that.
     pub fn from_micros_f64(micros: f64) -> Span {
         Span::from_nanos_f64(micros * 1e3)
     }

@@ -3,21 +3,22 @@
 //! Every block is in exactly one of three states, and the three counts add up to the total:
 //!
 //! ```text
-//!            grow                    commit (full)               release
-//!   free ───────────▶ in use, private ───────────▶ in use, shared ───────▶ idle (cached, nobody uses it)
-//!     ▲                     │ release                     ▲                   │  │
-//!     └─────────────────────┘                             └───── claim (hit) ─┘  │
-//!     ▲                                evict                                     │
-//!     └──────────────────────────────────────────────────────────────────────────┘
+//!           grow                  commit               release
+//!   free ---------> in use, private -----> in use, shared ----> idle: cached, used by nobody
+//!    ^ ^                 |                       ^                    |   |
+//!    | +-----------------+                       +---- claim (hit) ---+   |
+//!    |       release                                                      |
+//!    +------------------------------- evict ------------------------------+
 //! ```
 //!
-//! Blocks have no numbers: which physical block holds what changes nothing, so only counts and contents are kept.
-//! Contents are runs of chained hashes in a [`RunTree`], so an operation costs per run touched, not per block.
-//! A [`Table`] is what a request holds: a path of shared runs from the root, then private blocks that are not full
-//! or not yet computed.
+//! Blocks have no numbers: which physical block holds what changes nothing, so only counts and
+//! contents are kept. Contents are runs of chained hashes in a [`RunTree`], so an operation costs
+//! per run touched, not per block. A [`Table`] is what a request holds: a path of shared runs from
+//! the root, then private blocks that are not full or not yet computed.
 //!
-//! Idle runs stand in a list, oldest release first. A request releases its deepest run first, so a run always
-//! stands before the runs it continues, and evicting from the front takes leaves before trunks.
+//! Idle runs stand in a list, oldest release first. A request releases its deepest run first, so a
+//! run always stands before the runs it continues, and evicting from the front takes leaves before
+//! trunks.
 
 use blis_core::BlockHash;
 use blis_core::runs::{Match, RunId, RunTree};
@@ -168,12 +169,14 @@ impl Pool {
         table.private += blocks;
     }
 
-    /// Makes the full blocks of a table known to the prefix cache. `hashes` are those of all its full blocks from
-    /// the first on. A block whose content another request has committed meanwhile is exchanged for that one.
+    /// Makes the full blocks of a table known to the prefix cache. `hashes` are those of all its
+    /// full blocks from the first on. A block whose content another request has committed meanwhile
+    /// is exchanged for that one.
     pub fn commit(&mut self, table: &mut Table, hashes: &[BlockHash]) {
         let mut rest = &hashes[table.shared as usize..];
         while let Some(&head) = rest.first() {
-            // What continues a run is below it, so below a run without children there is nothing to find.
+            // What continues a run is below it, so below a run without children there is nothing to
+            // find.
             let childless = table.leaf.is_some_and(|leaf| self.tree.children(leaf) == 0);
             let known = if childless { None } else { self.tree.find(head) };
             let blocks = match known {
@@ -186,7 +189,8 @@ impl Pool {
         }
     }
 
-    /// Gives all blocks of a table back: full ones become idle, deepest first, the rest becomes free.
+    /// Gives all blocks of a table back: full ones become idle, deepest first, the rest becomes
+    /// free.
     pub fn release(&mut self, table: &mut Table) {
         let mut run = table.leaf;
         while let Some(held) = run {
@@ -210,7 +214,8 @@ impl Pool {
         self.oldest
     }
 
-    /// Frees up to `blocks` blocks from the end of an idle run that no cached run continues; returns how many.
+    /// Frees up to `blocks` blocks from the end of an idle run that no cached run continues;
+    /// returns how many.
     ///
     /// # Panics
     /// If the run is in use, or continued.
@@ -347,7 +352,8 @@ impl Pool {
 mod tests {
     use super::*;
 
-    /// Serves a prompt to the end: claims what is cached, computes the rest, commits and returns the table.
+    /// Serves a prompt to the end: claims what is cached, computes the rest, commits and returns
+    /// the table.
     fn serve(pool: &mut Pool, hashes: &[BlockHash]) -> (Table, u32) {
         let hit = pool.lookup(hashes);
         let mut table = pool.claim(hit);

@@ -1,6 +1,7 @@
 //! The catalogue: models, GPUs and fitted coefficients, as data in `catalogue.json`.
 //!
-//! The lab looks up a scenario's model, GPU and tensor parallelism here. Each entry names its source.
+//! The lab looks up a scenario's model, GPU and tensor parallelism here. Each entry names its
+//! source.
 
 use crate::coefficients::Coefficients;
 use serde::Deserialize;
@@ -100,7 +101,8 @@ impl Catalogue {
         self.models.iter().find(|model| model.name == name || model.aliases.contains(&name))
     }
 
-    /// The fit of `model` that agrees with `gpu` and `tp` where they are given; the model's default fit first.
+    /// The fit of `model` that agrees with `gpu` and `tp` where they are given; the model's default
+    /// fit first.
     pub fn fit(&self, model: &Model, gpu: Option<&str>, tp: Option<u32>) -> Option<&Fit> {
         let agrees = |fit: &&Fit| {
             fit.model == model.name

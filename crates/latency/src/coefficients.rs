@@ -1,6 +1,7 @@
 //! `coefficients`: step time linear in prefill and decode tokens, from alpha and beta coefficients.
 //!
-//! Made by the catalogue or from `--alpha-coeffs` and `--beta-coeffs`. Context length does not matter here.
+//! Made by the catalogue or from `--alpha-coeffs` and `--beta-coeffs`. Context length does not
+//! matter here.
 
 use crate::shape::{StepShape, StepTime};
 use blis_core::Span;

@@ -28,10 +28,12 @@ pub trait StepTime: Send + Sync + std::fmt::Debug {
     /// (tokenisation, network); does not occupy the engine.
     fn ingress(&self, input_tokens: u32) -> Span;
 
-    /// From a step's end until its tokens leave the server (detokenisation); does not occupy the engine.
+    /// From a step's end until its tokens leave the server (detokenisation); does not occupy the
+    /// engine.
     fn output(&self) -> Span;
 
-    /// Whether `predict` ignores context lengths (past tokens, attention pairs, decode context): then a batch
-    /// that only decodes takes the same time step after step, and runs of steps have a closed form.
+    /// Whether `predict` ignores context lengths (past tokens, attention pairs, decode context):
+    /// then a batch that only decodes takes the same time step after step, and runs of steps have a
+    /// closed form.
     fn context_free(&self) -> bool;
 }

@@ -1,16 +1,17 @@
 //! What happens next. Order is total: (time, phase, sequence).
 //!
-//! Three sources of events, each kept in the cheapest way: arrivals are a cursor on the request source (one pending),
-//! each instance has at most one pending step boundary (a tournament tree over instances, ties to the lowest), and
-//! the gateway's delayed decisions go through a heap. The run loop takes the least of the three.
+//! Three sources of events, each kept in the cheapest way: arrivals are a cursor on the request
+//! source (one pending), each instance has at most one pending step boundary (a tournament tree
+//! over instances, ties to the lowest), and the gateway's delayed decisions go through a heap. The
+//! run loop takes the least of the three.
 
 use crate::live::Slot;
 use blis_core::{InstanceId, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What kind of event; at one instant, lower kinds come first. Step boundaries are last, so that a request that
-/// joins a queue at the instant a step begins is part of that step's choice.
+/// What kind of event; at one instant, lower kinds come first. Step boundaries are last, so that a
+/// request that joins a queue at the instant a step begins is part of that step's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// A request arrives.
@@ -111,7 +112,8 @@ impl Agenda {
 /// The least of a fixed number of times, as a tree of winners.
 #[derive(Debug)]
 struct Tournament {
-    /// A complete binary tree: node `n` has children `2n` and `2n + 1`; leaves are the last `width` nodes.
+    /// A complete binary tree: node `n` has children `2n` and `2n + 1`; leaves are the last `width`
+    /// nodes.
     winners: Vec<(Time, usize)>,
     width: usize,
 }

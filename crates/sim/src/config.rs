@@ -63,7 +63,8 @@ pub enum Signals {
     /// Always as of now.
     #[default]
     Immediate,
-    /// Each instance is polled every `interval`, at its own phase; between polls the router sees the last answer.
+    /// Each instance is polled every `interval`, at its own phase; between polls the router sees
+    /// the last answer.
     Periodic {
         /// Time between polls (> 0).
         interval: Span,
@@ -137,7 +138,8 @@ pub struct Outcome {
     pub ended_at: Time,
     /// Requests that arrived.
     pub arrived: u64,
-    /// Simulated events: arrivals, decisions, enqueues and steps. The same with and without fast-forward.
+    /// Simulated events: arrivals, decisions, enqueues and steps. The same with and without
+    /// fast-forward.
     pub events: u64,
 }
 

@@ -1,7 +1,8 @@
-//! The way in: arrival, admission, routing, ingress. What a request goes through before an instance sees it.
+//! The way in: arrival, admission, routing, ingress. What a request goes through before an instance
+//! sees it.
 //!
-//! A delay of zero is no event: the next decision is made on the spot, so requests that arrive at one instant are
-//! decided one after the other, each seeing what was done with those before.
+//! A delay of zero is no event: the next decision is made on the spot, so requests that arrive at
+//! one instant are decided one after the other, each seeing what was done with those before.
 
 use crate::agenda::Phase;
 use crate::live::Slot;
@@ -26,7 +27,8 @@ impl World<'_> {
         self.tally.events += 1;
         self.listener.hear(now, &Fact::Arrived { request: id, class, input_tokens });
         if blocks > self.config.engine.total_kv_blocks.into() {
-            // It could never finish, whoever else is there: refused at once, like vLLM's check of max_model_len.
+            // It could never finish, whoever else is there: refused at once, like vLLM's check of
+            // max_model_len.
             self.close(slot, Status::Unservable, now);
             return;
         }

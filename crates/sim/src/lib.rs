@@ -1,7 +1,8 @@
 //! The world: a cluster of engines behind a gateway, simulated event by event.
 //!
-//! [`run`] takes a [`Config`], a source of requests and a listener, and returns an [`Outcome`]. It is pure: no files,
-//! no clock, no printing, no threads. It must never know about scenarios, studies or reports.
+//! [`run`] takes a [`Config`], a source of requests and a listener, and returns an [`Outcome`]. It
+//! is pure: no files, no clock, no printing, no threads. It must never know about scenarios,
+//! studies or reports.
 
 mod agenda;
 pub mod config;

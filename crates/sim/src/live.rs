@@ -1,7 +1,7 @@
 //! Requests whose story is not over: the only memory that grows with load.
 //!
-//! A request lives in a slot from arrival to its last fact; slots and their hash lists are used again, so a long
-//! run allocates nothing once it has reached its greatest number of live requests.
+//! A request lives in a slot from arrival to its last fact; slots and their hash lists are used
+//! again, so a long run allocates nothing once it has reached its greatest number of live requests.
 
 use blis_core::{BlockHash, InstanceId, Request, RequestView, Time};
 use blis_metrics::{Record, TtftSplit};
@@ -26,7 +26,8 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) request: Request,
-    /// Chained hashes of its full blocks: the prompt's, then those of generated tokens as they fill.
+    /// Chained hashes of its full blocks: the prompt's, then those of generated tokens as they
+    /// fill.
     pub(crate) hashes: Vec<BlockHash>,
     /// How many of `hashes` are the prompt's own.
     pub(crate) prompt_blocks: usize,
@@ -41,7 +42,8 @@ pub(crate) struct Live {
     pub(crate) turn: u64,
     pub(crate) enqueued: Time,
     pub(crate) scheduled: Time,
-    /// When the last token left the engine; up to date only while it is not decoding step after step.
+    /// When the last token left the engine; up to date only while it is not decoding step after
+    /// step.
     pub(crate) last_token: Time,
     /// When the first token left the engine.
     pub(crate) first_token: Option<Time>,

@@ -1,8 +1,9 @@
 //! What the gateway knows of the instances, and how old it is.
 //!
-//! A router reads `InstanceView`s. Its own counts (`in_flight`, and what it sent since the last poll) are always live;
-//! the rest is as of now, or as of the instance's last poll. Polls are not events: an instance's state is captured when
-//! it is about to change, or when somebody looks, so stale views cost per change and not per poll.
+//! A router reads `InstanceView`s. Its own counts (`in_flight`, and what it sent since the last
+//! poll) are always live; the rest is as of now, or as of the instance's last poll. Polls are not
+//! events: an instance's state is captured when it is about to change, or when somebody looks, so
+//! stale views cost per change and not per poll.
 
 use crate::config::Signals;
 use crate::instance::{Gauges, Instance, Kit};

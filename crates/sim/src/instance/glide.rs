@@ -1,7 +1,8 @@
 //! Gliding: runs of steps that are taken at once.
 //!
-//! While every running request decodes and nobody can join, leave or need a block that is not free, nothing that
-//! happens in a step can change the next. The facts are the same as when every step is taken by itself.
+//! While every running request decodes and nobody can join, leave or need a block that is not free,
+//! nothing that happens in a step can change the next. The facts are the same as when every step is
+//! taken by itself.
 
 use super::stride::Stride;
 use super::{Instance, Kit, count};
@@ -48,7 +49,8 @@ impl Instance {
         })
     }
 
-    /// Lands the steps of a glide up to `upto`, which is not its last, and takes the blocks of the one under way.
+    /// Lands the steps of a glide up to `upto`, which is not its last, and takes the blocks of the
+    /// one under way.
     pub(super) fn pass(&mut self, upto: u64, kit: &mut Kit<'_>) {
         let mut due = std::mem::take(&mut self.due);
         self.land_steady(upto, &mut due, kit);

@@ -1,8 +1,9 @@
 //! One engine: its waiting queue, its running batch, its KV pool, and the steps it takes.
 //!
-//! There is no prefill and no decode phase. Each running request has computed some tokens and has a goal to catch up
-//! with; a step gives every request a chunk of what it lacks. A request that reaches its goal generates a token,
-//! which is the next goal. `step.rs` forms batches and lands their effects; this file holds the state.
+//! There is no prefill and no decode phase. Each running request has computed some tokens and has a
+//! goal to catch up with; a step gives every request a chunk of what it lacks. A request that
+//! reaches its goal generates a token, which is the next goal. `step.rs` forms batches and lands
+//! their effects; this file holds the state.
 
 mod glide;
 mod queue;
@@ -44,7 +45,8 @@ pub(crate) struct Instance {
     unchecked: usize,
     /// Running requests whose blocks are full: each needs another before the next step.
     full: Vec<usize>,
-    /// Lists used for a moment and kept for their memory: running requests that are due, and that are not steady.
+    /// Lists used for a moment and kept for their memory: running requests that are due, and that
+    /// are not steady.
     due: Vec<usize>,
     others: Vec<usize>,
 }
@@ -123,7 +125,8 @@ impl Instance {
         }
     }
 
-    /// A request joins the queue. Returns when the next step boundary is due, which is now if the engine is idle.
+    /// A request joins the queue. Returns when the next step boundary is due, which is now if the
+    /// engine is idle.
     pub(crate) fn enqueue(&mut self, slot: Slot, now: Time, kit: &mut Kit<'_>) -> Time {
         // What has ended is stated first, so that an instance's facts are in order of time.
         self.catch_up(now, kit);
@@ -141,7 +144,8 @@ impl Instance {
         }
     }
 
-    /// The steps under way end, their effects land, and the next begin. Returns when those end; `NEVER`: idle.
+    /// The steps under way end, their effects land, and the next begin. Returns when those end;
+    /// `NEVER`: idle.
     pub(crate) fn boundary(&mut self, now: Time, kit: &mut Kit<'_>) -> Time {
         self.land(kit);
         let next = self.begin(now, kit);
@@ -149,8 +153,8 @@ impl Instance {
         next
     }
 
-    /// Lands the effects of the steps that ended before `now`, without ending the steps under way. Returns whether
-    /// there were any.
+    /// Lands the effects of the steps that ended before `now`, without ending the steps under way.
+    /// Returns whether there were any.
     pub(crate) fn catch_up(&mut self, now: Time, kit: &mut Kit<'_>) -> bool {
         let Some(stride) = &self.stride else { return false };
         if stride.planned() == 1 {
@@ -164,7 +168,8 @@ impl Instance {
         behind
     }
 
-    /// The slots and generated tokens of the batch, for closing the books of a run that ended early.
+    /// The slots and generated tokens of the batch, for closing the books of a run that ended
+    /// early.
     pub(crate) fn batch(&mut self) -> impl Iterator<Item = (Slot, u32)> + '_ {
         self.running.settle_all();
         self.running.iter().map(|running| (running.slot, running.generated))

@@ -1,7 +1,7 @@
 //! The waiting queue of one instance, in the order of its policy.
 //!
-//! Equal ranks keep the order of joining. A preempted request keeps its turn, so under `fcfs` it comes back at the
-//! head, before everything that joined later.
+//! Equal ranks keep the order of joining. A preempted request keeps its turn, so under `fcfs` it
+//! comes back at the head, before everything that joined later.
 
 use crate::live::{LiveRequests, Slot};
 use blis_core::Time;

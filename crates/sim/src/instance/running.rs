@@ -1,10 +1,11 @@
 //! The running batch, kept so that a step costs by what changes in it and not by its size.
 //!
-//! A request that decodes step after step is *steady*: at every step boundary it has one token more, whatever else is
-//! in the batch. Its counters are therefore not touched; they stand as of a past boundary (`since`) and are brought
-//! up to date (*settled*) when somebody looks. One number says when that must be: the boundary at which its blocks are
-//! full or it has all its tokens. These are kept side by side, so that finding the few requests that are due is one
-//! pass over a small array.
+//! A request that decodes step after step is *steady*: at every step boundary it has one token
+//! more, whatever else is in the batch. Its counters are therefore not touched; they stand as of a
+//! past boundary (`since`) and are brought up to date (*settled*) when somebody looks. One number
+//! says when that must be: the boundary at which its blocks are full or it has all its tokens.
+//! These are kept side by side, so that finding the few requests that are due is one pass over a
+//! small array.
 
 use super::CLASSES;
 use crate::live::Slot;
@@ -57,7 +58,8 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// A request that joins the batch with `cached` tokens computed; it needs `goal` to generate its next.
+    /// A request that joins the batch with `cached` tokens computed; it needs `goal` to generate
+    /// its next.
     pub(crate) fn new(
         slot: Slot,
         class: SloClass,
@@ -79,8 +81,8 @@ impl Running {
         }
     }
 
-    /// Whether it generates one token a step; otherwise it is catching up on its prompt, or after a preemption on
-    /// prompt and output.
+    /// Whether it generates one token a step; otherwise it is catching up on its prompt, or after a
+    /// preemption on prompt and output.
     pub(crate) fn decodes(&self) -> bool {
         self.generated > 0 && self.goal - self.computed == 1
     }

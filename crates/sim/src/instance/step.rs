@@ -1,8 +1,9 @@
 //! Batch formation and what a step does, as vLLM's v1 scheduler does it.
 //!
-//! A step begins: running requests in order get their next chunk of the token budget, preempting if blocks run out;
-//! then, unless somebody was preempted, waiting requests join while budget, places and blocks allow. All effects
-//! land when it ends: tokens, full blocks for the prefix cache, finished requests, freed blocks.
+//! A step begins: running requests in order get their next chunk of the token budget, preempting if
+//! blocks run out; then, unless somebody was preempted, waiting requests join while budget, places
+//! and blocks allow. All effects land when it ends: tokens, full blocks for the prefix cache,
+//! finished requests, freed blocks.
 
 use super::running::Running;
 use super::stride::Stride;
@@ -14,7 +15,8 @@ use blis_metrics::{Batch, Fact, Status};
 use blis_policy::RunningView;
 
 impl Instance {
-    /// Begins the next step, or a run of them. Returns when it ends; `NEVER` if there is nothing to do.
+    /// Begins the next step, or a run of them. Returns when it ends; `NEVER` if there is nothing to
+    /// do.
     pub(super) fn begin(&mut self, now: Time, kit: &mut Kit<'_>) -> Time {
         if self.running.is_empty() && self.queue.is_empty() {
             return Time::NEVER;
@@ -40,7 +42,8 @@ impl Instance {
         Stride::step(now, kit.latency.predict(&shape), self.batch_of(&shape))
     }
 
-    /// Gives every running request its next chunk. Returns the budget left and whether somebody was preempted.
+    /// Gives every running request its next chunk. Returns the budget left and whether somebody was
+    /// preempted.
     fn continue_running(&mut self, now: Time, kit: &mut Kit<'_>) -> (u32, bool) {
         let budget = kit.engine.max_num_scheduled_tokens;
         let steady = self.running.steady_total();
@@ -60,7 +63,8 @@ impl Instance {
         self.continue_from(0, budget, now, kit)
     }
 
-    /// Gives the running requests from `index` on, whose counters are settled, their next chunk, one by one.
+    /// Gives the running requests from `index` on, whose counters are settled, their next chunk,
+    /// one by one.
     fn continue_from(
         &mut self,
         mut index: usize,
@@ -104,7 +108,8 @@ impl Instance {
         (budget, preempted)
     }
 
-    /// Lets waiting requests join the batch while budget, places and blocks allow; the first that does not fit ends it.
+    /// Lets waiting requests join the batch while budget, places and blocks allow; the first that
+    /// does not fit ends it.
     fn admit_waiting(&mut self, now: Time, mut budget: u32, kit: &mut Kit<'_>) {
         let block_size = kit.engine.block_size;
         let places = kit.engine.max_num_running_reqs as usize;
@@ -165,7 +170,8 @@ impl Instance {
         kit.listener.hear(now, &fact);
     }
 
-    /// A request is not part of the step that begins, so it does not decode step after step any more.
+    /// A request is not part of the step that begins, so it does not decode step after step any
+    /// more.
     fn leave_out(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
         let running = self.running.get_mut(index);
         running.chunk = 0;
@@ -194,7 +200,8 @@ impl Instance {
         victim
     }
 
-    /// Sends a running request back to the queue: its blocks are released, its generated tokens are kept.
+    /// Sends a running request back to the queue: its blocks are released, its generated tokens are
+    /// kept.
     fn preempt(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
         self.leave_out(index, now, kit);
         let mut running = self.running.remove(index);
@@ -234,7 +241,8 @@ impl Instance {
         }
     }
 
-    /// What the step that begins computes: one token of each steady request, and the others' chunks.
+    /// What the step that begins computes: one token of each steady request, and the others'
+    /// chunks.
     fn shape(&mut self) -> StepShape {
         let mut shape = StepShape {
             decode_seqs: self.running.steady_total(),
@@ -280,8 +288,8 @@ impl Instance {
         self.due = due;
     }
 
-    /// Every steady request has a token more for each step up to `upto`. Finds those that are due and commits the
-    /// blocks that are full.
+    /// Every steady request has a token more for each step up to `upto`. Finds those that are due
+    /// and commits the blocks that are full.
     pub(super) fn land_steady(&mut self, upto: u64, due: &mut Vec<usize>, kit: &mut Kit<'_>) {
         let steps = self.state_steps(upto, kit);
         self.running.advance(steps);
@@ -302,8 +310,8 @@ impl Instance {
         }
     }
 
-    /// The other requests have computed their chunks; those that caught up have a new token, are steady from now on
-    /// and are added to `due`.
+    /// The other requests have computed their chunks; those that caught up have a new token, are
+    /// steady from now on and are added to `due`.
     fn land_chunks(&mut self, now: Time, due: &mut Vec<usize>, kit: &mut Kit<'_>) {
         let block_size = kit.engine.block_size;
         let mut others = std::mem::take(&mut self.others);
@@ -383,7 +391,8 @@ impl Instance {
         u32::try_from(steps).expect("no more steps than tokens")
     }
 
-    /// Closes those of `due` that have all their tokens, in running order, and notes whose blocks are full.
+    /// Closes those of `due` that have all their tokens, in running order, and notes whose blocks
+    /// are full.
     fn close_finished(&mut self, now: Time, due: &[usize], kit: &mut Kit<'_>) {
         let output = now + kit.output;
         self.full.clear();

@@ -1,8 +1,9 @@
 //! A stride: one step, or a run of steps that nothing can disturb, taken at once.
 //!
-//! While every running request decodes and nobody can join or leave, all steps compute the same batch. If the latency
-//! model does not look at context lengths they also last equally long, and a stride of any length is two numbers;
-//! otherwise the end of each step is kept. A request that joins the queue cuts the stride after the step under way.
+//! While every running request decodes and nobody can join or leave, all steps compute the same
+//! batch. If the latency model does not look at context lengths they also last equally long, and a
+//! stride of any length is two numbers; otherwise the end of each step is kept. A request that
+//! joins the queue cuts the stride after the step under way.
 
 use blis_core::{Span, Time};
 use blis_metrics::Batch;
@@ -84,7 +85,8 @@ impl Stride {
         self.end()
     }
 
-    /// Steps up to `upto` have landed. Returns them in groups of equal duration: (end of the group, steps, duration).
+    /// Steps up to `upto` have landed. Returns them in groups of equal duration: (end of the group,
+    /// steps, duration).
     pub(crate) fn advance(&mut self, upto: u64) -> Landed {
         let landed = Landed { next: self.done + 1, upto };
         self.done = upto;

@@ -1,4 +1,5 @@
-//! Small worlds for tests: requests by hand, policies by name, every fact written down, the audit always on.
+//! Small worlds for tests: requests by hand, policies by name, every fact written down, the audit
+//! always on.
 
 use blis_core::{
     Content, Request, RequestId, Segment, SloClass, Source, Span, StreamId, TenantId, Time,
@@ -32,8 +33,9 @@ pub(crate) struct Scenario {
 /// What a run said.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
-    /// Every fact, as (time, lane, text): lane 0 is the gateway, lane n + 1 instance n. In order of time and lane;
-    /// runs of equal steps are told step by step, so that how they were taken makes no difference.
+    /// Every fact, as (time, lane, text): lane 0 is the gateway, lane n + 1 instance n. In order of
+    /// time and lane; runs of equal steps are told step by step, so that how they were taken makes
+    /// no difference.
     pub(crate) facts: Vec<(Time, u32, String)>,
     /// How each request ended, by id.
     pub(crate) closed: Vec<Ended>,
@@ -54,8 +56,9 @@ pub(crate) struct Ended {
     pub(crate) split: TtftSplit,
 }
 
-/// One instance with 16-token blocks and coefficients that are easy to add up: ingress 100 + 1 per prompt token, step
-/// 1000 + 2 per prefill token + 3 per decode token, output 10, all in microseconds.
+/// One instance with 16-token blocks and coefficients that are easy to add up: ingress 100 + 1 per
+/// prompt token, step 1000 + 2 per prefill token + 3 per decode token, output 10, all in
+/// microseconds.
 pub(crate) fn small_world() -> Scenario {
     Scenario {
         instances: 1,
@@ -90,7 +93,8 @@ pub(crate) fn request(arrival_us: u64, prompt: u32, output: u32) -> Request {
     prompted(arrival_us, &[(u64::MAX, prompt)], output)
 }
 
-/// A request whose prompt is the given (stream, tokens) segments; stream `u64::MAX` is private to the request.
+/// A request whose prompt is the given (stream, tokens) segments; stream `u64::MAX` is private to
+/// the request.
 pub(crate) fn prompted(arrival_us: u64, segments: &[(u64, u32)], output: u32) -> Request {
     let segment = |&(stream, tokens): &(u64, u32)| Segment { stream: StreamId(stream), tokens };
     Request {
@@ -170,19 +174,24 @@ impl Scenario {
 
 impl Told {
     /// TTFT of each request in microseconds, in order of arrival.
-    pub(crate) fn ttfts_us(&self) -> Vec<f64> {
-        self.closed.iter().filter_map(|ended| Some(ended.ttft?.as_micros_f64())).collect()
+    pub(crate) fn ttfts_us(&self) -> Vec<u64> {
+        self.closed.iter().filter_map(|ended| Some(whole_micros(ended.ttft?))).collect()
     }
 
     /// E2E of each finished request in microseconds, in order of arrival.
-    pub(crate) fn e2es_us(&self) -> Vec<f64> {
-        self.closed.iter().filter_map(|ended| Some(ended.e2e?.as_micros_f64())).collect()
+    pub(crate) fn e2es_us(&self) -> Vec<u64> {
+        self.closed.iter().filter_map(|ended| Some(whole_micros(ended.e2e?))).collect()
     }
 
     /// How many facts contain `word`.
     pub(crate) fn count(&self, word: &str) -> usize {
         self.facts.iter().filter(|(_, _, fact)| fact.contains(word)).count()
     }
+}
+
+fn whole_micros(span: Span) -> u64 {
+    assert_eq!(span, Span::from_micros(span.as_micros()), "whole microseconds");
+    span.as_micros()
 }
 
 /// A source that gives a list, with ids and private streams numbered.
@@ -295,11 +304,13 @@ impl Scribe {
 
 fn lane(fact: &Fact<'_>) -> u32 {
     match fact {
-        Fact::Arrived { .. } | Fact::Admitted { .. } | Fact::Routed { .. } => 0,
         Fact::Closed { status: Status::Finished | Status::Running | Status::Queued, record } => {
             record.instance.expect("it was routed").0 + 1
         }
-        Fact::Closed { .. } => 0,
+        Fact::Arrived { .. }
+        | Fact::Admitted { .. }
+        | Fact::Routed { .. }
+        | Fact::Closed { .. } => 0,
         Fact::Enqueued { instance, .. }
         | Fact::Scheduled { instance, .. }
         | Fact::Preempted { instance, .. }

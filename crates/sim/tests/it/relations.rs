@@ -33,7 +33,8 @@ fn a_world_run_twice_tells_the_same() {
     coverage.guard(0.05);
 }
 
-/// No clairvoyance: what happens before a request arrives cannot depend on it, whatever the policies.
+/// No clairvoyance: what happens before a request arrives cannot depend on it, whatever the
+/// policies.
 #[test]
 fn a_request_changes_nothing_before_it_arrives() {
     let later = Cell::new(0);
@@ -56,8 +57,8 @@ fn a_request_changes_nothing_before_it_arrives() {
     assert!(later.get() > 500, "only {} cuts were in the middle of a run", later.get());
 }
 
-/// The output length is unknown until it is reached: a longer answer changes nothing before the shorter one would
-/// have ended.
+/// The output length is unknown until it is reached: a longer answer changes nothing before the
+/// shorter one would have ended.
 #[test]
 fn an_output_length_changes_nothing_before_the_answer_ends() {
     let checked = Cell::new(0);
@@ -88,7 +89,8 @@ fn an_output_length_changes_nothing_before_the_answer_ends() {
 #[test]
 fn a_world_in_slow_motion_tells_the_same_story() {
     let coverage = in_random_worlds(300, |world| {
-        // Phases of pollers are rounded to nanoseconds, and a bucket refills in real time: not exact when scaled.
+        // Phases of pollers are rounded to nanoseconds, and a bucket refills in real time: not
+        // exact when scaled.
         let mut world = Scenario { admission: "always-admit", ..world.clone() };
         world.signals = Signals::Immediate;
         let told = world.run();
@@ -125,7 +127,8 @@ fn a_world_that_starts_later_tells_the_same_story_later() {
     covers(&coverage);
 }
 
-/// Tokens, block size and budgets times k, costs per token divided by k: the same story, if prompts are all there is.
+/// Tokens, block size and budgets times k, costs per token divided by k: the same story, if prompts
+/// are all there is.
 #[test]
 fn counting_in_other_units_changes_nothing() {
     let per_token = |cost| {
@@ -207,7 +210,8 @@ fn two_instances_under_round_robin_are_two_separate_runs() {
     covers(&coverage);
 }
 
-/// One place, first come first served, no cache: a shorter or absent request never makes another start later.
+/// One place, first come first served, no cache: a shorter or absent request never makes another
+/// start later.
 #[test]
 fn less_work_in_a_plain_queue_makes_nobody_later() {
     let coverage = in_random_worlds(300, |world| {
@@ -274,7 +278,8 @@ fn every_world_without_a_horizon_drains() {
     assert!(coverage.preemption > 20 && coverage.queue > 100);
 }
 
-/// Little's law, exact by area: the sum of times in the system is the area under the number in the system.
+/// Little's law, exact by area: the sum of times in the system is the area under the number in the
+/// system.
 #[test]
 fn the_area_under_the_number_in_system_is_the_sum_of_times_in_system() {
     let told = small_world().with((0..200).map(|n| request(n * 700, 60, 9)).collect()).run();

@@ -1,4 +1,5 @@
-//! Random small worlds, and what happened in them, so that no property passes without having been tested.
+//! Random small worlds, and what happened in them, so that no property passes without having been
+//! tested.
 
 use crate::harness::{Scenario, Told, prompted, small_world};
 use blis_core::{Content, Request, Segment, SloClass, Span, StreamId, Time};
@@ -32,7 +33,8 @@ impl StepTime for ContextBound {
     }
 }
 
-/// Runs `property` on `cases` random worlds, the same ones every time, and returns what happened in all of them.
+/// Runs `property` on `cases` random worlds, the same ones every time, and returns what happened in
+/// all of them.
 pub(crate) fn in_random_worlds(
     cases: u32,
     property: impl Fn(&Scenario) -> Result<Told, TestCaseError>,
@@ -95,7 +97,8 @@ impl Coverage {
         self.uneven_steps += u32::from(!scenario.latency.context_free());
     }
 
-    /// Panics unless at least `share` of the worlds had each of the things that make scheduling hard.
+    /// Panics unless at least `share` of the worlds had each of the things that make scheduling
+    /// hard.
     pub(crate) fn guard(&self, share: f64) {
         let least = share * f64::from(self.worlds);
         for (what, worlds) in [
@@ -150,7 +153,8 @@ prop_compose! {
         let mut request = prompted(at_us, &[shared, (u64::MAX, own)], output);
         request.class = class;
         if same_answer {
-            // Twins: prompt and answer are one shared stream, so equal blocks are computed side by side.
+            // Twins: prompt and answer are one shared stream, so equal blocks are computed side by
+            // side.
             let segment = Segment { stream: StreamId(shared.0), tokens: shared.1 + own };
             request.content = Content::new(vec![segment], StreamId(shared.0));
         }
