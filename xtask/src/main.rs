@@ -1,2 +1,76 @@
-//! x
-fn main() {}
+//! `cargo xtask <chore>`: reads the arguments, runs a chore and prints what it says.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for the terminal of a developer; the library beside it does not print"
+)]
+
+use std::process::ExitCode;
+use xtask::{bench, reference, tidy, workspace_root};
+
+const USAGE: &str = "\
+usage: cargo xtask <chore>
+
+  tidy                        list what breaks the rules of the house; nothing: all is well
+  reference                   write the generated pages under `docs/reference`
+  bench [--row N] [--runs N]  measure the promised costs; exit 1 if one is missed";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["tidy"] => run_tidy(),
+        ["reference"] => run_reference(),
+        ["bench", options @ ..] => match bench::Options::parse(options) {
+            Ok(options) => run_bench(&options),
+            Err(problem) => refuse(&problem),
+        },
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        [] => refuse("no chore given"),
+        [chore, ..] => refuse(&format!("unknown chore or too many arguments: `{chore}`")),
+    }
+}
+
+fn run_tidy() -> ExitCode {
+    let findings = tidy::check(&workspace_root());
+    for finding in &findings {
+        println!("{finding}");
+    }
+    if findings.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("{} findings", findings.len());
+    ExitCode::FAILURE
+}
+
+fn run_reference() -> ExitCode {
+    match reference::write(&workspace_root()) {
+        Ok(path) => {
+            println!("wrote {}", path.display());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("cannot write `{}`: {error}", reference::POLICIES);
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn run_bench(options: &bench::Options) -> ExitCode {
+    match bench::run(options, &workspace_root(), &mut |line| println!("{line}")) {
+        Ok(bench::Verdict::Met) => ExitCode::SUCCESS,
+        Ok(bench::Verdict::Missed) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("{problem}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+fn refuse(problem: &str) -> ExitCode {
+    eprintln!("{problem}\n{USAGE}");
+    ExitCode::from(2)
+}

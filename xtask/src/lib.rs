@@ -1,0 +1,17 @@
+//! Chores of the workspace, run as `cargo xtask <chore>`.
+//!
+//! [`tidy`] holds the house rules and runs inside `cargo test`; [`reference`] writes the generated
+//! pages; [`bench`] measures the costs that the project promises. Nothing here is part of the
+//! product, and no crate may import this one.
+
+pub mod bench;
+pub mod reference;
+pub mod tidy;
+
+use std::path::{Path, PathBuf};
+
+/// The root of the workspace that this program was built from.
+pub fn workspace_root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}

@@ -1,0 +1,165 @@
+//! Words that only some crates may use: serde at the edges, the outside world in the binary.
+
+use super::source::find_word;
+use super::tree::{File, Tree};
+use super::{Finding, Rule};
+
+/// Modules of the standard library that reach the outside world.
+const WORLD_MODULES: &[&str] = &["env", "process", "time"];
+
+/// Macros that print.
+const PRINTERS: &[&str] = &["print!", "println!", "eprint!", "eprintln!"];
+
+/// No crate uses what only an outer crate may use.
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.rust_files() {
+        if !may_use_serde(file) {
+            check_serde(file, &mut findings);
+        }
+        if !may_touch_the_world(file) {
+            check_world(file, &mut findings);
+        }
+    }
+    findings
+}
+
+fn may_use_serde(file: &File) -> bool {
+    let path = file.path.as_str();
+    let in_trace = path.strip_prefix("crates/workload/src/").is_some_and(|rest| {
+        rest.starts_with("trace/") || (rest.starts_with("trace") && !rest.contains('/'))
+    });
+    let at_the_edge = matches!(file.crate_folder(), Some("lab" | "blis"));
+    at_the_edge || in_trace || path == "crates/latency/src/catalogue.rs"
+}
+
+fn may_touch_the_world(file: &File) -> bool {
+    matches!(file.crate_folder(), Some("blis" | "xtask"))
+}
+
+fn check_serde(file: &File, findings: &mut Vec<Finding>) {
+    for (index, line) in file.rust.iter().enumerate() {
+        if find_word(&line.code, "serde").is_some() {
+            let message = "serde stays in `lab`, `blis`, the trace readers and the catalogue: \
+                           hand over a plain value instead";
+            findings.push(Finding::new(Rule::Serde, &file.path, index + 1, message));
+        }
+    }
+}
+
+fn check_world(file: &File, findings: &mut Vec<Finding>) {
+    let mut refuse = |line: usize, what: &str| {
+        let message = format!("`{what}` is for the binary: return a value and let it do this");
+        findings.push(Finding::new(Rule::World, &file.path, line, message));
+    };
+    for (index, line) in file.rust.iter().enumerate() {
+        for printer in PRINTERS {
+            if find_word(&line.code, printer).is_some() {
+                refuse(index + 1, printer);
+            }
+        }
+        for module in WORLD_MODULES {
+            let path = format!("std::{module}");
+            let found = find_word(&line.code, &path);
+            let whole = found.is_some_and(|at| {
+                !line.code[at + path.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
+            });
+            if whole {
+                refuse(index + 1, &path);
+            }
+        }
+    }
+    for (line, name) in grouped_imports(file) {
+        if WORLD_MODULES.contains(&name.as_str()) {
+            refuse(line, &format!("std::{name}"));
+        }
+    }
+}
+
+/// The modules named in `use std::{a, b::c}`, with their lines.
+fn grouped_imports(file: &File) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut depth = 0_usize;
+    let mut name = String::new();
+    for (index, line) in file.rust.iter().enumerate() {
+        let mut code = line.code.as_str();
+        if depth == 0 {
+            let Some(at) = find_word(code, "std::{") else { continue };
+            code = &code[at + "std::".len()..];
+        }
+        for c in code.chars() {
+            match c {
+                '{' => depth += 1,
+                '}' | ',' if depth == 1 && !name.is_empty() => {
+                    found.push((index + 1, std::mem::take(&mut name)));
+                }
+                _ if depth == 1 && !c.is_whitespace() && c != ',' => name.push(c),
+                _ => {}
+            }
+            if c == '}' {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    break;
+                }
+            }
+        }
+    }
+    for (_, name) in &mut found {
+        let end = name.find("::").unwrap_or(name.len());
+        name.truncate(end);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{accepts, refuses};
+    use super::*;
+
+    #[test]
+    fn a_wrong_file_may_talk_about_serde_but_not_use_it() {
+        let text = "//! x\nuse serde::Deserialize;\n";
+        for path in ["crates/core/src/lib.rs", "crates/workload/src/mix.rs", "xtask/src/lib.rs"] {
+            refuses(check, &[(path, text)], Rule::Serde, ":2: serde stays");
+        }
+        refuses(check, &[("crates/latency/src/fit.rs", text)], Rule::Serde, ":2: serde stays");
+        let allowed = [
+            ("crates/latency/src/catalogue.rs", text),
+            ("crates/workload/src/trace.rs", text),
+            ("crates/workload/src/trace/csv.rs", text),
+            ("crates/workload/src/trace_native.rs", text),
+            ("crates/lab/src/yaml.rs", text),
+            ("crates/core/src/lib.rs", "//! Knows nothing of serde.\n"),
+        ];
+        accepts(check, &allowed);
+    }
+
+    #[test]
+    fn clocks_the_environment_and_processes_are_for_the_binary() {
+        for (code, words) in [
+            ("use std::time::Instant;", "std::time"),
+            ("let home = std::env::var(\"HOME\");", "std::env"),
+            ("std::process::exit(1);", "std::process"),
+        ] {
+            let text = format!("//! x\n{code}\n");
+            refuses(check, &[("crates/sim/src/lib.rs", &text)], Rule::World, words);
+            accepts(check, &[("crates/blis/src/main.rs", &text), ("xtask/src/main.rs", &text)]);
+        }
+    }
+
+    #[test]
+    fn grouped_imports_do_not_hide_anything() {
+        let text =
+            "//! x\nuse std::{\n    collections::{BTreeMap, env},\n    process::Command,\n};\n";
+        refuses(check, &[("crates/lab/src/lib.rs", text)], Rule::World, ":4: `std::process`");
+        let one_line = "//! x\nuse std::{env, fmt};\n";
+        refuses(check, &[("crates/lab/src/lib.rs", one_line)], Rule::World, "`std::env`");
+    }
+
+    #[test]
+    fn printing_is_for_the_binary() {
+        let text = "//! x\nfn f() {\n    println!(\"x\");\n}\n";
+        refuses(check, &[("crates/metrics/src/lib.rs", text)], Rule::World, ":3: `println!`");
+        accepts(check, &[("crates/metrics/src/lib.rs", "//! x\n// println! is for the binary\n")]);
+    }
+}

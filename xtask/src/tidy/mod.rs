@@ -1,0 +1,186 @@
+//! House rules that neither the compiler nor clippy checks, in one function that lists what is
+//! wrong.
+//!
+//! `cargo xtask tidy` prints the list; a test of this crate asserts that it is empty, so that
+//! `cargo test --workspace` is all there is to run. Each rule has a test that shows it can fail.
+
+mod documents;
+mod firewall;
+#[cfg(test)]
+mod fixture;
+mod layers;
+mod manifest;
+mod modules;
+mod policies;
+mod source;
+mod text;
+mod tree;
+
+use std::fmt;
+use std::path::Path;
+use tree::Tree;
+
+/// A rule of the house.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Crates import only crates below them.
+    Layers,
+    /// serde stays at the edges.
+    Serde,
+    /// Only the binary prints, exits, or reads a clock or the environment.
+    World,
+    /// A file has at most 500 lines without its tests.
+    Length,
+    /// A line has at most 100 columns.
+    Columns,
+    /// No tabs, no trailing whitespace.
+    Whitespace,
+    /// A Rust file begins by saying what it is.
+    Header,
+    /// Unfinished code and test attributes that hide failures.
+    Banned,
+    /// No path of one machine.
+    Paths,
+    /// No host of a package registry.
+    Hosts,
+    /// Every Rust file is compiled.
+    DeadFiles,
+    /// A policy's file, name and header agree.
+    PolicyFiles,
+    /// The generated reference is up to date.
+    Reference,
+    /// The changelog has a section for what is being built.
+    Changelog,
+    /// Relative links lead somewhere.
+    Links,
+    /// Every dependency has a written reason.
+    Decisions,
+    /// An exception that is not needed any more.
+    Exceptions,
+}
+
+impl Rule {
+    /// The spelling in messages and in the list of exceptions.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Rule::Layers => "layers",
+            Rule::Serde => "serde",
+            Rule::World => "world",
+            Rule::Length => "length",
+            Rule::Columns => "columns",
+            Rule::Whitespace => "whitespace",
+            Rule::Header => "header",
+            Rule::Banned => "banned",
+            Rule::Paths => "paths",
+            Rule::Hosts => "hosts",
+            Rule::DeadFiles => "dead-files",
+            Rule::PolicyFiles => "policy-files",
+            Rule::Reference => "reference",
+            Rule::Changelog => "changelog",
+            Rule::Links => "links",
+            Rule::Decisions => "decisions",
+            Rule::Exceptions => "exceptions",
+        }
+    }
+}
+
+/// Something that breaks a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    rule: Rule,
+    path: String,
+    /// From 1; 0 where the file as a whole is meant.
+    line: usize,
+    message: String,
+}
+
+impl Finding {
+    fn new(rule: Rule, path: &str, line: usize, message: impl Into<String>) -> Finding {
+        Finding { rule, path: path.to_owned(), line, message: message.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        write!(f, ": {} [{}]", self.message, self.rule.name())
+    }
+}
+
+/// A file that may break a rule, and why. The list may only shrink.
+struct Exception {
+    rule: Rule,
+    path: &'static str,
+    reason: &'static str,
+}
+
+const EXCEPTIONS: &[Exception] = &[];
+
+const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
+    layers::check,
+    firewall::check,
+    text::check,
+    modules::check,
+    policies::check,
+    documents::check,
+];
+
+/// Lists everything under `root` that breaks a rule: `path:line: what to do [rule]`.
+pub fn check(root: &Path) -> Vec<String> {
+    let tree = Tree::read(root);
+    let mut findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(&tree)).collect();
+    findings.extend(documents::check_reference(&tree, &crate::reference::policies()));
+    let mut findings = except(findings, EXCEPTIONS);
+    findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
+    findings.iter().map(ToString::to_string).collect()
+}
+
+/// Drops what is excepted, and adds the exceptions that nothing needs.
+fn except(findings: Vec<Finding>, exceptions: &[Exception]) -> Vec<Finding> {
+    let covers = |exception: &Exception, finding: &Finding| {
+        exception.rule == finding.rule && exception.path == finding.path
+    };
+    let stale: Vec<Finding> = exceptions
+        .iter()
+        .filter(|exception| !findings.iter().any(|finding| covers(exception, finding)))
+        .map(|exception| {
+            let Exception { rule, path, reason } = exception;
+            let rule = rule.name();
+            let message = format!("no longer breaks `{rule}`: remove the exception ({reason})");
+            Finding::new(Rule::Exceptions, path, 0, message)
+        })
+        .collect();
+    let kept = findings
+        .into_iter()
+        .filter(|finding| !exceptions.iter().any(|exception| covers(exception, finding)));
+    kept.chain(stale).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Exception =
+        Exception { rule: Rule::Length, path: "a.rs", reason: "a table of numbers" };
+
+    #[test]
+    fn an_exception_covers_its_rule_and_path_only() {
+        let findings = vec![
+            Finding::new(Rule::Length, "a.rs", 0, "x"),
+            Finding::new(Rule::Columns, "a.rs", 3, "y"),
+            Finding::new(Rule::Length, "b.rs", 0, "z"),
+        ];
+        let left = except(findings.clone(), &[LONG]);
+        assert_eq!(left, findings[1..]);
+    }
+
+    #[test]
+    fn an_exception_that_is_not_needed_is_itself_an_error() {
+        let left = except(Vec::new(), &[LONG]);
+        assert_eq!(left.len(), 1);
+        assert!(left[0].to_string().contains("no longer breaks `length`: remove the exception"));
+    }
+}
