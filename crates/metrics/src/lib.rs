@@ -1,8 +1,28 @@
 //! What happened: the fact stream, and what can be said about it.
 //!
-//! `sim` states facts; this crate turns them into numbers (`summary`) and checks that they are possible (`audit`).
-//! It must never influence a run, print, or know how a decision was made.
+//! `sim` states facts; this crate turns them into numbers (`summary`) and checks that they are
+//! possible (`audit`). It must never influence a run, print, or know how a decision was made.
 
+pub mod audit;
+pub mod end;
 pub mod fact;
+pub mod fanout;
+pub mod report;
+pub mod sample;
+pub mod slo;
+pub mod summary;
 
+pub use audit::{Audit, AuditConfig, AuditReport, Violation, check_report};
+pub use end::{End, RunEnd};
 pub use fact::{Batch, Fact, Listener, Record, Status, TtftSplit};
+pub use fanout::Fanout;
+pub use report::{
+    Decomposition, InstanceSection, KvSection, Latency, Report, RoutingSection, Saturation,
+    Section, SplitMs, SplitStats,
+};
+pub use sample::{Samples, Statistics, WeightedSamples};
+pub use slo::{SloTarget, SloTargets};
+pub use summary::Summary;
+
+#[cfg(test)]
+mod engine;

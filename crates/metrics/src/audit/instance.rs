@@ -1,0 +1,265 @@
+//! The audit's view of one instance: its clock, who is there, when it must compute, what it did.
+
+use super::{AuditReport, Place, Steps};
+use crate::audit::request::State;
+use crate::fact::{Record, Status};
+use blis_core::{InstanceId, Span, Time};
+
+/// Facts at one instant that are always fine, and how many more per request there.
+const INSTANT_FACTS: u64 = 64;
+const INSTANT_FACTS_PER_REQUEST: u64 = 16;
+
+/// What the facts so far say about an instance.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Instance {
+    clock: Time,
+    waiting: u64,
+    running: u64,
+    /// `waiting` and `running` before the instant of `clock`, which is when a step that ends now
+    /// was still on.
+    waiting_before: u64,
+    running_before: u64,
+    /// Requests there at this instant, and facts that could come again and again.
+    crowd: u64,
+    recurring: u64,
+    busy: Span,
+    idle: Span,
+    /// Since when it has been without work, if it is.
+    idle_since: Time,
+    last_end: Time,
+    /// The instant at which the next step has to begin, if there is work.
+    due: Time,
+    /// Facts of a step's begin and end that wait for the step to be stated.
+    begun: Option<Time>,
+    ended: Option<Time>,
+    /// Whether the run's end took requests away.
+    cut: bool,
+    cut_running: bool,
+    turns_given: u64,
+    turns_taken: u64,
+    tokens: Tokens,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tokens {
+    emitted: u64,
+    recorded: u64,
+    computed: u64,
+    cached: u64,
+    lost: u64,
+    /// What finished requests had computed, and at most what cut ones had.
+    completed: u64,
+    cut: u64,
+}
+
+impl Instance {
+    /// Something was stated about this instance.
+    pub(super) fn heard(&mut self, place: Place, log: &mut AuditReport) {
+        let clock = self.clock;
+        log.check(place.at >= clock, "I8", place, || {
+            format!("the instance was already at {clock}")
+        });
+        if place.at > clock {
+            self.clock = place.at;
+            self.waiting_before = self.waiting;
+            self.running_before = self.running;
+            self.crowd = self.waiting + self.running;
+            self.recurring = 0;
+        }
+    }
+
+    /// The fact just heard is of a kind that could recur without end at one instant.
+    pub(super) fn recurs(&mut self, place: Place, log: &mut AuditReport) {
+        self.recurring += 1;
+        let most = INSTANT_FACTS + INSTANT_FACTS_PER_REQUEST * self.crowd;
+        // Noted once per instant, or a livelock would fill the list.
+        log.check(self.recurring != most + 1, "I15", place, || {
+            format!("more than {most} facts at one instant with {} requests", self.crowd)
+        });
+    }
+
+    /// The number of the next request to join the queue.
+    pub(super) fn next_turn(&self) -> u64 {
+        self.turns_given
+    }
+
+    /// A request joined the queue.
+    pub(super) fn enqueue(&mut self, at: Time) {
+        if self.waiting + self.running == 0 {
+            self.idle += at.saturating_since(self.idle_since);
+            self.due = at.max(self.last_end);
+        }
+        self.waiting += 1;
+        self.crowd += 1;
+        self.turns_given += 1;
+    }
+
+    /// A request joined the batch, with its `turn` if for the first time. Returns whose turn it
+    /// was.
+    pub(super) fn schedule(&mut self, cached: u32, turn: Option<u64>) -> u64 {
+        self.waiting = self.waiting.saturating_sub(1);
+        self.running += 1;
+        self.tokens.cached += u64::from(cached);
+        let due = self.turns_taken;
+        if let Some(turn) = turn {
+            self.turns_taken = due.max(turn + 1);
+        }
+        due
+    }
+
+    pub(super) fn preempt(&mut self, lost: u32) {
+        self.running = self.running.saturating_sub(1);
+        self.waiting += 1;
+        self.tokens.lost += u64::from(lost);
+    }
+
+    pub(super) fn emit(&mut self, tokens: u64) {
+        self.tokens.emitted += tokens;
+    }
+
+    /// A request that was in state `before` left, because it finished or the run ended.
+    pub(super) fn leave(&mut self, at: Time, before: State, status: Status, record: &Record<'_>) {
+        let place = if before == State::Running { &mut self.running } else { &mut self.waiting };
+        *place = place.saturating_sub(1);
+        let output = u64::from(record.output_tokens);
+        self.tokens.recorded += output;
+        let computed = (u64::from(record.input_tokens) + output).saturating_sub(1);
+        match status {
+            Status::Finished => self.tokens.completed += computed,
+            Status::Running => {
+                self.tokens.cut += computed;
+                self.cut_running = true;
+            }
+            _ => {}
+        }
+        if status == Status::Finished {
+            if self.waiting + self.running == 0 {
+                self.idle_since = at;
+            }
+        } else {
+            self.cut = true;
+        }
+    }
+
+    /// Something happened that only happens when a step begins.
+    pub(super) fn begins(&mut self, place: Place, log: &mut AuditReport) {
+        let pending = *self.begun.get_or_insert(place.at);
+        log.check(pending == place.at, "I9", place, || {
+            format!("a step began at {pending} and has not ended")
+        });
+    }
+
+    /// Something happened that only happens when a step ends.
+    pub(super) fn ends(&mut self, place: Place, log: &mut AuditReport) {
+        if place.at == self.last_end {
+            return;
+        }
+        // The step that ends now may be stated after its effects.
+        let pending = *self.ended.get_or_insert(place.at);
+        log.check(pending == place.at, "I9", place, || {
+            format!("tokens left at {pending} without a step that ended then")
+        });
+    }
+
+    /// The engine ran.
+    pub(super) fn ran(&mut self, place: Place, run: &Steps, log: &mut AuditReport) {
+        let at = place.at;
+        let nanos = run.count.checked_mul(run.duration.as_nanos());
+        let begin = nanos.and_then(|nanos| at.as_nanos().checked_sub(nanos)).map(Time::from_nanos);
+        let (Some(begin), true) = (begin, run.count > 0) else {
+            log.note("I4", place, || {
+                format!("{} steps of {} before {at}", run.count, run.duration)
+            });
+            return;
+        };
+        let (last_end, due) = (self.last_end, self.due);
+        if begin < last_end {
+            log.note("I4", place, || {
+                format!("a step begins at {begin} before the last one ended at {last_end}")
+            });
+        } else {
+            log.check(begin == due && self.crowd > 0, "I14", place, || {
+                format!("a step begins at {begin}, but there was work from {due} on")
+            });
+        }
+        let begun = self.begun.take().unwrap_or(begin);
+        log.check(begun == begin, "I9", place, || {
+            format!("scheduling happened at {begun}, but the step began at {begin}")
+        });
+        let ended = self.ended.take().unwrap_or(at);
+        log.check(ended == at, "I9", place, || {
+            format!("tokens left at {ended}, but the step ended at {at}")
+        });
+        self.check_batch(place, run, log);
+        self.busy += at.saturating_since(begin);
+        self.last_end = at;
+        self.due = at;
+        let tokens = u64::from(run.batch.prefill_tokens) + u64::from(run.batch.decode_seqs);
+        self.tokens.computed += run.count * tokens;
+    }
+
+    /// The batch must be what the facts before its end made it.
+    fn check_batch(&self, place: Place, run: &Steps, log: &mut AuditReport) {
+        // A step without duration begins at the instant it ends: what was there before does not
+        // say who was in it.
+        if run.duration == Span::ZERO {
+            return;
+        }
+        let (running, waiting) = (self.running_before, self.waiting_before);
+        log.check(u64::from(run.batch.running) == running, "I1", place, || {
+            format!("the batch has {} running, the facts {running}", run.batch.running)
+        });
+        // Requests that joined the queue during the step were not waiting when it began.
+        log.check(u64::from(run.batch.waiting) <= waiting, "I1", place, || {
+            format!("the batch left {} waiting, the facts {waiting}", run.batch.waiting)
+        });
+    }
+
+    pub(super) fn emitted(&self) -> u64 {
+        self.tokens.emitted
+    }
+
+    /// Checks what must hold at the run's end.
+    pub(super) fn check_end(&self, id: InstanceId, ended_at: Time, log: &mut AuditReport) {
+        let place = Place::instance(ended_at, id);
+        log.check(self.clock <= ended_at, "I8", place, || {
+            format!("the instance was active at {}, after the run's end", self.clock)
+        });
+        log.check(self.ended.is_none(), "I9", place, || {
+            format!("tokens left at {:?} without a step that ended then", self.ended)
+        });
+        let left = self.waiting + self.running;
+        log.check(left == 0, "I1", place, || format!("{left} requests are still there"));
+        let idle_now =
+            if self.cut { Span::ZERO } else { ended_at.saturating_since(self.idle_since) };
+        let unfinished = if self.cut { ended_at.saturating_since(self.due) } else { Span::ZERO };
+        // Before the cut somebody was there; if nobody ran, no step was on.
+        let stalled = self.cut && !self.cut_running && unfinished > Span::ZERO;
+        log.check(!stalled, "I14", place, || {
+            format!("idle since {} with requests waiting", self.due)
+        });
+        let (busy, idle) = (self.busy, self.idle + idle_now);
+        let total = busy + idle + unfinished;
+        log.check(Time::ZERO + total == ended_at, "I4", place, || {
+            format!("busy {busy} + idle {idle} + unfinished {unfinished} is not the elapsed time")
+        });
+        self.check_tokens(place, log);
+    }
+
+    fn check_tokens(&self, place: Place, log: &mut AuditReport) {
+        let Tokens { emitted, recorded, computed, cached, lost, completed, cut } = self.tokens;
+        log.check(emitted == recorded, "I7", place, || {
+            format!("{emitted} tokens left the engine, {recorded} are in the records")
+        });
+        // Each stretch of running takes a request from its cached tokens to those it had when it
+        // was preempted (and lost them) or finished (all but the last token it generated).
+        let (known, most) = (computed + cached, completed + lost + cut);
+        let holds = if self.cut_running { known <= most } else { known == most };
+        log.check(holds, "I2", place, || {
+            format!(
+                "{computed} tokens computed + {cached} cached, but {completed} of finished \
+                 requests + {lost} lost + at most {cut} of running ones"
+            )
+        });
+    }
+}

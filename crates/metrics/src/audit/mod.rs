@@ -1,0 +1,497 @@
+//! The live audit: listens to a run and says where its facts are impossible.
+//!
+//! The invariants and their numbers are those of the reliability plan:
+//!
+//! | id | what is checked here |
+//! |---|---|
+//! | I1 | ids are dense; a request is in one place; at the end arrived = the sum of all endings |
+//! | I2 | a first prefill covers the prompt; computed and emitted tokens add up to the records |
+//! | I3 | blocks in use, or evicted at once, are at most all blocks |
+//! | I4 | per instance busy + idle = elapsed, in ns; steps never overlap |
+//! | I7 | records agree with the facts; instances and classes add up to the cluster |
+//! | I8 | time never decreases, at an instance and at the gateway, nor passes the run's end |
+//! | I9 | a request's times are in order; TTFT, its split, E2E and the gaps agree exactly |
+//! | I10 | only legal transitions |
+//! | I11 | a router expects no more cached tokens than the prompt has |
+//! | I14 | an instance with work computes, one without does not |
+//! | I15 | preemptions of a request, and facts at one instant, are bounded |
+//! | I16 | first come first served: first schedules in the order of joining the queue |
+//! | I17 | a drained run has no unfinished request |
+//! | I18 | running requests, tokens of a step and context are within their limits |
+//! | I19 | the router picks an instance that exists |
+//! | I20 | reported numbers are finite, not negative and in order ([`check_report`]) |
+//!
+//! The audit must never stop a run, and must cost little enough to be left on: it keeps the
+//! requests between their arrival and their close, and a few sums.
+
+mod instance;
+mod numbers;
+mod request;
+mod totals;
+
+pub use numbers::check_report;
+
+use crate::end::RunEnd;
+use crate::fact::{Batch, Fact, Listener, Record, Status};
+use blis_core::{InstanceId, RequestId, SloClass, Span, Time};
+use instance::Instance;
+use request::{Happening, Live, State, Story};
+use std::fmt;
+use totals::Totals;
+
+/// How many violations are kept; the rest are only counted.
+const KEPT: usize = 20;
+
+/// What the audit needs to know of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuditConfig {
+    /// How many instances there are.
+    pub instances: u32,
+    /// KV blocks of an instance; `None`: without limit.
+    pub total_blocks: Option<u32>,
+    /// Most requests running on an instance at once.
+    pub max_running: u32,
+    /// Most tokens computed in a step.
+    pub max_step_tokens: u32,
+    /// Longest prompt and output together, in tokens; `None`: without limit.
+    pub max_context_tokens: Option<u32>,
+    /// Whether instances serve first come first served, so that I16 holds.
+    pub fcfs: bool,
+    /// Preemptions of one request beyond which it is considered livelocked, e.g. 10,000.
+    pub max_preemptions: u32,
+}
+
+/// Something impossible that was heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which invariant, as numbered in the reliability plan: `I1` to `I20`.
+    pub invariant: &'static str,
+    /// When, in simulated time.
+    pub at: Time,
+    /// The request concerned.
+    pub request: Option<RequestId>,
+    /// The instance concerned.
+    pub instance: Option<InstanceId>,
+    /// What was found and what was expected.
+    pub what: String,
+}
+
+/// What an audit found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditReport {
+    /// The first violations, at most 20.
+    pub first: Vec<Violation>,
+    /// How many there were.
+    pub count: u64,
+}
+
+/// Checks the facts of a run as they are stated.
+#[derive(Debug)]
+pub struct Audit {
+    config: AuditConfig,
+    log: AuditReport,
+    gateway: Time,
+    live: Live,
+    instances: Vec<Instance>,
+    totals: Totals,
+}
+
+/// Where something happened.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    at: Time,
+    request: Option<RequestId>,
+    instance: Option<InstanceId>,
+}
+
+impl AuditReport {
+    /// Whether nothing impossible was heard.
+    pub fn is_clean(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Notes a violation of `invariant` unless `holds`.
+    #[inline]
+    fn check(
+        &mut self,
+        holds: bool,
+        invariant: &'static str,
+        place: Place,
+        what: impl FnOnce() -> String,
+    ) {
+        if !holds {
+            self.note(invariant, place, what);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note(&mut self, invariant: &'static str, place: Place, what: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.first.len() < KEPT {
+            let Place { at, request, instance } = place;
+            self.first.push(Violation { invariant, at, request, instance, what: what() });
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", self.invariant, self.at)?;
+        if let Some(request) = self.request {
+            write!(f, ", request {}", request.0)?;
+        }
+        if let Some(instance) = self.instance {
+            write!(f, ", instance {}", instance.0)?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+impl Place {
+    fn run(at: Time) -> Place {
+        Place { at, request: None, instance: None }
+    }
+
+    fn gateway(at: Time, request: RequestId) -> Place {
+        Place { at, request: Some(request), instance: None }
+    }
+
+    fn request(at: Time, request: RequestId, instance: InstanceId) -> Place {
+        Place { at, request: Some(request), instance: Some(instance) }
+    }
+
+    fn instance(at: Time, instance: InstanceId) -> Place {
+        Place { at, request: None, instance: Some(instance) }
+    }
+}
+
+impl Audit {
+    /// An audit of a cluster like `config`.
+    pub fn new(config: AuditConfig) -> Audit {
+        Audit {
+            config,
+            log: AuditReport::default(),
+            gateway: Time::ZERO,
+            live: Live::default(),
+            instances: vec![Instance::default(); config.instances as usize],
+            totals: Totals::default(),
+        }
+    }
+
+    /// What was found, after checking that the run could end so.
+    pub fn finish(mut self, end: &RunEnd) -> AuditReport {
+        let log = &mut self.log;
+        let place = Place::run(end.ended_at);
+        log.check(self.gateway <= end.ended_at, "I8", place, || {
+            format!("the gateway was active at {}, after the run's end", self.gateway)
+        });
+        let open = self.live.len();
+        log.check(open == 0, "I1", place, || format!("{open} requests were never closed"));
+        self.totals.check(end, &self.instances, log);
+        for (id, instance) in (0..).map(InstanceId).zip(&self.instances) {
+            instance.check_end(id, end.ended_at, log);
+        }
+        self.log
+    }
+
+    /// Advances the gateway's clock.
+    fn gateway_heard(&mut self, place: Place) {
+        let clock = self.gateway;
+        self.log.check(place.at >= clock, "I8", place, || {
+            format!("the gateway was already at {clock}")
+        });
+        self.gateway = clock.max(place.at);
+    }
+
+    /// Advances an instance's clock; `None` if there is no such instance.
+    fn instance_heard(&mut self, place: Place, id: InstanceId) -> Option<&mut Instance> {
+        let instance = self.instances.get_mut(id.index());
+        if let Some(instance) = instance {
+            instance.heard(place, &mut self.log);
+            Some(instance)
+        } else {
+            self.log.note("I19", place, || format!("there is no instance {}", id.0));
+            None
+        }
+    }
+
+    /// Moves a request on; `None` if it cannot do that.
+    fn moves(&mut self, place: Place, happening: Happening) -> Option<(&mut Story, State)> {
+        let request = place.request?;
+        let log = &mut self.log;
+        let Some(story) = self.live.get_mut(request) else {
+            log.note("I10", place, || {
+                format!("{} is not possible: it is not alive", happening.name())
+            });
+            return None;
+        };
+        let before = story.state;
+        let Some(after) = before.after(happening) else {
+            log.note("I10", place, || {
+                format!("{} is not possible while {}", happening.name(), before.name())
+            });
+            return None;
+        };
+        let last = story.last;
+        log.check(place.at >= last, "I9", place, || {
+            format!("{} came before the request's fact at {last}", happening.name())
+        });
+        if let (Some(at), Some(own)) = (place.instance, story.instance) {
+            log.check(at == own, "I1", place, || format!("the request is on instance {}", own.0));
+        }
+        story.state = after;
+        Some((story, before))
+    }
+
+    fn arrived(&mut self, place: Place, class: SloClass, input_tokens: u32) {
+        self.gateway_heard(place);
+        let Some(request) = place.request else { return };
+        self.totals.arrived += 1;
+        let next = self.live.next();
+        let story = Story::new(place.at, class, input_tokens);
+        if request == next {
+            self.live.push(story);
+        } else {
+            self.log.note("I1", place, || format!("the next request to arrive is {}", next.0));
+        }
+    }
+
+    fn admitted(&mut self, place: Place) {
+        self.gateway_heard(place);
+        if let Some((story, _)) = self.moves(place, Happening::Admitted) {
+            story.last = place.at;
+        }
+    }
+
+    fn routed(&mut self, place: Place, instance: InstanceId, expected: Option<u32>) {
+        self.gateway_heard(place);
+        let instances = self.config.instances;
+        self.log.check(instance.0 < instances, "I19", place, || {
+            format!("routed to an instance that does not exist: there are {instances}")
+        });
+        let Some((story, _)) = self.moves(place, Happening::Routed) else { return };
+        story.last = place.at;
+        story.instance = Some(instance);
+        story.expected = expected;
+        let input = story.input_tokens;
+        self.log.check(expected.is_none_or(|tokens| tokens <= input), "I11", place, || {
+            format!("expects {expected:?} cached tokens of a prompt of {input}")
+        });
+    }
+
+    fn enqueued(&mut self, place: Place, id: InstanceId) {
+        let Some(instance) = self.instance_heard(place, id) else { return };
+        let turn = instance.next_turn();
+        let Some((story, _)) = self.moves(place, Happening::Enqueued) else { return };
+        story.last = place.at;
+        story.enqueued = place.at;
+        story.turn = turn;
+        self.instances[id.index()].enqueue(place.at);
+    }
+
+    fn scheduled(&mut self, place: Place, id: InstanceId, cached: u32, total: u32) {
+        if self.instance_heard(place, id).is_none() {
+            return;
+        }
+        let (fcfs, at) = (self.config.fcfs, place.at);
+        let Some((story, _)) = self.moves(place, Happening::Scheduled) else { return };
+        if story.first_token.is_none() {
+            story.waited += at.saturating_since(story.last);
+        }
+        story.last = at;
+        let first = story.cached.is_none();
+        story.cached = story.cached.or(Some(cached));
+        let (turn, input, least) = (story.turn, story.input_tokens, story.total_least);
+        // How much it generated is not in the facts; a first token means that there is something.
+        let covers = if story.first_token.is_some() { total > input } else { total == input };
+        story.total_least = total.max(least);
+        let instance = &mut self.instances[id.index()];
+        self.log.check(covers && total >= least, "I2", place, || {
+            format!("is to catch up on {total} tokens with a prompt of {input}, had {least}")
+        });
+        self.log.check(cached < total, "I2", place, || {
+            format!("{cached} of {total} tokens cached leaves nothing to compute")
+        });
+        let due = instance.schedule(cached, first.then_some(turn));
+        self.log.check(!fcfs || due == turn || !first, "I16", place, || {
+            format!("was number {turn} in the queue while number {due} had not been scheduled")
+        });
+        instance.begins(place, &mut self.log);
+        instance.recurs(place, &mut self.log);
+    }
+
+    fn preempted(&mut self, place: Place, id: InstanceId, lost: u32) {
+        if self.instance_heard(place, id).is_none() {
+            return;
+        }
+        let most = self.config.max_preemptions;
+        let Some((story, _)) = self.moves(place, Happening::Preempted) else { return };
+        story.last = place.at;
+        story.preemptions += 1;
+        // The token to be computed next was not computed, so it is not among the lost.
+        story.total_least = story.total_least.max(lost.saturating_add(1));
+        let times = story.preemptions;
+        self.log.check(times <= most, "I15", place, || {
+            format!("was preempted {times} times, more than {most}")
+        });
+        let instance = &mut self.instances[id.index()];
+        instance.preempt(lost);
+        instance.begins(place, &mut self.log);
+        instance.recurs(place, &mut self.log);
+    }
+
+    fn evicted(&mut self, place: Place, id: InstanceId, blocks: u32) {
+        let total = self.config.total_blocks;
+        if self.instance_heard(place, id).is_none() {
+            return;
+        }
+        let instance = &mut self.instances[id.index()];
+        instance.begins(place, &mut self.log);
+        instance.recurs(place, &mut self.log);
+        self.log.check(total.is_none_or(|total| blocks <= total), "I3", place, || {
+            format!("{blocks} blocks evicted of {total:?}")
+        });
+    }
+
+    fn first_token(&mut self, place: Place, id: InstanceId) {
+        if self.instance_heard(place, id).is_none() {
+            return;
+        }
+        let Some((story, _)) = self.moves(place, Happening::FirstToken) else { return };
+        story.last = place.at;
+        let again = story.first_token.replace(place.at).is_some();
+        let class = story.class;
+        self.log.check(!again, "I10", place, || "had its first token already".to_owned());
+        let instance = &mut self.instances[id.index()];
+        instance.emit(1);
+        instance.ends(place, &mut self.log);
+        self.totals.emit(class, Span::ZERO, 1);
+    }
+
+    fn tokens(&mut self, place: Place, id: InstanceId, class: SloClass, gap: Span, count: u64) {
+        if self.instance_heard(place, id).is_none() {
+            return;
+        }
+        let instance = &mut self.instances[id.index()];
+        instance.emit(count);
+        instance.ends(place, &mut self.log);
+        instance.recurs(place, &mut self.log);
+        self.totals.emit(class, gap, count);
+    }
+
+    fn closed(&mut self, at: Time, status: Status, record: &Record<'_>) {
+        let happening = Happening::from(status);
+        let served = matches!(status, Status::Finished | Status::Queued | Status::Running);
+        let place = match record.instance {
+            Some(instance) if served => Place::request(at, record.request, instance),
+            _ => Place::gateway(at, record.request),
+        };
+        if let Some(id) = place.instance {
+            if self.instance_heard(place, id).is_none() {
+                return;
+            }
+        } else {
+            self.gateway_heard(place);
+        }
+        let Some((story, before)) = self.moves(place, happening) else { return };
+        let story = *story;
+        story.check_record(status, record, place, &mut self.log);
+        let most = self.config.max_context_tokens;
+        let context = u64::from(record.input_tokens) + u64::from(record.output_tokens);
+        self.log.check(most.is_none_or(|most| context <= most.into()), "I18", place, || {
+            format!("a context of {context} tokens, more than {most:?}")
+        });
+        self.totals.close(status, record);
+        if let Some(id) = place.instance {
+            let instance = &mut self.instances[id.index()];
+            instance.leave(at, before, status, record);
+            if status == Status::Finished {
+                instance.ends(place, &mut self.log);
+            }
+        }
+        self.live.close(record.request);
+    }
+
+    fn steps(&mut self, place: Place, id: InstanceId, run: &Steps) {
+        if self.instance_heard(place, id).is_none() {
+            return;
+        }
+        self.check_limits(place, run);
+        let instance = &mut self.instances[id.index()];
+        instance.ran(place, run, &mut self.log);
+        instance.recurs(place, &mut self.log);
+    }
+
+    fn check_limits(&mut self, place: Place, run: &Steps) {
+        let AuditConfig { max_running, max_step_tokens, total_blocks, .. } = self.config;
+        let Batch { prefill_seqs, prefill_tokens, decode_seqs, running, .. } = run.batch;
+        let log = &mut self.log;
+        log.check(running <= max_running, "I18", place, || {
+            format!("{running} requests are running, more than {max_running}")
+        });
+        let tokens = u64::from(prefill_tokens) + u64::from(decode_seqs);
+        log.check(tokens <= max_step_tokens.into(), "I18", place, || {
+            format!("{tokens} tokens in a step, more than {max_step_tokens}")
+        });
+        let seqs = u64::from(prefill_seqs) + u64::from(decode_seqs);
+        log.check(seqs <= running.into() && prefill_tokens >= prefill_seqs, "I18", place, || {
+            format!("an inconsistent batch: {:?}", run.batch)
+        });
+        log.check(seqs > 0, "I14", place, || "a step that computes nothing".to_owned());
+        let blocks = run.blocks_in_use;
+        log.check(total_blocks.is_none_or(|total| blocks <= total), "I3", place, || {
+            format!("{blocks} blocks in use of {total_blocks:?}")
+        });
+    }
+}
+
+/// A fact [`Fact::Steps`], less its instance.
+#[derive(Clone, Copy, Debug)]
+struct Steps {
+    count: u64,
+    duration: Span,
+    batch: Batch,
+    blocks_in_use: u32,
+}
+
+impl Listener for Audit {
+    fn hear(&mut self, at: Time, fact: &Fact<'_>) {
+        match *fact {
+            Fact::Arrived { request, class, input_tokens } => {
+                self.arrived(Place::gateway(at, request), class, input_tokens);
+            }
+            Fact::Admitted { request } => self.admitted(Place::gateway(at, request)),
+            Fact::Routed { request, instance, expected_cached_tokens } => {
+                self.routed(Place::gateway(at, request), instance, expected_cached_tokens);
+            }
+            Fact::Enqueued { request, instance } => {
+                self.enqueued(Place::request(at, request, instance), instance);
+            }
+            Fact::Scheduled { request, instance, cached_tokens, total_tokens } => {
+                let place = Place::request(at, request, instance);
+                self.scheduled(place, instance, cached_tokens, total_tokens);
+            }
+            Fact::Preempted { request, instance, lost_tokens } => {
+                self.preempted(Place::request(at, request, instance), instance, lost_tokens);
+            }
+            Fact::Evicted { instance, blocks } => {
+                self.evicted(Place::instance(at, instance), instance, blocks);
+            }
+            Fact::Steps { instance, count, duration, batch, blocks_in_use } => {
+                let steps = Steps { count, duration, batch, blocks_in_use };
+                self.steps(Place::instance(at, instance), instance, &steps);
+            }
+            Fact::Tokens { instance, class, gap, count } => {
+                self.tokens(Place::instance(at, instance), instance, class, gap, count);
+            }
+            Fact::FirstToken { request, instance } => {
+                self.first_token(Place::request(at, request, instance), instance);
+            }
+            Fact::Closed { status, ref record } => self.closed(at, status, record),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Checks of a finished report: numbers that no run could have.
+//!
+//! Whoever prints a report calls it first; a NaN would otherwise be written as `null`.
+
+use super::{AuditReport, Place, Violation};
+use crate::report::{
+    Decomposition, InstanceSection, KvSection, Latency, Report, RoutingSection, Section, SplitStats,
+};
+use blis_core::{InstanceId, Time};
+
+/// How far a sum of floats may be off, relatively.
+const ROUNDING: f64 = 1e-9;
+
+/// What is wrong with the numbers of `report` (I1, I7, I20), at most 20 findings.
+pub fn check_report(report: &Report) -> Vec<Violation> {
+    let mut check = Check { log: AuditReport::default() };
+    let Report {
+        cluster,
+        classes,
+        tenants,
+        instances,
+        kv,
+        routing,
+        decomposition,
+        jain_fairness,
+        saturation: _,
+        mean_in_system,
+        duration_s,
+    } = report;
+    check.section("cluster", cluster);
+    for (class, section) in classes {
+        check.section(class.name(), section);
+    }
+    for (tenant, section) in tenants {
+        check.section(&format!("tenant {}", tenant.0), section);
+    }
+    for instance in instances {
+        check.instance(instance);
+    }
+    check.aggregation(report);
+    check.kv(kv);
+    check.routing(routing, cluster);
+    check.decomposition(decomposition, report);
+    check.share("jain_fairness", *jain_fairness);
+    check.number("mean_in_system", *mean_in_system);
+    check.number("duration_s", Some(*duration_s));
+    check.log.first
+}
+
+struct Check {
+    log: AuditReport,
+}
+
+impl Check {
+    fn holds(&mut self, holds: bool, invariant: &'static str, what: impl FnOnce() -> String) {
+        self.log.check(holds, invariant, Place::run(Time::ZERO), what);
+    }
+
+    fn number(&mut self, name: &str, value: Option<f64>) {
+        let fine = value.is_none_or(|value| value.is_finite() && value >= 0.0);
+        self.holds(fine, "I20", || format!("{name} is {value:?}"));
+    }
+
+    fn share(&mut self, name: &str, value: Option<f64>) {
+        let fine = value.is_none_or(|value| (0.0..=1.0 + ROUNDING).contains(&value));
+        self.holds(fine, "I20", || format!("{name} is {value:?}, not a share"));
+    }
+
+    fn latency(&mut self, name: &str, latency: &Latency) {
+        let Latency { mean_ms, p50_ms, p90_ms, p95_ms, p99_ms, max_ms } = *latency;
+        let percentiles = [p50_ms, p90_ms, p95_ms, p99_ms, max_ms];
+        for value in percentiles.into_iter().chain([mean_ms]) {
+            self.number(name, value);
+        }
+        let ascending = percentiles.is_sorted();
+        self.holds(ascending, "I20", || format!("{name}: percentiles descend: {latency:?}"));
+        let whole = percentiles.iter().all(|value| value.is_some() == max_ms.is_some());
+        self.holds(whole, "I20", || format!("{name}: some percentiles are absent: {latency:?}"));
+    }
+
+    fn section(&mut self, name: &str, section: &Section) {
+        let Section { ttft, e2e, itl, scheduling_delay, .. } = section;
+        let latencies =
+            [("ttft", ttft), ("e2e", e2e), ("itl", itl), ("scheduling_delay", scheduling_delay)];
+        for (quantity, latency) in latencies {
+            self.latency(&format!("{name} {quantity}"), latency);
+        }
+        self.number(name, section.responses_per_sec);
+        self.number(name, section.tokens_per_sec);
+        self.number(name, section.goodput_per_sec);
+        self.share(&format!("{name} slo_attainment"), section.slo_attainment);
+        let [injected, endings @ ..] = counts(section);
+        self.holds(injected == endings.iter().sum::<u64>(), "I1", || {
+            format!("{name}: {injected} arrived, but endings are {endings:?}")
+        });
+        let has_samples = e2e.mean_ms.is_some() == (section.completed > 0);
+        self.holds(has_samples, "I20", || {
+            format!("{name}: {} completed, but E2E is {:?}", section.completed, e2e.mean_ms)
+        });
+    }
+
+    fn instance(&mut self, instance: &InstanceSection) {
+        let name = format!("instance {}", instance.instance.0);
+        self.section(&name, &instance.requests);
+        self.share(&format!("{name} utilization"), instance.utilization);
+        self.number(&name, instance.mean_batch);
+        self.number(&name, instance.mean_step_tokens);
+        self.number(&name, instance.mean_queue_depth);
+    }
+
+    /// Sums of groups are the cluster's.
+    fn aggregation(&mut self, report: &Report) {
+        let cluster = counts(&report.cluster);
+        let classes = sum(report.classes.iter().map(|(_, section)| section));
+        let tenants = sum(report.tenants.iter().map(|(_, section)| section));
+        self.holds(classes == cluster && tenants == cluster, "I7", || {
+            format!("cluster {cluster:?}, sum of classes {classes:?}, of tenants {tenants:?}")
+        });
+        let tokens = |section: &Section| section.total_output_tokens;
+        let instances: u64 = report.instances.iter().map(|i| tokens(&i.requests)).sum();
+        let total = tokens(&report.cluster);
+        self.holds(instances == total, "I7", || {
+            format!("the cluster generated {total} tokens, its instances {instances}")
+        });
+        let ids = (0..).map(InstanceId);
+        let dense = ids.zip(&report.instances).all(|(id, instance)| id == instance.instance);
+        self.holds(dense, "I7", || "instances are not listed by id".to_owned());
+    }
+
+    fn kv(&mut self, kv: &KvSection) {
+        self.share("hit_rate", kv.hit_rate);
+        self.share("phantom_hit_rate", kv.phantom_hit_rate);
+        self.share("missed_hit_rate", kv.missed_hit_rate);
+    }
+
+    fn routing(&mut self, routing: &RoutingSection, cluster: &Section) {
+        self.number("max_over_mean", routing.max_over_mean);
+        self.share("jain_balance", routing.jain_balance);
+        let sent: u64 = routing.sent.iter().sum();
+        self.holds(sent <= cluster.injected, "I7", || {
+            format!("{sent} requests routed, {} arrived", cluster.injected)
+        });
+    }
+
+    fn decomposition(&mut self, decomposition: &Decomposition, report: &Report) {
+        if let Some(split) = &decomposition.cluster {
+            self.split("cluster", split, &report.cluster.ttft);
+        }
+        for (class, split) in &decomposition.classes {
+            let section = report.classes.iter().find(|(same, _)| same == class);
+            match section {
+                Some((_, section)) => self.split(class.name(), split, &section.ttft),
+                None => self.holds(false, "I7", || format!("{} has no section", class.name())),
+            }
+        }
+    }
+
+    fn split(&mut self, name: &str, split: &SplitStats, ttft: &Latency) {
+        for (split, total) in [(split.mean, ttft.mean_ms), (split.p99, ttft.p99_ms)] {
+            for (part, ms) in split.parts() {
+                self.number(&format!("{name} {part}"), Some(ms));
+            }
+            let near = |total: f64| (split.total() - total).abs() <= ROUNDING * total.max(1.0);
+            self.holds(total.is_some_and(near), "I20", || {
+                format!("{name}: {split:?} does not add up to {total:?}")
+            });
+        }
+    }
+}
+
+/// Arrivals, then all ways to end.
+fn counts(section: &Section) -> [u64; 7] {
+    [
+        section.injected,
+        section.completed,
+        section.rejected,
+        section.unservable,
+        section.in_transit,
+        section.still_queued,
+        section.still_running,
+    ]
+}
+
+fn sum<'a>(sections: impl Iterator<Item = &'a Section>) -> [u64; 7] {
+    let mut total = [0; 7];
+    for section in sections {
+        for (total, n) in total.iter_mut().zip(counts(section)) {
+            *total += n;
+        }
+    }
+    total
+}

@@ -1,0 +1,239 @@
+//! The numbers of a run, as plain values: what [`crate::Summary`] makes and reports print.
+//!
+//! Nothing here is serialised; the edge makes its own counterpart. A number without a sample is
+//! `None`, never 0 and never NaN.
+
+use blis_core::{InstanceId, SloClass, TenantId};
+
+/// Everything that is reported of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// All requests.
+    pub cluster: Section,
+    /// By service class, most important first; only classes that sent a request.
+    pub classes: Vec<(SloClass, Section)>,
+    /// By tenant, by id; only tenants that sent a request. Of inter-token latency a tenant has
+    /// only the mean, pooled over its finished requests.
+    pub tenants: Vec<(TenantId, Section)>,
+    /// By instance, all of them, by id.
+    pub instances: Vec<InstanceSection>,
+    /// The prefix cache.
+    pub kv: KvSection,
+    /// Where requests went.
+    pub routing: RoutingSection,
+    /// Where the time to first token went.
+    pub decomposition: Decomposition,
+    /// Jain's index over tenants of finished / arrived requests: 1 is fair, 1/n is worst.
+    pub jain_fairness: Option<f64>,
+    /// Whether the cluster kept up with its arrivals; absent if nothing arrived.
+    pub saturation: Option<Saturation>,
+    /// Time average of the number of requests between arrival and close: (sum of their times in
+    /// the system) / duration, so that Little's law holds exactly.
+    pub mean_in_system: Option<f64>,
+    /// The run's duration in seconds.
+    pub duration_s: f64,
+}
+
+/// The numbers of a group of requests.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Section {
+    /// Requests that arrived.
+    pub injected: u64,
+    /// Requests all of whose tokens left the server.
+    pub completed: u64,
+    /// Requests refused by admission.
+    pub rejected: u64,
+    /// Requests that could never fit.
+    pub unservable: u64,
+    /// Requests at the gateway, or on their way, when the run ended.
+    pub in_transit: u64,
+    /// Requests waiting when the run ended.
+    pub still_queued: u64,
+    /// Requests running when the run ended.
+    pub still_running: u64,
+    /// Preemptions of these requests.
+    pub preemption_count: u64,
+    /// Prompt tokens of the requests that joined an instance's queue.
+    pub total_input_tokens: u64,
+    /// Generated tokens, first tokens and those of unfinished requests included, each once.
+    pub total_output_tokens: u64,
+    /// Time to first token, over the requests that have one.
+    pub ttft: Latency,
+    /// Arrival to last token, over finished requests.
+    pub e2e: Latency,
+    /// Inter-token latency, over all generated tokens but the first ones.
+    pub itl: Latency,
+    /// Arrival to first joining a running batch, over the requests that did.
+    pub scheduling_delay: Latency,
+    /// `completed` per second of the run.
+    pub responses_per_sec: Option<f64>,
+    /// `total_output_tokens` per second of the run.
+    pub tokens_per_sec: Option<f64>,
+    /// Requests that attained their objectives, per second of the run.
+    pub goodput_per_sec: Option<f64>,
+    /// Share of `injected` that finished within every target of its class.
+    pub slo_attainment: Option<f64>,
+}
+
+/// Statistics of a latency in ms. Percentiles interpolate linearly between order statistics.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Latency {
+    /// Mean.
+    pub mean_ms: Option<f64>,
+    /// Median.
+    pub p50_ms: Option<f64>,
+    /// 90th percentile.
+    pub p90_ms: Option<f64>,
+    /// 95th percentile.
+    pub p95_ms: Option<f64>,
+    /// 99th percentile.
+    pub p99_ms: Option<f64>,
+    /// Maximum.
+    pub max_ms: Option<f64>,
+}
+
+/// The numbers of one instance.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InstanceSection {
+    /// Which.
+    pub instance: InstanceId,
+    /// The requests routed to it; refused ones went nowhere and are not here.
+    pub requests: Section,
+    /// Engine steps.
+    pub steps: u64,
+    /// Share of the run in which a step was being computed.
+    pub utilization: Option<f64>,
+    /// Requests running, mean over steps.
+    pub mean_batch: Option<f64>,
+    /// Tokens computed in a step, mean over steps.
+    pub mean_step_tokens: Option<f64>,
+    /// Requests left waiting when a step began, mean over steps.
+    pub mean_queue_depth: Option<f64>,
+    /// Most blocks held by running requests at the end of a step.
+    pub peak_blocks_in_use: u32,
+    /// Cached blocks dropped to make room.
+    pub evicted_blocks: u64,
+}
+
+/// The numbers of the prefix cache.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KvSection {
+    /// Prompt tokens found cached / prompt tokens, over requests when they were first scheduled.
+    pub hit_rate: Option<f64>,
+    /// Promised hits that were not there: sum of max(0, expected - cached) / sum of expected,
+    /// over scheduled requests whose router had an expectation.
+    pub phantom_hit_rate: Option<f64>,
+    /// Hits that the router did not know of: sum of max(0, cached - expected) / sum of cached,
+    /// over the same requests.
+    pub missed_hit_rate: Option<f64>,
+    /// Prompt tokens found cached.
+    pub cached_tokens: u64,
+    /// Prompt tokens of the requests that were scheduled.
+    pub prompt_tokens: u64,
+    /// Cached blocks dropped to make room.
+    pub evicted_blocks: u64,
+    /// Computed tokens whose KV was lost to preemption.
+    pub lost_tokens: u64,
+}
+
+/// Where requests went.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RoutingSection {
+    /// Requests routed to each instance.
+    pub sent: Vec<u64>,
+    /// Most sent to one instance / mean over instances: 1 is even, n is all to one.
+    pub max_over_mean: Option<f64>,
+    /// Jain's index of `sent`.
+    pub jain_balance: Option<f64>,
+}
+
+/// Where the time to first token went, over requests that have a first token.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decomposition {
+    /// All requests.
+    pub cluster: Option<SplitStats>,
+    /// By service class, most important first; only classes with a first token.
+    pub classes: Vec<(SloClass, SplitStats)>,
+}
+
+/// The split of the time to first token.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SplitStats {
+    /// Mean of each part; adds up to the mean TTFT (to the last bits of a float).
+    pub mean: SplitMs,
+    /// What the TTFT around its 99th percentile is made of: the mean split of the requests ranked
+    /// between the 98.5th and the 99.5th percentile (at least the one nearest to the 99th),
+    /// scaled so that it adds up to the 99th percentile (to the last bits of a float).
+    pub p99: SplitMs,
+}
+
+/// The parts of the time to first token, in ms, in the order of a request's life.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SplitMs {
+    /// Arrival to joining the instance's queue.
+    pub gateway: f64,
+    /// Waiting in the queue.
+    pub queue: f64,
+    /// Waiting for KV blocks to be copied back.
+    pub reload: f64,
+    /// Running, from the scheduling that led to the first token on.
+    pub prefill: f64,
+    /// Running before a preemption that came before the first token.
+    pub recompute: f64,
+    /// Output processing of the first token.
+    pub output: f64,
+}
+
+/// Whether the cluster kept up with its arrivals.
+///
+/// N(t), the number of requests in the system, is looked at where requests arrive, in the second
+/// half of the arrival period (and not before one median time in the system has passed, so that
+/// filling an empty cluster is not taken for a backlog). A straight line is fitted; `growth` is
+/// its rise over that window, `m` the arrivals in it. A system that just keeps up can wander by
+/// chance about as far as a random walk, so growth is *significant* beyond
+/// 2 sqrt(m (c2 + 1)), with c2 the squared coefficient of variation of the gaps between arrivals
+/// (1 stands in for that of service, which facts do not show). If there are too few arrivals in
+/// the window to tell (under 30, or all at one instant), the cluster is overloaded if at the last
+/// arrival more than half of all requests had never been scheduled, and stable if not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Saturation {
+    /// The backlog does not grow significantly.
+    Stable,
+    /// The backlog grows significantly, by at most 5 % of the arrivals: near the limit, or a
+    /// burst that is not yet worked off.
+    Backlogged,
+    /// The backlog grows significantly, by more than 5 % of the arrivals: latencies measure how
+    /// long the run was, not how good the cluster is.
+    Overloaded,
+}
+
+impl Saturation {
+    /// The spelling in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Saturation::Stable => "stable",
+            Saturation::Backlogged => "backlogged",
+            Saturation::Overloaded => "overloaded",
+        }
+    }
+}
+
+impl SplitMs {
+    /// The parts with their names, in the order of a request's life.
+    pub fn parts(&self) -> [(&'static str, f64); 6] {
+        let SplitMs { gateway, queue, reload, prefill, recompute, output } = *self;
+        [
+            ("gateway", gateway),
+            ("queue", queue),
+            ("reload", reload),
+            ("prefill", prefill),
+            ("recompute", recompute),
+            ("output", output),
+        ]
+    }
+
+    /// The sum of the parts, in ms.
+    pub fn total(&self) -> f64 {
+        self.parts().iter().map(|&(_, ms)| ms).sum()
+    }
+}

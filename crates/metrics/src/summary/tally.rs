@@ -1,0 +1,160 @@
+//! Sums that need no samples: requests by their end, steps of an instance, the prefix cache.
+//!
+//! Only the summary uses them. All sums are whole numbers until they are reported.
+
+use super::{float_sum, per};
+use crate::fact::{Batch, Record, Status};
+use crate::report::{InstanceSection, KvSection, Section};
+use blis_core::math::float;
+use blis_core::{InstanceId, Span};
+use std::iter::Sum;
+
+/// Requests of a group, by how they ended.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tally {
+    pub(super) arrived: u64,
+    pub(super) finished: u64,
+    pub(super) rejected: u64,
+    pub(super) unservable: u64,
+    pub(super) in_transit: u64,
+    pub(super) queued: u64,
+    pub(super) running: u64,
+    pub(super) attained: u64,
+    pub(super) preemptions: u64,
+    pub(super) input_tokens: u64,
+    pub(super) output_tokens: u64,
+    /// Time between first and last token of finished requests, in ns, and the tokens after the
+    /// first ones.
+    decode: (u128, u64),
+}
+
+/// The steps of an instance.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StepTally {
+    count: u64,
+    busy: u64,
+    running: u64,
+    tokens: u64,
+    waiting: u64,
+    blocks_peak: u32,
+    pub(super) evicted_blocks: u64,
+}
+
+/// What the prefix cache gave, and what the router thought it would.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CacheTally {
+    prompt_tokens: u64,
+    cached_tokens: u64,
+    /// Over requests with an expectation: expected, found, promised in vain, found unexpectedly.
+    expected: u64,
+    found: u64,
+    phantom: u64,
+    missed: u64,
+    pub(super) lost_tokens: u64,
+}
+
+impl Tally {
+    pub(super) fn close(&mut self, status: Status, record: &Record<'_>, attained: bool) {
+        self.arrived += 1;
+        let (place, joined_queue) = match status {
+            Status::Finished => (&mut self.finished, true),
+            Status::Rejected(_) => (&mut self.rejected, false),
+            Status::Unservable => (&mut self.unservable, false),
+            Status::InTransit => (&mut self.in_transit, false),
+            Status::Queued => (&mut self.queued, true),
+            Status::Running => (&mut self.running, true),
+        };
+        *place += 1;
+        self.attained += u64::from(attained);
+        self.preemptions += u64::from(record.preemptions);
+        self.output_tokens += u64::from(record.output_tokens);
+        if joined_queue {
+            self.input_tokens += u64::from(record.input_tokens);
+        }
+        if let (Some(ttft), Some(e2e)) = (record.ttft, record.e2e) {
+            self.decode.0 += u128::from(e2e.as_nanos().saturating_sub(ttft.as_nanos()));
+            self.decode.1 += u64::from(record.output_tokens.saturating_sub(1));
+        }
+    }
+
+    /// Mean inter-token latency in ms, pooled over finished requests.
+    pub(super) fn itl_mean_ms(&self) -> Option<f64> {
+        per(float_sum(self.decode.0) / 1e6, float(self.decode.1))
+    }
+}
+
+impl<'a> Sum<&'a Tally> for Tally {
+    fn sum<I: Iterator<Item = &'a Tally>>(tallies: I) -> Tally {
+        tallies.fold(Tally::default(), |a, b| Tally {
+            arrived: a.arrived + b.arrived,
+            finished: a.finished + b.finished,
+            rejected: a.rejected + b.rejected,
+            unservable: a.unservable + b.unservable,
+            in_transit: a.in_transit + b.in_transit,
+            queued: a.queued + b.queued,
+            running: a.running + b.running,
+            attained: a.attained + b.attained,
+            preemptions: a.preemptions + b.preemptions,
+            input_tokens: a.input_tokens + b.input_tokens,
+            output_tokens: a.output_tokens + b.output_tokens,
+            decode: (a.decode.0 + b.decode.0, a.decode.1 + b.decode.1),
+        })
+    }
+}
+
+impl StepTally {
+    pub(super) fn ran(&mut self, count: u64, duration: Span, batch: &Batch, blocks: u32) {
+        self.count += count;
+        self.busy += count * duration.as_nanos();
+        self.running += count * u64::from(batch.running);
+        self.tokens += count * (u64::from(batch.prefill_tokens) + u64::from(batch.decode_seqs));
+        self.waiting += count * u64::from(batch.waiting);
+        self.blocks_peak = self.blocks_peak.max(blocks);
+    }
+
+    pub(super) fn section(
+        &self,
+        instance: InstanceId,
+        requests: Section,
+        elapsed: Span,
+    ) -> InstanceSection {
+        let mean = |sum: u64| per(float(sum), float(self.count));
+        InstanceSection {
+            instance,
+            requests,
+            steps: self.count,
+            utilization: per(float(self.busy), float(elapsed.as_nanos())),
+            mean_batch: mean(self.running),
+            mean_step_tokens: mean(self.tokens),
+            mean_queue_depth: mean(self.waiting),
+            peak_blocks_in_use: self.blocks_peak,
+            evicted_blocks: self.evicted_blocks,
+        }
+    }
+}
+
+impl CacheTally {
+    pub(super) fn close(&mut self, record: &Record<'_>) {
+        let Some(cached) = record.cached_tokens else { return };
+        self.prompt_tokens += u64::from(record.input_tokens);
+        self.cached_tokens += u64::from(cached);
+        if let Some(expected) = record.expected_cached_tokens {
+            self.expected += u64::from(expected);
+            self.found += u64::from(cached);
+            self.phantom += u64::from(expected.saturating_sub(cached));
+            self.missed += u64::from(cached.saturating_sub(expected));
+        }
+    }
+
+    pub(super) fn section(&self, evicted_blocks: u64) -> KvSection {
+        KvSection {
+            hit_rate: per(float(self.cached_tokens), float(self.prompt_tokens)),
+            phantom_hit_rate: per(float(self.phantom), float(self.expected)),
+            missed_hit_rate: per(float(self.missed), float(self.found)),
+            cached_tokens: self.cached_tokens,
+            prompt_tokens: self.prompt_tokens,
+            evicted_blocks,
+            lost_tokens: self.lost_tokens,
+        }
+    }
+}
