@@ -3,20 +3,23 @@
 use blis_core::Time;
 
 /// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// There was nothing left to do.
+    /// Every request's story is over.
     Drained,
-    /// The horizon was reached first.
+    /// The horizon was reached.
     Horizon,
-    /// Somebody interrupted it.
+    /// The observer asked to stop.
     Interrupted,
-    /// Nothing could happen any more although requests were waiting: a defect of the simulator.
-    Stalled,
+    /// Nothing can happen any more although requests wait; a defect, reported instead of looping.
+    Stalled {
+        /// What is stuck.
+        why: String,
+    },
 }
 
 /// The end of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunEnd {
     /// When it ended; the run lasted from [`Time::ZERO`] until then, and no fact is later.
     pub ended_at: Time,
@@ -28,12 +31,12 @@ pub struct RunEnd {
 
 impl End {
     /// The spelling in reports.
-    pub const fn name(self) -> &'static str {
+    pub const fn name(&self) -> &'static str {
         match self {
             End::Drained => "drained",
             End::Horizon => "horizon",
             End::Interrupted => "interrupted",
-            End::Stalled => "stalled",
+            End::Stalled { .. } => "stalled",
         }
     }
 }

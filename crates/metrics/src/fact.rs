@@ -83,7 +83,7 @@ pub enum Fact<'a> {
         duration: Span,
         /// What each computed.
         batch: Batch,
-        /// Blocks that running requests hold, at the end of the last.
+        /// Blocks that running requests hold as the last of them ends, before any are freed.
         blocks_in_use: u32,
     },
     /// `count` tokens left the engine, each `gap` after its request's token before. First tokens are not here.

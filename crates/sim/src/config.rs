@@ -2,6 +2,7 @@
 
 use blis_core::{Span, Time};
 use blis_latency::StepTime;
+use blis_metrics::End;
 use blis_policy::{Admission, Evict, Needs, Order, Preempt, Priority, Router};
 use std::sync::Arc;
 
@@ -99,34 +100,6 @@ pub enum Pace {
     FastForward,
     /// One step at a time.
     Stepwise,
-}
-
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Every request's story is over.
-    Drained,
-    /// The horizon was reached.
-    Horizon,
-    /// The observer asked to stop.
-    Interrupted,
-    /// Nothing can happen any more although requests wait; a defect, reported instead of looping.
-    Stalled {
-        /// What is stuck.
-        why: String,
-    },
-}
-
-impl End {
-    /// The spelling in reports.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            End::Drained => "drained",
-            End::Horizon => "horizon",
-            End::Interrupted => "interrupted",
-            End::Stalled { .. } => "stalled",
-        }
-    }
 }
 
 /// What a run leaves besides its facts.

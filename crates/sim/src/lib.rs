@@ -13,9 +13,11 @@ mod signals;
 mod world;
 
 pub use config::{
-    Config, End, Engine, Gateway, Observer, Outcome, Pace, Policies, Progress, RunError, Signals,
+    Config, Engine, Gateway, Observer, Outcome, Pace, Policies, Progress, RunError, Signals,
     Unobserved,
 };
+
+pub use blis_metrics::End;
 
 use blis_core::Source;
 use blis_metrics::Listener;

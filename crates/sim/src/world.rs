@@ -1,12 +1,12 @@
 //! The run loop: takes the next event off the agenda and lets it happen.
 
 use crate::agenda::{Agenda, Event, Phase};
-use crate::config::{Config, End, Observer, Outcome, Progress, RunError};
+use crate::config::{Config, Observer, Outcome, Progress, RunError};
 use crate::instance::{Instance, Kit, Rules, Tally};
 use crate::live::{LiveRequests, Place, Slot};
 use crate::signals::Board;
 use blis_core::{InstanceId, Request, Source, Span, Time};
-use blis_metrics::{Fact, Listener, Status};
+use blis_metrics::{End, Fact, Listener, Status};
 
 /// The observer is asked every so many events.
 const EVENTS_BETWEEN_LOOKS: u64 = 4096;

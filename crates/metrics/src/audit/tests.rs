@@ -251,7 +251,7 @@ fn i8_time_that_runs_backwards_is_found() {
 #[test]
 fn i8_facts_after_the_end_are_found() {
     let (facts, end) = legal();
-    let early = RunEnd { ended_at: end.ended_at - NANO, ..end };
+    let early = RunEnd { ended_at: end.ended_at - NANO, ..end.clone() };
     expect("I8", &audit(&facts, &early, CONFIG));
     let early = RunEnd { ended_at: Time::ZERO, ..end };
     expect("I8", &audit(&facts, &early, CONFIG));
@@ -430,8 +430,11 @@ fn i16_overtaking_in_the_queue_is_found() {
 fn i17_a_drained_run_with_unfinished_requests_is_found() {
     let (facts, end) = cut();
     assert!(audit(&facts, &end, CONFIG).is_clean());
-    expect("I17", &audit(&facts, &RunEnd { end: End::Drained, ..end }, CONFIG));
-    expect("I17", &audit(&facts, &RunEnd { end: End::Stalled, ..end }, CONFIG));
+    expect("I17", &audit(&facts, &RunEnd { end: End::Drained, ..end.clone() }, CONFIG));
+    expect(
+        "I17",
+        &audit(&facts, &RunEnd { end: End::Stalled { why: String::new() }, ..end }, CONFIG),
+    );
 }
 
 #[test]

@@ -62,7 +62,8 @@ impl Totals {
         log.check(end.end != End::Drained || cut == 0, "I17", place, || {
             format!("the run drained with {cut} unfinished requests")
         });
-        log.check(end.end != End::Stalled, "I17", place, || "the run stalled".to_owned());
+        let stalled = matches!(end.end, End::Stalled { .. });
+        log.check(!stalled, "I17", place, || "the run stalled".to_owned());
         for (class, totals) in SloClass::ALL.iter().zip(&self.classes) {
             totals.check(*class, place, log);
         }

@@ -53,10 +53,12 @@ impl Instance {
     /// one under way.
     pub(super) fn pass(&mut self, upto: u64, kit: &mut Kit<'_>) {
         let mut due = std::mem::take(&mut self.due);
-        self.land_steady(upto, &mut due, kit);
-        due.retain(|&index| self.running.room(index, kit.engine.block_size) == 0);
-        self.due = std::mem::replace(&mut self.full, due);
-        self.feed_full(kit);
+        while self.land_steady(upto, &mut due, kit) {
+            due.retain(|&index| self.running.room(index, kit.engine.block_size) == 0);
+            std::mem::swap(&mut self.full, &mut due);
+            self.feed_full(kit);
+        }
+        self.due = due;
     }
 
     /// Gives each request whose blocks are full another; it is known that so many are free.

@@ -9,7 +9,7 @@ use super::running::Running;
 use super::stride::Stride;
 use super::{Idle, Instance, Kit, count};
 use crate::live::{Place, Slot};
-use blis_core::{SloClass, Time};
+use blis_core::{SloClass, Span, Time};
 use blis_latency::StepShape;
 use blis_metrics::{Batch, Fact, Status};
 use blis_policy::RunningView;
@@ -280,6 +280,9 @@ impl Instance {
     pub(super) fn land(&mut self, kit: &mut Kit<'_>) {
         let Some(stride) = &self.stride else { return };
         let (end, planned) = (stride.end(), stride.planned());
+        if !stride.is_even() {
+            self.pass(planned - 1, kit);
+        }
         let mut due = std::mem::take(&mut self.due);
         self.land_steady(planned, &mut due, kit);
         self.land_chunks(end, &mut due, kit);
@@ -288,11 +291,19 @@ impl Instance {
         self.due = due;
     }
 
-    /// Every steady request has a token more for each step up to `upto`. Finds those that are due
-    /// and commits the blocks that are full.
-    pub(super) fn land_steady(&mut self, upto: u64, due: &mut Vec<usize>, kit: &mut Kit<'_>) {
-        let steps = self.state_steps(upto, kit);
-        self.running.advance(steps);
+    /// Lands the next steps of equal duration, none after `upto`: every steady request has a token
+    /// more for each. Finds those that are due and commits the blocks that are full. Returns
+    /// whether there were such steps.
+    pub(super) fn land_steady(
+        &mut self,
+        upto: u64,
+        due: &mut Vec<usize>,
+        kit: &mut Kit<'_>,
+    ) -> bool {
+        let stride = self.stride.as_mut().expect("steps are under way");
+        let batch = stride.batch;
+        let Some((end, steps, duration)) = stride.advance(upto) else { return false };
+        self.running.advance(u32::try_from(steps).expect("no more steps than tokens"));
         self.running.due(due);
         let block_size = kit.engine.block_size;
         for &index in &*due {
@@ -308,6 +319,12 @@ impl Instance {
             }
             self.running.note_due(index, block_size);
         }
+        let blocks_in_use = self.pool.in_use();
+        let count = steps;
+        let fact = Fact::Steps { instance: self.id, count, duration, batch, blocks_in_use };
+        kit.listener.hear(end, &fact);
+        self.state_tokens(end, steps, duration, kit);
+        true
     }
 
     /// The other requests have computed their chunks; those that caught up have a new token, are
@@ -363,32 +380,17 @@ impl Instance {
         self.pool.commit(&mut running.table, &live.hashes[..full as usize]);
     }
 
-    /// States the steps up to `upto` and the tokens of steady requests. Returns how many steps.
-    fn state_steps(&mut self, upto: u64, kit: &mut Kit<'_>) -> u32 {
-        let stride = self.stride.as_mut().expect("steps are under way");
-        let mut landed = stride.advance(upto);
-        let mut steps = 0;
-        while let Some((end, count, duration)) = stride.group(&mut landed) {
-            steps += count;
-            kit.tally.events += count;
-            let fact = Fact::Steps {
-                instance: self.id,
-                count,
-                duration,
-                batch: stride.batch,
-                blocks_in_use: 0,
-            };
-            kit.listener.hear(end, &fact);
-            for class in SloClass::ALL {
-                let decoding = u64::from(self.running.steady(class));
-                if decoding > 0 {
-                    let count = decoding * count;
-                    let fact = Fact::Tokens { instance: self.id, class, gap: duration, count };
-                    kit.listener.hear(end, &fact);
-                }
+    /// States the tokens that steady requests generated in `steps` steps, the last of which ended
+    /// at `end`.
+    fn state_tokens(&mut self, end: Time, steps: u64, gap: Span, kit: &mut Kit<'_>) {
+        kit.tally.events += steps;
+        for class in SloClass::ALL {
+            let count = u64::from(self.running.steady(class)) * steps;
+            if count > 0 {
+                let fact = Fact::Tokens { instance: self.id, class, gap, count };
+                kit.listener.hear(end, &fact);
             }
         }
-        u32::try_from(steps).expect("no more steps than tokens")
     }
 
     /// Closes those of `due` that have all their tokens, in running order, and notes whose blocks

@@ -44,6 +44,11 @@ impl Stride {
         Stride { start, rhythm: Rhythm::Uneven(ends), planned, done: 0, batch }
     }
 
+    /// Whether all its steps take equally long.
+    pub(crate) fn is_even(&self) -> bool {
+        matches!(self.rhythm, Rhythm::Even(_))
+    }
+
     /// How many steps it has.
     pub(crate) fn planned(&self) -> u64 {
         self.planned
@@ -85,35 +90,20 @@ impl Stride {
         self.end()
     }
 
-    /// Steps up to `upto` have landed. Returns them in groups of equal duration: (end of the group,
-    /// steps, duration).
-    pub(crate) fn advance(&mut self, upto: u64) -> Landed {
-        let landed = Landed { next: self.done + 1, upto };
-        self.done = upto;
-        landed
-    }
-
-    /// The next group of landed steps.
-    pub(crate) fn group(&self, landed: &mut Landed) -> Option<(Time, u64, Span)> {
-        if landed.next > landed.upto {
+    /// Lands the next steps, none after `upto`, that are of equal duration: when the last of them
+    /// ends, how many they are, and how long each takes. `None` if all up to `upto` have landed.
+    pub(crate) fn advance(&mut self, upto: u64) -> Option<(Time, u64, Span)> {
+        if self.done >= upto {
             return None;
         }
-        let first = landed.next;
-        let last = match self.rhythm {
-            Rhythm::Even(_) => landed.upto,
+        let first = self.done + 1;
+        self.done = match self.rhythm {
+            Rhythm::Even(_) => upto,
             Rhythm::Uneven(_) => first,
         };
-        landed.next = last + 1;
-        let end = self.boundary(last);
-        Some((end, last - first + 1, self.boundary(first).since(self.boundary(first - 1))))
+        let duration = self.boundary(first).since(self.boundary(first - 1));
+        Some((self.boundary(self.done), self.done - first + 1, duration))
     }
-}
-
-/// Steps that have landed and are not yet stated.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Landed {
-    next: u64,
-    upto: u64,
 }
 
 fn index(n: u64) -> usize {

@@ -8,6 +8,7 @@ use blis_latency::{Coefficients, StepTime};
 use blis_metrics::{Fact, Listener, Record, Status, TtftSplit};
 use blis_policy::{Cluster, RoutingText};
 use blis_sim::{Config, Engine, Gateway, Outcome, Pace, Policies, Signals, Unobserved};
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
 
@@ -39,6 +40,8 @@ pub(crate) struct Told {
     pub(crate) facts: Vec<(Time, u32, String)>,
     /// How each request ended, by id.
     pub(crate) closed: Vec<Ended>,
+    /// Blocks in use at the end of steps, by time and lane. A run of steps tells only its last.
+    pub(crate) blocks_in_use: BTreeMap<(Time, u32), u32>,
     pub(crate) outcome: Outcome,
 }
 
@@ -168,7 +171,8 @@ impl Scenario {
             .expect("a list cannot fail");
         scribe.closed.sort_by_key(|ended| ended.request);
         scribe.facts.sort_by_key(|&(at, lane, _)| (at, lane));
-        Told { facts: scribe.facts, closed: scribe.closed, outcome }
+        let Scribe { facts, closed, blocks_in_use, .. } = scribe;
+        Told { facts, closed, blocks_in_use, outcome }
     }
 }
 
@@ -240,6 +244,7 @@ struct Scribe {
     clocks: Vec<Time>,
     /// The run of steps that an instance told last: its tokens come right after it.
     steps: Option<(u32, u64, Span)>,
+    blocks_in_use: BTreeMap<(Time, u32), u32>,
 }
 
 impl Listener for Scribe {
@@ -249,8 +254,9 @@ impl Listener for Scribe {
         assert!(self.clocks[lane as usize] <= at, "lane {lane} goes back in time with {fact:?}");
         self.clocks[lane as usize] = at;
         match *fact {
-            Fact::Steps { count, duration, .. } => {
+            Fact::Steps { count, duration, blocks_in_use, .. } => {
                 self.steps = Some((lane, count, duration));
+                self.blocks_in_use.insert((at, lane), blocks_in_use);
                 self.tell(at, lane, count, duration, fact);
             }
             Fact::Tokens { gap, .. } if self.steps.is_some_and(|(l, n, _)| l == lane && n > 1) => {
@@ -275,6 +281,9 @@ impl Scribe {
     /// Writes a fact about `count` steps down step by step.
     fn tell(&mut self, at: Time, lane: u32, count: u64, duration: Span, fact: &Fact<'_>) {
         let mut one = fact.clone();
+        if let Fact::Steps { blocks_in_use, .. } = &mut one {
+            *blocks_in_use = 0;
+        }
         if let Fact::Steps { count: n, .. } | Fact::Tokens { count: n, .. } = &mut one {
             assert!(n.is_multiple_of(count), "tokens of a run of steps divide evenly");
             *n /= count;

@@ -18,6 +18,9 @@ fn fast_forward_tells_the_same_facts_as_stepping() {
         same_facts(&fast, &slow, Time::NEVER)?;
         prop_assert_eq!(&fast.closed, &slow.closed);
         prop_assert_eq!(&fast.outcome, &slow.outcome);
+        for (place, blocks) in &fast.blocks_in_use {
+            prop_assert_eq!(Some(blocks), slow.blocks_in_use.get(place), "blocks at {:?}", place);
+        }
         Ok(fast)
     });
     coverage.guard(0.05);
