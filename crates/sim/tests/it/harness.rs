@@ -5,7 +5,7 @@ use blis_core::{
     Content, Request, RequestId, Segment, SloClass, Source, Span, StreamId, TenantId, Time,
 };
 use blis_latency::{Coefficients, StepTime};
-use blis_metrics::{Fact, Listener, Record, Status, TtftSplit};
+use blis_metrics::{Audit, AuditConfig, Fact, Fanout, Listener, Record, RunEnd, Status, TtftSplit};
 use blis_policy::{Cluster, RoutingText};
 use blis_sim::{Config, Engine, Gateway, Outcome, Pace, Policies, Signals, Unobserved};
 use std::collections::BTreeMap;
@@ -167,8 +167,25 @@ impl Scenario {
     pub(crate) fn run(&self) -> Told {
         let mut source = Listed::new(self.requests.clone());
         let mut scribe = Scribe::default();
-        let outcome = blis_sim::run(self.config(), &mut source, &mut scribe, &mut Unobserved)
+        let mut audit = Audit::new(AuditConfig {
+            instances: self.instances,
+            total_blocks: Some(self.engine.total_kv_blocks),
+            max_running: self.engine.max_num_running_reqs,
+            max_step_tokens: self.engine.max_num_scheduled_tokens,
+            max_context_tokens: None,
+            fcfs: self.order == "fcfs",
+            max_preemptions: 10_000,
+        });
+        let mut both = Fanout::new(vec![&mut scribe, &mut audit]);
+        let outcome = blis_sim::run(self.config(), &mut source, &mut both, &mut Unobserved)
             .expect("a list cannot fail");
+        let end = RunEnd {
+            ended_at: outcome.ended_at,
+            end: outcome.end.clone(),
+            instances: self.instances,
+        };
+        let found = audit.finish(&end);
+        assert!(found.is_clean(), "the audit found {:#?}", found.first);
         scribe.closed.sort_by_key(|ended| ended.request);
         scribe.facts.sort_by_key(|&(at, lane, _)| (at, lane));
         let Scribe { facts, closed, blocks_in_use, .. } = scribe;
