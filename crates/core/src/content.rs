@@ -56,11 +56,21 @@ struct Piece {
 impl Piece {
     /// Folds the first `tokens` tokens into `chain` and takes them off.
     fn take(&mut self, tokens: u32, chain: BlockHash) -> BlockHash {
-        let place = (u64::from(self.offset) << 32) | u64::from(tokens);
+        let hash = mix(chain ^ self.key(), place_of(self.offset, tokens));
         self.offset += tokens;
         self.tokens -= tokens;
-        mix(mix(chain, self.stream.0), place)
+        hash
     }
+
+    /// What tells its stream from others.
+    fn key(&self) -> u64 {
+        mix(self.stream.0, 0x5EED)
+    }
+}
+
+/// An offset and a number of tokens, as one number.
+fn place_of(offset: u32, tokens: u32) -> u64 {
+    (u64::from(offset) << 32) | u64::from(tokens)
 }
 
 impl Content {
@@ -115,18 +125,23 @@ impl Content {
         let mut chain = hashes.last().copied().unwrap_or(block_size.into());
         // Tokens that the block under way still lacks.
         let mut lacks = block_size;
-        let mut place = self.place_of(first * block_size);
+        let mut start = self.locate(first * block_size);
         loop {
-            let mut piece = self.piece_at(place);
-            place = Place { segment: place.segment + 1, offset: 0 };
+            let mut piece = self.piece_at(start);
+            start = Place { segment: start.segment + 1, offset: 0 };
             while piece.tokens > 0 {
                 if lacks == block_size && piece.tokens >= block_size {
                     let whole = missing.min(piece.tokens / block_size);
-                    for _ in 0..whole {
-                        chain = piece.take(block_size, chain);
-                        hashes.push(chain);
-                    }
+                    let key = piece.key();
+                    let mut place = place_of(piece.offset, block_size);
+                    hashes.extend((0..whole).map(|_| {
+                        chain = mix(chain ^ key, place);
+                        place += u64::from(block_size) << 32;
+                        chain
+                    }));
                     missing -= whole;
+                    piece.offset += whole * block_size;
+                    piece.tokens -= whole * block_size;
                 } else {
                     let taken = piece.tokens.min(lacks);
                     chain = piece.take(taken, chain);
@@ -145,7 +160,7 @@ impl Content {
     }
 
     /// Where token `token` is.
-    fn place_of(&self, token: u32) -> Place {
+    fn locate(&self, token: u32) -> Place {
         if token >= self.prompt_tokens {
             return Place { segment: self.prompt.len(), offset: token - self.prompt_tokens };
         }

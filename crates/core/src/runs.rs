@@ -87,7 +87,10 @@ impl<T> RunTree<T> {
     pub fn insert(&mut self, parent: Option<RunId>, hashes: &[BlockHash], payload: T) -> RunId {
         debug_assert!(self.find(hashes[0]).is_none(), "a run with this head exists");
         let run = self.place(parent, payload);
-        self.nodes[run.index()].hashes.extend_from_slice(hashes);
+        // Most runs grow: what a request generates continues its prompt.
+        let stored = &mut self.nodes[run.index()].hashes;
+        stored.reserve(hashes.len() + hashes.len() / 2 + 4);
+        stored.extend_from_slice(hashes);
         if let Some(parent) = parent {
             self.nodes[parent.index()].children += 1;
         }

@@ -1,0 +1,110 @@
+//! One run of a plan: builds the world, listens to it, and gives its numbers.
+//!
+//! The binary and every experiment run scenarios through [`run_scenario`] and nothing else, so that
+//! a number is the same wherever it is asked for.
+
+use crate::names::{Named, Names};
+use crate::problem::Problem;
+use crate::scenario::Plan;
+use blis_core::{Source, TenantId};
+use blis_metrics::{
+    Audit, AuditConfig, AuditReport, Fanout, Listener, Report, RunEnd, Summary, check_report,
+};
+use blis_sim::{Observer, Outcome, Pace, RunError};
+
+/// What distinguishes one run of a plan from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// Seed of the workload and of the policies' random choices.
+    pub seed: u64,
+    /// Whether runs of equal steps are taken at once.
+    pub pace: Pace,
+    /// Whether every invariant is checked along the way.
+    pub audit: bool,
+}
+
+/// What a run gives.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    /// The seed it ran with.
+    pub seed: u64,
+    /// Its numbers.
+    pub report: Report,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Names of the tenants of `report.tenants`, in the same order.
+    pub tenants: Vec<String>,
+    /// What the audit found, if there was one.
+    pub audit: Option<AuditReport>,
+}
+
+/// Why a run gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum RunFailure {
+    /// The input turned out to be bad, e.g. a trace that changed since it was checked.
+    #[error(transparent)]
+    Input(#[from] Problem),
+    /// The request source failed in the middle of the run.
+    #[error("{0}")]
+    Source(String),
+}
+
+/// Runs `plan` once. `listeners` hear every fact besides the summary; `names` learns the names of
+/// tenants and sessions as they appear.
+///
+/// # Errors
+/// If the workload cannot be read.
+pub fn run_scenario(
+    plan: &Plan,
+    trial: Trial,
+    listeners: &mut [&mut dyn Listener],
+    names: Option<Names>,
+    observer: &mut dyn Observer,
+) -> Result<RunResult, RunFailure> {
+    let mut source = plan.source(trial.seed)?;
+    if let Some(names) = names {
+        source = Box::new(Named { source, names });
+    }
+    let config = plan.config(trial.seed, trial.pace, trial.audit);
+    let mut summary = Summary::new(plan.slo);
+    let mut audit = trial.audit.then(|| Audit::new(audit_config(plan)));
+    let mut fanout = Fanout::new(vec![&mut summary]);
+    if let Some(audit) = &mut audit {
+        fanout.push(audit);
+    }
+    for listener in listeners {
+        fanout.push(&mut **listener);
+    }
+    let outcome = blis_sim::run(config, &mut *source, &mut fanout, observer)
+        .map_err(|RunError::Source(error)| RunFailure::Source(error.to_string()))?;
+    drop(fanout);
+    let end =
+        RunEnd { ended_at: outcome.ended_at, end: outcome.end.clone(), instances: plan.instances };
+    let report = summary.finish(&end);
+    let audit = audit.map(|audit| {
+        let mut found = audit.finish(&end);
+        let numbers = check_report(&report);
+        found.count += numbers.len() as u64;
+        found.first.extend(numbers);
+        found
+    });
+    let tenants = tenant_names(&*source, &report);
+    Ok(RunResult { seed: trial.seed, report, outcome, tenants, audit })
+}
+
+fn audit_config(plan: &Plan) -> AuditConfig {
+    AuditConfig {
+        instances: plan.instances,
+        total_blocks: Some(plan.engine.total_kv_blocks),
+        max_running: plan.engine.max_num_running_reqs,
+        max_step_tokens: plan.engine.max_num_scheduled_tokens,
+        max_context_tokens: None,
+        fcfs: plan.policies.scheduler == "fcfs",
+        max_preemptions: 10_000,
+    }
+}
+
+fn tenant_names(source: &dyn Source, report: &Report) -> Vec<String> {
+    let name = |tenant: TenantId| source.tenant_name(tenant);
+    report.tenants.iter().map(|&(tenant, _)| name(tenant)).collect()
+}
