@@ -265,16 +265,18 @@ impl Pool {
 
     fn check_list(&self) {
         let mut listed = 0;
-        let mut run = self.oldest;
+        let (mut run, mut previous) = (self.oldest, None);
         let mut seen = std::collections::BTreeSet::new();
         while let Some(idle) = run {
+            assert!(seen.insert(idle), "{idle:?} is listed once");
             listed += self.tree.blocks(idle);
             let parent = self.tree.parent(idle);
             assert!(parent.is_none_or(|above| !seen.contains(&above)), "leaves before trunks");
-            seen.insert(idle);
-            run = self.tree.get(idle).newer;
+            assert_eq!(self.tree.get(idle).older, previous, "links go both ways");
+            (run, previous) = (self.tree.get(idle).newer, run);
         }
-        assert_eq!(listed, self.idle, "every idle run is listed once");
+        assert_eq!(self.newest, previous, "the list ends with the newest");
+        assert_eq!(listed, self.idle, "every idle run is listed");
     }
 
     /// Exchanges private blocks for the equal ones of `run`; returns how many.
@@ -307,7 +309,7 @@ impl Pool {
     fn split(&mut self, run: RunId, at: u32) -> RunId {
         let head = self.tree.split(run, at, |tail| Run { holders: tail.holders, ..Run::default() });
         if self.tree.get(head).holders == 0 {
-            // The head was released with the tail, right after it.
+            // An idle run is listed; after its tail, because leaves come before trunks.
             let after = self.tree.get(run).newer;
             self.link(Some(run), Some(head));
             self.link(Some(head), after);
