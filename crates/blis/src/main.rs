@@ -1,2 +1,101 @@
-//! x
-fn main() {}
+//! BLIS: a deterministic simulator of LLM-inference clusters.
+//!
+//! The binary is the only part that prints, exits, reads the environment or a wall clock. Results
+//! go to standard output, everything else to standard error.
+//!
+//! Exit codes: 0 done, 1 a declared check failed, 2 bad input, 3 input or output failed, 4 an
+//! internal invariant is broken, 130 interrupted.
+
+mod args;
+mod clock;
+mod failure;
+mod flags;
+mod interrupt;
+mod output;
+mod policies;
+mod progress;
+mod report;
+mod run;
+
+use args::{Cli, Command};
+use clap::{CommandFactory, Parser};
+use failure::Failure;
+use std::panic::{self, PanicHookInfo};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    panic::set_hook(Box::new(report_panic));
+    // The hook has told what happened; what is left is the exit code.
+    let code = panic::catch_unwind(command).unwrap_or(failure::INTERNAL);
+    output::remove_unfinished();
+    ExitCode::from(code)
+}
+
+fn command() -> u8 {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let done = match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Policies(args) => policies::list(&args).map(|()| failure::DONE),
+        Command::Completions(args) => completions(args.shell).map(|()| failure::DONE),
+    };
+    done.unwrap_or_else(|failure| end(&failure))
+}
+
+fn end(failure: &Failure) -> u8 {
+    if let Some(message) = failure.message() {
+        output::note(&format!("error: {message}"));
+    }
+    if matches!(failure, Failure::Internal(_)) {
+        output::note(&reproduce());
+    }
+    failure.code()
+}
+
+/// Help and version go to standard output, complaints to standard error.
+fn usage(error: &clap::Error) -> u8 {
+    let text = error.render().to_string();
+    if error.use_stderr() {
+        output::note(text.trim_end());
+        return failure::BAD_INPUT;
+    }
+    output::print(&text).map_or_else(|failure| end(&failure), |()| failure::DONE)
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "blis", &mut script);
+    output::print(&String::from_utf8_lossy(&script))
+}
+
+/// A broken invariant is reported in two lines: what, and how to see it again.
+fn report_panic(info: &PanicHookInfo<'_>) {
+    let payload = info.payload();
+    let message = payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "unknown".to_owned());
+    let place = info.location().map_or_else(String::new, |at| {
+        let file = at.file().rsplit_once("crates/").map_or(at.file(), |(_, file)| file);
+        format!(" ({file}:{})", at.line())
+    });
+    output::note(&format!("error: internal invariant broken: {message}{place}"));
+    output::note(&reproduce());
+}
+
+/// The command line that was run, for a report.
+fn reproduce() -> String {
+    let words: Vec<String> = std::env::args().skip(1).map(|word| shell_word(&word)).collect();
+    format!("reproduce with: blis {}", words.join(" "))
+}
+
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%+@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

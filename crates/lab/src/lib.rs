@@ -1,1 +1,18 @@
-//! placeholder
+//! Experiments: scenarios, runs and replications.
+//!
+//! The binary describes a run as a [`Draft`], resolves it into a [`Plan`] and asks for runs of it.
+//! This crate reads files and starts threads; it must never print, exit or read a wall clock.
+
+pub mod names;
+pub mod pool;
+pub mod problem;
+pub mod run;
+pub mod scenario;
+pub mod workload_spec;
+pub mod yaml;
+
+pub use names::Names;
+pub use pool::replicate;
+pub use problem::{Place, Problem};
+pub use run::{RunFailure, RunResult, Trial, run_scenario};
+pub use scenario::{Draft, Plan};

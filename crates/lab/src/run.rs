@@ -65,7 +65,7 @@ pub fn run_scenario(
     if let Some(names) = names {
         source = Box::new(Named { source, names });
     }
-    let config = plan.config(trial.seed, trial.pace, trial.audit);
+    let config = plan.config(&trial);
     let mut summary = Summary::new(plan.slo);
     let mut audit = trial.audit.then(|| Audit::new(audit_config(plan)));
     let mut fanout = Fanout::new(vec![&mut summary]);

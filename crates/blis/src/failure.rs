@@ -1,0 +1,74 @@
+//! How the program ends when it does not end well: a message and an exit code.
+
+use blis_lab::{Problem, RunFailure};
+use std::io;
+
+/// Everything went as asked.
+pub(crate) const DONE: u8 = 0;
+/// A declared check failed, e.g. requests that can never be served.
+pub(crate) const CHECK_FAILED: u8 = 1;
+/// The input or the command line is at fault.
+pub(crate) const BAD_INPUT: u8 = 2;
+/// The file system or a pipe is at fault.
+pub(crate) const IO: u8 = 3;
+/// The program itself is at fault.
+pub(crate) const INTERNAL: u8 = 4;
+/// Ctrl-C.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Why a command gave up.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Bad input: nothing was run, nothing was written.
+    Input(String),
+    /// A file or stream could not be read or written.
+    Io(String),
+    /// Whoever read our output has left; not an error.
+    ReaderLeft,
+    /// An invariant of the program does not hold.
+    Internal(String),
+}
+
+impl Failure {
+    /// A failed write to standard output.
+    pub(crate) fn stdout(error: &io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::ReaderLeft,
+            _ => Failure::Io(format!("cannot write to standard output: {error}")),
+        }
+    }
+
+    /// The exit code.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Failure::Input(_) => BAD_INPUT,
+            Failure::Io(_) => IO,
+            Failure::ReaderLeft => DONE,
+            Failure::Internal(_) => INTERNAL,
+        }
+    }
+
+    /// What to tell the user, if anything.
+    pub(crate) fn message(&self) -> Option<&str> {
+        match self {
+            Failure::Input(text) | Failure::Io(text) | Failure::Internal(text) => Some(text),
+            Failure::ReaderLeft => None,
+        }
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Failure {
+        let make = if problem.io { Failure::Io } else { Failure::Input };
+        make(problem.to_string())
+    }
+}
+
+impl From<RunFailure> for Failure {
+    fn from(failure: RunFailure) -> Failure {
+        match failure {
+            RunFailure::Input(problem) => problem.into(),
+            RunFailure::Source(message) => Failure::Input(message),
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The flags that describe a scenario: one row each, from which the parser, the help and the patch
+//! on the scenario are made.
+//!
+//! A flag is the field it stands for, so it carries no default and no check of its own: both belong
+//! to the scenario.
+
+use crate::failure::Failure;
+use blis_lab::Draft;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+
+/// One flag.
+struct Flag {
+    name: &'static str,
+    value: &'static str,
+    heading: &'static str,
+    help: &'static str,
+    meaning: Meaning,
+}
+
+/// What a flag does to the scenario.
+#[derive(Clone, Copy)]
+enum Meaning {
+    /// Sets the field at this path.
+    Field(&'static str),
+    /// Sets the field at this path to a comma-separated list.
+    List(&'static str),
+    /// Sets this amount of whichever workload there is.
+    Amount(&'static str),
+    /// Chooses the policy of this kind.
+    Policy(&'static str),
+    /// Chooses this kind of workload; the value is its path.
+    Workload(&'static str),
+    /// Chooses a built-in workload by name.
+    BuiltIn,
+    /// Nothing yet: only these values, which change nothing, are accepted.
+    NotYet(&'static [&'static str]),
+}
+
+use Meaning::{Amount, BuiltIn, Field, List, NotYet, Policy, Workload};
+
+const MODEL: &str = "Model and machine";
+const ENGINE: &str = "Engine";
+const CLUSTER: &str = "Cluster";
+const POLICY: &str = "Policies";
+const WORKLOAD: &str = "Workload";
+const LATER: &str = "Not supported yet (only values without effect are accepted)";
+
+const fn flag(
+    heading: &'static str,
+    name: &'static str,
+    value: &'static str,
+    meaning: Meaning,
+    help: &'static str,
+) -> Flag {
+    Flag { name, value, heading, help, meaning }
+}
+
+// Two lines a flag: formatted one argument a line, the table could not be read as one.
+#[rustfmt::skip]
+const FLAGS: &[Flag] = &[
+    flag(MODEL, "model", "NAME", Field("model"),
+        "Model in the catalogue [default: meta-llama/llama-3.1-8b-instruct]"),
+    flag(MODEL, "hardware", "GPU", Field("hardware"),
+        "GPU in the catalogue [default: H100]"),
+    flag(MODEL, "tp", "N", Field("tp"),
+        "Tensor parallelism [default: 2]"),
+    flag(MODEL, "latency-model", "MODEL", Field("latency.model"),
+        "coefficients (alias blackbox) or constant [default: coefficients]"),
+    flag(MODEL, "alpha-coeffs", "A0,A1,A2", List("latency.alpha_us"),
+        "Ingress fixed, ingress per prompt token, output processing per token, in us"),
+    flag(MODEL, "beta-coeffs", "B0,B1,B2", List("latency.beta_us"),
+        "Step fixed, per prefill token, per decode token, in us"),
+    flag(ENGINE, "total-kv-blocks", "N", Field("engine.total_kv_blocks"),
+        "KV blocks of an instance [default: the machine's]"),
+    flag(ENGINE, "block-size-in-tokens", "N", Field("engine.block_size"),
+        "Tokens of a KV block [default: 16] [alias: --block-size]"),
+    flag(ENGINE, "max-num-running-reqs", "N", Field("engine.max_num_running_reqs"),
+        "Most requests running at once [default: 256]"),
+    flag(ENGINE, "max-num-scheduled-tokens", "N", Field("engine.max_num_scheduled_tokens"),
+        "Token budget of a step [default: 2048]"),
+    flag(ENGINE, "long-prefill-token-threshold", "N", Field("engine.long_prefill_token_threshold"),
+        "Most prompt tokens of one request in a step; 0: no limit [default: 0]"),
+    flag(ENGINE, "reserve-full-prompt", "BOOL", Field("engine.reserve_full_prompt"),
+        "Schedule a request only if its whole prompt fits [default: true]"),
+    flag(CLUSTER, "num-instances", "N", Field("cluster.instances"),
+        "Engine instances [default: 1]"),
+    flag(CLUSTER, "admission-latency", "US", Field("gateway.admission_latency_us"),
+        "From arrival to the admission decision, in us [default: 0]"),
+    flag(CLUSTER, "routing-latency", "US", Field("gateway.routing_latency_us"),
+        "From admission to the routing decision, in us [default: 0]"),
+    flag(CLUSTER, "snapshot-refresh-interval", "US", Field("signals.snapshot_refresh_interval_us"),
+        "Age that the router's view may reach, in us; 0: always fresh [default: 0]"),
+    flag(CLUSTER, "horizon", "US", Field("horizon_us"),
+        "Stop at this simulated time, in us [default: never]"),
+    flag(CLUSTER, "seed", "N", Field("seed"),
+        "Seed of every random draw [default: the workload's, else 42]"),
+    flag(POLICY, "admission-policy", "POLICY", Policy("admission"),
+        "Who enters [default: always-admit]"),
+    flag(POLICY, "token-bucket-capacity", "TOKENS", Field("admission.params.capacity"),
+        "Capacity of token-bucket [default: 10000]"),
+    flag(POLICY, "token-bucket-refill-rate", "TOKENS/S", Field("admission.params.refill-rate"),
+        "Refill rate of token-bucket [default: 1000]"),
+    flag(POLICY, "routing-policy", "POLICY", Policy("routing"),
+        "Where requests go [default: round-robin]"),
+    flag(POLICY, "routing-scorers", "S:W,...", Field("routing.scorers"),
+        "Scorers and weights of weighted [default: pa:3,qd:2,kv:2]"),
+    flag(POLICY, "lru-capacity", "BLOCKS", Field("routing.lru_capacity"),
+        "Blocks that prefix-affinity remembers per instance, or auto [default: auto]"),
+    flag(POLICY, "scheduler", "POLICY", Policy("scheduler"),
+        "Who is scheduled first [default: fcfs]"),
+    flag(POLICY, "priority-policy", "POLICY", Policy("priority"),
+        "How important a waiting request is [default: constant]"),
+    flag(WORKLOAD, "workload-spec", "FILE", Workload("spec"),
+        "Workload specification (version 2 YAML)"),
+    flag(WORKLOAD, "trace", "FILE", Workload("trace"),
+        "Requests to replay (native JSONL trace)"),
+    flag(WORKLOAD, "workload", "NAME", BuiltIn,
+        "Built-in workload: distribution"),
+    flag(WORKLOAD, "rate", "PER_SEC", Amount("rate"),
+        "Requests per second; replaces the aggregate_rate of --workload-spec [default: 1]"),
+    flag(WORKLOAD, "num-requests", "N", Amount("num_requests"),
+        "How many requests; replaces that of --workload-spec; 0: up to the horizon [default: 100]"),
+    flag(WORKLOAD, "prompt-tokens", "N", Field("workload.distribution.prompt_tokens.mean"),
+        "Mean prompt length [default: 512]"),
+    flag(WORKLOAD, "prompt-tokens-stdev", "N", Field("workload.distribution.prompt_tokens.stdev"),
+        "Its standard deviation [default: 256]"),
+    flag(WORKLOAD, "prompt-tokens-min", "N", Field("workload.distribution.prompt_tokens.min"),
+        "Its least value [default: 2]"),
+    flag(WORKLOAD, "prompt-tokens-max", "N", Field("workload.distribution.prompt_tokens.max"),
+        "Its greatest value [default: 7000]"),
+    flag(WORKLOAD, "output-tokens", "N", Field("workload.distribution.output_tokens.mean"),
+        "Mean output length [default: 512]"),
+    flag(WORKLOAD, "output-tokens-stdev", "N", Field("workload.distribution.output_tokens.stdev"),
+        "Its standard deviation [default: 256]"),
+    flag(WORKLOAD, "output-tokens-min", "N", Field("workload.distribution.output_tokens.min"),
+        "Its least value [default: 2]"),
+    flag(WORKLOAD, "output-tokens-max", "N", Field("workload.distribution.output_tokens.max"),
+        "Its greatest value [default: 7000]"),
+    flag(WORKLOAD, "prefix-tokens", "N", Field("workload.distribution.prefix_tokens"),
+        "Tokens that all prompts start with [default: 0]"),
+    flag(LATER, "kv-cpu-blocks", "N", NotYet(&["0"]),
+        "Blocks of the CPU tier"),
+    flag(LATER, "kv-offload-threshold", "SHARE", NotYet(&["0.9"]),
+        "Utilisation above which blocks are offloaded"),
+    flag(LATER, "kv-transfer-bandwidth", "BLOCKS/US", NotYet(&["100", "100.0"]),
+        "Bandwidth between the tiers"),
+    flag(LATER, "kv-transfer-base-latency", "US", NotYet(&["0"]),
+        "Fixed cost of a transfer"),
+    flag(LATER, "kv-event-delay", "US", NotYet(&["0"]),
+        "Delay of KV events"),
+    flag(LATER, "kv-reload", "MODE", NotYet(&["blocking"]),
+        "blocking or async"),
+    flag(LATER, "timeline", "FILE", NotYet(&[]),
+        "Timeline of queue, batch and KV"),
+    flag(LATER, "counterfactual-k", "N", NotYet(&["0"]),
+        "Alternatives kept for each routing decision"),
+];
+
+/// The scenario flags that were given, in the order of [`FLAGS`].
+#[derive(Debug, Default)]
+pub(crate) struct ScenarioFlags {
+    given: Vec<(usize, String)>,
+}
+
+impl ScenarioFlags {
+    /// Sets what the flags say into `draft`.
+    pub(crate) fn apply(&self, draft: &mut Draft) -> Result<(), Failure> {
+        // The kind of workload decides where amounts go, and a policy drops the settings of the one
+        // before, so these are chosen first.
+        for choosing in [true, false] {
+            for (index, text) in &self.given {
+                let flag = &FLAGS[*index];
+                if choosing == matches!(flag.meaning, Workload(_) | BuiltIn | Policy(_)) {
+                    flag.apply(text, draft)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether `name` was given.
+    fn gives(&self, name: &str) -> bool {
+        self.given.iter().any(|(index, _)| FLAGS[*index].name == name)
+    }
+
+    /// Refuses flags that contradict one another.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let kinds = ["workload-spec", "trace", "workload"];
+        let given: Vec<&str> = kinds.into_iter().filter(|name| self.gives(name)).collect();
+        match given[..] {
+            [first, second, ..] => Err(Failure::Input(format!(
+                "--{second}: `--{first}` is given as well; keep exactly one of the two"
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Flag {
+    fn apply(&self, text: &str, draft: &mut Draft) -> Result<(), Failure> {
+        let name = format!("--{}", self.name);
+        match self.meaning {
+            Field(path) => draft.set(&name, path, text),
+            List(path) => draft.set_list(&name, path, text),
+            Amount(field) => draft.set_amount(&name, field, text),
+            Policy(kind) => draft.set_policy(&name, kind, text),
+            Workload(kind) => draft.choose_workload(&name, kind, Some(text)),
+            BuiltIn if text == "distribution" => {
+                draft.choose_workload(&name, "distribution", None);
+            }
+            BuiltIn => {
+                return Err(Failure::Input(format!(
+                    "{name}: found `{text}`; legal: `distribution`; use `--workload-spec` or \
+                     `--trace` for files (presets are not supported yet)"
+                )));
+            }
+            NotYet(harmless) if harmless.contains(&text) => {}
+            NotYet(harmless) => {
+                let remedy = match harmless.first() {
+                    Some(value) => format!("remove it, or give `{value}`"),
+                    None => "remove it".to_owned(),
+                };
+                return Err(Failure::Input(format!(
+                    "{name}: `{text}` is not supported yet; {remedy}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Args for ScenarioFlags {
+    fn augment_args(command: Command) -> Command {
+        FLAGS.iter().fold(command, |command, flag| {
+            let arg = Arg::new(flag.name)
+                .long(flag.name)
+                .value_name(flag.value)
+                .help(flag.help)
+                .help_heading(flag.heading)
+                .action(ArgAction::Set)
+                .allow_hyphen_values(true);
+            let alias = (flag.name == "block-size-in-tokens").then_some("block-size");
+            command.arg(arg.alias(alias))
+        })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        ScenarioFlags::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ScenarioFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<ScenarioFlags, clap::Error> {
+        let mut flags = ScenarioFlags::default();
+        flags.update_from_arg_matches(matches)?;
+        Ok(flags)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.given = FLAGS
+            .iter()
+            .enumerate()
+            .filter_map(|(index, flag)| {
+                matches.get_one::<String>(flag.name).map(|text| (index, text.clone()))
+            })
+            .collect();
+        Ok(())
+    }
+}

@@ -1,0 +1,27 @@
+//! Results in their layouts. Each file here turns a finished run into text; none of them decides
+//! anything about the run, and none writes anything by itself.
+
+pub(crate) mod fitness;
+pub(crate) mod json;
+pub(crate) mod numbers;
+pub(crate) mod requests;
+pub(crate) mod results;
+pub(crate) mod sections;
+pub(crate) mod table;
+
+use blis_lab::{Plan, RunResult};
+use fitness::Fitness;
+
+/// A finished run and all that a report may say about it.
+pub(crate) struct Finished<'a> {
+    /// The scenario.
+    pub(crate) plan: &'a Plan,
+    /// The run.
+    pub(crate) result: &'a RunResult,
+    /// Seconds on the clock; absent where only the simulation matters.
+    pub(crate) wall_seconds: Option<f64>,
+    /// CPU seconds.
+    pub(crate) cpu_seconds: Option<f64>,
+    /// The score, if one was asked for.
+    pub(crate) fitness: Option<Fitness>,
+}

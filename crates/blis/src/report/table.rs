@@ -1,0 +1,400 @@
+//! `--format table`: the result for people, within 100 columns.
+
+use crate::report::Finished;
+use crate::report::fitness::Fitness;
+use blis_core::SloClass;
+use blis_core::math::float;
+use blis_metrics::{InstanceSection, Latency, Report, Saturation, Section, SloTarget, SplitStats};
+use blis_sim::End;
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use std::io::IsTerminal;
+
+/// Clusters of more instances than this show a summary of their instances.
+const INSTANCES_SHOWN: usize = 16;
+const WIDTH: u16 = 100;
+/// What an overloaded cluster means for its numbers.
+pub(crate) const OVERLOADED: &str =
+    "overloaded: requests come faster than they are served, so latencies grow with the run";
+
+/// The result of one run.
+pub(crate) fn one(finished: &Finished<'_>) -> String {
+    let report = &finished.result.report;
+    let mut parts = vec![headline(finished), counts(finished), latencies(&report.cluster)];
+    if !report.classes.is_empty() {
+        parts.push(classes(finished));
+    }
+    if let Some(stats) = &report.decomposition.cluster {
+        parts.push(decomposition(stats));
+    }
+    parts.push(cache_and_routing(report));
+    parts.push(instances(report));
+    if let Some(fitness) = &finished.fitness {
+        parts.push(score(fitness));
+    }
+    let warnings = warnings(finished);
+    if !warnings.is_empty() {
+        parts.push(warnings);
+    }
+    parts.join("\n")
+}
+
+/// The results of several runs that differ in their seed.
+pub(crate) fn many(runs: &[Finished<'_>], wall_seconds: f64) -> String {
+    let Some(first) = runs.first() else { return String::new() };
+    let mut table = table(&[
+        "seed",
+        "completed",
+        "req/s",
+        "good/s",
+        "TTFT mean",
+        "TTFT p99",
+        "ITL mean",
+        "E2E p99",
+        "hit rate",
+        "end",
+    ]);
+    for run in runs {
+        let Report { cluster, kv, .. } = &run.result.report;
+        table.add_row(vec![
+            run.result.seed.to_string(),
+            grouped(cluster.completed),
+            plain(cluster.responses_per_sec),
+            plain(cluster.goodput_per_sec),
+            plain(cluster.ttft.mean_ms),
+            plain(cluster.ttft.p99_ms),
+            plain(cluster.itl.mean_ms),
+            plain(cluster.e2e.p99_ms),
+            percent(kv.hit_rate),
+            run.result.outcome.end.name().to_owned(),
+        ]);
+    }
+    let head = bold(&format!("{} runs of {}", runs.len(), cluster_name(first)));
+    format!("{head}\n{}\nwall {wall_seconds:.2} s\n\n{}\n", strategy(first), table.trim_fmt())
+}
+
+fn headline(finished: &Finished<'_>) -> String {
+    let (plan, outcome) = (finished.plan, &finished.result.outcome);
+    let name = plan.name.as_deref().map_or_else(String::new, |name| format!("{name}: "));
+    let first = format!(
+        "{name}{} requests on {}",
+        grouped(finished.result.report.cluster.injected),
+        cluster_name(finished)
+    );
+    let simulated = outcome.ended_at.as_secs_f64();
+    let wall = finished.wall_seconds.filter(|&wall| wall > 0.0).map_or_else(String::new, |wall| {
+        format!(" in {wall:.2} s ({} x real time)", plain(Some(simulated / wall)))
+    });
+    let facts = wrapped(&[
+        format!("{simulated:.1} simulated seconds{wall}"),
+        format!("{} events", grouped(outcome.events)),
+        format!("seed {}", finished.result.seed),
+        format!("scenario {}", plan.hash()),
+    ]);
+    format!("{}\n{}\n{facts}\n", bold(&first), strategy(finished))
+}
+
+fn cluster_name(finished: &Finished<'_>) -> String {
+    let plan = finished.plan;
+    let instances = if plan.instances == 1 { "instance" } else { "instances" };
+    let machine = match (&plan.hardware, plan.tp) {
+        (Some(gpu), Some(tp)) => format!(" ({gpu}, tp {tp})"),
+        _ => String::new(),
+    };
+    format!("{} {instances} of {}{machine}", grouped(plan.instances.into()), plan.model)
+}
+
+fn strategy(finished: &Finished<'_>) -> String {
+    let policies = &finished.plan.policies;
+    wrapped(&[
+        format!("admission {}", policies.admission),
+        format!("routing {}", policies.routing),
+        format!("scheduler {}", policies.scheduler),
+        format!("priority {}", policies.priority),
+    ])
+}
+
+/// Items separated by commas, in lines of at most [`WIDTH`] columns where they fit.
+fn wrapped(items: &[String]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for item in items {
+        match lines.last_mut() {
+            Some(line) if line.len() + item.len() + 2 <= WIDTH.into() => {
+                line.push_str(", ");
+                line.push_str(item);
+            }
+            _ => lines.push(item.clone()),
+        }
+    }
+    lines.join(",\n")
+}
+
+fn counts(finished: &Finished<'_>) -> String {
+    let report = &finished.result.report;
+    let cluster = &report.cluster;
+    let promised = report.classes.iter().any(|&(class, _)| has_target(finished, class));
+    let rate = |name: &str, value: Option<f64>| value.map(|v| format!("{} {name}", plain(Some(v))));
+    let left = |name: &str, count: u64| (count > 0).then(|| format!("{} {name}", grouped(count)));
+    let items: Vec<String> = [
+        Some(format!("{} completed", grouped(cluster.completed))),
+        left("rejected", cluster.rejected),
+        left("unservable", cluster.unservable),
+        left("in transit", cluster.in_transit),
+        left("queued", cluster.still_queued),
+        left("running", cluster.still_running),
+        rate("requests/s", cluster.responses_per_sec),
+        rate("tokens/s", cluster.tokens_per_sec),
+        rate("good requests/s", cluster.goodput_per_sec.filter(|_| promised)),
+        left("preemptions", cluster.preemption_count),
+        report.saturation.map(|saturation| saturation.name().to_owned()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    format!("{}\n", wrapped(&items))
+}
+
+fn latencies(section: &Section) -> String {
+    let mut table = table(&["latency, ms", "mean", "p50", "p90", "p95", "p99", "max"]);
+    for (name, latency) in [("TTFT", &section.ttft), ("ITL", &section.itl), ("E2E", &section.e2e)] {
+        let Latency { mean_ms, p50_ms, p90_ms, p95_ms, p99_ms, max_ms } = *latency;
+        let mut row = vec![name.to_owned()];
+        row.extend([mean_ms, p50_ms, p90_ms, p95_ms, p99_ms, max_ms].map(plain));
+        table.add_row(row);
+    }
+    format!("{}\n", table.trim_fmt())
+}
+
+/// Whether requests of `class` were promised anything; if not, all of them are good.
+fn has_target(finished: &Finished<'_>, class: SloClass) -> bool {
+    *finished.plan.slo.of(class) != SloTarget::default()
+}
+
+fn classes(finished: &Finished<'_>) -> String {
+    let report = &finished.result.report;
+    let mut table = table(&[
+        "class",
+        "offered",
+        "admitted",
+        "completed",
+        "good/s",
+        "SLO met",
+        "TTFT p50",
+        "TTFT p99",
+        "E2E p99",
+    ]);
+    for (class, section) in &report.classes {
+        let promised = has_target(finished, *class);
+        table.add_row(vec![
+            class.name().to_owned(),
+            grouped(section.injected),
+            grouped(section.injected - section.rejected),
+            grouped(section.completed),
+            plain(section.goodput_per_sec.filter(|_| promised)),
+            percent(section.slo_attainment.filter(|_| promised)),
+            plain(section.ttft.p50_ms),
+            plain(section.ttft.p99_ms),
+            plain(section.e2e.p99_ms),
+        ]);
+    }
+    format!("{}\n", table.trim_fmt())
+}
+
+fn decomposition(stats: &SplitStats) -> String {
+    let mut header = vec!["TTFT is, ms".to_owned()];
+    header.extend(stats.mean.parts().map(|(name, _)| name.to_owned()));
+    header.push("total".to_owned());
+    let names: Vec<&str> = header.iter().map(String::as_str).collect();
+    let mut table = table(&names);
+    for (name, split) in [("mean", &stats.mean), ("p99", &stats.p99)] {
+        let mut row = vec![name.to_owned()];
+        row.extend(split.parts().map(|(_, ms)| plain(Some(ms))));
+        row.push(plain(Some(split.total())));
+        table.add_row(row);
+    }
+    format!("{}\n", table.trim_fmt())
+}
+
+fn cache_and_routing(report: &Report) -> String {
+    let (kv, routing) = (&report.kv, &report.routing);
+    let share =
+        |name: &str, value: Option<f64>| value.map(|_| format!("{name} {}", percent(value)));
+    let cache: Vec<String> = [
+        share("hit rate", kv.hit_rate),
+        share("phantom", kv.phantom_hit_rate),
+        share("missed", kv.missed_hit_rate),
+        Some(format!("{} blocks evicted", grouped(kv.evicted_blocks))),
+        Some(format!("{} tokens lost", grouped(kv.lost_tokens))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let mut text = format!("KV cache: {}\n", cache.join(", "));
+    if let (Some(most), Some(jain)) = (routing.max_over_mean, routing.jain_balance) {
+        let line = format!("routing: most loaded / mean {most:.3}, Jain's index {jain:.4}\n");
+        text.push_str(&line);
+    }
+    text
+}
+
+fn instances(report: &Report) -> String {
+    let mut table = table(&[
+        "instance",
+        "requests",
+        "busy",
+        "batch",
+        "queue",
+        "peak blocks",
+        "TTFT p99",
+        "E2E p99",
+    ]);
+    let sections = &report.instances;
+    if sections.len() <= INSTANCES_SHOWN {
+        for section in sections {
+            let mut row = vec![section.instance.0.to_string()];
+            row.extend(CELLS.map(|(get, show)| show(get(section))));
+            table.add_row(row);
+        }
+        return format!("{}\n", table.trim_fmt());
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / float(values.len() as u64);
+    let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+    let folds = [("min", least as fn(&[f64]) -> f64), ("mean", mean), ("max", most)];
+    for (name, fold) in folds {
+        let mut row = vec![name.to_owned()];
+        row.extend(CELLS.map(|(get, show)| {
+            let values: Vec<f64> = sections.iter().filter_map(get).collect();
+            show((!values.is_empty()).then(|| fold(&values)))
+        }));
+        table.add_row(row);
+    }
+    format!("{}\n", table.trim_fmt())
+}
+
+/// A number of an instance, and how it is shown.
+type Cell = (fn(&InstanceSection) -> Option<f64>, fn(Option<f64>) -> String);
+
+const CELLS: [Cell; 7] = [
+    (|section| Some(float(section.requests.injected)), whole),
+    (|section| section.utilization, percent),
+    (|section| section.mean_batch, plain),
+    (|section| section.mean_queue_depth, plain),
+    (|section| Some(f64::from(section.peak_blocks_in_use)), whole),
+    (|section| section.requests.ttft.p99_ms, plain),
+    (|section| section.requests.e2e.p99_ms, plain),
+];
+
+fn score(fitness: &Fitness) -> String {
+    let parts: Vec<String> =
+        fitness.components.iter().map(|(key, part)| format!("{key} {part:.4}")).collect();
+    format!("fitness: {:.6} ({})\n", fitness.score, parts.join(", "))
+}
+
+fn warnings(finished: &Finished<'_>) -> String {
+    let report = &finished.result.report;
+    let overloaded = report.saturation == Some(Saturation::Overloaded);
+    let interrupted = finished.result.outcome.end == End::Interrupted;
+    let unservable = report.cluster.unservable;
+    let lines = [
+        overloaded.then(|| OVERLOADED.to_owned()),
+        (unservable > 0).then(|| {
+            format!("{} requests can never fit the KV memory of an instance", grouped(unservable))
+        }),
+        interrupted.then(|| "interrupted: this is the part that was simulated".to_owned()),
+    ];
+    let line = |text: String| format!("{} {text}\n", warning("warning:"));
+    lines.into_iter().flatten().map(line).collect::<Vec<_>>().concat()
+}
+
+/// A table without vertical lines: the first column to the left, numbers to the right.
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')))
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(WIDTH)
+        .set_header(header.to_vec());
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    if let Some(first) = table.column_mut(0) {
+        first.set_cell_alignment(CellAlignment::Left);
+    }
+    table
+}
+
+/// About four significant digits; a dash where there is no number.
+fn plain(value: Option<f64>) -> String {
+    match value {
+        None => "-".to_owned(),
+        Some(value) if value < 9.995 => format!("{value:.2}"),
+        Some(value) if value < 999.95 => format!("{value:.1}"),
+        Some(value) if value < 1e9 => grouped(blis_core::math::count(value)),
+        Some(value) => format!("{value:.3e}"),
+    }
+}
+
+fn whole(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| grouped(blis_core::math::count(value)))
+}
+
+fn percent(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{:.1} %", value * 100.0))
+}
+
+/// A count with commas between thousands.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn bold(text: &str) -> String {
+    paint(text, "1")
+}
+
+fn warning(text: &str) -> String {
+    paint(text, "1;33")
+}
+
+/// Colour only for people: on a terminal, and unless they asked for none.
+fn paint(text: &str, code: &str) -> String {
+    let wanted = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    if wanted { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_about_four_digits() {
+        for (value, text) in [
+            (0.0, "0.00"),
+            (1.234, "1.23"),
+            (9.999, "10.0"),
+            (123.45, "123.5"),
+            (999.96, "1,000"),
+            (1_234_567.0, "1,234,567"),
+            (3.121_54e12, "3.122e12"),
+        ] {
+            assert_eq!(plain(Some(value)), text);
+        }
+        assert_eq!(plain(None), "-");
+    }
+
+    #[test]
+    fn long_lists_are_wrapped_between_items() {
+        let items = vec!["x".repeat(60), "y".repeat(30), "z".repeat(30)];
+        let text = wrapped(&items);
+        assert_eq!(text.lines().count(), 2);
+        assert!(text.lines().all(|line| line.len() <= WIDTH.into()));
+    }
+}

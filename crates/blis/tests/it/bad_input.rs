@@ -1,0 +1,287 @@
+//! Bad input is refused before anything runs, with the place, the value and what is legal.
+
+use crate::Bench;
+
+/// `blis run args` must be refused with exactly this error, and must write nothing.
+#[track_caller]
+fn refused(args: &str, error: &str) {
+    let bench = Bench::new();
+    let ran = bench.blis(&format!("run --requests-out rows.csv --results-path all.json {args}"));
+    assert_eq!(ran.err, format!("error: {error}\n"), "{args}");
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args}");
+    assert_eq!(bench.files(), Vec::<String>::new(), "{args} left something behind");
+}
+
+/// A scenario file with this text must be refused with exactly this error.
+#[track_caller]
+fn file_refused(text: impl AsRef<[u8]>, error: &str) {
+    let bench = Bench::new();
+    bench.write("s.yaml", text);
+    let ran = bench.blis("run s.yaml");
+    assert_eq!(ran.err, format!("error: {error}\n"));
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
+}
+
+#[test]
+fn numbers_on_flags() {
+    let rate = "legal: a number from 1e-9 to 1e9 (requests per second)";
+    for bad in
+        ["0", "-1", "NaN", "inf", "-inf", "1e308", "1e-12", "x", "0x10", "1_000", "5ms", "1,5"]
+    {
+        refused(&format!("--rate {bad}"), &format!("--rate: found `{bad}`; {rate}"));
+    }
+    refused("--rate=", &format!("--rate: found ``; {rate}"));
+    refused(
+        "--admission-latency 9223372036854775807",
+        "--admission-latency: found `9223372036854775807`; legal: a whole number from 0 to \
+         315360000000000",
+    );
+    refused(
+        "--routing-latency 1e30",
+        "--routing-latency: found `1e30`; legal: a whole number from 0 to 315360000000000",
+    );
+    refused("--horizon -5", "--horizon: found `-5`; legal: a whole number, at least 1");
+    refused("--horizon 0", "--horizon: found `0`; legal: a whole number, at least 1");
+    refused("--seed -1", "--seed: found `-1`; legal: a whole number, not negative");
+    refused(
+        "--num-requests 1.5",
+        "--num-requests: found `1.5`; legal: a whole number from 0 to 1000000000000",
+    );
+    refused(
+        "--num-requests 0",
+        "--num-requests: found `neither`; legal: a number of requests, or a horizon: else the \
+         workload never ends",
+    );
+    refused(
+        "--prompt-tokens-stdev -1",
+        "--prompt-tokens-stdev: found `-1`; legal: a number from 0 to 1073741824",
+    );
+    refused("--alpha-coeffs 1,2", "--alpha-coeffs: found 2 numbers; legal: three (microseconds)");
+    refused(
+        "--beta-coeffs 1,-2,3",
+        "--beta-coeffs: found `-2`; legal: a number from 0 to 1e9 (microseconds)",
+    );
+    refused(
+        "--reserve-full-prompt maybe",
+        "--reserve-full-prompt: found `maybe`; legal: `true` or `false`",
+    );
+}
+
+#[test]
+fn sizes_on_flags() {
+    let blocks = "legal: a whole number from 1 to 2147483648";
+    for bad in ["0", "-1", "1000000000000", "9223372036854775807", "99999999999999999999999"] {
+        refused(
+            &format!("--total-kv-blocks {bad}"),
+            &format!("--total-kv-blocks: found `{bad}`; {blocks}"),
+        );
+    }
+    refused(
+        "--block-size 65537",
+        "--block-size-in-tokens: found `65537`; legal: a whole number from 1 to 65536",
+    );
+    refused(
+        "--num-instances 1000000",
+        "--num-instances: found `1000000`; legal: a whole number from 1 to 100000",
+    );
+    refused(
+        "--max-num-running-reqs 0",
+        "--max-num-running-reqs: found `0`; legal: a whole number from 1 to 1000000",
+    );
+}
+
+#[test]
+fn names_on_flags() {
+    refused(
+        "--routing-policy wieghted",
+        "--routing-policy: unknown routing policy `wieghted`, did you mean `weighted`?; known: \
+         `always-busiest`, `least-loaded`, `random`, `round-robin`, `weighted`",
+    );
+    refused(
+        "--routing-policy weighted --routing-scorers pa:3,queue-deth:2",
+        "--routing-scorers: unknown scorer `queue-deth`, did you mean `queue-depth`?; known: \
+         `kv-utilization`, `load-balance`, `prefix-affinity`, `queue-depth`",
+    );
+    refused(
+        "--routing-scorers pa:3",
+        "--routing-scorers: `scorers` is given, but routing policy `round-robin` does not read it; \
+         `weighted` does",
+    );
+    refused(
+        "--admission-policy token-bucket[capcity=3]",
+        "--admission-policy: admission policy `token-bucket`: unknown parameter `capcity`; known: \
+         `capacity`, `refill-rate`",
+    );
+    refused(
+        "--admission-policy token-bucket --token-bucket-capacity 0",
+        "--token-bucket-capacity: admission policy `token-bucket`: `capacity` is `0`; legal: a \
+         number from 1 to 1000000000",
+    );
+    refused(
+        "--scheduler fcsf",
+        "--scheduler: unknown order `fcsf`, did you mean `fcfs`?; known: `fcfs`, `priority-fcfs`, \
+         `reverse-priority`, `sjf`",
+    );
+    refused(
+        "--fitness-weights p99_ttf:1",
+        "--fitness-weights: unknown key `p99_ttf`, did you mean `p99_ttft`?; known: `mean_e2e`, \
+         `mean_ttft`, `p50_e2e`, `p50_ttft`, `p99_e2e`, `p99_ttft`, `throughput`, `tokens_per_sec`",
+    );
+    refused(
+        "--fitness-weights throughput:-1",
+        "--fitness-weights: found `-1` for `throughput`; legal: a number, not negative",
+    );
+    refused(
+        "--hardware H200",
+        "--hardware: no coefficients for `meta-llama/llama-3.1-8b-instruct` on `H200`; known: H100 \
+         with tp 2, H100 with tp 4, A100-80 with tp 2; or give alpha and beta coefficients and the \
+         number of KV blocks",
+    );
+}
+
+#[test]
+fn what_does_not_exist_yet_is_refused_and_what_has_no_effect_is_not() {
+    refused(
+        "--kv-cpu-blocks 5",
+        "--kv-cpu-blocks: `5` is not supported yet; remove it, or give `0`",
+    );
+    refused(
+        "--kv-reload async",
+        "--kv-reload: `async` is not supported yet; remove it, or give `blocking`",
+    );
+    refused("--timeline t.json", "--timeline: `t.json` is not supported yet; remove it");
+    refused(
+        "--counterfactual-k 3",
+        "--counterfactual-k: `3` is not supported yet; remove it, or give `0`",
+    );
+    refused(
+        "--latency-model roofline",
+        "--latency-model: found `roofline`; legal: `coefficients`, `constant` (`blackbox` is an \
+         alias of `coefficients`); `roofline` and profile files are not supported yet",
+    );
+    refused(
+        "--workload chatbot",
+        "--workload: found `chatbot`; legal: `distribution`; use `--workload-spec` or `--trace` \
+         for files (presets are not supported yet)",
+    );
+    let bench = Bench::new();
+    let harmless = "--kv-cpu-blocks 0 --kv-offload-threshold 0.9 --kv-transfer-bandwidth 100 \
+                    --kv-transfer-base-latency 0 --kv-event-delay 0 --kv-reload blocking \
+                    --counterfactual-k 0";
+    let plain = bench.blis("run --num-requests 3");
+    let same = bench.blis(&format!("run --num-requests 3 {harmless}"));
+    assert_eq!((same.code, same.out), (Some(0), plain.out));
+}
+
+#[test]
+fn flags_that_contradict_one_another() {
+    refused(
+        "--trace a --workload-spec b",
+        "--trace: `--workload-spec` is given as well; keep exactly one of the two",
+    );
+    refused(
+        "--summarize-trace",
+        "--summarize-trace: there is no decision trace; add `--trace-level decisions`",
+    );
+    let bench = Bench::new();
+    let ran = bench.blis("run --replications 2 --requests-out rows.csv");
+    assert_eq!(ran.err, "error: --requests-out: it holds one run; remove `--replications`\n");
+    assert_eq!(ran.code, Some(2));
+}
+
+#[test]
+fn unknown_flags_and_commands() {
+    let bench = Bench::new();
+    let ran = bench.blis("run --num-instance 3");
+    assert!(
+        ran.err.starts_with("error: unexpected argument '--num-instance' found"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains("a similar argument exists: '--num-instances'"), "{}", ran.err);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
+    let ran = bench.blis("runn");
+    assert!(ran.err.contains("a similar subcommand exists: 'run'"), "{}", ran.err);
+    assert_eq!(ran.code, Some(2));
+    assert_eq!(bench.blis("run --jobs -1").code, Some(2));
+    let ran = bench.blis("policies rooting");
+    assert!(ran.err.starts_with("error: unknown kind `rooting`, did you mean `routing`?"));
+    assert_eq!(ran.code, Some(2));
+}
+
+#[test]
+fn scenario_files() {
+    file_refused(
+        "cluster:\n  instanses: 3\n",
+        "s.yaml:2:3: cluster.instanses: unknown field `instanses`, did you mean `instances`?; \
+         known: `instances`",
+    );
+    file_refused(
+        "cluster: {instances: many}\n",
+        "s.yaml:1:22: cluster.instances: found `many`; legal: a whole number from 1 to 100000",
+    );
+    file_refused("seed: 1\nseed: 2\n", "s.yaml:2:1: field `seed` is given twice; keep one");
+    file_refused("", "s.yaml: the file is empty; write at least one field");
+    file_refused(b"\x7fELF\x02\xff", "s.yaml: not a text file: byte 5 is not UTF-8");
+    file_refused("cluster: [", "s.yaml:1:10: malformed YAML: unclosed bracket '['");
+    file_refused(
+        "cluster:\n\tinstances: 3\n",
+        "s.yaml:2:2: malformed YAML: tabs disallowed within this context (block indentation)",
+    );
+    file_refused(
+        "workload: {spec: w.yaml}\n",
+        "w.yaml: cannot read: No such file or directory (os error 2); check the name",
+    );
+    refused(
+        "no.yaml",
+        "no.yaml: cannot read: No such file or directory (os error 2); check the name",
+    );
+    refused("/", "/: cannot read: this is a directory; name a YAML file in it");
+    refused("--trace /", "/: not a regular file; name a trace file");
+    refused(
+        "--policy-config no.yaml",
+        "no.yaml: cannot read: No such file or directory (os error 2); check the name",
+    );
+}
+
+#[test]
+fn policy_bundles_and_traces() {
+    let bench = Bench::new();
+    bench.write("bundle.yaml", "routing:\n  polcy: weighted\n");
+    let ran = bench.blis("run --policy-config bundle.yaml");
+    assert_eq!(
+        ran.err,
+        "error: bundle.yaml:2:3: routing.polcy: unknown field `polcy`, did you mean `policy`?; \
+         known: `policy`, `scorers`\n"
+    );
+    assert_eq!(ran.code, Some(2));
+    bench.write(
+        "t.jsonl",
+        "{\"arrival_us\":1,\"input_tokens\":5,\"output_tokens\":2}\n{\"arrival\n",
+    );
+    let ran = bench.blis("run --trace t.jsonl");
+    assert!(ran.err.starts_with("error: t.jsonl:2:"), "{}", ran.err);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
+}
+
+#[test]
+fn requests_that_never_fit_are_counted_and_fail_the_check() {
+    let bench = Bench::new();
+    let ran = bench.blis("run --total-kv-blocks 1 --num-requests 7");
+    assert_eq!(
+        ran.out,
+        "=== Anomaly Counters ===\nPriority Inversions: 0\nHOL Blocking Events: 0\n\
+         Rejected Requests: 0\nDropped Unservable: 7\n"
+    );
+    assert_eq!(
+        ran.err,
+        "check failed: 7 requests can never fit the KV memory of an instance; raise \
+         `--total-kv-blocks` or shorten the prompts\n"
+    );
+    assert_eq!(ran.code, Some(1));
+    let ran = bench.blis("run --total-kv-blocks 1 --num-requests 7 --format json --quiet");
+    let value: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(value["cluster"]["unservable_requests"], 7);
+    assert!(value["cluster"].get("ttft_mean_ms").is_none(), "no sample, no key");
+    assert_eq!((ran.code, ran.err.as_str()), (Some(1), ""));
+}

@@ -1,0 +1,137 @@
+//! Scenarios: everything that defines a run, as a file, as flags, or both.
+//!
+//! A [`Draft`] is what was written: the file's tree with the flags set into it. [`Draft::resolve`]
+//! checks all of it, fills the defaults and gives a [`Plan`], from which runs are built. Nothing is
+//! simulated before everything is checked, and a flag is the same thing as the field it stands for.
+
+mod bundle;
+mod canonical;
+mod machine;
+mod plan;
+mod policies;
+mod resolve;
+pub mod schema;
+#[cfg(test)]
+mod tests;
+mod workload;
+
+pub use plan::{Plan, PolicyNames, Workload};
+
+use crate::problem::{Place, Problem};
+use crate::yaml::{self, Kind, Node};
+use blis_core::Time;
+use std::path::Path;
+
+/// A scenario as it was written, not yet checked.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    tree: Node,
+}
+
+/// The kinds of workload, by their field under `workload`.
+const WORKLOAD_KINDS: [&str; 4] = ["spec", "trace", "distribution", "mix"];
+
+impl Default for Draft {
+    fn default() -> Draft {
+        Draft { tree: Node::empty() }
+    }
+}
+
+impl Draft {
+    /// The scenario in the file `path`.
+    ///
+    /// # Errors
+    /// If the file cannot be read or is not well-formed YAML.
+    pub fn read(path: &Path) -> Result<Draft, Problem> {
+        yaml::read_file(path).map(|tree| Draft { tree })
+    }
+
+    /// The scenario in `text`, as if it stood in a file called `name`.
+    ///
+    /// # Errors
+    /// If it is not well-formed YAML.
+    pub fn from_text(name: &str, text: &str) -> Result<Draft, Problem> {
+        yaml::read_text(name, text).map(|tree| Draft { tree })
+    }
+
+    /// Sets the field at `path` (`a.b.c`) to what `flag` says.
+    pub fn set(&mut self, flag: &str, path: &str, text: &str) {
+        let steps: Vec<&str> = path.split('.').collect();
+        self.tree.set(&steps, Node::from_flag(flag, text));
+    }
+
+    /// Sets the field at `path` to the comma-separated list that `flag` says.
+    pub fn set_list(&mut self, flag: &str, path: &str, text: &str) {
+        let steps: Vec<&str> = path.split('.').collect();
+        let items = text.split(',').map(|item| Node::from_flag(flag, item.trim())).collect();
+        self.tree.set(&steps, Node { place: Place::Flag(flag.into()), kind: Kind::List(items) });
+    }
+
+    /// Sets the policy of `kind` (e.g. `routing`) to what `flag` says. Settings of another policy
+    /// that stood there go with it; those of the same policy stay.
+    pub fn set_policy(&mut self, flag: &str, kind: &str, text: &str) {
+        set_policy(&mut self.tree, kind, Node::from_flag(flag, text));
+    }
+
+    /// Chooses the kind of workload (`spec`, `trace` or `distribution`) and drops all others,
+    /// because the command line wins. `text` is the path of a `spec` or `trace`.
+    pub fn choose_workload(&mut self, flag: &str, kind: &str, text: Option<&str>) {
+        let mut workload = self.tree.field("workload").cloned().unwrap_or_else(Node::empty);
+        for other in WORKLOAD_KINDS.into_iter().filter(|other| *other != kind) {
+            workload.remove(other);
+        }
+        if let Some(text) = text {
+            workload.set(&[kind], Node::from_flag(flag, text));
+        }
+        self.tree.set(&["workload"], workload);
+    }
+
+    /// Sets the rate (`rate`) or the number of requests (`num_requests`) of whichever workload
+    /// there is.
+    pub fn set_amount(&mut self, flag: &str, field: &str, text: &str) {
+        let workload = self.tree.field("workload");
+        let has = |kind: &str| workload.is_some_and(|workload| workload.field(kind).is_some());
+        let path = match field {
+            "rate" if has("mix") => "workload.mix.aggregate_rate".to_owned(),
+            _ if has("mix") => format!("workload.mix.{field}"),
+            _ if has("spec") || has("trace") => format!("workload.{field}"),
+            _ => format!("workload.distribution.{field}"),
+        };
+        self.set(flag, &path, text);
+    }
+
+    /// Sets the policies that the bundle in the file `path` chooses.
+    ///
+    /// # Errors
+    /// If the bundle cannot be read or has unknown fields.
+    pub fn set_bundle(&mut self, path: &Path) -> Result<(), Problem> {
+        bundle::apply(&mut self.tree, path)
+    }
+
+    /// Checks everything and fills the defaults.
+    ///
+    /// # Errors
+    /// If anything is unknown, illegal, contradictory or not supported.
+    pub fn resolve(&self) -> Result<Plan, Problem> {
+        resolve::resolve(&self.tree)
+    }
+}
+
+/// Sets the policy of `kind` to `value`, like [`Draft::set_policy`].
+fn set_policy(tree: &mut Node, kind: &str, value: Node) {
+    let name = |node: &Node| match &node.kind {
+        Kind::Scalar { text, .. } => text.split('[').next().map(|name| name.trim().to_owned()),
+        _ => None,
+    };
+    let old = tree.field(kind).and_then(|node| name(node.field("policy").unwrap_or(node)));
+    if old.is_some() && old != name(&value) {
+        tree.remove(kind);
+    }
+    tree.set(&[kind, "policy"], value);
+}
+
+/// The instant `micros` microseconds after the start; `None` if that is more than ten years, which
+/// no run reaches.
+pub(crate) fn horizon(micros: u64) -> Option<Time> {
+    (micros <= schema::LONGEST_US).then(|| Time::from_micros(micros))
+}

@@ -1,0 +1,114 @@
+//! The canonical text of a plan and its hash: equal exactly if two scenarios mean the same.
+
+use crate::scenario::plan::{Plan, Workload};
+use blis_core::SloClass;
+use blis_sim::{Engine, Gateway, Signals};
+use blis_workload::{Client, Mix};
+use std::fmt::Write;
+
+/// FNV-1a, 64 bits: short, and the same everywhere for ever.
+pub(super) const START: u64 = 0xcbf2_9ce4_8422_2325;
+const PRIME: u64 = 0x0100_0000_01b3;
+
+/// The hash of `bytes`.
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    hash_more(START, bytes)
+}
+
+/// The hash of what gave `state`, followed by `bytes`.
+pub(super) fn hash_more(state: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(state, |state, &byte| (state ^ u64::from(byte)).wrapping_mul(PRIME))
+}
+
+/// Every field that has an effect on the numbers, one a line.
+pub(super) fn canonical(plan: &Plan) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &dyn std::fmt::Display| {
+        writeln!(text, "{name}: {value}").expect("writing to a string cannot fail");
+    };
+    line("latency", &plan.latency_name);
+    line("cluster.instances", &plan.instances);
+    // Destructured without `..`, so that a new field makes this line decide how it is spelled.
+    let Engine {
+        total_kv_blocks,
+        block_size,
+        max_num_running_reqs,
+        max_num_scheduled_tokens,
+        long_prefill_token_threshold,
+        reserve_full_prompt,
+        watermark_blocks,
+    } = plan.engine;
+    line("engine.total_kv_blocks", &total_kv_blocks);
+    line("engine.block_size", &block_size);
+    line("engine.max_num_running_reqs", &max_num_running_reqs);
+    line("engine.max_num_scheduled_tokens", &max_num_scheduled_tokens);
+    line("engine.long_prefill_token_threshold", &long_prefill_token_threshold);
+    line("engine.reserve_full_prompt", &reserve_full_prompt);
+    line("engine.watermark_blocks", &watermark_blocks);
+    let Gateway { admission_latency, routing_latency } = plan.gateway;
+    line("gateway.admission_latency", &admission_latency);
+    line("gateway.routing_latency", &routing_latency);
+    match plan.signals {
+        Signals::Immediate => line("signals", &"immediate"),
+        Signals::Periodic { interval } => line("signals.interval", &interval),
+    }
+    line("admission", &plan.policies.admission);
+    line("routing", &plan.policies.routing);
+    line("scheduler", &plan.policies.scheduler);
+    line("priority", &plan.policies.priority);
+    line("preempt", &plan.policies.preempt);
+    line("evict", &plan.policies.evict);
+    match plan.horizon {
+        None => line("horizon", &"none"),
+        Some(horizon) => line("horizon", &horizon),
+    }
+    for class in SloClass::ALL {
+        let target = plan.slo.of(class);
+        for (name, value) in
+            [("ttft_ms", target.ttft_ms), ("itl_ms", target.itl_ms), ("e2e_ms", target.e2e_ms)]
+        {
+            if let Some(value) = value {
+                line(&format!("slo.{}.{name}", class.name()), &value);
+            }
+        }
+    }
+    workload(&plan.workload, &mut line);
+    text
+}
+
+fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {
+    match workload {
+        Workload::Trace { path: _, requests, hash } => {
+            line("workload.trace.requests", requests);
+            line("workload.trace.hash", &format_args!("{hash:016x}"));
+        }
+        Workload::Mix(mix) => {
+            let Mix { clients, rate_per_sec, num_requests, horizon: _, seed: _ } = mix;
+            line("workload.rate_per_sec", rate_per_sec);
+            match num_requests {
+                None => line("workload.num_requests", &"none"),
+                Some(requests) => line("workload.num_requests", requests),
+            }
+            for (index, client) in clients.iter().enumerate() {
+                let Client {
+                    name: _,
+                    tenant,
+                    class,
+                    share,
+                    arrival,
+                    prefix_group,
+                    prefix_tokens,
+                    input,
+                    output,
+                } = client;
+                let text = format!(
+                    "tenant={tenant:?} class={} share={share} arrival={arrival:?} \
+                     prefix_group={prefix_group:?} prefix_tokens={prefix_tokens} input={input:?} \
+                     output={output:?}",
+                    class.name()
+                );
+                line(&format!("workload.clients[{index}]"), &text);
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The machine of a scenario: model, GPU and tensor parallelism, looked up in the catalogue, and
+//! what follows from them (latency model, KV blocks), together with the engine's own settings.
+
+use crate::problem::{Problem, hint, quoted};
+use crate::scenario::schema::{Coefficient, EngineFields, Preset, Scenario};
+use crate::yaml::{Amount, Node, Whole};
+use blis_core::Span;
+use blis_core::math::{count, float};
+use blis_latency::{Catalogue, Coefficients, Constant, Fit, StepTime};
+use blis_sim::Engine;
+use std::sync::Arc;
+
+/// Tokens of a block in the catalogue's block counts.
+const CATALOGUE_BLOCK_SIZE: u64 = 16;
+const DEFAULT_MODEL: &str = "meta-llama/llama-3.1-8b-instruct";
+const DEFAULT_STEP_US: f64 = 100.0;
+
+/// What the catalogue and the latency fields give.
+pub(super) struct Machine {
+    pub(super) model: String,
+    pub(super) hardware: Option<String>,
+    pub(super) tp: Option<u32>,
+    pub(super) latency: Arc<dyn StepTime>,
+    pub(super) latency_name: String,
+    /// The catalogue's KV blocks of 16 tokens.
+    blocks: Option<u32>,
+}
+
+struct Reader<'a> {
+    scenario: &'a Scenario,
+    tree: &'a Node,
+}
+
+/// Looks up the machine of `scenario`, which was decoded from `tree`.
+pub(super) fn machine(scenario: &Scenario, tree: &Node) -> Result<Machine, Problem> {
+    let reader = Reader { scenario, tree };
+    let catalogue = Catalogue::shipped();
+    let fit = reader.fit(&catalogue);
+    let (latency, latency_name) = reader.latency(fit.as_ref())?;
+    let known = fit.as_ref().ok();
+    Ok(Machine {
+        model: known.map_or_else(|| reader.model().to_owned(), |fit| fit.model.clone()),
+        hardware: known.map(|fit| fit.gpu.clone()).or_else(|| scenario.hardware.clone()),
+        tp: known.map(|fit| fit.tp).or_else(|| scenario.tp.map(Whole::get_u32)),
+        latency,
+        latency_name,
+        blocks: known.map(|fit| fit.total_kv_blocks),
+    })
+}
+
+impl Reader<'_> {
+    fn problem(&self, path: &str, message: impl Into<String>) -> Problem {
+        Problem::new(self.tree.place_of(path), path, message)
+    }
+
+    fn model(&self) -> &str {
+        self.scenario.model.as_deref().unwrap_or(DEFAULT_MODEL)
+    }
+
+    /// The catalogue's fit; the error is only a problem if the fit is needed.
+    fn fit(&self, catalogue: &Catalogue) -> Result<Fit, Problem> {
+        let name = self.model();
+        let Some(model) = catalogue.model(name) else {
+            let names: Vec<&str> =
+                catalogue.models.iter().map(|model| model.name.as_str()).collect();
+            let hint = hint(name, names.iter().copied());
+            let message = format!(
+                "unknown model `{name}`{hint}; known: {}; or give alpha and beta coefficients \
+                 and the number of KV blocks",
+                quoted(&names)
+            );
+            return Err(self.problem("model", message));
+        };
+        let tp = self.scenario.tp.map(Whole::get_u32);
+        let fit = catalogue.fit(model, self.scenario.hardware.as_deref(), tp);
+        fit.cloned().ok_or_else(|| {
+            let fits: Vec<String> = catalogue
+                .fits
+                .iter()
+                .filter(|fit| fit.model == model.name)
+                .map(|fit| format!("{} with tp {}", fit.gpu, fit.tp))
+                .collect();
+            let path = if self.scenario.hardware.is_some() { "hardware" } else { "tp" };
+            let wanted = [
+                self.scenario.hardware.as_ref().map(|gpu| format!(" on `{gpu}`")),
+                tp.map(|tp| format!(" with tp `{tp}`")),
+            ];
+            let wanted: Vec<String> = wanted.into_iter().flatten().collect();
+            let message = format!(
+                "no coefficients for `{}`{}; known: {}; or give alpha and beta coefficients and \
+                 the number of KV blocks",
+                model.name,
+                wanted.concat(),
+                fits.join(", ")
+            );
+            self.problem(path, message)
+        })
+    }
+
+    fn latency(&self, fit: Result<&Fit, &Problem>) -> Result<(Arc<dyn StepTime>, String), Problem> {
+        let fields = &self.scenario.latency;
+        match fields.model.as_deref().unwrap_or("coefficients") {
+            "coefficients" | "blackbox" => {
+                if fields.step_us.is_some() {
+                    let message = "only the latency model `constant` reads it; remove it";
+                    return Err(self.problem("latency.step_us", message));
+                }
+                let alpha = self.coefficients("latency.alpha_us", fields.alpha_us.as_ref())?;
+                let beta = self.coefficients("latency.beta_us", fields.beta_us.as_ref())?;
+                let (alpha, beta) = match (alpha, beta, fit) {
+                    (Some(alpha), Some(beta), _) => (alpha, beta),
+                    (alpha, beta, Ok(fit)) => {
+                        (alpha.unwrap_or(fit.alpha_us), beta.unwrap_or(fit.beta_us))
+                    }
+                    (_, _, Err(problem)) => return Err(problem.clone()),
+                };
+                let model = Coefficients::new(alpha, beta)
+                    .map_err(|error| self.problem("latency", error.to_string()))?;
+                let name = format!("coefficients alpha_us={alpha:?} beta_us={beta:?}");
+                Ok((Arc::new(model), name))
+            }
+            "constant" => {
+                for (path, given) in [
+                    ("latency.alpha_us", fields.alpha_us.is_some()),
+                    ("latency.beta_us", fields.beta_us.is_some()),
+                ] {
+                    if given {
+                        let message = "the latency model `constant` does not read it; remove it";
+                        return Err(self.problem(path, message));
+                    }
+                }
+                let micros = fields.step_us.map_or(DEFAULT_STEP_US, |step| step.get());
+                let step = Span::from_micros_f64(micros);
+                Ok((Arc::new(Constant { step }), format!("constant step_us={micros:?}")))
+            }
+            other => {
+                let known = ["coefficients", "constant"];
+                let message = format!(
+                    "found `{other}`{}; legal: {} (`blackbox` is an alias of `coefficients`); \
+                     `roofline` and profile files are not supported yet",
+                    hint(other, known),
+                    quoted(&known)
+                );
+                Err(self.problem("latency.model", message))
+            }
+        }
+    }
+
+    fn coefficients(
+        &self,
+        path: &str,
+        list: Option<&Vec<Amount<Coefficient>>>,
+    ) -> Result<Option<[f64; 3]>, Problem> {
+        let Some(list) = list else { return Ok(None) };
+        let numbers: Vec<f64> = list.iter().map(Amount::get).collect();
+        <[f64; 3]>::try_from(numbers).map(Some).map_err(|numbers| {
+            let message = format!("found {} numbers; legal: three (microseconds)", numbers.len());
+            self.problem(path, message)
+        })
+    }
+}
+
+/// The engine of each instance: what `fields` say, else the preset, else the machine.
+pub(super) fn engine(
+    fields: &EngineFields,
+    machine: &Machine,
+    tree: &Node,
+) -> Result<Engine, Problem> {
+    let (tokens, running) = match fields.preset.unwrap_or_default() {
+        Preset::Seeds => (2_048, 256),
+        Preset::VllmH100 => (8_192, 1_024),
+        Preset::VllmB200 => (16_384, 1_024),
+    };
+    let block_size = fields.block_size.map_or(16, Whole::get_u32);
+    let blocks = match (fields.total_kv_blocks, machine.blocks) {
+        (Some(blocks), _) => blocks.get_u32(),
+        (None, Some(blocks)) => rescaled(blocks, block_size),
+        (None, None) => {
+            let path = "engine.total_kv_blocks";
+            let message = "missing; the catalogue does not know this machine, so say how many KV \
+                           blocks an instance has";
+            return Err(Problem::new(tree.place_of(path), path, message));
+        }
+    };
+    let watermark = fields.watermark.map_or(0.0, |share| share.get());
+    let watermark_blocks = count((watermark * float(blocks.into()) - 0.5).max(0.0));
+    Ok(Engine {
+        total_kv_blocks: blocks,
+        block_size,
+        max_num_running_reqs: fields.max_num_running_reqs.map_or(running, Whole::get_u32),
+        max_num_scheduled_tokens: fields.max_num_scheduled_tokens.map_or(tokens, Whole::get_u32),
+        long_prefill_token_threshold: fields.long_prefill_token_threshold.map_or(0, Whole::get_u32),
+        reserve_full_prompt: fields.reserve_full_prompt.unwrap_or(true),
+        watermark_blocks: u32::try_from(watermark_blocks).expect("a share of a 32-bit number"),
+    })
+}
+
+/// As many blocks of `block_size` tokens as fit where `blocks` blocks of the catalogue's size do.
+fn rescaled(blocks: u32, block_size: u32) -> u32 {
+    let tokens = u64::from(blocks) * CATALOGUE_BLOCK_SIZE;
+    u32::try_from((tokens / u64::from(block_size)).max(1)).unwrap_or(u32::MAX)
+}

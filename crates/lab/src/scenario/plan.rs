@@ -1,0 +1,155 @@
+//! A checked scenario with all defaults filled in, from which any number of runs can be built.
+
+use crate::problem::Problem;
+use crate::run::Trial;
+use crate::scenario::policies::Policies;
+use crate::scenario::schema;
+use crate::workload_spec::trace_problem;
+use blis_core::{Source, Time};
+use blis_latency::StepTime;
+use blis_metrics::SloTargets;
+use blis_policy::Cluster;
+use blis_sim::{Config, Engine, Gateway, Signals};
+use blis_workload::{Mix, TraceSource};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// When a run without a horizon ends at the latest: after a century, far from the end of the clock,
+/// so that no legal span can carry a run past it.
+const LAST: Time = Time::from_micros(10 * schema::LONGEST_US);
+
+/// A checked scenario. Building a run from it can only fail if a trace file changes meanwhile.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// A short name for reports.
+    pub name: Option<String>,
+    /// The seed of a single run.
+    pub seed: u64,
+    /// The model's name.
+    pub model: String,
+    /// The GPU's name; absent if no fit of the catalogue is used.
+    pub hardware: Option<String>,
+    /// Tensor parallelism; absent if no fit of the catalogue is used.
+    pub tp: Option<u32>,
+    /// Number of instances.
+    pub instances: u32,
+    /// The engine of each instance.
+    pub engine: Engine,
+    /// Delays of the gateway.
+    pub gateway: Gateway,
+    /// How fresh the router's view is.
+    pub signals: Signals,
+    /// How long things take.
+    pub latency: Arc<dyn StepTime>,
+    /// The same, in words.
+    pub latency_name: String,
+    /// The policies' full spellings.
+    pub policies: PolicyNames,
+    /// When to stop at the latest.
+    pub horizon: Option<Time>,
+    /// Targets by class.
+    pub slo: SloTargets,
+    /// What is sent.
+    pub workload: Workload,
+    pub(super) texts: Policies,
+    pub(super) canonical: String,
+}
+
+/// The full spelling of each policy of a plan: its name and the parameters that are not defaults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyNames {
+    /// Who enters.
+    pub admission: String,
+    /// Where they go.
+    pub routing: String,
+    /// Who is scheduled first.
+    pub scheduler: String,
+    /// How important a waiting request is.
+    pub priority: String,
+    /// Who is preempted.
+    pub preempt: String,
+    /// Which cached blocks go first.
+    pub evict: String,
+}
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub enum Workload {
+    /// Generated requests; the seed is the run's.
+    Mix(Mix),
+    /// Requests read from a file.
+    Trace {
+        /// The file.
+        path: PathBuf,
+        /// How many requests it holds.
+        requests: u64,
+        /// Hash of its content.
+        hash: u64,
+    },
+}
+
+impl Plan {
+    /// What `sim` needs for `trial`.
+    ///
+    /// # Panics
+    /// Never: all texts were checked when the plan was made.
+    pub fn config(&self, trial: &Trial) -> Config {
+        let cluster = self.cluster();
+        let policies = self.texts.build(&cluster).expect("the plan's policies were built before");
+        Config {
+            instances: self.instances,
+            engine: self.engine,
+            gateway: self.gateway,
+            signals: self.signals,
+            policies: policies.into_sim(),
+            latency: self.latency.clone(),
+            seed: trial.seed,
+            horizon: Some(self.horizon.unwrap_or(LAST)),
+            pace: trial.pace,
+            audit: trial.audit,
+        }
+    }
+
+    /// The requests of a run with `seed`.
+    ///
+    /// # Errors
+    /// If the trace file can no longer be opened.
+    pub fn source(&self, seed: u64) -> Result<Box<dyn Source>, Problem> {
+        match &self.workload {
+            Workload::Mix(mix) => Ok(Box::new(Mix { seed, ..mix.clone() }.source())),
+            Workload::Trace { path, requests, .. } => {
+                let source = TraceSource::open(path).map_err(|error| trace_problem(&error))?;
+                Ok(Box::new(source.expecting(*requests)))
+            }
+        }
+    }
+
+    /// How many requests a run will see, if that is known beforehand.
+    pub fn expected_requests(&self) -> Option<u64> {
+        match &self.workload {
+            Workload::Mix(mix) if mix.horizon.is_none() => mix.num_requests,
+            Workload::Mix(_) => None,
+            Workload::Trace { requests, .. } => Some(*requests),
+        }
+    }
+
+    /// The scenario as text: every field with its value, defaults included, always in the same
+    /// order. The seed and the names are left out: they are not part of what is compared.
+    pub fn canonical(&self) -> &str {
+        &self.canonical
+    }
+
+    /// A hash of [`Plan::canonical`], as 16 hexadecimal digits. Stable across versions of the
+    /// program as long as the scenario means the same.
+    pub fn hash(&self) -> String {
+        format!("{:016x}", super::canonical::hash(self.canonical.as_bytes()))
+    }
+
+    pub(super) fn cluster(&self) -> Cluster {
+        Cluster {
+            instances: self.instances,
+            blocks: self.engine.total_kv_blocks,
+            block_size: self.engine.block_size,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The policies of a scenario: texts that were checked once and are built for every run.
+
+use crate::problem::Problem;
+use crate::scenario::plan::PolicyNames;
+use crate::scenario::schema::{PolicyFields, Scenario};
+use crate::yaml::Node;
+use blis_policy::{
+    Admission, Built, Cluster, Evict, Order, PolicyError, Preempt, Priority, Router, RoutingText,
+    build_admission, build_evict, build_order, build_preempt, build_priority, build_router,
+};
+
+/// The texts of all policies.
+#[derive(Clone, Debug)]
+pub(super) struct Policies {
+    admission: String,
+    routing: String,
+    scorers: Option<String>,
+    picker: Option<String>,
+    lru_capacity: Option<u64>,
+    scheduler: String,
+    priority: String,
+    preempt: String,
+    evict: String,
+}
+
+/// The policies of one run.
+pub(super) struct BuiltPolicies {
+    admission: Built<dyn Admission>,
+    router: Built<dyn Router>,
+    order: Built<dyn Order>,
+    priority: Built<dyn Priority>,
+    preempt: Built<dyn Preempt>,
+    evict: Vec<Built<dyn Evict>>,
+}
+
+impl Policies {
+    /// The texts that `scenario`, decoded from `tree`, spells.
+    pub(super) fn read(scenario: &Scenario, tree: &Node) -> Result<Policies, Problem> {
+        let routing = scenario.routing.clone().unwrap_or_default();
+        let policy = PolicyFields { policy: routing.policy, params: routing.params };
+        let lru_capacity = match routing.lru_capacity.as_deref() {
+            None | Some("auto") => None,
+            Some(text) => Some(text.parse().map_err(|_| {
+                let path = "routing.lru_capacity";
+                let message = format!("found `{text}`; legal: `auto` or a whole number of blocks");
+                Problem::new(tree.place_of(path), path, message)
+            })?),
+        };
+        Ok(Policies {
+            admission: spell(scenario.admission.as_ref(), "always-admit"),
+            routing: spell(Some(&policy), "round-robin"),
+            scorers: routing.scorers,
+            picker: routing.picker,
+            lru_capacity,
+            scheduler: spell(scenario.scheduler.as_ref(), "fcfs"),
+            priority: spell(scenario.priority.as_ref(), "constant"),
+            preempt: spell(scenario.preempt.as_ref(), "tail"),
+            evict: spell(scenario.evict.as_ref(), "lru"),
+        })
+    }
+
+    /// Builds them all; the error carries the path of the field at fault.
+    pub(super) fn build(
+        &self,
+        cluster: &Cluster,
+    ) -> Result<BuiltPolicies, (&'static str, PolicyError)> {
+        let routing = RoutingText {
+            policy: &self.routing,
+            scorers: self.scorers.as_deref(),
+            picker: self.picker.as_deref(),
+            lru_capacity: self.lru_capacity,
+        };
+        let evict = || build_evict(&self.evict, cluster).map_err(|error| ("evict", error));
+        Ok(BuiltPolicies {
+            admission: build_admission(&self.admission, cluster)
+                .map_err(|error| ("admission", error))?,
+            router: build_router(&routing, cluster)
+                .map_err(|error| (routing_path(&error), error))?,
+            order: build_order(&self.scheduler, cluster).map_err(|error| ("scheduler", error))?,
+            priority: build_priority(&self.priority, cluster)
+                .map_err(|error| ("priority", error))?,
+            preempt: build_preempt(&self.preempt, cluster).map_err(|error| ("preempt", error))?,
+            evict: (0..cluster.instances).map(|_| evict()).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl BuiltPolicies {
+    /// Their full spellings.
+    pub(super) fn names(&self) -> PolicyNames {
+        PolicyNames {
+            admission: self.admission.canonical.clone(),
+            routing: self.router.canonical.clone(),
+            scheduler: self.order.canonical.clone(),
+            priority: self.priority.canonical.clone(),
+            preempt: self.preempt.canonical.clone(),
+            evict: self.evict[0].canonical.clone(),
+        }
+    }
+
+    /// What `sim` takes.
+    pub(super) fn into_sim(self) -> blis_sim::Policies {
+        blis_sim::Policies {
+            admission_needs: self.admission.needs,
+            router_needs: self.router.needs,
+            admission: self.admission.policy,
+            router: self.router.policy,
+            priority: self.priority.policy,
+            order: self.order.policy,
+            preempt: self.preempt.policy,
+            evict: self.evict.into_iter().map(|built| built.policy).collect(),
+        }
+    }
+}
+
+/// One text from a name, its bracketed parameters and further ones.
+fn spell(fields: Option<&PolicyFields>, default: &str) -> String {
+    let Some(fields) = fields else { return default.to_owned() };
+    let policy = fields.policy.as_deref().map_or(default, str::trim);
+    if fields.params.is_empty() {
+        return policy.to_owned();
+    }
+    let params: Vec<String> =
+        fields.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let params = params.join(",");
+    match policy.strip_suffix(']') {
+        Some(open) => format!("{open},{params}]"),
+        None => format!("{policy}[{params}]"),
+    }
+}
+
+/// The field of `routing` that an error of its builder is about.
+fn routing_path(error: &PolicyError) -> &'static str {
+    match error {
+        PolicyError::Weights { .. }
+        | PolicyError::Unknown { kind: "scorer", .. }
+        | PolicyError::Param { kind: "scorer", .. }
+        | PolicyError::Syntax { kind: "scorer", .. }
+        | PolicyError::Unread { setting: "scorers", .. } => "routing.scorers",
+        PolicyError::Unknown { kind: "picker", .. }
+        | PolicyError::Param { kind: "picker", .. }
+        | PolicyError::Syntax { kind: "picker", .. }
+        | PolicyError::Unread { setting: "picker", .. } => "routing.picker",
+        PolicyError::Unread { .. } => "routing.lru_capacity",
+        PolicyError::Unknown { .. } | PolicyError::Param { .. } | PolicyError::Syntax { .. } => {
+            "routing.policy"
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! From a tree to a plan: every check, every default, in one place and before anything runs.
+
+use crate::problem::Problem;
+use crate::scenario::plan::Plan;
+use crate::scenario::policies::Policies;
+use crate::scenario::schema::{Scenario, SloFields, TargetFields};
+use crate::scenario::{canonical, horizon, machine, workload};
+use crate::yaml::{self, Node, Whole};
+use blis_core::param::ParamError;
+use blis_core::{SloClass, Span};
+use blis_metrics::{SloTarget, SloTargets};
+use blis_policy::{Cluster, PolicyError};
+use blis_sim::{Gateway, Signals};
+
+const DEFAULT_SEED: u64 = 42;
+
+/// Checks `tree` and fills the defaults.
+pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
+    let scenario: Scenario = yaml::decode(tree)?;
+    let machine = machine::machine(&scenario, tree)?;
+    let engine = machine::engine(&scenario.engine, &machine, tree)?;
+    let instances = scenario.cluster.instances.map_or(1, Whole::get_u32);
+    let texts = Policies::read(&scenario, tree)?;
+    let cluster =
+        Cluster { instances, blocks: engine.total_kv_blocks, block_size: engine.block_size };
+    let built =
+        texts.build(&cluster).map_err(|(path, error)| policy_problem(tree, path, &error))?;
+    let names = built.names();
+    let given_horizon = scenario.horizon_us.and_then(|micros| horizon(micros.get()));
+    let sent = workload::workload(&scenario, tree, given_horizon)?;
+    let micros = |given: Option<Whole<0, { super::schema::LONGEST_US }>>| {
+        Span::from_micros(given.map_or(0, Whole::get))
+    };
+    let interval = micros(scenario.signals.snapshot_refresh_interval_us);
+    let mut plan = Plan {
+        name: scenario.name.clone(),
+        seed: scenario.seed.map(Whole::get).or(sent.seed).unwrap_or(DEFAULT_SEED),
+        model: machine.model,
+        hardware: machine.hardware,
+        tp: machine.tp,
+        instances,
+        engine,
+        gateway: Gateway {
+            admission_latency: micros(scenario.gateway.admission_latency_us),
+            routing_latency: micros(scenario.gateway.routing_latency_us),
+        },
+        signals: match interval {
+            Span::ZERO => Signals::Immediate,
+            interval => Signals::Periodic { interval },
+        },
+        latency: machine.latency,
+        latency_name: machine.latency_name,
+        policies: names,
+        horizon: sent.horizon,
+        slo: targets(&scenario.slo),
+        workload: sent.workload,
+        texts,
+        canonical: String::new(),
+    };
+    plan.canonical = canonical::canonical(&plan);
+    Ok(plan)
+}
+
+/// What is wrong with the policy at `path`: the field that holds the parameter, if it is one, else
+/// the one that holds the name.
+fn policy_problem(tree: &Node, path: &str, error: &PolicyError) -> Problem {
+    let param = match error {
+        PolicyError::Param { source: ParamError::Unknown { name, .. }, .. } => Some(name.as_str()),
+        PolicyError::Param {
+            source: ParamError::Illegal { name, .. } | ParamError::Twice { name },
+            ..
+        } => Some(*name),
+        _ => None,
+    };
+    let kind = path.split('.').next().unwrap_or(path);
+    let candidates =
+        [param.map(|name| format!("{kind}.params.{name}")), Some(format!("{kind}.policy"))];
+    let is_policy = path == kind || path.ends_with(".policy");
+    let narrower = candidates.into_iter().flatten().find(|path| is_policy && tree.has(path));
+    let path = narrower.unwrap_or_else(|| path.to_owned());
+    Problem::new(tree.place_of(&path), path, error.to_string())
+}
+
+fn targets(fields: &SloFields) -> SloTargets {
+    let SloFields { critical, standard, sheddable, batch, background } = fields;
+    let target = |fields: &TargetFields| SloTarget {
+        ttft_ms: fields.ttft_ms.map(|ms| ms.get()),
+        itl_ms: fields.itl_ms.map(|ms| ms.get()),
+        e2e_ms: fields.e2e_ms.map(|ms| ms.get()),
+    };
+    SloTargets::default()
+        .with(SloClass::Critical, target(critical))
+        .with(SloClass::Standard, target(standard))
+        .with(SloClass::Sheddable, target(sheddable))
+        .with(SloClass::Batch, target(batch))
+        .with(SloClass::Background, target(background))
+}

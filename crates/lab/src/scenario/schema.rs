@@ -1,0 +1,417 @@
+//! The scenario file as it is written: every field optional, every number with its legal range.
+//!
+//! Filled by [`crate::yaml::decode`] from a file and the flags set into it. What the values mean
+//! together is `resolve`'s work. Names are the file's names: changing one changes the
+//! interface.
+
+use crate::workload_spec::ClientSpec;
+use crate::yaml::{Amount, Range, Whole};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+
+/// Ten years in microseconds: the longest span that is read.
+pub const LONGEST_US: u64 = 315_360_000_000_000;
+/// The most requests of a run.
+pub const MOST_REQUESTS: u64 = 1_000_000_000_000;
+
+macro_rules! ranges {
+    ($($(#[$doc:meta])* $name:ident: $min:expr, $max:expr, $legal:expr;)*) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct $name;
+        impl Range for $name {
+            const MIN: f64 = $min;
+            const MAX: f64 = $max;
+            const LEGAL: &'static str = $legal;
+        }
+    )* };
+}
+
+ranges! {
+    /// Requests per second.
+    PerSecond: 1e-9, 1e9, "a number from 1e-9 to 1e9 (requests per second)";
+    /// A latency coefficient.
+    Coefficient: 0.0, 1e9, "a number from 0 to 1e9 (microseconds)";
+    /// The time of a step.
+    StepMicros: 1e-3, 1e9, "a number from 0.001 to 1e9 (microseconds)";
+    /// A latency target.
+    TargetMillis: 0.0, 1e12, "a number from 0 to 1e12 (milliseconds)";
+    /// A share below one.
+    Share: 0.0, 0.99, "a number from 0 to 0.99";
+    /// Any number.
+    Finite: f64::MIN, f64::MAX, "a number";
+}
+
+/// A scenario as written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Scenario {
+    /// A short name for reports.
+    pub name: Option<String>,
+    /// What it is about.
+    pub description: Option<String>,
+    /// Seed of the workload and of the policies' random choices.
+    pub seed: Option<Whole<0, { u64::MAX }>>,
+    /// Name or alias of a model in the catalogue.
+    pub model: Option<String>,
+    /// Name of a GPU in the catalogue.
+    pub hardware: Option<String>,
+    /// Tensor parallelism.
+    pub tp: Option<Whole<1, 1024>>,
+    /// How long things take.
+    pub latency: LatencyFields,
+    /// The cluster.
+    pub cluster: ClusterFields,
+    /// The engine of each instance.
+    pub engine: EngineFields,
+    /// Delays of the gateway.
+    pub gateway: GatewayFields,
+    /// How fresh the router's view is.
+    pub signals: SignalFields,
+    /// Who enters.
+    pub admission: Option<PolicyFields>,
+    /// Where they go.
+    pub routing: Option<RoutingFields>,
+    /// Who is scheduled first.
+    pub scheduler: Option<PolicyFields>,
+    /// How important a waiting request is.
+    pub priority: Option<PolicyFields>,
+    /// Who is preempted.
+    pub preempt: Option<PolicyFields>,
+    /// Which cached blocks go first.
+    pub evict: Option<PolicyFields>,
+    /// When to stop at the latest; beyond ten years is never.
+    pub horizon_us: Option<Whole<1, { u64::MAX }>>,
+    /// Targets by class.
+    pub slo: SloFields,
+    /// What is sent.
+    pub workload: WorkloadFields,
+}
+
+/// `latency:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LatencyFields {
+    /// `coefficients` (alias `blackbox`) or `constant`.
+    pub model: Option<String>,
+    /// Ingress fixed, ingress per prompt token, output processing per token.
+    pub alpha_us: Option<Vec<Amount<Coefficient>>>,
+    /// Step fixed, per prefill token, per decode token.
+    pub beta_us: Option<Vec<Amount<Coefficient>>>,
+    /// Step time of the model `constant`.
+    pub step_us: Option<Amount<StepMicros>>,
+}
+
+/// `cluster:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClusterFields {
+    /// Number of engine instances.
+    pub instances: Option<Whole<1, 100_000>>,
+}
+
+/// `engine:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EngineFields {
+    /// Where the budgets' defaults come from.
+    pub preset: Option<Preset>,
+    /// KV blocks of an instance.
+    pub total_kv_blocks: Option<Whole<1, 2_147_483_648>>,
+    /// Tokens of a block.
+    pub block_size: Option<Whole<1, 65_536>>,
+    /// Most requests running at once.
+    pub max_num_running_reqs: Option<Whole<1, 1_000_000>>,
+    /// Token budget of a step.
+    pub max_num_scheduled_tokens: Option<Whole<1, 2_147_483_648>>,
+    /// Most tokens of one request in a step; 0: no limit but the budget.
+    pub long_prefill_token_threshold: Option<Whole<0, 2_147_483_648>>,
+    /// Whether a request is scheduled only if blocks for its whole prompt are free.
+    pub reserve_full_prompt: Option<bool>,
+    /// Share of the blocks that stays free when a request is admitted to a batch.
+    pub watermark: Option<Amount<Share>>,
+}
+
+/// Budgets that belong together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// 2,048 tokens, 256 requests: the strategy experiments.
+    #[default]
+    Seeds,
+    /// 8,192 tokens, 1,024 requests: today's vLLM server on an H100.
+    VllmH100,
+    /// 16,384 tokens, 1,024 requests: today's vLLM server on a B200.
+    VllmB200,
+}
+
+/// `gateway:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GatewayFields {
+    /// From arrival to the admission decision.
+    pub admission_latency_us: Option<Whole<0, LONGEST_US>>,
+    /// From admission to the routing decision.
+    pub routing_latency_us: Option<Whole<0, LONGEST_US>>,
+}
+
+/// `signals:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SignalFields {
+    /// Time between polls of an instance; 0: always fresh.
+    pub snapshot_refresh_interval_us: Option<Whole<0, LONGEST_US>>,
+}
+
+/// `slo:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SloFields {
+    /// Targets of class `critical`.
+    pub critical: TargetFields,
+    /// Targets of class `standard`.
+    pub standard: TargetFields,
+    /// Targets of class `sheddable`.
+    pub sheddable: TargetFields,
+    /// Targets of class `batch`.
+    pub batch: TargetFields,
+    /// Targets of class `background`.
+    pub background: TargetFields,
+}
+
+/// The targets of one class.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TargetFields {
+    /// Longest time to first token.
+    pub ttft_ms: Option<Amount<TargetMillis>>,
+    /// Largest mean inter-token latency.
+    pub itl_ms: Option<Amount<TargetMillis>>,
+    /// Longest time to the last token.
+    pub e2e_ms: Option<Amount<TargetMillis>>,
+}
+
+/// A policy: `name`, `name[parameter=value,...]`, or `{policy: name, params: {parameter: value}}`.
+#[derive(Clone, Debug)]
+pub struct PolicyFields {
+    /// Name, or name with parameters in brackets; `None`: the kind's default.
+    pub policy: Option<String>,
+    /// More parameters, in the order written.
+    pub params: Vec<(String, String)>,
+}
+
+/// `routing:`; the short form is the policy alone.
+#[derive(Clone, Debug, Default)]
+pub struct RoutingFields {
+    /// The policy, like [`PolicyFields::policy`].
+    pub policy: Option<String>,
+    /// More parameters of it.
+    pub params: Vec<(String, String)>,
+    /// Scorers and weights of `weighted`.
+    pub scorers: Option<String>,
+    /// Picker of `weighted`.
+    pub picker: Option<String>,
+    /// Blocks that the router remembers per instance, or `auto`.
+    pub lru_capacity: Option<String>,
+}
+
+/// `workload:`; exactly one of `spec`, `trace`, `distribution` and `mix`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WorkloadFields {
+    /// Path of a workload specification, relative to the scenario file.
+    pub spec: Option<String>,
+    /// Path of a native trace, relative to the scenario file.
+    pub trace: Option<String>,
+    /// One kind of client with normal lengths.
+    pub distribution: Option<DistributionFields>,
+    /// Clients written out.
+    pub mix: Option<MixFields>,
+    /// Replaces the rate of `spec`.
+    pub rate: Option<Amount<PerSecond>>,
+    /// Replaces the number of requests of `spec`; 0: no limit but the horizon.
+    pub num_requests: Option<Whole<0, MOST_REQUESTS>>,
+}
+
+/// `workload.distribution:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DistributionFields {
+    /// Requests per second.
+    pub rate: Option<Amount<PerSecond>>,
+    /// How many requests; 0: no limit but the horizon.
+    pub num_requests: Option<Whole<0, MOST_REQUESTS>>,
+    /// Arrival process.
+    pub arrival: Option<String>,
+    /// Coefficient of variation of a gamma process.
+    pub cv: Option<Amount<Finite>>,
+    /// Prompt length after the prefix.
+    pub prompt_tokens: TokenFields,
+    /// Output length.
+    pub output_tokens: TokenFields,
+    /// Tokens that all prompts have in common.
+    pub prefix_tokens: Option<Whole<0, 1_073_741_824>>,
+}
+
+/// A normal distribution of tokens.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TokenFields {
+    /// Mean.
+    pub mean: Option<Amount<Finite>>,
+    /// Standard deviation.
+    pub stdev: Option<Amount<Finite>>,
+    /// Least length.
+    pub min: Option<Whole<1, 1_073_741_824>>,
+    /// Greatest length.
+    pub max: Option<Whole<1, 1_073_741_824>>,
+}
+
+/// `workload.mix:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MixFields {
+    /// Requests per second of all clients together.
+    pub aggregate_rate: Option<Amount<PerSecond>>,
+    /// How many requests; 0: no limit but the horizon.
+    pub num_requests: Option<Whole<0, MOST_REQUESTS>>,
+    /// The clients, as in a workload specification.
+    pub clients: Vec<ClientSpec>,
+}
+
+impl<'de> Deserialize<'de> for PolicyFields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PolicyFields, D::Error> {
+        let fields = deserializer.deserialize_any(Choice { routing: false })?;
+        Ok(PolicyFields { policy: fields.policy, params: fields.params })
+    }
+}
+
+impl<'de> Deserialize<'de> for RoutingFields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RoutingFields, D::Error> {
+        deserializer.deserialize_any(Choice { routing: true })
+    }
+}
+
+/// Reads the short form or the long form of a policy.
+struct Choice {
+    routing: bool,
+}
+
+const FIELDS: &[&str] = &["policy", "params"];
+const ROUTING_FIELDS: &[&str] = &["policy", "scorers", "picker", "lru_capacity", "params"];
+
+impl<'de> Visitor<'de> for Choice {
+    type Value = RoutingFields;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`name`, `name[parameter=value,...]`, or the fields `policy` and `params`")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<RoutingFields, E> {
+        Ok(RoutingFields { policy: Some(text.to_owned()), ..RoutingFields::default() })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RoutingFields, A::Error> {
+        let known = if self.routing { ROUTING_FIELDS } else { FIELDS };
+        let mut fields = RoutingFields::default();
+        while let Some(name) = map.next_key_seed(OneOf(known))? {
+            match name {
+                "policy" => fields.policy = map.next_value()?,
+                "scorers" => fields.scorers = map.next_value::<Option<Scorers>>()?.map(|s| s.0),
+                "picker" => fields.picker = map.next_value()?,
+                "lru_capacity" => fields.lru_capacity = map.next_value()?,
+                _ => fields.params = map.next_value::<Params>()?.0,
+            }
+        }
+        Ok(fields)
+    }
+}
+
+/// A field name out of a list.
+struct OneOf(&'static [&'static str]);
+
+impl<'de> serde::de::DeserializeSeed<'de> for OneOf {
+    type Value = &'static str;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<&'static str, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let known = self.0.iter().find(|known| **known == name);
+        known.copied().ok_or_else(|| D::Error::unknown_field(&name, self.0))
+    }
+}
+
+/// Parameters of a policy as texts, in the order written.
+struct Params(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Params {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Params, D::Error> {
+        deserializer.deserialize_map(ParamsVisitor)
+    }
+}
+
+struct ParamsVisitor;
+
+impl<'de> Visitor<'de> for ParamsVisitor {
+    type Value = Params;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the policy's parameters, `parameter: value`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params, A::Error> {
+        let mut params = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            params.push(entry);
+        }
+        Ok(Params(params))
+    }
+}
+
+/// Scorers: `pa:3,qd:2`, or a list of `{name, weight}`.
+struct Scorers(String);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScorerFields {
+    name: String,
+    weight: Amount<Finite>,
+}
+
+impl<'de> Deserialize<'de> for Scorers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Scorers, D::Error> {
+        deserializer.deserialize_any(ScorersVisitor)
+    }
+}
+
+struct ScorersVisitor;
+
+impl<'de> Visitor<'de> for ScorersVisitor {
+    type Value = Scorers;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`scorer:weight,...`, e.g. `pa:3,qd:2,kv:2`, or a list of `{name, weight}`")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Scorers, E> {
+        Ok(Scorers(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Scorers, A::Error> {
+        let mut scorers = Vec::new();
+        while let Some(ScorerFields { name, weight }) = items.next_element()? {
+            scorers.push(format!("{name}:{}", weight.get()));
+        }
+        Ok(Scorers(scorers.join(",")))
+    }
+}
+
+/// A field that is known but not supported: only whether it is there matters.
+#[derive(Clone, Copy, Debug)]
+pub struct Unsupported;
+
+impl<'de> Deserialize<'de> for Unsupported {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Unsupported, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Unsupported)
+    }
+}

@@ -1,0 +1,235 @@
+//! The tree of located nodes that a YAML file, or a set of flags, becomes.
+
+use crate::problem::Place;
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{Location, Spanned};
+use std::fmt;
+use std::sync::Arc;
+
+/// A value and where it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub kind: Kind,
+}
+
+/// What a node is. Scalars keep their text; what it means is for the field to say.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// Nothing: `key:` without a value, `~`, `null`.
+    Null,
+    /// Text, a number or a truth value.
+    Scalar {
+        /// As written, without quotes.
+        text: String,
+        /// Whether it can only be text, e.g. because it was quoted.
+        quoted: bool,
+    },
+    /// A list.
+    List(Vec<Node>),
+    /// Fields in the order of the file: name, where the name stands, value.
+    Map(Vec<(String, Place, Node)>),
+}
+
+impl Node {
+    /// A scalar that stands on the command line as the value of `flag`.
+    pub fn from_flag(flag: &str, text: &str) -> Node {
+        Node {
+            place: Place::Flag(flag.into()),
+            kind: Kind::Scalar { text: text.to_owned(), quoted: false },
+        }
+    }
+
+    /// An empty map that stands nowhere.
+    pub fn empty() -> Node {
+        Node { place: Place::Unknown, kind: Kind::Map(Vec::new()) }
+    }
+
+    /// The value of field `name`, if this is a map that has it.
+    pub fn field(&self, name: &str) -> Option<&Node> {
+        match &self.kind {
+            Kind::Map(fields) => fields.iter().find(|(key, ..)| key == name).map(|(.., node)| node),
+            _ => None,
+        }
+    }
+
+    /// Whether there is a field at `path` (`a.b.c`).
+    pub fn has(&self, path: &str) -> bool {
+        path.split('.').try_fold(self, |node, step| node.field(step)).is_some()
+    }
+
+    /// Sets the field at `path`, making maps on the way. A policy's short form (`routing:
+    /// weighted`) becomes the long one (`routing: {policy: weighted}`). A list on the way is left
+    /// as it is: decoding refuses it.
+    pub fn set(&mut self, path: &[&str], value: Node) {
+        let Some((first, rest)) = path.split_first() else {
+            *self = value;
+            return;
+        };
+        match &mut self.kind {
+            Kind::Null => self.kind = Kind::Map(Vec::new()),
+            Kind::Scalar { .. } => {
+                let short = self.clone();
+                self.kind = Kind::Map(vec![("policy".to_owned(), short.place.clone(), short)]);
+            }
+            Kind::List(_) | Kind::Map(_) => {}
+        }
+        let Kind::Map(fields) = &mut self.kind else { return };
+        if let Some((_, place, node)) = fields.iter_mut().find(|(key, ..)| key == first) {
+            if rest.is_empty() {
+                *place = value.place.clone();
+            }
+            node.set(rest, value);
+        } else {
+            let mut node = Node { place: value.place.clone(), kind: Kind::Null };
+            let place = value.place.clone();
+            node.set(rest, value);
+            fields.push(((*first).to_owned(), place, node));
+        }
+    }
+
+    /// Removes the field `name`, if this is a map that has it.
+    pub fn remove(&mut self, name: &str) {
+        if let Kind::Map(fields) = &mut self.kind {
+            fields.retain(|(key, ..)| key != name);
+        }
+    }
+
+    /// The place of the field at `path` (`a.b[3].c`), or of the nearest thing around it.
+    pub fn place_of(&self, path: &str) -> Place {
+        let mut node = self;
+        let mut place = &self.place;
+        for step in path.split(['.', '[']).filter(|step| !step.is_empty()) {
+            let next = match (&node.kind, step.strip_suffix(']')) {
+                (Kind::List(items), Some(index)) => {
+                    index.parse::<usize>().ok().and_then(|index| items.get(index))
+                }
+                (Kind::Map(_), None) => node.field(step),
+                _ => None,
+            };
+            let Some(next) = next else { break };
+            node = next;
+            place = &next.place;
+        }
+        place.clone()
+    }
+}
+
+/// What the YAML library hands over.
+pub(super) struct Raw(Spanned<RawKind>);
+
+enum RawKind {
+    Null,
+    /// A number or truth value, formatted; the source text is preferred.
+    Typed(String),
+    Text(String),
+    List(Vec<Raw>),
+    Map(Vec<(Spanned<String>, Raw)>),
+}
+
+impl Raw {
+    /// The tree, with the source text of numbers.
+    pub(super) fn into_node(self, file: &Arc<str>, text: &str) -> Node {
+        let Spanned { value, referenced, defined } = self.0;
+        let place =
+            |at: Location| Place::File { file: file.clone(), line: at.line(), column: at.column() };
+        let kind = match value {
+            RawKind::Null => Kind::Null,
+            RawKind::Text(text) => Kind::Scalar { text, quoted: true },
+            RawKind::Typed(formatted) => Kind::Scalar {
+                text: as_written(text, defined, &formatted).unwrap_or(formatted),
+                quoted: false,
+            },
+            RawKind::List(items) => {
+                Kind::List(items.into_iter().map(|item| item.into_node(file, text)).collect())
+            }
+            RawKind::Map(fields) => Kind::Map(
+                fields
+                    .into_iter()
+                    .map(|(key, node)| {
+                        (key.value, place(key.referenced), node.into_node(file, text))
+                    })
+                    .collect(),
+            ),
+        };
+        Node { place: place(referenced), kind }
+    }
+}
+
+/// The source text of a number, if it means the same to us as to the YAML library.
+fn as_written(text: &str, at: Location, formatted: &str) -> Option<String> {
+    let start = usize::try_from(at.span().byte_offset()?).ok()?;
+    let length = usize::try_from(at.span().byte_len()?).ok()?;
+    let written = text.get(start..start.checked_add(length)?)?.trim();
+    let same = written.parse::<f64>().ok()?.to_bits() == formatted.parse::<f64>().ok()?.to_bits();
+    same.then(|| written.to_owned())
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Raw, D::Error> {
+        Spanned::deserialize(deserializer).map(Raw)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RawKind, D::Error> {
+        deserializer.deserialize_any(RawVisitor)
+    }
+}
+
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = RawKind;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E>(self) -> Result<RawKind, E> {
+        Ok(RawKind::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<RawKind, E> {
+        Ok(RawKind::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<RawKind, E> {
+        Ok(RawKind::Typed(value.to_string()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<RawKind, E> {
+        Ok(RawKind::Typed(value.to_string()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<RawKind, E> {
+        Ok(RawKind::Typed(value.to_string()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<RawKind, E> {
+        Ok(RawKind::Typed(value.to_string()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<RawKind, E> {
+        Ok(RawKind::Text(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<RawKind, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(RawKind::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<RawKind, A::Error> {
+        let mut map = Vec::new();
+        while let Some(entry) = fields.next_entry()? {
+            map.push(entry);
+        }
+        Ok(RawKind::Map(map))
+    }
+}

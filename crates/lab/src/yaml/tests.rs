@@ -1,0 +1,140 @@
+//! What the reader refuses, and with which words.
+use super::*;
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sample {
+    #[serde(default)]
+    count: Option<Whole<1, 9>>,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    on: Option<bool>,
+    #[serde(default)]
+    inner: Vec<Inner>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Inner {
+    x: Whole<0, { u64::MAX }>,
+}
+
+fn read(text: &str) -> Result<Sample, String> {
+    let node = read_text("s.yaml", text).map_err(|problem| problem.to_string())?;
+    decode(&node).map_err(|problem| problem.to_string())
+}
+
+#[track_caller]
+fn refused(text: &str, message: &str) {
+    assert_eq!(read(text).expect_err("must be refused"), message, "{text:?}");
+}
+
+#[test]
+fn good_input_is_read() {
+    let sample = read("count: 3\nname: 5\non: yes\ninner: [{x: 1e3}]\n").expect("legal");
+    assert_eq!(sample.count.map(Whole::get), Some(3));
+    assert_eq!(sample.name.as_deref(), Some("5"));
+    assert_eq!(sample.on, Some(true));
+    assert_eq!(sample.inner[0].x.get(), 1_000);
+    let windows = read("\u{feff}count: 3\r\nname: a\r\n").expect("BOM and CRLF are fine");
+    assert_eq!(windows.name.as_deref(), Some("a"));
+}
+
+#[test]
+fn values_are_refused_with_place_path_value_and_range() {
+    refused("count: 0", "s.yaml:1:8: count: found `0`; legal: a whole number from 1 to 9");
+    refused("count: ten", "s.yaml:1:8: count: found `ten`; legal: a whole number from 1 to 9");
+    refused("count: -1", "s.yaml:1:8: count: found `-1`; legal: a whole number from 1 to 9");
+    refused("count: .nan", "s.yaml:1:8: count: found `.nan`; legal: a whole number from 1 to 9");
+    refused("count: 1e308", "s.yaml:1:8: count: found `1e308`; legal: a whole number from 1 to 9");
+    refused("count: \"3\"", "s.yaml:1:8: count: found `3`; legal: a whole number from 1 to 9");
+    refused(
+        "count: [3]",
+        "s.yaml:1:8: count: found a list of 1; legal: a whole number from 1 to 9",
+    );
+    refused("on: 2", "s.yaml:1:5: on: found `2`; legal: `true` or `false`");
+    refused(
+        "inner:\n  - x: 1\n  - x: {}\n",
+        "s.yaml:3:8: inner[1].x: found a group of fields; legal: a whole number, not negative",
+    );
+    refused("inner: [{}]", "s.yaml:1:9: inner[0]: field `x` is missing; add it");
+    refused("inner: 5", "s.yaml:1:8: inner: found `5`; legal: a list");
+}
+
+#[test]
+fn unknown_fields_get_the_nearest_name() {
+    refused(
+        "cuont: 3",
+        "s.yaml:1:1: cuont: unknown field `cuont`, did you mean `count`?; known: `count`, `name`, \
+         `on`, `inner`",
+    );
+    refused(
+        "inner:\n- y: 3",
+        "s.yaml:2:3: inner[0].y: unknown field `y`, did you mean `x`?; known: `x`",
+    );
+}
+
+#[test]
+fn malformed_documents_are_refused() {
+    refused("", "s.yaml: the file is empty; write at least one field");
+    refused("# only a comment\n", "s.yaml: the file is empty; write at least one field");
+    refused("- 1\n- 2\n", "s.yaml:1:1: expected `field: value` lines");
+    refused("\0\u{1}", "s.yaml: not a text file: control character at byte 0");
+    refused("count: 1\ncount: 2\n", "s.yaml:2:1: field `count` is given twice; keep one");
+    refused(
+        "count: 1\n---\ncount: 2\n",
+        "s.yaml:3:1: a second document begins here; keep one document a file",
+    );
+    for text in
+        ["count: [1, 2", "count: {", "count:\n\t- 1\n", "a: *nowhere", "a: &x [*x]", "\"open"]
+    {
+        let message = read(text).expect_err("must be refused");
+        assert!(message.starts_with("s.yaml:"), "{text:?}: {message}");
+        assert!(!message.contains('\n'), "{text:?}: {message}");
+    }
+}
+
+#[test]
+fn nesting_aliases_and_size_are_bounded() {
+    let deep = format!("count: {}", "[".repeat(100_000));
+    assert!(read(&deep).is_err());
+    let block: Vec<String> = (0..5_000).map(|depth| " ".repeat(depth) + "a:\n").collect();
+    assert!(read(&block.concat()).is_err());
+    let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for level in 1..12 {
+        let list = vec![format!("*a{}", level - 1); 10].join(", ");
+        bomb.extend([format!("a{level}: &a{level} [{list}]\n")]);
+    }
+    assert!(read(&bomb).is_err());
+    let large = format!("name: {}", "x".repeat(LARGEST_FILE));
+    refused(&large, "s.yaml: the file has 8388614 bytes; at most 8388608 are read");
+}
+
+#[test]
+fn files_that_cannot_be_read_say_so() {
+    let problem = read_file(Path::new("no-such-file.yaml")).expect_err("missing");
+    assert!(!problem.io, "the name is at fault");
+    assert_eq!(
+        problem.to_string(),
+        "no-such-file.yaml: cannot read: No such file or directory (os error 2); check the name"
+    );
+    let problem = read_file(Path::new(env!("CARGO_MANIFEST_DIR"))).expect_err("a directory");
+    assert!(problem.to_string().ends_with("this is a directory; name a YAML file in it"));
+}
+
+#[test]
+fn mangled_text_never_panics() {
+    let whole = include_str!("../../../../scenarios/shared-prefix.yaml");
+    for cut in 0..whole.len() {
+        if let Some(text) = whole.get(..cut) {
+            let _ = read(text);
+        }
+        let mut bytes = whole.as_bytes().to_vec();
+        bytes[cut] = b"{}[]:,&*!|>'\"%@`#-?\t\n~"[cut % 22];
+        if let Ok(text) = String::from_utf8(bytes) {
+            let _ = read(&text);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Scenarios against theory: queueing formulas, and changes that must change nothing.
+//!
+//! Every case is a scenario text that goes the way of the product: draft, plan, run.
+
+mod harness;
+mod null_effects;
+mod queueing;
