@@ -33,23 +33,13 @@ pub(crate) fn list(args: &PoliciesArgs) -> Result<(), Failure> {
 }
 
 fn kind_text(kind: &Kind) -> String {
-    let mut lines = vec![format!("{} (`{}`)\n", kind.title, scenario_key(kind))];
+    let mut lines = vec![format!("{} (`{}`)\n", kind.title, kind.yaml_key)];
     for entry in &kind.entries {
         let alias = entry.alias.map_or_else(String::new, |alias| format!(" ({alias})"));
         lines.push(format!("  {}{alias}: {}\n", entry.name, entry.help));
         lines.extend(entry.params.iter().map(|param| format!("      {}\n", param_text(param))));
     }
     lines.concat()
-}
-
-/// Where a scenario file chooses one of this kind.
-fn scenario_key(kind: &Kind) -> &'static str {
-    match kind.name {
-        "order" => "scheduler",
-        "scorer" => "routing.scorers",
-        "picker" => "routing.picker",
-        _ => kind.yaml_key,
-    }
 }
 
 fn param_text(param: &Param) -> String {
@@ -63,7 +53,7 @@ fn kind_object(kind: &Kind) -> Value {
     let mut fields = Fields::default();
     fields.text("kind", kind.name);
     fields.text("title", kind.title);
-    fields.text("yaml_key", scenario_key(kind));
+    fields.text("yaml_key", kind.yaml_key);
     fields.value("policies", kind.entries.iter().map(entry_object).collect::<Vec<Value>>());
     fields.into_value()
 }

@@ -2,6 +2,7 @@
 //! anything about the run, and none writes anything by itself.
 
 pub(crate) mod fitness;
+pub(crate) mod inversions;
 pub(crate) mod json;
 pub(crate) mod numbers;
 pub(crate) mod requests;
@@ -22,6 +23,8 @@ pub(crate) struct Finished<'a> {
     pub(crate) wall_seconds: Option<f64>,
     /// CPU seconds.
     pub(crate) cpu_seconds: Option<f64>,
+    /// Priority inversions, where they were counted.
+    pub(crate) inversions: Option<u64>,
     /// The score, if one was asked for.
     pub(crate) fitness: Option<Fitness>,
 }

@@ -7,6 +7,7 @@ use crate::interrupt;
 use crate::output;
 use crate::progress::{Bar, Trials, Watch};
 use crate::report::fitness::Weights;
+use crate::report::inversions::Inversions;
 use crate::report::requests::RequestRows;
 use crate::report::results::Results;
 use crate::report::sections::{self, Decisions};
@@ -99,6 +100,11 @@ fn run_one(args: &RunArgs, plan: &Plan, weights: Option<&Weights>) -> Result<u8,
         listeners.push(rows);
     }
     let wanted = (!listeners.is_empty()).then_some(names);
+    let mut inversions = Inversions::default();
+    let ranked = plan.policies.priority != "constant";
+    if ranked && format(args) == Format::Blis {
+        listeners.push(&mut inversions);
+    }
     let stopwatch = Stopwatch::start();
     let mut watch = Watch::new(plan.expected_requests(), bar(args));
     let trial = trial(args, plan.seed);
@@ -109,6 +115,7 @@ fn run_one(args: &RunArgs, plan: &Plan, weights: Option<&Weights>) -> Result<u8,
         result: &result,
         wall_seconds: Some(stopwatch.wall_seconds()),
         cpu_seconds: stopwatch.cpu_seconds(),
+        inversions: Some(inversions.count()),
         fitness: weights.map(|weights| weights.judge(&result.report)),
     };
     check_invariants(&result)?;
@@ -148,6 +155,7 @@ fn run_many(args: &RunArgs, plan: &Plan, weights: Option<&Weights>) -> Result<u8
         result,
         wall_seconds: None,
         cpu_seconds: None,
+        inversions: None,
         fitness: weights.map(|weights| weights.judge(&result.report)),
     };
     let finished: Vec<Finished<'_>> = results.iter().map(finish).collect();

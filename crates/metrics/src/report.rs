@@ -78,6 +78,8 @@ pub struct Section {
 /// Statistics of a latency in ms. Percentiles interpolate linearly between order statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Latency {
+    /// How many samples the percentiles are of.
+    pub samples: u64,
     /// Mean.
     pub mean_ms: Option<f64>,
     /// Median.

@@ -38,6 +38,8 @@ pub struct WeightedSamples<const COLUMNS: usize> {
 /// Mean, percentiles and maximum, in the unit of the samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Statistics {
+    /// How many samples there are.
+    pub samples: u64,
     /// Mean.
     pub mean: f64,
     /// Median.
@@ -290,9 +292,9 @@ impl<I: ExactSizeIterator<Item = (u64, u64)> + Clone> Distribution<I> {
     }
 
     fn statistics(self) -> Option<Statistics> {
-        let (mean, max) = (self.mean()?, float(self.max));
+        let (mean, max, samples) = (self.mean()?, float(self.max), self.total);
         let [p50, p90, p95, p99] = self.percentiles([50.0, 90.0, 95.0, 99.0])?;
-        Some(Statistics { mean, p50, p90, p95, p99, max })
+        Some(Statistics { samples, mean, p50, p90, p95, p99, max })
     }
 
     fn percentiles<const N: usize>(self, percents: [f64; N]) -> Option<[f64; N]> {
@@ -490,8 +492,11 @@ mod tests {
     #[test]
     fn one_sample_is_every_percentile() {
         let samples = Samples { values: vec![7] };
-        let all = Statistics { mean: 7.0, p50: 7.0, p90: 7.0, p95: 7.0, p99: 7.0, max: 7.0 };
-        assert_eq!(samples.statistics(), Some(all));
+        let all = samples.statistics().expect("a sample");
+        assert_eq!(all.samples, 1);
+        for value in [all.mean, all.p50, all.p90, all.p95, all.p99, all.max] {
+            assert!((value - 7.0).abs() < 1e-12, "{all:?}");
+        }
     }
 
     #[test]

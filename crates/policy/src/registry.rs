@@ -41,9 +41,9 @@ pub fn kinds() -> Vec<Kind> {
     vec![
         kind("admission", "Admission policies", "admission", admission::ALL),
         kind("routing", "Routing policies", "routing", routing::ALL),
-        kind("scorer", "Scorers", "scorers", routing::scorers::ALL),
-        kind("picker", "Pickers", "picker", routing::pickers::ALL),
-        kind("order", "Orders of waiting requests", "order", order::ALL),
+        kind("scorer", "Scorers", "routing.scorers", routing::scorers::ALL),
+        kind("picker", "Pickers", "routing.picker", routing::pickers::ALL),
+        kind("order", "Orders of waiting requests", "scheduler", order::ALL),
         kind("priority", "Priority policies", "priority", priority::ALL),
         kind("preempt", "Preemption policies", "preempt", preempt::ALL),
         kind("evict", "Eviction policies", "evict", evict::ALL),

@@ -11,6 +11,9 @@ use blis_metrics::{End, Fact, Listener, Status};
 /// The observer is asked every so many events.
 const EVENTS_BETWEEN_LOOKS: u64 = 4096;
 
+/// No run lasts longer than a hundred years, so that instants never overflow.
+const LATEST: Time = Time::from_nanos(10 * Span::LONGEST.as_nanos());
+
 /// A run in progress.
 pub(crate) struct World<'a> {
     pub(crate) config: Config,
@@ -22,6 +25,7 @@ pub(crate) struct World<'a> {
     pub(crate) tally: Tally,
     instances: Vec<Instance>,
     output: Span,
+    horizon: Time,
     next_request: Option<Request>,
     now: Time,
     /// Events at the present instant, to tell a livelock from work.
@@ -53,6 +57,7 @@ impl<'a> World<'a> {
             tally: Tally::default(),
             instances,
             output: config.latency.output(),
+            horizon: config.horizon.unwrap_or(LATEST).min(LATEST),
             next_request: None,
             now: Time::ZERO,
             events_now: 0,
@@ -62,14 +67,13 @@ impl<'a> World<'a> {
 
     pub(crate) fn run(mut self, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
         self.fetch()?;
-        let horizon = self.config.horizon.unwrap_or(Time::NEVER);
         let mut loops = 0_u64;
         let end = loop {
             let at = self.agenda.next_time();
             if at == Time::NEVER {
                 break self.nothing_left();
             }
-            if at > horizon {
+            if at > self.horizon {
                 break End::Horizon;
             }
             let (at, event) = self.agenda.pop();
@@ -80,7 +84,7 @@ impl<'a> World<'a> {
                 break End::Interrupted;
             }
         };
-        Ok(self.finish(end, horizon))
+        Ok(self.finish(end))
     }
 
     fn happen(&mut self, event: Event) -> Result<(), RunError> {
@@ -156,6 +160,7 @@ impl<'a> World<'a> {
             },
             preempt: &*self.config.policies.preempt,
             pace: self.config.pace,
+            horizon: self.horizon,
             audit: self.config.audit,
             live: &mut self.live,
             listener: self.listener,
@@ -196,10 +201,10 @@ impl<'a> World<'a> {
     }
 
     /// Closes the books: lands what has ended, and states where every unfinished request was left.
-    fn finish(mut self, end: End, horizon: Time) -> Outcome {
+    fn finish(mut self, end: End) -> Outcome {
         let ended_at = match end {
             End::Drained => self.now.max(self.tally.last_output),
-            End::Horizon => horizon,
+            End::Horizon => self.horizon,
             End::Interrupted | End::Stalled { .. } => self.now,
         };
         let (_, instances, mut kit) = self.split();

@@ -32,7 +32,7 @@ impl Fields {
 
     /// Adds the statistics of a latency, e.g. `ttft_mean_ms` to `ttft_p99_ms`.
     pub(crate) fn latency(&mut self, name: &str, latency: &Latency) {
-        let Latency { mean_ms, p50_ms, p90_ms, p95_ms, p99_ms, max_ms } = *latency;
+        let Latency { samples: _, mean_ms, p50_ms, p90_ms, p95_ms, p99_ms, max_ms } = *latency;
         for (statistic, value) in [
             ("mean", mean_ms),
             ("p50", p50_ms),

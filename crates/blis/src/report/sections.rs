@@ -34,7 +34,7 @@ pub(crate) fn sections(finished: &Finished<'_>, decisions: Decisions) -> String 
             line(&mut text, format_args!("  {key}: {component:.6}"));
         }
     }
-    anomalies(&mut text, report);
+    anomalies(&mut text, finished);
     cache(&mut text, report);
     classes(&mut text, report);
     if decisions == Decisions::Summarised {
@@ -105,14 +105,17 @@ fn number(fields: &mut Fields, name: &str, value: Option<f64>) {
     }
 }
 
-fn anomalies(text: &mut String, report: &Report) {
+fn anomalies(text: &mut String, finished: &Finished<'_>) {
+    let report = &finished.result.report;
     let Section { rejected, unservable, .. } = report.cluster;
     let blocked = blocked_instances(report);
-    if rejected + unservable + blocked == 0 {
+    if rejected + unservable + blocked + finished.inversions.unwrap_or(0) == 0 {
         return;
     }
     line(text, format_args!("=== Anomaly Counters ==="));
-    line(text, format_args!("Priority Inversions: 0"));
+    if let Some(inversions) = finished.inversions {
+        line(text, format_args!("Priority Inversions: {inversions}"));
+    }
     line(text, format_args!("HOL Blocking Events: {blocked}"));
     line(text, format_args!("Rejected Requests: {rejected}"));
     line(text, format_args!("Dropped Unservable: {unservable}"));
@@ -136,6 +139,7 @@ fn cache(text: &mut String, report: &Report) {
         line(text, format_args!("=== KV Cache Metrics ==="));
         line(text, format_args!("Preemption Rate: {preemption_rate:.4}"));
         line(text, format_args!("Cache Hit Rate: {hit_rate:.4}"));
+        // Without a second tier nothing is offloaded, so nothing comes back too soon.
         line(text, format_args!("KV Thrashing Rate: {:.4}", 0.0));
     }
 }
@@ -153,13 +157,11 @@ fn classes(text: &mut String, report: &Report) {
     classes.sort_unstable_by_key(|&(name, _)| name);
     line(text, format_args!("=== Per-SLO Metrics ==="));
     for (name, section) in classes {
-        let first_tokens = section.completed + section.still_running;
         line(text, format_args!("  {name}:"));
         let micros = |ms: Option<f64>| ms.unwrap_or(0.0) * 1e3;
-        for (label, latency, samples) in
-            [("TTFT: ", &section.ttft, first_tokens), ("E2E:  ", &section.e2e, section.completed)]
-        {
-            let (mean, p99) = (micros(latency.mean_ms), micros(latency.p99_ms));
+        for (label, latency) in [("TTFT: ", &section.ttft), ("E2E:  ", &section.e2e)] {
+            let (mean, p99, samples) =
+                (micros(latency.mean_ms), micros(latency.p99_ms), latency.samples);
             line(text, format_args!("    {label}mean={mean:.2} p99={p99:.2} (n={samples})"));
         }
     }
@@ -183,7 +185,4 @@ fn trace_summary(text: &mut String, report: &Report) {
             line(text, format_args!("  {name}: {count}"));
         }
     }
-    // Regret is measured against kept alternatives, and none are kept.
-    line(text, format_args!("Mean Regret: {:.6}", 0.0));
-    line(text, format_args!("Max Regret: {:.6}", 0.0));
 }

@@ -156,7 +156,7 @@ fn counts(finished: &Finished<'_>) -> String {
 fn latencies(section: &Section) -> String {
     let mut table = table(&["latency, ms", "mean", "p50", "p90", "p95", "p99", "max"]);
     for (name, latency) in [("TTFT", &section.ttft), ("ITL", &section.itl), ("E2E", &section.e2e)] {
-        let Latency { mean_ms, p50_ms, p90_ms, p95_ms, p99_ms, max_ms } = *latency;
+        let Latency { samples: _, mean_ms, p50_ms, p90_ms, p95_ms, p99_ms, max_ms } = *latency;
         let mut row = vec![name.to_owned()];
         row.extend([mean_ms, p50_ms, p90_ms, p95_ms, p99_ms, max_ms].map(plain));
         table.add_row(row);

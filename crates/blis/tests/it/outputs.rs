@@ -64,10 +64,24 @@ Unique Targets: 2
 Target Distribution:
   instance_0: 2
   instance_1: 2
-Mean Regret: 0.000000
-Max Regret: 0.000000
 "
     ));
+}
+
+#[test]
+fn the_layout_for_scripts_counts_priority_inversions() {
+    let bench = Bench::new();
+    let count = |flags: &str| {
+        let ran = bench.blis(&format!(
+            "run --num-requests 200 --rate 50 --output-tokens-stdev 500 --total-kv-blocks 2000 \
+             --admission-policy token-bucket[capacity=9000,refill-rate=20000] {flags}"
+        ));
+        let line = ran.out.lines().find(|line| line.starts_with("Priority Inversions: "));
+        let number = line.expect("there are rejections, so the section is printed");
+        number["Priority Inversions: ".len()..].parse::<u64>().expect("a count")
+    };
+    assert_eq!(count("--priority-policy constant"), 0, "equal priorities are never inverted");
+    assert!(count("--priority-policy slo-class --scheduler priority-fcfs") > 0);
 }
 
 #[test]

@@ -167,7 +167,7 @@ pub(super) fn engine(
     tree: &Node,
 ) -> Result<Engine, Problem> {
     let (tokens, running) = match fields.preset.unwrap_or_default() {
-        Preset::Seeds => (2_048, 256),
+        Preset::VllmA100 => (2_048, 256),
         Preset::VllmH100 => (8_192, 1_024),
         Preset::VllmB200 => (16_384, 1_024),
     };

@@ -137,9 +137,9 @@ pub struct EngineFields {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// 2,048 tokens, 256 requests: the strategy experiments.
+    /// 2,048 tokens, 256 requests: the vLLM server on GPUs below the H100, and our default.
     #[default]
-    Seeds,
+    VllmA100,
     /// 8,192 tokens, 1,024 requests: today's vLLM server on an H100.
     VllmH100,
     /// 16,384 tokens, 1,024 requests: today's vLLM server on a B200.

@@ -14,7 +14,7 @@ latency:
   model: coefficients
 cluster: {instances: 1}
 engine:
-  preset: seeds
+  preset: vllm-a100
   total_kv_blocks: 132139
   block_size: 16
   max_num_running_reqs: 256
@@ -135,7 +135,7 @@ fn numbers_out_of_range_are_refused() {
     refused(
         "engine: {preset: vllm-h1000}",
         "s.yaml:1:18: engine.preset: found `vllm-h1000`, did you mean `vllm-h100`?; legal: \
-         `seeds`, `vllm-h100`, `vllm-b200`",
+         `vllm-a100`, `vllm-h100`, `vllm-b200`",
     );
 }
 

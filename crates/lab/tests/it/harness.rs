@@ -102,11 +102,10 @@ impl Estimate {
     #[track_caller]
     pub(crate) fn assert_near(&self, expected: f64, share: f64, what: &str) {
         let deviation = self.mean / expected - 1.0;
-        eprintln!("ROW | {what} | {expected:.6} | {:.6} | {:+.2} % | ±{:.2} % | {} |", self.mean, 100.0*deviation, 100.0*self.half/expected, self.requests);
         assert!(
             deviation.abs() <= share,
-            "{what}: expected {expected}, measured {} ± {} (95 %, {} requests): {:+.2} %, more than \
-             {:.1} %",
+            "{what}: expected {expected}, measured {} ± {} (95 %, {} requests): {:+.2} %, more \
+             than {:.1} %",
             self.mean,
             self.half,
             self.requests,

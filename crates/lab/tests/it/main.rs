@@ -2,6 +2,8 @@
 //!
 //! Every case is a scenario text that goes the way of the product: draft, plan, run.
 
+mod bases;
 mod harness;
 mod null_effects;
 mod queueing;
+mod telling;

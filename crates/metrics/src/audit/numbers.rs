@@ -67,14 +67,14 @@ impl Check {
     }
 
     fn latency(&mut self, name: &str, latency: &Latency) {
-        let Latency { mean_ms, p50_ms, p90_ms, p95_ms, p99_ms, max_ms } = *latency;
+        let Latency { samples, mean_ms, p50_ms, p90_ms, p95_ms, p99_ms, max_ms } = *latency;
         let percentiles = [p50_ms, p90_ms, p95_ms, p99_ms, max_ms];
         for value in percentiles.into_iter().chain([mean_ms]) {
             self.number(name, value);
         }
         let ascending = percentiles.is_sorted();
         self.holds(ascending, "I20", || format!("{name}: percentiles descend: {latency:?}"));
-        let whole = percentiles.iter().all(|value| value.is_some() == max_ms.is_some());
+        let whole = percentiles.iter().all(|value| value.is_some() == (samples > 0));
         self.holds(whole, "I20", || format!("{name}: some percentiles are absent: {latency:?}"));
     }
 

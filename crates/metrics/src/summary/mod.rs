@@ -342,6 +342,7 @@ fn section(tally: &Tally, latencies: &Latencies, itl: Latency, elapsed: Span) ->
 fn latency(statistics: Option<Statistics>) -> Latency {
     let ms = |of: fn(&Statistics) -> f64| statistics.as_ref().map(|all| of(all) / 1e6);
     Latency {
+        samples: statistics.as_ref().map_or(0, |all| all.samples),
         mean_ms: ms(|s| s.mean),
         p50_ms: ms(|s| s.p50),
         p90_ms: ms(|s| s.p90),

@@ -39,7 +39,9 @@ impl Instance {
         };
         let batch = self.batch_of(&shape);
         Some(if kit.latency.context_free() {
-            Stride::even_glide(now, kit.latency.predict(&shape), steps.into(), batch)
+            let duration = kit.latency.predict(&shape);
+            let until_horizon = kit.horizon.saturating_since(now).as_nanos() / duration.as_nanos();
+            Stride::even_glide(now, duration, u64::from(steps).min(until_horizon + 1), batch)
         } else {
             Stride::uneven_glide(
                 now,
@@ -72,14 +74,15 @@ impl Instance {
     }
 }
 
-/// When each of `steps` decode steps ends, for a model that looks at context lengths.
+/// When each of at most `steps` decode steps ends, for a model that looks at context lengths. None
+/// begins after the horizon.
 fn ends_of_steps(now: Time, mut shape: StepShape, steps: u32, kit: &Kit<'_>) -> Vec<Time> {
+    let mut ends = Vec::new();
     let mut end = now;
-    (0..steps)
-        .map(|_| {
-            end += kit.latency.predict(&shape);
-            shape.decode_context += u64::from(shape.decode_seqs);
-            end
-        })
-        .collect()
+    while ends.len() < steps as usize && end <= kit.horizon {
+        end += kit.latency.predict(&shape);
+        shape.decode_context += u64::from(shape.decode_seqs);
+        ends.push(end);
+    }
+    ends
 }

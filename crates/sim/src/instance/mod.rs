@@ -60,6 +60,8 @@ pub(crate) struct Kit<'a> {
     pub(crate) rules: Rules<'a>,
     pub(crate) preempt: &'a dyn Preempt,
     pub(crate) pace: Pace,
+    /// The run ends no later than this, so nothing is planned beyond it.
+    pub(crate) horizon: Time,
     pub(crate) audit: bool,
     pub(crate) live: &'a mut LiveRequests,
     pub(crate) listener: &'a mut dyn Listener,
