@@ -1,9 +1,9 @@
 //! Facts: everything that happens in a simulated cluster, in the words of the field.
 //!
-//! The world (`sim`) states facts; listeners (summaries, the audit, writers, tests) hear them. A fact never asks
-//! for anything and a listener can never change the run. Facts of one instance come in order of time, and so do
-//! the gateway's; between instances there is no promised order, because undisturbed instances run ahead of being
-//! asked.
+//! The world (`sim`) states facts; listeners (summaries, the audit, writers, tests) hear them. A
+//! fact never asks for anything and a listener can never change the run. Facts of one instance come
+//! in order of time, and so do the gateway's; between instances there is no promised order, because
+//! undisturbed instances run ahead of being asked.
 
 use blis_core::{InstanceId, RequestId, SessionId, SloClass, Span, TenantId, Time};
 
@@ -86,7 +86,8 @@ pub enum Fact<'a> {
         /// Blocks that running requests hold as the last of them ends, before any are freed.
         blocks_in_use: u32,
     },
-    /// `count` tokens left the engine, each `gap` after its request's token before. First tokens are not here.
+    /// `count` tokens left the engine, each `gap` after its request's token before. First tokens
+    /// are not here.
     Tokens {
         /// Where.
         instance: InstanceId,
@@ -97,7 +98,8 @@ pub enum Fact<'a> {
         /// How many tokens.
         count: u64,
     },
-    /// The step that completed the prompt ended; the token leaves the server after output processing.
+    /// The step that completed the prompt ended; the token leaves the server after output
+    /// processing.
     FirstToken {
         /// Which.
         request: RequestId,
