@@ -17,5 +17,5 @@ pub use content::{BlockHash, Content, Segment};
 pub use ids::{InstanceId, RequestId, SessionId, StreamId, TenantId};
 pub use param::{Param, ParamKind, Value, Values};
 pub use random::Dice;
-pub use request::{Request, RequestView, SloClass, Source};
+pub use request::{Ending, Request, RequestView, SloClass, Source};
 pub use time::{Span, Time};

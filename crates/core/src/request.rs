@@ -132,14 +132,40 @@ impl Request {
     }
 }
 
+/// How a request ended, as its client sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All its tokens left the server.
+    Finished,
+    /// Admission turned it away.
+    Rejected,
+    /// It can never fit the KV memory of an instance.
+    Unservable,
+}
+
 /// Where requests come from, in order of arrival.
+///
+/// A source may be *closed loop*: a client that waits for an answer before it asks again. It then
+/// gives only first requests by itself, and the others as follow-ups.
 pub trait Source: Send {
-    /// The next request; arrivals never decrease and ids count from 0. `None`: there are no more.
+    /// The next request; arrivals never decrease. `None`: there are no more. Ids are given anew in
+    /// the order of arrival, so what the source puts there is of no meaning.
     ///
     /// # Errors
     /// If the underlying file turns out to be unreadable or malformed; the run ends with
     /// that error.
     fn next_request(&mut self) -> Result<Option<Request>, Box<dyn Error + Send + Sync>>;
+
+    /// Whether the source wants to hear how requests end, because some follow up on others.
+    fn is_closed_loop(&self) -> bool {
+        false
+    }
+
+    /// A request ended at `at`: when its last token left the server, or when it was turned away.
+    /// Returns what its client sends next, which arrives at `at` or later.
+    fn follow_up(&mut self, _ended: &Request, _ending: Ending, _at: Time) -> Option<Request> {
+        None
+    }
 
     /// How many requests there will be, if that is known, for progress bars.
     fn expected(&self) -> Option<u64>;

@@ -28,7 +28,8 @@ pub struct Report {
     /// Whether the cluster kept up with its arrivals; absent if nothing arrived.
     pub saturation: Option<Saturation>,
     /// Time average of the number of requests between arrival and close: (sum of their times in
-    /// the system) / duration, so that Little's law holds exactly.
+    /// the system) / duration. A request closes when its last step ends, so this is the arrival rate
+    /// times (mean E2E less output processing), exactly.
     pub mean_in_system: Option<f64>,
     /// The run's duration in seconds.
     pub duration_s: f64,

@@ -1,7 +1,7 @@
 //! What happens next. Order is total: (time, phase, sequence).
 //!
-//! Three sources of events, each kept in the cheapest way: arrivals are a cursor on the request
-//! source (one pending), each instance has at most one pending step boundary (a tournament tree
+//! Events are kept in the cheapest way: arrivals are a cursor on the request source (one pending),
+//! follow-ups of closed-loop clients a heap that is mostly empty, each instance has at most one pending step boundary (a tournament tree
 //! over instances, ties to the lowest), and the gateway's delayed decisions go through a heap. The
 //! run loop takes the least of the three.
 
@@ -31,6 +31,8 @@ pub(crate) enum Phase {
 pub(crate) enum Event {
     /// The source's next request arrives.
     Arrival,
+    /// A follow-up arrives, the one kept at this place.
+    FollowUp(usize),
     /// A request at the gateway is due for its next phase.
     Request(Phase, Slot),
     /// An instance reached the end of its run of steps.
@@ -41,6 +43,8 @@ pub(crate) enum Event {
 #[derive(Debug)]
 pub(crate) struct Agenda {
     arrival: Time,
+    /// When follow-ups arrive, and where they are kept; in order of time, then of being known.
+    follow_ups: BinaryHeap<Reverse<(Time, u64, usize)>>,
     delayed: BinaryHeap<Reverse<(Time, Phase, u64, Slot)>>,
     steps: Tournament,
     sequence: u64,
@@ -50,6 +54,7 @@ impl Agenda {
     pub(crate) fn new(instances: u32) -> Agenda {
         Agenda {
             arrival: Time::NEVER,
+            follow_ups: BinaryHeap::new(),
             delayed: BinaryHeap::new(),
             steps: Tournament::new(instances as usize),
             sequence: 0,
@@ -59,6 +64,12 @@ impl Agenda {
     /// The source's next request arrives at `at` (`NEVER`: there is none).
     pub(crate) fn set_arrival(&mut self, at: Time) {
         self.arrival = at;
+    }
+
+    /// The follow-up kept at `place` arrives at `at`.
+    pub(crate) fn add_follow_up(&mut self, at: Time, place: usize) {
+        self.follow_ups.push(Reverse((at, self.sequence, place)));
+        self.sequence += 1;
     }
 
     /// `slot` is due for `phase` at `at`.
@@ -82,9 +93,13 @@ impl Agenda {
         let (at, phase) = self.head();
         assert!(at < Time::NEVER, "the agenda is empty");
         match phase {
-            Phase::Arrival => {
+            Phase::Arrival if self.arrival == at => {
                 self.arrival = Time::NEVER;
                 (at, Event::Arrival)
+            }
+            Phase::Arrival => {
+                let Reverse((_, _, place)) = self.follow_ups.pop().expect("it was the head");
+                (at, Event::FollowUp(place))
             }
             Phase::Step => {
                 let (_, instance) = self.steps.least();
@@ -105,7 +120,8 @@ impl Agenda {
             .peek()
             .map_or((Time::NEVER, Phase::Enqueue), |Reverse((at, phase, _, _))| (*at, *phase));
         let step = (self.steps.least().0, Phase::Step);
-        (self.arrival, Phase::Arrival).min(delayed).min(step)
+        let follow_up = self.follow_ups.peek().map_or(Time::NEVER, |Reverse((at, _, _))| *at);
+        (self.arrival.min(follow_up), Phase::Arrival).min(delayed).min(step)
     }
 }
 
@@ -173,7 +189,7 @@ mod tests {
             while agenda.next_time() < Time::NEVER {
                 let (at, event) = agenda.pop();
                 popped.push(match event {
-                    Event::Arrival => unreachable!("none was set"),
+                    Event::Arrival | Event::FollowUp(_) => unreachable!("none was set"),
                     Event::Request(phase, slot) => (at, phase, u64::from(slot.0)),
                     Event::Step(instance) => (at, Phase::Step, u64::from(instance.0)),
                 });

@@ -8,13 +8,14 @@ use crate::agenda::Phase;
 use crate::live::Slot;
 use crate::world::World;
 use blis_core::random::Purpose;
-use blis_core::{Dice, Request, Time};
+use blis_core::{Dice, Request, RequestId, Time};
 use blis_metrics::{Fact, Status};
 use blis_policy::Verdict;
 
 impl World<'_> {
     /// A request arrives.
-    pub(crate) fn arrive(&mut self, request: Request, now: Time) {
+    pub(crate) fn arrive(&mut self, mut request: Request, now: Time) {
+        request.id = RequestId(self.tally.arrived);
         assert!(request.content.prompt_tokens() > 0, "a request has a prompt");
         assert!(request.output_tokens > 0, "a request generates at least one token");
         let input_tokens = request.content.prompt_tokens();

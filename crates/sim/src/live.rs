@@ -133,10 +133,11 @@ impl LiveRequests {
         self.slots[slot.0 as usize].as_mut().expect("the slot is taken")
     }
 
-    pub(crate) fn remove(&mut self, slot: Slot) {
+    pub(crate) fn remove(&mut self, slot: Slot) -> Request {
         let live = self.slots[slot.0 as usize].take().expect("the slot is taken");
         self.spare_hashes.push(live.hashes);
         self.vacant.push(slot);
+        live.request
     }
 
     /// All taken slots, in order of arrival.

@@ -5,7 +5,7 @@ use crate::config::{Config, Observer, Outcome, Progress, RunError};
 use crate::instance::{Instance, Kit, Rules, Tally};
 use crate::live::{LiveRequests, Place, Slot};
 use crate::signals::Board;
-use blis_core::{InstanceId, Request, Source, Span, Time};
+use blis_core::{Ending, InstanceId, Request, Source, Span, Time};
 use blis_metrics::{End, Fact, Listener, Status};
 
 /// The observer is asked every so many events.
@@ -27,6 +27,12 @@ pub(crate) struct World<'a> {
     output: Span,
     horizon: Time,
     next_request: Option<Request>,
+    /// Follow-ups that are known and have not arrived, each at the place that the agenda knows.
+    follow_ups: Vec<Option<Request>>,
+    vacant: Vec<usize>,
+    /// Requests that finished at this boundary, if the source wants to hear of them.
+    finished: Vec<(Request, Time)>,
+    closed_loop: bool,
     now: Time,
     /// Events at the present instant, to tell a livelock from work.
     events_now: u64,
@@ -49,7 +55,6 @@ impl<'a> World<'a> {
         let needs = config.policies.admission_needs.or(config.policies.router_needs);
         let board = Board::new(config.instances, needs, config.signals, config.seed);
         World {
-            source,
             listener,
             agenda: Agenda::new(config.instances),
             board,
@@ -59,9 +64,14 @@ impl<'a> World<'a> {
             output: config.latency.output(),
             horizon: config.horizon.unwrap_or(LATEST).min(LATEST),
             next_request: None,
+            follow_ups: Vec::new(),
+            vacant: Vec::new(),
+            finished: Vec::new(),
+            closed_loop: source.is_closed_loop(),
             now: Time::ZERO,
             events_now: 0,
             config,
+            source,
         }
     }
 
@@ -92,6 +102,11 @@ impl<'a> World<'a> {
             Event::Arrival => {
                 let request = self.next_request.take().expect("an arrival was announced");
                 self.fetch()?;
+                self.arrive(request, self.now);
+            }
+            Event::FollowUp(place) => {
+                let request = self.follow_ups[place].take().expect("the agenda knows its place");
+                self.vacant.push(place);
                 self.arrive(request, self.now);
             }
             Event::Request(phase, slot) => self.decide(phase, slot, self.now),
@@ -132,6 +147,11 @@ impl<'a> World<'a> {
         board.after_change(instance.index(), engine);
         self.board.ended(instance, self.tally.closed - closed);
         self.agenda.set_step(instance, next);
+        let mut finished = std::mem::take(&mut self.finished);
+        for (request, left) in finished.drain(..) {
+            self.follow_up(&request, Ending::Finished, left);
+        }
+        self.finished = finished;
     }
 
     /// Brings the gateway's view of the instances up to what it may know at `now`.
@@ -144,8 +164,30 @@ impl<'a> World<'a> {
     pub(crate) fn close(&mut self, slot: Slot, status: Status, now: Time) {
         let record = self.live.get(slot).record();
         self.listener.hear(now, &Fact::Closed { status, record });
-        self.live.remove(slot);
+        let request = self.live.remove(slot);
         self.tally.closed += 1;
+        let ending = match status {
+            Status::Rejected(_) => Ending::Rejected,
+            Status::Unservable => Ending::Unservable,
+            Status::Finished | Status::InTransit | Status::Queued | Status::Running => return,
+        };
+        self.follow_up(&request, ending, now);
+    }
+
+    /// Lets the client of a request that ended at `at` send its next.
+    fn follow_up(&mut self, ended: &Request, ending: Ending, at: Time) {
+        if !self.closed_loop {
+            return;
+        }
+        let Some(next) = self.source.follow_up(ended, ending, at) else { return };
+        assert!(next.arrival >= at, "a client asks again after the answer");
+        let arrival = next.arrival;
+        let place = self.vacant.pop().unwrap_or_else(|| {
+            self.follow_ups.push(None);
+            self.follow_ups.len() - 1
+        });
+        self.follow_ups[place] = Some(next);
+        self.agenda.add_follow_up(arrival, place);
     }
 
     /// The board, the instances, and what instances work with: disjoint parts of the world.
@@ -165,6 +207,7 @@ impl<'a> World<'a> {
             live: &mut self.live,
             listener: self.listener,
             tally: &mut self.tally,
+            finished: self.closed_loop.then_some(&mut self.finished),
         };
         (&mut self.board, &mut self.instances, kit)
     }

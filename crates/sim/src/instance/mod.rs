@@ -16,7 +16,7 @@ pub(crate) use queue::Rules;
 use crate::config::{Engine, Pace};
 use crate::live::{LiveRequests, Place, Slot};
 use blis_core::runs::RunId;
-use blis_core::{InstanceId, SloClass, Span, Time};
+use blis_core::{InstanceId, Request, SloClass, Span, Time};
 use blis_kv::Pool;
 use blis_latency::StepTime;
 use blis_metrics::{Fact, Listener};
@@ -66,6 +66,8 @@ pub(crate) struct Kit<'a> {
     pub(crate) live: &'a mut LiveRequests,
     pub(crate) listener: &'a mut dyn Listener,
     pub(crate) tally: &'a mut Tally,
+    /// Finished requests and when their last tokens left, for a source that wants to hear of them.
+    pub(crate) finished: Option<&'a mut Vec<(Request, Time)>>,
 }
 
 /// Counts of a run.

@@ -415,7 +415,10 @@ impl Instance {
             let mut record = live.record();
             record.e2e = Some(output.since(record.arrival));
             kit.listener.hear(now, &Fact::Closed { status: Status::Finished, record });
-            kit.live.remove(running.slot);
+            let request = kit.live.remove(running.slot);
+            if let Some(finished) = &mut kit.finished {
+                finished.push((request, output));
+            }
             kit.tally.closed += 1;
             kit.tally.last_output = kit.tally.last_output.max(output);
         }
