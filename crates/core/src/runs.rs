@@ -28,15 +28,23 @@ pub struct RunId(u32);
 pub struct RunTree<T> {
     nodes: Vec<Node<T>>,
     vacant: Vec<RunId>,
-    heads: HashTable<RunId>,
+    store: Store,
+    heads: HashTable<Head>,
 }
 
 #[derive(Clone, Debug)]
 struct Node<T> {
-    hashes: Vec<BlockHash>,
+    hashes: Stretch,
     parent: Option<RunId>,
     children: u32,
     payload: T,
+}
+
+/// A run and the hash of its first block, by which it is found.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    hash: BlockHash,
+    run: RunId,
 }
 
 /// One step of a walk: a run, and how many of its blocks the prompt shares.
@@ -59,7 +67,12 @@ impl RunId {
 
 impl<T> Default for RunTree<T> {
     fn default() -> RunTree<T> {
-        RunTree { nodes: Vec::new(), vacant: Vec::new(), heads: HashTable::new() }
+        RunTree {
+            nodes: Vec::new(),
+            vacant: Vec::new(),
+            store: Store::default(),
+            heads: HashTable::new(),
+        }
     }
 }
 
@@ -69,7 +82,7 @@ impl<T> RunTree<T> {
         let mut rest = hashes;
         std::iter::from_fn(move || {
             let run = self.find(*rest.first()?)?;
-            let stored = &self.nodes[run.index()].hashes;
+            let stored = self.hashes(run);
             let blocks = stored.iter().zip(rest).take_while(|(a, b)| a == b).count();
             let whole = blocks == stored.len();
             rest = if whole { &rest[blocks..] } else { &[] };
@@ -79,7 +92,7 @@ impl<T> RunTree<T> {
 
     /// The run whose first block is `hash`.
     pub fn find(&self, hash: BlockHash) -> Option<RunId> {
-        self.heads.find(hash, |run| self.nodes[run.index()].hashes[0] == hash).copied()
+        self.heads.find(hash, |head| head.hash == hash).map(|head| head.run)
     }
 
     /// Adds a run of `hashes` (not empty, its first block not yet the head of a run) below
@@ -87,10 +100,7 @@ impl<T> RunTree<T> {
     pub fn insert(&mut self, parent: Option<RunId>, hashes: &[BlockHash], payload: T) -> RunId {
         debug_assert!(self.find(hashes[0]).is_none(), "a run with this head exists");
         let run = self.place(parent, payload);
-        // Most runs grow: what a request generates continues its prompt.
-        let stored = &mut self.nodes[run.index()].hashes;
-        stored.reserve(hashes.len() + hashes.len() / 2 + 4);
-        stored.extend_from_slice(hashes);
+        self.store.extend(&mut self.nodes[run.index()].hashes, hashes);
         if let Some(parent) = parent {
             self.nodes[parent.index()].children += 1;
         }
@@ -105,7 +115,7 @@ impl<T> RunTree<T> {
     pub fn extend(&mut self, run: RunId, hashes: &[BlockHash]) {
         let node = &mut self.nodes[run.index()];
         assert!(node.children == 0, "a run with children cannot grow at its end");
-        node.hashes.extend_from_slice(hashes);
+        self.store.extend(&mut node.hashes, hashes);
     }
 
     /// Cuts a run after `at` blocks (0 < `at` < length). The tail keeps its id, children and
@@ -116,13 +126,12 @@ impl<T> RunTree<T> {
     /// If `at` is not inside the run.
     pub fn split(&mut self, tail: RunId, at: u32, head_payload: impl FnOnce(&mut T) -> T) -> RunId {
         let node = &mut self.nodes[tail.index()];
-        assert!(at > 0 && (at as usize) < node.hashes.len(), "a cut inside the run");
+        assert!(at > 0 && at < node.hashes.length, "a cut inside the run");
         let payload = head_payload(&mut node.payload);
         let parent = node.parent;
         self.unindex_head(tail);
         let head = self.place(parent, payload);
-        let mut front = std::mem::take(&mut self.nodes[head.index()].hashes);
-        front.extend(self.nodes[tail.index()].hashes.drain(..at as usize));
+        let front = self.store.take_front(&mut self.nodes[tail.index()].hashes, at);
         self.nodes[head.index()].hashes = front;
         self.nodes[head.index()].children = 1;
         self.nodes[tail.index()].parent = Some(head);
@@ -139,14 +148,14 @@ impl<T> RunTree<T> {
     pub fn trim(&mut self, run: RunId, blocks: u32) -> bool {
         let node = &mut self.nodes[run.index()];
         assert!(node.children == 0, "only a leaf can be trimmed");
-        let keep = node.hashes.len() - blocks as usize;
-        if keep > 0 {
-            node.hashes.truncate(keep);
+        if blocks < node.hashes.length {
+            node.hashes.length -= blocks;
             return false;
         }
+        assert!(blocks == node.hashes.length, "no more blocks than there are");
         self.unindex_head(run);
         let node = &mut self.nodes[run.index()];
-        node.hashes.clear();
+        self.store.free(std::mem::take(&mut node.hashes));
         if let Some(parent) = node.parent.take() {
             self.nodes[parent.index()].children -= 1;
         }
@@ -166,12 +175,12 @@ impl<T> RunTree<T> {
 
     /// The hashes of a run's blocks.
     pub fn hashes(&self, run: RunId) -> &[BlockHash] {
-        &self.nodes[run.index()].hashes
+        self.store.get(&self.nodes[run.index()].hashes)
     }
 
     /// Length of a run in blocks.
     pub fn blocks(&self, run: RunId) -> u32 {
-        count(self.nodes[run.index()].hashes.len())
+        self.nodes[run.index()].hashes.length
     }
 
     /// A run's payload.
@@ -197,35 +206,108 @@ impl<T> RunTree<T> {
     /// All runs, in the order of their ids; for checks and tests.
     pub fn runs(&self) -> impl Iterator<Item = RunId> + '_ {
         let ids = (0..count(self.nodes.len())).map(RunId);
-        ids.filter(|run| !self.nodes[run.index()].hashes.is_empty())
+        ids.filter(|run| self.nodes[run.index()].hashes.length > 0)
     }
 
     fn place(&mut self, parent: Option<RunId>, payload: T) -> RunId {
+        let node = Node { hashes: Stretch::default(), parent, children: 0, payload };
         if let Some(run) = self.vacant.pop() {
-            // The vacated hash list is reused with its capacity: no allocation in steady state.
-            let node = &mut self.nodes[run.index()];
-            node.parent = parent;
-            node.children = 0;
-            node.payload = payload;
+            self.nodes[run.index()] = node;
             return run;
         }
         let run = RunId(count(self.nodes.len()));
-        self.nodes.push(Node { hashes: Vec::new(), parent, children: 0, payload });
+        self.nodes.push(node);
         run
     }
 
     fn index_head(&mut self, run: RunId) {
-        let nodes = &self.nodes;
-        let head = |run: &RunId| nodes[run.index()].hashes[0];
-        self.heads.insert_unique(head(&run), run, head);
+        let hash = self.hashes(run)[0];
+        self.heads.insert_unique(hash, Head { hash, run }, |head| head.hash);
     }
 
     fn unindex_head(&mut self, run: RunId) {
-        let hash = self.nodes[run.index()].hashes[0];
-        self.heads
-            .find_entry(hash, |found| *found == run)
-            .expect("every run has its head")
-            .remove();
+        let hash = self.hashes(run)[0];
+        let entry = self.heads.find_entry(hash, |head| head.run == run);
+        entry.expect("every run has its head").remove();
+    }
+}
+
+/// The hashes of all runs, in one piece of memory: runs come and go with every request, and giving
+/// each its own allocation costs more than everything else that is done with it. Room is handed
+/// out in powers of two and used again by size.
+#[derive(Clone, Debug, Default)]
+struct Store {
+    words: Vec<BlockHash>,
+    /// Starts of stretches that are free, by size.
+    free: Vec<Vec<usize>>,
+}
+
+/// Where the hashes of a run are.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stretch {
+    start: usize,
+    length: u32,
+    /// Room for `ROOM << size` hashes; of no meaning while the length is 0.
+    size: u8,
+}
+
+/// Hashes that fit the smallest stretch.
+const ROOM: usize = 4;
+
+impl Stretch {
+    fn room(self) -> usize {
+        if self.length == 0 { 0 } else { ROOM << self.size }
+    }
+}
+
+impl Store {
+    fn get(&self, stretch: &Stretch) -> &[BlockHash] {
+        &self.words[stretch.start..stretch.start + stretch.length as usize]
+    }
+
+    fn extend(&mut self, stretch: &mut Stretch, hashes: &[BlockHash]) {
+        let old = stretch.length as usize;
+        let length = old + hashes.len();
+        if length > stretch.room() {
+            let new = self.allocate(length);
+            self.words.copy_within(stretch.start..stretch.start + old, new.start);
+            self.free(*stretch);
+            *stretch = new;
+        }
+        let end = stretch.start + old;
+        self.words[end..end + hashes.len()].copy_from_slice(hashes);
+        stretch.length = count(length);
+    }
+
+    /// Moves the first `at` hashes to a stretch of their own.
+    fn take_front(&mut self, stretch: &mut Stretch, at: u32) -> Stretch {
+        let (start, cut) = (stretch.start, stretch.start + at as usize);
+        let mut front = self.allocate(at as usize);
+        self.words.copy_within(start..cut, front.start);
+        self.words.copy_within(cut..start + stretch.length as usize, start);
+        front.length = at;
+        stretch.length -= at;
+        front
+    }
+
+    /// An empty stretch with room for `length` hashes.
+    fn allocate(&mut self, length: usize) -> Stretch {
+        let size = length.div_ceil(ROOM).next_power_of_two().trailing_zeros();
+        let reused = self.free.get_mut(size as usize).and_then(Vec::pop);
+        let start = reused.unwrap_or_else(|| {
+            let start = self.words.len();
+            self.words.resize(start + (ROOM << size), 0);
+            start
+        });
+        Stretch { start, length: 0, size: u8::try_from(size).expect("at most 64") }
+    }
+
+    fn free(&mut self, stretch: Stretch) {
+        if stretch.length > 0 {
+            let size = usize::from(stretch.size);
+            self.free.resize(self.free.len().max(size + 1), Vec::new());
+            self.free[size].push(stretch.start);
+        }
     }
 }
 
