@@ -16,6 +16,7 @@
 
 use crate::ids::StreamId;
 use crate::random::mix;
+use smallvec::SmallVec;
 
 /// The chained hash of one full block: equal hashes mean equal tokens up to the end of that block.
 pub type BlockHash = u64;
@@ -32,7 +33,8 @@ pub struct Segment {
 /// All the tokens of one request: its prompt, and the stream that its generated tokens continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
-    prompt: Vec<Segment>,
+    /// Nearly always one or two, so that a request needs no memory of its own.
+    prompt: SmallVec<[Segment; 2]>,
     prompt_tokens: u32,
     output: StreamId,
     output_offset: u32,
@@ -79,8 +81,9 @@ impl Content {
     ///
     /// # Panics
     /// If the prompt is longer than `u32::MAX` tokens; readers refuse such input first.
-    pub fn new(mut segments: Vec<Segment>, output: StreamId) -> Content {
-        segments.retain(|segment| segment.tokens > 0);
+    pub fn new(segments: impl IntoIterator<Item = Segment>, output: StreamId) -> Content {
+        let segments: SmallVec<[Segment; 2]> =
+            segments.into_iter().filter(|segment| segment.tokens > 0).collect();
         let total: u64 = segments.iter().map(|segment| u64::from(segment.tokens)).sum();
         let output_offset = segments
             .iter()

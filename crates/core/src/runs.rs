@@ -234,7 +234,7 @@ impl<T> RunTree<T> {
 
 /// The hashes of all runs, in one piece of memory: runs come and go with every request, and giving
 /// each its own allocation costs more than everything else that is done with it. Room is handed
-/// out in powers of two and used again by size.
+/// out in sizes of 4, 6, 8, 12, 16, 24, ... and used again by size.
 #[derive(Clone, Debug, Default)]
 struct Store {
     words: Vec<BlockHash>,
@@ -247,16 +247,29 @@ struct Store {
 struct Stretch {
     start: usize,
     length: u32,
-    /// Room for `ROOM << size` hashes; of no meaning while the length is 0.
+    /// Which of the sizes it has; of no meaning while the length is 0.
     size: u8,
 }
 
-/// Hashes that fit the smallest stretch.
-const ROOM: usize = 4;
-
 impl Stretch {
     fn room(self) -> usize {
-        if self.length == 0 { 0 } else { ROOM << self.size }
+        if self.length == 0 { 0 } else { room(self.size.into()) }
+    }
+}
+
+/// Hashes that fit a stretch of that size: 4, 6, 8, 12, 16, 24, ...
+fn room(size: usize) -> usize {
+    (4 + 2 * (size % 2)) << (size / 2)
+}
+
+/// The smallest size with room for `length` hashes (at least 1).
+fn size_for(length: usize) -> usize {
+    let doublings = length.div_ceil(4).next_power_of_two().trailing_zeros() as usize;
+    // Half-way between two powers of two may do.
+    if doublings > 0 && length <= room(2 * doublings - 1) {
+        2 * doublings - 1
+    } else {
+        2 * doublings
     }
 }
 
@@ -292,11 +305,11 @@ impl Store {
 
     /// An empty stretch with room for `length` hashes.
     fn allocate(&mut self, length: usize) -> Stretch {
-        let size = length.div_ceil(ROOM).next_power_of_two().trailing_zeros();
-        let reused = self.free.get_mut(size as usize).and_then(Vec::pop);
+        let size = size_for(length);
+        let reused = self.free.get_mut(size).and_then(Vec::pop);
         let start = reused.unwrap_or_else(|| {
             let start = self.words.len();
-            self.words.resize(start + (ROOM << size), 0);
+            self.words.resize(start + room(size), 0);
             start
         });
         Stretch { start, length: 0, size: u8::try_from(size).expect("at most 64") }
@@ -350,6 +363,16 @@ mod tests {
         assert_eq!((tree.parent(run), tree.parent(child)), (Some(head), Some(run)));
         assert_eq!((*tree.get(head), *tree.get(run)), (107, 7));
         assert_eq!(matched(&tree, &[1, 2, 3, 4, 5]), 5);
+    }
+
+    #[test]
+    fn every_length_gets_the_smallest_size_with_room_for_it() {
+        assert_eq!((0..6).map(room).collect::<Vec<_>>(), [4, 6, 8, 12, 16, 24]);
+        for length in 1..1000 {
+            let size = size_for(length);
+            assert!(room(size) >= length, "{length} in {}", room(size));
+            assert!(size == 0 || room(size - 1) < length, "{length} in {}", room(size));
+        }
     }
 
     #[test]

@@ -68,16 +68,21 @@ pub fn run_scenario(
     let config = plan.config(&trial);
     let mut summary = Summary::new(plan.slo);
     let mut audit = trial.audit.then(|| Audit::new(audit_config(plan)));
-    let mut fanout = Fanout::new(vec![&mut summary]);
-    if let Some(audit) = &mut audit {
-        fanout.push(audit);
-    }
-    for listener in listeners {
-        fanout.push(&mut **listener);
-    }
-    let outcome = blis_sim::run(config, &mut *source, &mut fanout, observer)
-        .map_err(|RunError::Source(error)| RunFailure::Source(error.to_string()))?;
-    drop(fanout);
+    let outcome = if audit.is_none() && listeners.is_empty() {
+        // Most runs are heard by the summary alone, and told to it directly.
+        blis_sim::run(config, &mut *source, &mut summary, observer)
+    } else {
+        let mut fanout = Fanout::new(vec![&mut summary]);
+        if let Some(audit) = &mut audit {
+            fanout.push(audit);
+        }
+        for listener in listeners {
+            fanout.push(&mut **listener);
+        }
+        blis_sim::run(config, &mut *source, &mut fanout, observer)
+    };
+    let outcome =
+        outcome.map_err(|RunError::Source(error)| RunFailure::Source(error.to_string()))?;
     let end =
         RunEnd { ended_at: outcome.ended_at, end: outcome.end.clone(), instances: plan.instances };
     let report = summary.finish(&end);

@@ -3,7 +3,7 @@
 //! A request lives in a slot from arrival to its last fact; slots and their hash lists are used
 //! again, so a long run allocates nothing once it has reached its greatest number of live requests.
 
-use blis_core::{BlockHash, InstanceId, Request, RequestView, Time};
+use blis_core::{BlockHash, Content, InstanceId, Request, RequestView, Segment, Time};
 use blis_metrics::{Record, TtftSplit};
 use blis_policy::WaitingView;
 
@@ -90,6 +90,30 @@ pub(crate) struct LiveRequests {
     slots: Vec<Option<Live>>,
     vacant: Vec<Slot>,
     spare_hashes: Vec<Vec<BlockHash>>,
+    opening: Opening,
+}
+
+/// The hashes of how the last prompt began: many prompts begin with the same long segment.
+#[derive(Debug, Default)]
+struct Opening {
+    segment: Option<Segment>,
+    hashes: Vec<BlockHash>,
+}
+
+impl Opening {
+    /// Appends the hashes of the full blocks of the prompt's first segment.
+    fn hash(&mut self, content: &Content, block_size: u32, hashes: &mut Vec<BlockHash>) {
+        let Some(&first) = content.segments().first() else { return };
+        let blocks = first.tokens / block_size;
+        if self.segment != Some(first) && blocks > 0 {
+            self.segment = Some(first);
+            self.hashes.clear();
+            content.hash_blocks(block_size, blocks, &mut self.hashes);
+        }
+        if blocks > 0 {
+            hashes.extend_from_slice(&self.hashes);
+        }
+    }
 }
 
 impl LiveRequests {
@@ -97,6 +121,7 @@ impl LiveRequests {
         let mut hashes = self.spare_hashes.pop().unwrap_or_default();
         hashes.clear();
         let prompt_blocks = request.content.prompt_tokens() / block_size;
+        self.opening.hash(&request.content, block_size, &mut hashes);
         request.content.hash_blocks(block_size, prompt_blocks, &mut hashes);
         let live = Live {
             prompt_blocks: hashes.len(),

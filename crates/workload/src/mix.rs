@@ -209,10 +209,7 @@ impl Lane {
         let input = self.input.sample(&mut self.dice(seed, Purpose::InputLength));
         let output_tokens = self.output.sample(&mut self.dice(seed, Purpose::OutputLength));
         let question = Segment { stream: own, tokens: input };
-        let segments = match self.prefix {
-            Some(prefix) => vec![prefix, question],
-            None => vec![question],
-        };
+        let segments = self.prefix.into_iter().chain([question]);
         Request {
             id,
             name: None,

@@ -56,7 +56,7 @@ impl Prompts {
 
 /// The hashes of a prompt's full blocks, and of `more` blocks of strange tokens after it.
 fn hashes(segments: &[(u64, u32)], more: u32) -> Vec<BlockHash> {
-    let segments = segments
+    let segments: Vec<_> = segments
         .iter()
         .map(|&(stream, tokens)| Segment { stream: StreamId(stream), tokens })
         .collect();

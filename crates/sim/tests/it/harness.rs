@@ -104,7 +104,7 @@ pub(crate) fn prompted(arrival_us: u64, segments: &[(u64, u32)], output: u32) ->
         id: RequestId(0),
         name: None,
         arrival: Time::from_micros(arrival_us),
-        content: Content::new(segments.iter().map(segment).collect(), StreamId(u64::MAX)),
+        content: Content::new(segments.iter().map(segment), StreamId(u64::MAX)),
         output_tokens: output,
         class: SloClass::Standard,
         tenant: TenantId(0),
@@ -233,7 +233,7 @@ impl Listed {
                 .segments()
                 .iter()
                 .map(|segment| Segment { stream: own(segment.stream), tokens: segment.tokens });
-            request.content = Content::new(segments.collect(), own(content.output_stream()));
+            request.content = Content::new(segments, own(content.output_stream()));
         }
         Listed { requests: requests.into_iter() }
     }

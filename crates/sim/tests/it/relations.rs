@@ -149,7 +149,7 @@ fn counting_in_other_units_changes_nothing() {
         finer.engine.long_prefill_token_threshold *= 4;
         for request in &mut finer.requests {
             let longer = |s: &Segment| Segment { tokens: s.tokens * 4, ..*s };
-            let segments = request.content.segments().iter().map(longer).collect();
+            let segments = request.content.segments().iter().map(longer);
             request.content = Content::new(segments, request.content.output_stream());
         }
         for (ended, other) in told.closed.iter().zip(&finer.run().closed) {
@@ -172,7 +172,7 @@ fn the_names_of_streams_do_not_matter() {
                 known => StreamId(known * 31 + 7),
             };
             let segment = |s: &Segment| Segment { stream: rename(s.stream), tokens: s.tokens };
-            let segments = request.content.segments().iter().map(segment).collect();
+            let segments = request.content.segments().iter().map(segment);
             request.content = Content::new(segments, rename(request.content.output_stream()));
         }
         same_facts(&told, &renamed.run(), Time::NEVER)?;

@@ -402,7 +402,7 @@ fn request() -> impl Strategy<Value = Named> {
             id: RequestId(0),
             name: name.map(Into::into),
             arrival: Time::from_nanos(gap),
-            content: Content::new(segments.into_iter().map(segment).collect(), StreamId(own)),
+            content: Content::new(segments.into_iter().map(segment), StreamId(own)),
             output_tokens,
             class: SloClass::ALL[class],
             tenant: TenantId(0),
