@@ -1,25 +1,21 @@
 //! What a prompt contains, without tokens.
 //!
 //! A prompt is a list of segments, each the first `tokens` tokens of a stream. Equal stream
-//! prefixes mean equal tokens, so two prompts share a prefix exactly where their pieces `(stream,
-//! offset, length)` agree. Only full blocks have a hash, and a block's hash is chained on the block
-//! before it:
+//! prefixes mean equal tokens, so two prompts share a prefix exactly as far as their pieces
+//! `(stream, offset, length)` agree:
 //!
 //! ```text
 //!   segments  [ sys, 40 tokens             ][ r17, 24 tokens ]   + generated: r17 from 24 on
 //!   blocks    [ sys 0..16 ][ sys 16..32 ][ sys 32..40, r17 0..8 ][ r17 8..24 ][ r17 24..40 ] ...
-//!   hashes    h0 = H(seed, piece)   h1 = H(h0, piece)   h2 = H(h1, piece, piece)   ...
 //! ```
 //!
 //! Where the generated tokens continue the stream of the prompt's last segment they are one piece
-//! with it, so that a conversation hashes the same whether a part of it was prompted or generated.
+//! with it, so that a conversation is the same whether a part of it was prompted or generated.
+//! Nothing here costs by tokens or blocks: a prompt of a million tokens is as cheap as one of ten.
 
 use crate::ids::StreamId;
 use crate::random::mix;
 use smallvec::SmallVec;
-
-/// The chained hash of one full block: equal hashes mean equal tokens up to the end of that block.
-pub type BlockHash = u64;
 
 /// The first `tokens` tokens of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,39 +36,29 @@ pub struct Content {
     output_offset: u32,
 }
 
-/// A token's segment (one past the last: generated) and its offset there.
-#[derive(Clone, Copy)]
-struct Place {
-    segment: usize,
-    offset: u32,
+/// The first blocks of a content.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocks<'a> {
+    content: &'a Content,
+    size: u32,
+    count: u32,
 }
 
 /// A stretch of consecutive tokens of one stream.
-#[derive(Clone, Copy)]
-struct Piece {
-    stream: StreamId,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) stream: StreamId,
+    pub(crate) offset: u32,
+    pub(crate) tokens: u32,
+}
+
+/// A place in a content.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cursor<'a> {
+    content: &'a Content,
+    /// Which segment; one past the last: generated tokens.
+    segment: usize,
     offset: u32,
-    tokens: u32,
-}
-
-impl Piece {
-    /// Folds the first `tokens` tokens into `chain` and takes them off.
-    fn take(&mut self, tokens: u32, chain: BlockHash) -> BlockHash {
-        let hash = mix(chain ^ self.key(), place_of(self.offset, tokens));
-        self.offset += tokens;
-        self.tokens -= tokens;
-        hash
-    }
-
-    /// What tells its stream from others.
-    fn key(&self) -> u64 {
-        mix(self.stream.0, 0x5EED)
-    }
-}
-
-/// An offset and a number of tokens, as one number.
-fn place_of(offset: u32, tokens: u32) -> u64 {
-    (u64::from(offset) << 32) | u64::from(tokens)
 }
 
 impl Content {
@@ -113,90 +99,122 @@ impl Content {
         self.output
     }
 
-    /// Appends the hashes of the full blocks `hashes.len()..blocks` of this content (prompt, then
-    /// generated tokens) to `hashes`, which must hold the hashes of the blocks before.
-    ///
-    /// # Panics
-    /// If there are more than `u32::MAX` blocks, or the block size is 0.
-    pub fn hash_blocks(&self, block_size: u32, blocks: u32, hashes: &mut Vec<BlockHash>) {
-        let first = u32::try_from(hashes.len()).expect("block counts fit u32");
-        if first >= blocks {
-            return;
-        }
-        let mut missing = blocks - first;
-        hashes.reserve(missing as usize);
-        let mut chain = hashes.last().copied().unwrap_or(block_size.into());
-        // Tokens that the block under way still lacks.
-        let mut lacks = block_size;
-        let mut start = self.locate(first * block_size);
-        loop {
-            let mut piece = self.piece_at(start);
-            start = Place { segment: start.segment + 1, offset: 0 };
-            while piece.tokens > 0 {
-                if lacks == block_size && piece.tokens >= block_size {
-                    let whole = missing.min(piece.tokens / block_size);
-                    let key = piece.key();
-                    let mut place = place_of(piece.offset, block_size);
-                    hashes.extend((0..whole).map(|_| {
-                        chain = mix(chain ^ key, place);
-                        place += u64::from(block_size) << 32;
-                        chain
-                    }));
-                    missing -= whole;
-                    piece.offset += whole * block_size;
-                    piece.tokens -= whole * block_size;
-                } else {
-                    let taken = piece.tokens.min(lacks);
-                    chain = piece.take(taken, chain);
-                    lacks -= taken;
-                    if lacks == 0 {
-                        hashes.push(chain);
-                        missing -= 1;
-                        lacks = block_size;
-                    }
-                }
-                if missing == 0 {
-                    return;
-                }
-            }
-        }
+    /// The first `count` blocks of `size` tokens (at least 1) of prompt and generated tokens.
+    pub fn blocks(&self, size: u32, count: u32) -> Blocks<'_> {
+        Blocks { content: self, size, count }
     }
 
-    /// Where token `token` is.
-    fn locate(&self, token: u32) -> Place {
+    /// The full blocks of `size` tokens (at least 1) of the prompt.
+    pub fn prompt_blocks(&self, size: u32) -> Blocks<'_> {
+        self.blocks(size, self.prompt_tokens / size)
+    }
+
+    fn cursor(&self, token: u32) -> Cursor<'_> {
+        let mut cursor = Cursor { content: self, segment: self.prompt.len(), offset: 0 };
         if token >= self.prompt_tokens {
-            return Place { segment: self.prompt.len(), offset: token - self.prompt_tokens };
+            cursor.offset = token - self.prompt_tokens;
+            return cursor;
         }
-        let mut offset = token;
-        let mut segment = 0;
-        while offset >= self.prompt[segment].tokens {
-            offset -= self.prompt[segment].tokens;
-            segment += 1;
+        (cursor.segment, cursor.offset) = (0, token);
+        while cursor.offset >= self.prompt[cursor.segment].tokens {
+            cursor.offset -= self.prompt[cursor.segment].tokens;
+            cursor.segment += 1;
         }
-        Place { segment, offset }
+        cursor
+    }
+}
+
+impl<'a> Blocks<'a> {
+    /// How many blocks.
+    pub fn len(&self) -> u32 {
+        self.count
     }
 
-    /// The tokens from `place` to the end of its segment; the generated tokens, which never end,
-    /// are the last one.
-    fn piece_at(&self, place: Place) -> Piece {
-        let generated = u32::MAX - self.output_offset;
-        match self.prompt.get(place.segment) {
-            Some(segment) => {
-                let last = place.segment + 1 == self.prompt.len();
-                let continued =
-                    last && segment.stream == self.output && segment.tokens == self.output_offset;
-                let tokens = segment.tokens - place.offset;
-                Piece {
-                    stream: segment.stream,
-                    offset: place.offset,
-                    tokens: if continued { tokens + generated } else { tokens },
-                }
-            }
-            None => Piece {
-                stream: self.output,
-                offset: self.output_offset + place.offset,
-                tokens: generated - place.offset,
-            },
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Tokens of one block.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The first `count` of them, or all if there are fewer.
+    #[must_use]
+    pub fn first(&self, count: u32) -> Blocks<'a> {
+        Blocks { count: self.count.min(count), ..*self }
+    }
+
+    /// A cursor on the first token of block `at`.
+    pub(crate) fn cursor(&self, at: u32) -> Cursor<'a> {
+        self.content.cursor(at * self.size)
+    }
+}
+
+impl Piece {
+    /// Takes the first `tokens` tokens off.
+    pub(crate) fn take(&mut self, tokens: u32) -> Piece {
+        let taken = Piece { tokens, ..*self };
+        self.offset += tokens;
+        self.tokens -= tokens;
+        taken
+    }
+
+    /// Whether `next` continues it.
+    pub(crate) fn is_continued_by(&self, next: &Piece) -> bool {
+        self.stream == next.stream && self.offset + self.tokens == next.offset
+    }
+
+    /// Folds it into a hash.
+    pub(crate) fn fold(&self, hash: u64) -> u64 {
+        let place = (u64::from(self.offset) << 32) | u64::from(self.tokens);
+        mix(mix(hash, self.stream.0), place)
+    }
+}
+
+impl Cursor<'_> {
+    /// The tokens from here on that are of one stream; never empty, because generated tokens never
+    /// end.
+    pub(crate) fn piece(&self) -> Piece {
+        let Content { prompt, output, output_offset, .. } = self.content;
+        let generated = u32::MAX - output_offset;
+        let Some(segment) = prompt.get(self.segment) else {
+            return Piece {
+                stream: *output,
+                offset: output_offset + self.offset,
+                tokens: generated - self.offset,
+            };
+        };
+        let last = self.segment + 1 == prompt.len();
+        let continued = last && segment.stream == *output && segment.tokens == *output_offset;
+        let tokens = segment.tokens - self.offset;
+        Piece {
+            stream: segment.stream,
+            offset: self.offset,
+            tokens: if continued { tokens + generated } else { tokens },
+        }
+    }
+
+    /// Goes on by `tokens` tokens, no more than the piece here has.
+    pub(crate) fn advance(&mut self, tokens: u32) {
+        self.offset += tokens;
+        while let Some(segment) = self.content.prompt.get(self.segment)
+            && self.offset >= segment.tokens
+        {
+            self.offset -= segment.tokens;
+            self.segment += 1;
+        }
+    }
+
+    /// Takes the next `tokens` tokens, piece by piece.
+    pub(crate) fn take(&mut self, mut tokens: u32, mut each: impl FnMut(Piece)) {
+        while tokens > 0 {
+            let mut piece = self.piece();
+            let taken = piece.take(piece.tokens.min(tokens));
+            self.advance(taken.tokens);
+            tokens -= taken.tokens;
+            each(taken);
         }
     }
 }
@@ -209,53 +227,56 @@ mod tests {
         Segment { stream: StreamId(stream), tokens }
     }
 
-    fn hashes(segments: Vec<Segment>, output: u64, blocks: u32) -> Vec<BlockHash> {
-        let mut hashes = Vec::new();
-        Content::new(segments, StreamId(output)).hash_blocks(16, blocks, &mut hashes);
-        hashes
+    fn pieces(content: &Content, from: u32, tokens: u32) -> Vec<(u64, u32, u32)> {
+        let mut pieces = Vec::new();
+        let mut cursor = content.cursor(from);
+        cursor.take(tokens, |piece| pieces.push((piece.stream.0, piece.offset, piece.tokens)));
+        pieces
     }
 
     #[test]
-    fn prompts_share_hashes_exactly_as_far_as_their_full_blocks_agree() {
-        let a = hashes(vec![segment(1, 40), segment(2, 40)], 9, 5);
-        let b = hashes(vec![segment(1, 40), segment(3, 40)], 9, 5);
-        assert_eq!(a[..2], b[..2], "the first 32 tokens are the same stream");
-        assert!(a[2..].iter().zip(&b[2..]).all(|(x, y)| x != y), "block 2 holds 8 other tokens");
+    fn pieces_follow_the_segments_and_then_the_generated_tokens() {
+        let content = Content::new([segment(1, 40), segment(2, 10)], StreamId(9));
+        assert_eq!(pieces(&content, 0, 60), [(1, 0, 40), (2, 0, 10), (9, 0, 10)]);
+        assert_eq!(pieces(&content, 32, 16), [(1, 32, 8), (2, 0, 8)]);
+        assert_eq!(pieces(&content, 53, 4), [(9, 3, 4)]);
     }
 
     #[test]
-    fn generated_tokens_hash_like_the_same_tokens_prompted_later() {
-        let first_round = hashes(vec![segment(7, 40)], 7, 6);
-        let second_round = hashes(vec![segment(7, 100)], 7, 6);
-        assert_eq!(first_round, second_round);
+    fn generated_tokens_are_one_piece_with_the_prompt_that_they_continue() {
+        let first_round = Content::new([segment(3, 5), segment(7, 40)], StreamId(7));
+        let second_round = Content::new([segment(3, 5), segment(7, 100)], StreamId(7));
+        assert_eq!(pieces(&first_round, 0, 90), [(3, 0, 5), (7, 0, 85)]);
+        assert_eq!(pieces(&first_round, 0, 90), pieces(&second_round, 0, 90));
+        assert_eq!(pieces(&first_round, 50, 9), [(7, 45, 9)]);
     }
 
     #[test]
-    fn hashing_in_two_goes_equals_hashing_in_one() {
-        let content = Content::new(vec![segment(1, 21), segment(2, 50)], StreamId(3));
-        let mut once = Vec::new();
-        content.hash_blocks(16, 9, &mut once);
-        for cut in 0..=9 {
-            let mut twice = Vec::new();
-            content.hash_blocks(16, cut, &mut twice);
-            content.hash_blocks(16, 9, &mut twice);
+    fn an_output_stream_that_does_not_end_the_prompt_is_continued_where_it_was_left() {
+        let content = Content::new([segment(7, 40), segment(3, 5)], StreamId(7));
+        assert_eq!(pieces(&content, 0, 50), [(7, 0, 40), (3, 0, 5), (7, 40, 5)]);
+    }
+
+    #[test]
+    fn empty_segments_are_as_if_they_were_not_there() {
+        let content = Content::new([segment(1, 0), segment(2, 4), segment(3, 0)], StreamId(9));
+        assert_eq!(content.segments(), [segment(2, 4)]);
+        assert_eq!((content.prompt_tokens(), content.prompt_blocks(3).len()), (4, 1));
+    }
+
+    #[test]
+    fn taking_in_two_goes_equals_taking_in_one() {
+        let content = Content::new([segment(1, 21), segment(2, 50)], StreamId(3));
+        let once = pieces(&content, 0, 90);
+        for cut in 1..90 {
+            let mut twice = pieces(&content, 0, cut);
+            for next in pieces(&content, cut, 90 - cut) {
+                match twice.last_mut() {
+                    Some(last) if (last.0, last.1 + last.2) == (next.0, next.1) => last.2 += next.2,
+                    _ => twice.push(next),
+                }
+            }
             assert_eq!(once, twice, "cut at {cut}");
         }
-    }
-
-    #[test]
-    fn repeating_a_stream_is_not_the_same_as_continuing_it() {
-        assert_ne!(
-            hashes(vec![segment(1, 16), segment(1, 16)], 9, 2),
-            hashes(vec![segment(1, 32)], 9, 2)
-        );
-    }
-
-    #[test]
-    fn an_output_stream_absent_from_the_prompt_starts_at_its_beginning() {
-        let content = Content::new(vec![segment(1, 16)], StreamId(5));
-        let mut generated = Vec::new();
-        content.hash_blocks(16, 2, &mut generated);
-        assert_eq!(generated, hashes(vec![segment(1, 16), segment(5, 16)], 9, 2));
     }
 }

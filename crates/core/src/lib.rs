@@ -13,7 +13,7 @@ pub mod request;
 pub mod runs;
 pub mod time;
 
-pub use content::{BlockHash, Content, Segment};
+pub use content::{Blocks, Content, Segment};
 pub use ids::{InstanceId, RequestId, SessionId, StreamId, TenantId};
 pub use param::{Param, ParamKind, Value, Values};
 pub use random::Dice;

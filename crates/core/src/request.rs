@@ -1,6 +1,6 @@
 //! A request, what a policy may see of it, and where requests come from.
 
-use crate::content::{BlockHash, Content};
+use crate::content::{Blocks, Content};
 use crate::ids::{RequestId, SessionId, TenantId};
 use crate::time::{Span, Time};
 use std::error::Error;
@@ -87,8 +87,8 @@ pub struct RequestView<'a> {
     pub arrival: Time,
     /// Prompt length in tokens.
     pub input_tokens: u32,
-    /// Chained hashes of the prompt's full blocks.
-    pub prompt_blocks: &'a [BlockHash],
+    /// The prompt's full blocks.
+    pub prompt_blocks: Blocks<'a>,
     /// Service class.
     pub class: SloClass,
     /// Tenant.
@@ -102,8 +102,8 @@ pub struct RequestView<'a> {
 }
 
 impl Request {
-    /// What a policy may see, given the hashes of the prompt's full blocks.
-    pub fn view<'a>(&self, prompt_blocks: &'a [BlockHash]) -> RequestView<'a> {
+    /// What a policy may see, where a block has `block_size` tokens.
+    pub fn view(&self, block_size: u32) -> RequestView<'_> {
         // Destructured without `..`, so that a new field makes this line decide whether policies
         // see it.
         let Request {
@@ -122,7 +122,7 @@ impl Request {
             id: *id,
             arrival: *arrival,
             input_tokens: content.prompt_tokens(),
-            prompt_blocks,
+            prompt_blocks: content.prompt_blocks(block_size),
             class: *class,
             tenant: *tenant,
             session: *session,

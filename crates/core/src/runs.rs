@@ -1,9 +1,9 @@
-//! A tree of runs: block hashes of many prompts, stored as the stretches they share.
+//! A tree of runs: the blocks of many prompts, stored as the stretches they share.
 //!
 //! Both the KV pool (what is cached) and a router's picture of it (what it believes is cached) need
-//! the longest known prefix of a prompt. Hashes are chained, so a block determines everything
-//! before it, and the prompts form a tree. A node is a *run* of consecutive blocks, so that looking
-//! a prompt up costs one map access per run, not per block:
+//! the longest known prefix of a prompt. Prompts form a tree, and a node is a *run* of consecutive
+//! blocks, described by the pieces of its content. So looking a prompt up costs by the runs and
+//! pieces it follows, not by its blocks:
 //!
 //! ```text
 //!   root ── [ sys 0..32 ] ──┬── [ r1 0..16 ]
@@ -11,39 +11,47 @@
 //!                           └── [ r3 0..12 ]
 //! ```
 //!
-//! A run is found by the hash of its first block. When a prompt leaves a run in the middle, the run
-//! is split and **the tail keeps the id**, so whoever remembered the end of a run still points at
-//! its end. What a node means (references, recency, holders) is the payload `T`; this file knows
-//! nothing about it.
+//! A run is found by the run above it and the content of its first block. When a prompt leaves a
+//! run in the middle, the run is split and **the tail keeps the id**, so whoever remembered the end
+//! of a run still points at its end. What a node means (references, recency, holders) is the
+//! payload `T`; this file knows nothing about it.
 
-use crate::content::BlockHash;
+use crate::content::{Blocks, Cursor, Piece};
+use crate::random::mix;
 use hashbrown::HashTable;
+use smallvec::SmallVec;
 
 /// A run of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(u32);
 
-/// Runs of block hashes with a payload each.
+/// Runs of blocks with a payload each. All blocks of one tree have the same size.
 #[derive(Clone, Debug)]
 pub struct RunTree<T> {
     nodes: Vec<Node<T>>,
     vacant: Vec<RunId>,
-    store: Store,
     heads: HashTable<Head>,
 }
 
 #[derive(Clone, Debug)]
 struct Node<T> {
-    hashes: Stretch,
+    /// Its content; adjacent pieces never continue one another. Nearly always a single piece.
+    pieces: SmallVec<[Piece; 1]>,
+    /// Tokens of a block.
+    size: u32,
+    /// Length in blocks; 0 while the node is vacant.
+    blocks: u32,
+    /// Where it is in `heads`.
+    head: u64,
     parent: Option<RunId>,
     children: u32,
     payload: T,
 }
 
-/// A run and the hash of its first block, by which it is found.
+/// A run, and the hash of the run above it and its first block.
 #[derive(Clone, Copy, Debug)]
 struct Head {
-    hash: BlockHash,
+    hash: u64,
     run: RunId,
 }
 
@@ -67,40 +75,63 @@ impl RunId {
 
 impl<T> Default for RunTree<T> {
     fn default() -> RunTree<T> {
-        RunTree {
-            nodes: Vec::new(),
-            vacant: Vec::new(),
-            store: Store::default(),
-            heads: HashTable::new(),
-        }
+        RunTree { nodes: Vec::new(), vacant: Vec::new(), heads: HashTable::new() }
     }
 }
 
 impl<T> RunTree<T> {
-    /// The runs that `hashes` follows from the root, deepest last; only the last may be partial.
-    pub fn walk<'a>(&'a self, hashes: &'a [BlockHash]) -> impl Iterator<Item = Match> + 'a {
-        let mut rest = hashes;
+    /// The runs that `prompt` follows from the root, deepest last; only the last may be partial.
+    pub fn walk<'a>(&'a self, prompt: Blocks<'a>) -> impl Iterator<Item = Match> + 'a {
+        let mut cursor = prompt.cursor(0);
+        let mut left = prompt.len();
+        let mut parent = None;
         std::iter::from_fn(move || {
-            let run = self.find(*rest.first()?)?;
-            let stored = self.hashes(run);
-            let blocks = stored.iter().zip(rest).take_while(|(a, b)| a == b).count();
-            let whole = blocks == stored.len();
-            rest = if whole { &rest[blocks..] } else { &[] };
-            Some(Match { run, blocks: count(blocks), whole })
+            let step = self.step(parent, &mut cursor, left, prompt.size())?;
+            left = if step.whole { left - step.blocks } else { 0 };
+            parent = Some(step.run);
+            Some(step)
         })
     }
 
-    /// The run whose first block is `hash`.
-    pub fn find(&self, hash: BlockHash) -> Option<RunId> {
-        self.heads.find(hash, |head| head.hash == hash).map(|head| head.run)
+    /// The run below `parent` that goes on with the blocks of `prompt` from `at` on.
+    pub fn child(&self, parent: Option<RunId>, prompt: Blocks<'_>, at: u32) -> Option<Match> {
+        self.step(parent, &mut prompt.cursor(at), prompt.len() - at, prompt.size())
     }
 
-    /// Adds a run of `hashes` (not empty, its first block not yet the head of a run) below
-    /// `parent`.
-    pub fn insert(&mut self, parent: Option<RunId>, hashes: &[BlockHash], payload: T) -> RunId {
-        debug_assert!(self.find(hashes[0]).is_none(), "a run with this head exists");
-        let run = self.place(parent, payload);
-        self.store.extend(&mut self.nodes[run.index()].hashes, hashes);
+    /// The run below `parent` that begins as the content at `cursor`, which goes on behind what
+    /// agrees.
+    fn step(
+        &self,
+        parent: Option<RunId>,
+        cursor: &mut Cursor<'_>,
+        left: u32,
+        size: u32,
+    ) -> Option<Match> {
+        if left == 0 {
+            return None;
+        }
+        let mut hash = seed(parent);
+        cursor.clone().take(size, |piece| hash = piece.fold(hash));
+        let run = self.heads.find(hash, |head| head.hash == hash)?.run;
+        let node = &self.nodes[run.index()];
+        let most = node.blocks.min(left);
+        let same = agreeing(&node.pieces, *cursor, most * size) / size;
+        cursor.take(same * size, |_| ());
+        Some(Match { run, blocks: same, whole: same == node.blocks })
+    }
+
+    /// Adds a run of the blocks of `prompt` from `at` on (not empty) below `parent`, which ends
+    /// there. No run may begin like it.
+    pub fn insert(
+        &mut self,
+        parent: Option<RunId>,
+        prompt: Blocks<'_>,
+        at: u32,
+        payload: T,
+    ) -> RunId {
+        debug_assert!(self.child(parent, prompt, at).is_none(), "a run begins like this");
+        let run = self.place(parent, prompt.size(), payload);
+        self.append(run, prompt, at);
         if let Some(parent) = parent {
             self.nodes[parent.index()].children += 1;
         }
@@ -108,14 +139,14 @@ impl<T> RunTree<T> {
         run
     }
 
-    /// Lengthens a run by `hashes`.
+    /// Lengthens a run, which ends there, by the blocks of `prompt` from `at` on.
     ///
     /// # Panics
     /// If it has children: they continue its end.
-    pub fn extend(&mut self, run: RunId, hashes: &[BlockHash]) {
-        let node = &mut self.nodes[run.index()];
-        assert!(node.children == 0, "a run with children cannot grow at its end");
-        self.store.extend(&mut node.hashes, hashes);
+    pub fn extend(&mut self, run: RunId, prompt: Blocks<'_>, at: u32) {
+        let children = self.nodes[run.index()].children;
+        assert!(children == 0, "a run with children cannot grow at its end");
+        self.append(run, prompt, at);
     }
 
     /// Cuts a run after `at` blocks (0 < `at` < length). The tail keeps its id, children and
@@ -126,15 +157,17 @@ impl<T> RunTree<T> {
     /// If `at` is not inside the run.
     pub fn split(&mut self, tail: RunId, at: u32, head_payload: impl FnOnce(&mut T) -> T) -> RunId {
         let node = &mut self.nodes[tail.index()];
-        assert!(at > 0 && at < node.hashes.length, "a cut inside the run");
+        assert!(at > 0 && at < node.blocks, "a cut inside the run");
         let payload = head_payload(&mut node.payload);
-        let parent = node.parent;
+        let (parent, size) = (node.parent, node.size);
         self.unindex_head(tail);
-        let head = self.place(parent, payload);
-        let front = self.store.take_front(&mut self.nodes[tail.index()].hashes, at);
-        self.nodes[head.index()].hashes = front;
-        self.nodes[head.index()].children = 1;
-        self.nodes[tail.index()].parent = Some(head);
+        let head = self.place(parent, size, payload);
+        let node = &mut self.nodes[tail.index()];
+        node.blocks -= at;
+        node.parent = Some(head);
+        let front = take_front(&mut node.pieces, at * size);
+        let node = &mut self.nodes[head.index()];
+        (node.pieces, node.blocks, node.children) = (front, at, 1);
         self.index_head(head);
         self.index_head(tail);
         head
@@ -148,14 +181,16 @@ impl<T> RunTree<T> {
     pub fn trim(&mut self, run: RunId, blocks: u32) -> bool {
         let node = &mut self.nodes[run.index()];
         assert!(node.children == 0, "only a leaf can be trimmed");
-        if blocks < node.hashes.length {
-            node.hashes.length -= blocks;
+        assert!(blocks <= node.blocks, "no more blocks than there are");
+        node.blocks -= blocks;
+        if node.blocks > 0 {
+            let kept = take_front(&mut node.pieces, node.blocks * node.size);
+            node.pieces = kept;
             return false;
         }
-        assert!(blocks == node.hashes.length, "no more blocks than there are");
         self.unindex_head(run);
         let node = &mut self.nodes[run.index()];
-        self.store.free(std::mem::take(&mut node.hashes));
+        node.pieces.clear();
         if let Some(parent) = node.parent.take() {
             self.nodes[parent.index()].children -= 1;
         }
@@ -173,14 +208,9 @@ impl<T> RunTree<T> {
         self.nodes[run.index()].children
     }
 
-    /// The hashes of a run's blocks.
-    pub fn hashes(&self, run: RunId) -> &[BlockHash] {
-        self.store.get(&self.nodes[run.index()].hashes)
-    }
-
     /// Length of a run in blocks.
     pub fn blocks(&self, run: RunId) -> u32 {
-        self.nodes[run.index()].hashes.length
+        self.nodes[run.index()].blocks
     }
 
     /// A run's payload.
@@ -206,11 +236,12 @@ impl<T> RunTree<T> {
     /// All runs, in the order of their ids; for checks and tests.
     pub fn runs(&self) -> impl Iterator<Item = RunId> + '_ {
         let ids = (0..count(self.nodes.len())).map(RunId);
-        ids.filter(|run| self.nodes[run.index()].hashes.length > 0)
+        ids.filter(|run| self.nodes[run.index()].blocks > 0)
     }
 
-    fn place(&mut self, parent: Option<RunId>, payload: T) -> RunId {
-        let node = Node { hashes: Stretch::default(), parent, children: 0, payload };
+    fn place(&mut self, parent: Option<RunId>, size: u32, payload: T) -> RunId {
+        let pieces = SmallVec::new();
+        let node = Node { pieces, size, blocks: 0, head: 0, parent, children: 0, payload };
         if let Some(run) = self.vacant.pop() {
             self.nodes[run.index()] = node;
             return run;
@@ -220,134 +251,118 @@ impl<T> RunTree<T> {
         run
     }
 
+    fn append(&mut self, run: RunId, prompt: Blocks<'_>, at: u32) {
+        let node = &mut self.nodes[run.index()];
+        debug_assert!(node.size == prompt.size(), "one block size in a tree");
+        let blocks = prompt.len() - at;
+        node.blocks += blocks;
+        prompt.cursor(at).take(blocks * node.size, |piece| match node.pieces.last_mut() {
+            Some(last) if last.is_continued_by(&piece) => last.tokens += piece.tokens,
+            _ => node.pieces.push(piece),
+        });
+    }
+
     fn index_head(&mut self, run: RunId) {
-        let hash = self.hashes(run)[0];
+        let node = &mut self.nodes[run.index()];
+        node.head = seed(node.parent);
+        let mut missing = node.size;
+        for piece in &node.pieces {
+            let taken = Piece { tokens: piece.tokens.min(missing), ..*piece };
+            node.head = taken.fold(node.head);
+            missing -= taken.tokens;
+            if missing == 0 {
+                break;
+            }
+        }
+        let hash = node.head;
         self.heads.insert_unique(hash, Head { hash, run }, |head| head.hash);
     }
 
     fn unindex_head(&mut self, run: RunId) {
-        let hash = self.hashes(run)[0];
+        let hash = self.nodes[run.index()].head;
         let entry = self.heads.find_entry(hash, |head| head.run == run);
         entry.expect("every run has its head").remove();
     }
 }
 
-/// The hashes of all runs, in one piece of memory: runs come and go with every request, and giving
-/// each its own allocation costs more than everything else that is done with it. Room is handed
-/// out in sizes of 4, 6, 8, 12, 16, 24, ... and used again by size.
-#[derive(Clone, Debug, Default)]
-struct Store {
-    words: Vec<BlockHash>,
-    /// Starts of stretches that are free, by size.
-    free: Vec<Vec<usize>>,
+/// What the hash of a run's first block starts from: the run above.
+fn seed(parent: Option<RunId>) -> u64 {
+    mix(0xB10C, parent.map_or(0, |run| u64::from(run.0) + 1))
 }
 
-/// Where the hashes of a run are.
-#[derive(Clone, Copy, Debug, Default)]
-struct Stretch {
-    start: usize,
-    length: u32,
-    /// Which of the sizes it has; of no meaning while the length is 0.
-    size: u8,
-}
-
-impl Stretch {
-    fn room(self) -> usize {
-        if self.length == 0 { 0 } else { room(self.size.into()) }
-    }
-}
-
-/// Hashes that fit a stretch of that size: 4, 6, 8, 12, 16, 24, ...
-fn room(size: usize) -> usize {
-    (4 + 2 * (size % 2)) << (size / 2)
-}
-
-/// The smallest size with room for `length` hashes (at least 1).
-fn size_for(length: usize) -> usize {
-    let doublings = length.div_ceil(4).next_power_of_two().trailing_zeros() as usize;
-    // Half-way between two powers of two may do.
-    if doublings > 0 && length <= room(2 * doublings - 1) {
-        2 * doublings - 1
-    } else {
-        2 * doublings
-    }
-}
-
-impl Store {
-    fn get(&self, stretch: &Stretch) -> &[BlockHash] {
-        &self.words[stretch.start..stretch.start + stretch.length as usize]
-    }
-
-    fn extend(&mut self, stretch: &mut Stretch, hashes: &[BlockHash]) {
-        let old = stretch.length as usize;
-        let length = old + hashes.len();
-        if length > stretch.room() {
-            let new = self.allocate(length);
-            self.words.copy_within(stretch.start..stretch.start + old, new.start);
-            self.free(*stretch);
-            *stretch = new;
-        }
-        let end = stretch.start + old;
-        self.words[end..end + hashes.len()].copy_from_slice(hashes);
-        stretch.length = count(length);
-    }
-
-    /// Moves the first `at` hashes to a stretch of their own.
-    fn take_front(&mut self, stretch: &mut Stretch, at: u32) -> Stretch {
-        let (start, cut) = (stretch.start, stretch.start + at as usize);
-        let mut front = self.allocate(at as usize);
-        self.words.copy_within(start..cut, front.start);
-        self.words.copy_within(cut..start + stretch.length as usize, start);
-        front.length = at;
-        stretch.length -= at;
-        front
-    }
-
-    /// An empty stretch with room for `length` hashes.
-    fn allocate(&mut self, length: usize) -> Stretch {
-        let size = size_for(length);
-        let reused = self.free.get_mut(size).and_then(Vec::pop);
-        let start = reused.unwrap_or_else(|| {
-            let start = self.words.len();
-            self.words.resize(start + room(size), 0);
-            start
-        });
-        Stretch { start, length: 0, size: u8::try_from(size).expect("at most 64") }
-    }
-
-    fn free(&mut self, stretch: Stretch) {
-        if stretch.length > 0 {
-            let size = usize::from(stretch.size);
-            self.free.resize(self.free.len().max(size + 1), Vec::new());
-            self.free[size].push(stretch.start);
+/// How many of the first `limit` tokens of `pieces` are the tokens at `cursor`.
+fn agreeing(pieces: &[Piece], mut cursor: Cursor<'_>, limit: u32) -> u32 {
+    let mut same = 0;
+    for piece in pieces {
+        let mut piece = *piece;
+        while piece.tokens > 0 && same < limit {
+            let other = cursor.piece();
+            if (piece.stream, piece.offset) != (other.stream, other.offset) {
+                return same;
+            }
+            let tokens = piece.tokens.min(other.tokens).min(limit - same);
+            piece.take(tokens);
+            cursor.advance(tokens);
+            same += tokens;
         }
     }
+    same
+}
+
+/// Takes the first `tokens` tokens of `pieces` off.
+fn take_front(pieces: &mut SmallVec<[Piece; 1]>, mut tokens: u32) -> SmallVec<[Piece; 1]> {
+    let mut front = SmallVec::new();
+    let mut whole = 0;
+    while tokens > 0 {
+        let piece = &mut pieces[whole];
+        let taken = piece.take(piece.tokens.min(tokens));
+        whole += usize::from(piece.tokens == 0);
+        tokens -= taken.tokens;
+        front.push(taken);
+    }
+    pieces.drain(..whole);
+    front
 }
 
 fn count(n: usize) -> u32 {
-    u32::try_from(n).expect("block and run counts fit u32")
+    u32::try_from(n).expect("run counts fit u32")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::content::{Content, Segment};
+    use crate::ids::StreamId;
 
-    fn matched(tree: &RunTree<u32>, hashes: &[u64]) -> u32 {
-        tree.walk(hashes).map(|step| step.blocks).sum()
+    const SIZE: u32 = 4;
+
+    /// A content of whole blocks, each named by the stream it is of.
+    fn content(blocks: &[u64]) -> Content {
+        let segment = |&stream: &u64| Segment { stream: StreamId(stream), tokens: SIZE };
+        Content::new(blocks.iter().map(segment), StreamId(u64::MAX))
+    }
+
+    fn insert(tree: &mut RunTree<u32>, parent: Option<RunId>, blocks: &[u64], at: u32) -> RunId {
+        tree.insert(parent, content(blocks).prompt_blocks(SIZE), at, 0)
+    }
+
+    fn matched(tree: &RunTree<u32>, blocks: &[u64]) -> u32 {
+        let content = content(blocks);
+        tree.walk(content.prompt_blocks(SIZE)).map(|step| step.blocks).sum()
     }
 
     #[test]
     fn a_walk_finds_the_longest_known_prefix() {
         let mut tree = RunTree::default();
-        let top = tree.insert(None, &[1, 2, 3], 0);
-        tree.insert(Some(top), &[4, 5], 0);
+        let top = insert(&mut tree, None, &[1, 2, 3], 0);
+        insert(&mut tree, Some(top), &[1, 2, 3, 4, 5], 3);
         for (prompt, blocks) in [
             (&[1, 2, 3, 4, 5, 6][..], 5),
             (&[1, 2, 3, 9], 3),
             (&[1, 2, 9], 2),
             (&[9], 0),
             (&[], 0),
-            (&[4, 5], 2),
+            (&[4, 5], 0),
         ] {
             assert_eq!(matched(&tree, prompt), blocks, "{prompt:?}");
         }
@@ -356,35 +371,57 @@ mod tests {
     #[test]
     fn splitting_keeps_the_tail_id_and_what_is_found() {
         let mut tree = RunTree::default();
-        let run = tree.insert(None, &[1, 2, 3, 4], 7);
-        let child = tree.insert(Some(run), &[5], 8);
+        let run = insert(&mut tree, None, &[1, 2, 3, 4], 0);
+        *tree.get_mut(run) = 7;
+        let child = insert(&mut tree, Some(run), &[1, 2, 3, 4, 5], 4);
         let head = tree.split(run, 1, |tail| *tail + 100);
-        assert_eq!((tree.hashes(head), tree.hashes(run)), (&[1][..], &[2, 3, 4][..]));
+        assert_eq!((tree.blocks(head), tree.blocks(run)), (1, 3));
         assert_eq!((tree.parent(run), tree.parent(child)), (Some(head), Some(run)));
         assert_eq!((*tree.get(head), *tree.get(run)), (107, 7));
         assert_eq!(matched(&tree, &[1, 2, 3, 4, 5]), 5);
-    }
-
-    #[test]
-    fn every_length_gets_the_smallest_size_with_room_for_it() {
-        assert_eq!((0..6).map(room).collect::<Vec<_>>(), [4, 6, 8, 12, 16, 24]);
-        for length in 1..1000 {
-            let size = size_for(length);
-            assert!(room(size) >= length, "{length} in {}", room(size));
-            assert!(size == 0 || room(size - 1) < length, "{length} in {}", room(size));
-        }
+        assert_eq!(matched(&tree, &[1, 9]), 1);
     }
 
     #[test]
     fn trimming_to_nothing_removes_the_run_and_its_id_is_used_again() {
         let mut tree = RunTree::default();
-        let top = tree.insert(None, &[1, 2], 0);
-        let leaf = tree.insert(Some(top), &[3, 4], 0);
+        let top = insert(&mut tree, None, &[1, 2], 0);
+        let leaf = insert(&mut tree, Some(top), &[1, 2, 3, 4], 2);
         assert!(!tree.trim(leaf, 1));
         assert_eq!(matched(&tree, &[1, 2, 3, 4]), 3);
         assert!(tree.trim(leaf, 1));
-        assert_eq!((tree.children(top), tree.runs().count()), (0, 1));
-        assert_eq!(tree.insert(Some(top), &[9], 0), leaf);
+        assert_eq!((tree.children(top), tree.len()), (0, 1));
+        assert_eq!(insert(&mut tree, Some(top), &[1, 2, 9], 2), leaf);
         assert_eq!(matched(&tree, &[1, 2, 9]), 3);
+    }
+
+    #[test]
+    fn prompts_share_runs_exactly_as_far_as_their_full_blocks_agree() {
+        let of = |segments: &[(u64, u32)]| {
+            let segment =
+                |&(stream, tokens): &(u64, u32)| Segment { stream: StreamId(stream), tokens };
+            Content::new(segments.iter().map(segment), StreamId(9))
+        };
+        let mut tree = RunTree::default();
+        let known = of(&[(1, 10), (2, 10)]);
+        tree.insert(None, known.blocks(SIZE, 6), 0, 0);
+        let shared = |content: &Content, blocks| -> u32 {
+            tree.walk(content.blocks(SIZE, blocks)).map(|step| step.blocks).sum()
+        };
+        assert_eq!(shared(&known, 6), 6, "generated tokens included");
+        assert_eq!(shared(&of(&[(1, 10), (3, 10)]), 5), 2, "block 2 holds 2 other tokens");
+        assert_eq!(shared(&of(&[(1, 11), (2, 9)]), 5), 2, "a stream read on is not another stream");
+        assert_eq!(shared(&of(&[(1, 10), (2, 10), (9, 4)]), 6), 6, "prompted or generated");
+    }
+
+    #[test]
+    fn a_run_that_grows_by_what_it_goes_on_with_stays_one_piece() {
+        let conversation = Content::new([Segment { stream: StreamId(7), tokens: 8 }], StreamId(7));
+        let mut tree = RunTree::default();
+        let run = tree.insert(None, conversation.blocks(SIZE, 2), 0, ());
+        for blocks in 3..50 {
+            tree.extend(run, conversation.blocks(SIZE, blocks), blocks - 1);
+        }
+        assert_eq!((tree.blocks(run), tree.nodes[0].pieces.len()), (49, 1));
     }
 }

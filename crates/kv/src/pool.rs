@@ -20,7 +20,7 @@
 //! run always stands before the runs it continues, and evicting from the front takes leaves before
 //! trunks.
 
-use blis_core::BlockHash;
+use blis_core::Blocks;
 use blis_core::runs::{Match, RunId, RunTree};
 
 /// The KV blocks of one engine.
@@ -123,10 +123,10 @@ impl Pool {
         self.tree.len()
     }
 
-    /// The longest cached prefix of `hashes`. Changes nothing.
-    pub fn lookup(&self, hashes: &[BlockHash]) -> Hit {
+    /// The longest cached prefix of `prompt`. Changes nothing.
+    pub fn lookup(&self, prompt: Blocks<'_>) -> Hit {
         let mut hit = Hit::NONE;
-        for step in self.tree.walk(hashes) {
+        for step in self.tree.walk(prompt) {
             hit.blocks += step.blocks;
             if self.tree.get(step.run).holders == 0 {
                 hit.idle += step.blocks;
@@ -169,21 +169,19 @@ impl Pool {
         table.private += blocks;
     }
 
-    /// Makes the full blocks of a table known to the prefix cache. `hashes` are those of all its
-    /// full blocks from the first on. A block whose content another request has committed meanwhile
-    /// is exchanged for that one.
-    pub fn commit(&mut self, table: &mut Table, hashes: &[BlockHash]) {
-        let mut rest = &hashes[table.shared as usize..];
-        while let Some(&head) = rest.first() {
-            // What continues a run is below it, so below a run without children there is nothing to
-            // find.
+    /// Makes the full blocks of a table known to the prefix cache: `full` are all of them from the
+    /// first on. A block whose content another request has committed meanwhile is exchanged for
+    /// that one.
+    pub fn commit(&mut self, table: &mut Table, full: Blocks<'_>) {
+        while table.shared < full.len() {
+            // Below a run without children there is nothing to find.
             let childless = table.leaf.is_some_and(|leaf| self.tree.children(leaf) == 0);
-            let known = if childless { None } else { self.tree.find(head) };
+            let known =
+                if childless { None } else { self.tree.child(table.leaf, full, table.shared) };
             let blocks = match known {
-                Some(run) => self.merge(table, run, rest),
-                None => self.append(table, rest),
+                Some(step) => self.merge(table, step),
+                None => self.append(table, full),
             };
-            rest = &rest[blocks as usize..];
             table.shared += blocks;
             table.private -= blocks;
         }
@@ -279,11 +277,9 @@ impl Pool {
         assert_eq!(listed, self.idle, "every idle run is listed");
     }
 
-    /// Exchanges private blocks for the equal ones of `run`; returns how many.
-    fn merge(&mut self, table: &mut Table, run: RunId, hashes: &[BlockHash]) -> u32 {
-        let step =
-            self.tree.walk(hashes).next().expect("the run's head is the first of the hashes");
-        let run = if step.whole { run } else { self.split(run, step.blocks) };
+    /// Exchanges private blocks for the equal ones of a run; returns how many.
+    fn merge(&mut self, table: &mut Table, step: Match) -> u32 {
+        let run = if step.whole { step.run } else { self.split(step.run, step.blocks) };
         self.hold(run);
         table.leaf = Some(run);
         self.in_use -= step.blocks;
@@ -292,17 +288,17 @@ impl Pool {
     }
 
     /// Adds private blocks to the cache below the table's leaf; returns how many: all of them.
-    fn append(&mut self, table: &mut Table, hashes: &[BlockHash]) -> u32 {
+    fn append(&mut self, table: &mut Table, full: Blocks<'_>) -> u32 {
         let own = table
             .leaf
             .filter(|&leaf| self.tree.get(leaf).holders == 1 && self.tree.children(leaf) == 0);
         if let Some(leaf) = own {
-            self.tree.extend(leaf, hashes);
+            self.tree.extend(leaf, full, table.shared);
         } else {
             let run = Run { holders: 1, ..Run::default() };
-            table.leaf = Some(self.tree.insert(table.leaf, hashes, run));
+            table.leaf = Some(self.tree.insert(table.leaf, full, table.shared, run));
         }
-        u32::try_from(hashes.len()).expect("block counts fit u32")
+        full.len() - table.shared
     }
 
     /// Cuts `run` after `at` blocks and returns the head; both are held or listed as the run was.
@@ -353,16 +349,33 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use blis_core::{Content, Segment, StreamId};
+
+    const SIZE: u32 = 16;
+
+    /// A content of whole blocks, each named by the stream it is of.
+    fn content(blocks: &[u64]) -> Content {
+        let segment = |&stream: &u64| Segment { stream: StreamId(stream), tokens: SIZE };
+        Content::new(blocks.iter().map(segment), StreamId(u64::MAX))
+    }
+
+    fn lookup(pool: &Pool, blocks: &[u64]) -> Hit {
+        pool.lookup(content(blocks).prompt_blocks(SIZE))
+    }
+
+    fn commit(pool: &mut Pool, table: &mut Table, blocks: &[u64]) {
+        pool.commit(table, content(blocks).prompt_blocks(SIZE));
+    }
 
     /// Serves a prompt to the end: claims what is cached, computes the rest, commits and returns
     /// the table.
-    fn serve(pool: &mut Pool, hashes: &[BlockHash]) -> (Table, u32) {
-        let hit = pool.lookup(hashes);
+    fn serve(pool: &mut Pool, blocks: &[u64]) -> (Table, u32) {
+        let hit = lookup(pool, blocks);
         let mut table = pool.claim(hit);
-        let missing = u32::try_from(hashes.len()).expect("small") - hit.blocks;
+        let missing = u32::try_from(blocks.len()).expect("small") - hit.blocks;
         make_room(pool, missing);
         pool.grow(&mut table, missing);
-        pool.commit(&mut table, hashes);
+        commit(pool, &mut table, blocks);
         (table, hit.blocks)
     }
 
@@ -394,10 +407,10 @@ mod tests {
         let (mut new, _) = serve(&mut pool, &[1, 8, 9]);
         pool.release(&mut new);
         make_room(&mut pool, 3);
-        assert_eq!(pool.lookup(&[1, 2, 3]).blocks, 1, "blocks 3 and 2 are the oldest leaves");
-        assert_eq!(pool.lookup(&[1, 8, 9]).blocks, 3);
+        assert_eq!(lookup(&pool, &[1, 2, 3]).blocks, 1, "blocks 3 and 2 are the oldest leaves");
+        assert_eq!(lookup(&pool, &[1, 8, 9]).blocks, 3);
         make_room(&mut pool, 4);
-        assert_eq!(pool.lookup(&[1, 8, 9]).blocks, 2, "then the newer prompt, from its end");
+        assert_eq!(lookup(&pool, &[1, 8, 9]).blocks, 2, "then the newer prompt, from its end");
         pool.check([].iter());
     }
 
@@ -408,7 +421,7 @@ mod tests {
         let (second, _) = serve(&mut pool, &[1, 2]);
         pool.release(&mut first);
         make_room(&mut pool, 2);
-        assert_eq!(pool.lookup(&[1, 2, 3]).blocks, 2);
+        assert_eq!(lookup(&pool, &[1, 2, 3]).blocks, 2);
         assert_eq!(pool.available(), 2);
         pool.check([second].iter());
     }
@@ -419,8 +432,8 @@ mod tests {
         let (mut a, mut b) = (Table::default(), Table::default());
         pool.grow(&mut a, 3);
         pool.grow(&mut b, 4);
-        pool.commit(&mut a, &[1, 2, 3]);
-        pool.commit(&mut b, &[1, 2, 8]);
+        commit(&mut pool, &mut a, &[1, 2, 3]);
+        commit(&mut pool, &mut b, &[1, 2, 8]);
         assert_eq!((pool.in_use(), b.blocks(), b.shared()), (5, 4, 3));
         pool.check([a, b].iter());
         pool.release(&mut a);
@@ -434,7 +447,7 @@ mod tests {
         let mut pool = Pool::new(5);
         let mut table = Table::default();
         pool.grow(&mut table, 3);
-        pool.commit(&mut table, &[1]);
+        commit(&mut pool, &mut table, &[1]);
         pool.release(&mut table);
         assert_eq!((pool.free(), pool.idle()), (4, 1));
     }
@@ -444,7 +457,7 @@ mod tests {
         let mut pool = Pool::new(4);
         let (mut table, _) = serve(&mut pool, &[1, 2, 3]);
         pool.release(&mut table);
-        let hit = pool.lookup(&[1, 2, 9]);
+        let hit = lookup(&pool, &[1, 2, 9]);
         assert_eq!((hit.blocks, hit.idle), (2, 2));
         assert!(pool.fits(&hit, 2) && !pool.fits(&hit, 3));
     }

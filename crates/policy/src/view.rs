@@ -103,14 +103,25 @@ pub(crate) mod examples {
     use super::*;
     use crate::contract::Scorer;
     use blis_core::random::Purpose;
-    use blis_core::{BlockHash, Dice, RequestId, TenantId};
+    use blis_core::{Content, Dice, RequestId, Segment, StreamId, TenantId};
+    use std::sync::LazyLock;
 
-    /// A standard request with these full prompt blocks of 16 tokens.
-    pub(crate) fn request(prompt_blocks: &[BlockHash]) -> RequestView<'_> {
+    /// A prompt of full blocks of 16 tokens, each named by the stream it is of.
+    pub(crate) fn prompt(blocks: &[u64]) -> Content {
+        let segment = |&stream: &u64| Segment { stream: StreamId(stream), tokens: 16 };
+        Content::new(blocks.iter().map(segment), StreamId(u64::MAX))
+    }
+
+    /// A prompt without a block.
+    pub(crate) static NOTHING: LazyLock<Content> = LazyLock::new(|| prompt(&[]));
+
+    /// A standard request with this prompt.
+    pub(crate) fn request(prompt: &Content) -> RequestView<'_> {
+        let prompt_blocks = prompt.prompt_blocks(16);
         RequestView {
             id: RequestId(0),
             arrival: Time::ZERO,
-            input_tokens: 16 * u32::try_from(prompt_blocks.len()).expect("short prompts"),
+            input_tokens: prompt.prompt_tokens(),
             prompt_blocks,
             class: SloClass::Standard,
             tenant: TenantId(0),
@@ -122,7 +133,7 @@ pub(crate) mod examples {
 
     /// A request with a prompt of `input_tokens` in a queue.
     pub(crate) fn waiting(input_tokens: u32) -> WaitingView<'static> {
-        let request = RequestView { input_tokens, ..request(&[]) };
+        let request = RequestView { input_tokens, ..request(&NOTHING) };
         WaitingView { request, enqueued: Time::ZERO, generated: 0 }
     }
 
@@ -150,11 +161,11 @@ pub(crate) mod examples {
     /// What `scorer` gives instances with these queue depths.
     pub(crate) fn scores(
         scorer: &mut dyn Scorer,
-        prompt_blocks: &[BlockHash],
+        blocks: &[u64],
         queue_depths: &[u32],
     ) -> Vec<f64> {
         let mut scores = vec![f64::NAN; queue_depths.len()];
-        scorer.score(&request(prompt_blocks), &instances(queue_depths), &mut scores);
+        scorer.score(&request(&prompt(blocks)), &instances(queue_depths), &mut scores);
         scores
     }
 }

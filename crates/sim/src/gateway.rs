@@ -23,7 +23,7 @@ impl World<'_> {
         // The last generated token is never written to the KV cache.
         let tokens = u64::from(input_tokens) + u64::from(request.output_tokens) - 1;
         let blocks = tokens.div_ceil(self.config.engine.block_size.into());
-        let slot = self.live.insert(request, self.config.engine.block_size);
+        let slot = self.live.insert(request);
         self.tally.arrived += 1;
         self.tally.events += 1;
         self.listener.hear(now, &Fact::Arrived { request: id, class, input_tokens });
@@ -43,7 +43,8 @@ impl World<'_> {
         if self.config.policies.admission_needs.any() {
             self.look(now);
         }
-        let view = self.live.get(slot).view();
+        let block_size = self.config.engine.block_size;
+        let view = self.live.get(slot).request.view(block_size);
         match self.config.policies.admission.admit(&view, self.board.views(), now) {
             Verdict::Reject(reason) => self.close(slot, Status::Rejected(reason), now),
             Verdict::Admit => {
@@ -63,14 +64,15 @@ impl World<'_> {
         }
         let live = self.live.get_mut(slot);
         let request = live.request.id;
+        let block_size = self.config.engine.block_size;
+        let view = live.request.view(block_size);
         let mut dice = Dice::new(self.config.seed, Purpose::Routing, request.0);
-        let choice = self.config.policies.router.route(&live.view(), self.board.views(), &mut dice);
+        let choice = self.config.policies.router.route(&view, self.board.views(), &mut dice);
         let instance = choice.instance;
         assert!(
             instance.0 < self.config.instances,
             "the router chose {instance:?}, which is not there"
         );
-        let block_size = self.config.engine.block_size;
         let expected_cached_tokens = choice.expected_hit_blocks.map(|blocks| blocks * block_size);
         live.instance = Some(instance);
         live.expected_cached_tokens = expected_cached_tokens;

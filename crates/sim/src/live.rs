@@ -1,9 +1,9 @@
 //! Requests whose story is not over: the only memory that grows with load.
 //!
-//! A request lives in a slot from arrival to its last fact; slots and their hash lists are used
-//! again, so a long run allocates nothing once it has reached its greatest number of live requests.
+//! A request lives in a slot from arrival to its last fact; slots are used again, so a long run
+//! allocates nothing once it has reached its greatest number of live requests.
 
-use blis_core::{BlockHash, Content, InstanceId, Request, RequestView, Segment, Time};
+use blis_core::{InstanceId, Request, Time};
 use blis_metrics::{Record, TtftSplit};
 use blis_policy::WaitingView;
 
@@ -26,11 +26,6 @@ pub(crate) enum Place {
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) request: Request,
-    /// Chained hashes of its full blocks: the prompt's, then those of generated tokens as they
-    /// fill.
-    pub(crate) hashes: Vec<BlockHash>,
-    /// How many of `hashes` are the prompt's own.
-    pub(crate) prompt_blocks: usize,
     pub(crate) place: Place,
     pub(crate) instance: Option<InstanceId>,
     pub(crate) expected_cached_tokens: Option<u32>,
@@ -52,12 +47,12 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn view(&self) -> RequestView<'_> {
-        self.request.view(&self.hashes[..self.prompt_blocks])
-    }
-
-    pub(crate) fn waiting_view(&self) -> WaitingView<'_> {
-        WaitingView { request: self.view(), enqueued: self.enqueued, generated: self.generated }
+    pub(crate) fn waiting_view(&self, block_size: u32) -> WaitingView<'_> {
+        WaitingView {
+            request: self.request.view(block_size),
+            enqueued: self.enqueued,
+            generated: self.generated,
+        }
     }
 
     /// The story so far. `ttft` and `e2e` are filled in by whoever closes the request.
@@ -89,43 +84,11 @@ impl Live {
 pub(crate) struct LiveRequests {
     slots: Vec<Option<Live>>,
     vacant: Vec<Slot>,
-    spare_hashes: Vec<Vec<BlockHash>>,
-    opening: Opening,
-}
-
-/// The hashes of how the last prompt began: many prompts begin with the same long segment.
-#[derive(Debug, Default)]
-struct Opening {
-    segment: Option<Segment>,
-    hashes: Vec<BlockHash>,
-}
-
-impl Opening {
-    /// Appends the hashes of the full blocks of the prompt's first segment.
-    fn hash(&mut self, content: &Content, block_size: u32, hashes: &mut Vec<BlockHash>) {
-        let Some(&first) = content.segments().first() else { return };
-        let blocks = first.tokens / block_size;
-        if self.segment != Some(first) && blocks > 0 {
-            self.segment = Some(first);
-            self.hashes.clear();
-            content.hash_blocks(block_size, blocks, &mut self.hashes);
-        }
-        if blocks > 0 {
-            hashes.extend_from_slice(&self.hashes);
-        }
-    }
 }
 
 impl LiveRequests {
-    pub(crate) fn insert(&mut self, request: Request, block_size: u32) -> Slot {
-        let mut hashes = self.spare_hashes.pop().unwrap_or_default();
-        hashes.clear();
-        let prompt_blocks = request.content.prompt_tokens() / block_size;
-        self.opening.hash(&request.content, block_size, &mut hashes);
-        request.content.hash_blocks(block_size, prompt_blocks, &mut hashes);
+    pub(crate) fn insert(&mut self, request: Request) -> Slot {
         let live = Live {
-            prompt_blocks: hashes.len(),
-            hashes,
             place: Place::Gateway,
             instance: None,
             expected_cached_tokens: None,
@@ -160,7 +123,6 @@ impl LiveRequests {
 
     pub(crate) fn remove(&mut self, slot: Slot) -> Request {
         let live = self.slots[slot.0 as usize].take().expect("the slot is taken");
-        self.spare_hashes.push(live.hashes);
         self.vacant.push(slot);
         live.request
     }

@@ -199,6 +199,7 @@ impl<'a> World<'a> {
             rules: Rules {
                 priority: &*self.config.policies.priority,
                 order: &*self.config.policies.order,
+                block_size: self.config.engine.block_size,
             },
             preempt: &*self.config.policies.preempt,
             pace: self.config.pace,

@@ -1,7 +1,7 @@
 //! The pool and the reference side by side: every operation is done to both, then everything that
 //! can be seen of them is compared.
 
-use crate::prompts::Prompts;
+use crate::prompts::{Prompt, Prompts};
 use crate::reference::Reference;
 use blis_kv::{Pool, Table};
 use std::fmt;
@@ -82,10 +82,10 @@ impl<'a> Pair<'a> {
         if self.live[slot].is_some() {
             return false;
         }
-        let hashes = &self.prompts.whole[prompt];
-        let hashes = &hashes[..known.min(hashes.len())];
-        let table = self.pool.claim(self.pool.lookup(hashes));
-        self.reference.claim(slot, hashes);
+        let whole = &self.prompts.whole[prompt];
+        let known = known.min(whole.len());
+        let table = self.pool.claim(self.pool.lookup(whole.first(known)));
+        self.reference.claim(slot, &whole.hashes[..known]);
         self.live[slot] = Some(Live { prompt, table });
         true
     }
@@ -108,12 +108,12 @@ impl<'a> Pair<'a> {
 
     fn commit(&mut self, slot: usize, blocks: u32) -> bool {
         let Some(live) = &mut self.live[slot] else { return false };
-        let hashes = &self.prompts.whole[live.prompt];
-        let most = live.table.blocks().min(count(hashes.len()));
+        let whole = &self.prompts.whole[live.prompt];
+        let most = live.table.blocks().min(count(whole.len()));
         let full = (live.table.shared() + blocks).min(most);
         let done = full > live.table.shared();
-        self.pool.commit(&mut live.table, &hashes[..full as usize]);
-        self.reference.commit(slot, &hashes[..full as usize]);
+        self.pool.commit(&mut live.table, whole.first(full as usize));
+        self.reference.commit(slot, &whole.hashes[..full as usize]);
         done
     }
 
@@ -147,8 +147,8 @@ impl<'a> Pair<'a> {
             let held = (table.blocks() as usize, table.shared() as usize);
             assert_eq!(held, self.reference.holding(slot), "blocks and shared blocks of {slot}");
         }
-        for hashes in &self.prompts.lookups {
-            self.compare_lookup(hashes);
+        for prompt in &self.prompts.lookups {
+            self.compare_lookup(prompt);
         }
         self.compare_drains();
         // Last, because a list of idle runs that is a circle has no end to walk to.
@@ -166,9 +166,9 @@ impl<'a> Pair<'a> {
         assert_eq!(self.pool.oldest_idle().is_some(), idle > 0, "something to evict");
     }
 
-    fn compare_lookup(&self, hashes: &[u64]) {
-        let hit = self.pool.lookup(hashes);
-        let (blocks, idle) = self.reference.lookup(hashes);
+    fn compare_lookup(&self, prompt: &Prompt) {
+        let hit = self.pool.lookup(prompt.first(prompt.len()));
+        let (blocks, idle) = self.reference.lookup(&prompt.hashes);
         assert_eq!((hit.blocks as usize, hit.idle as usize), (blocks, idle), "hit, idle hit");
         let (free, all_idle, _) = self.reference.counts();
         let room = count(free + all_idle - idle);
@@ -181,10 +181,10 @@ impl<'a> Pair<'a> {
     fn compare_drains(&self) {
         let mut drained = self.clone();
         while drained.evict(1) > 0 {
-            for hashes in &self.prompts.whole {
-                let left = drained.pool.lookup(hashes);
+            for prompt in &self.prompts.whole {
+                let left = drained.pool.lookup(prompt.first(prompt.len()));
                 let left = (left.blocks as usize, left.idle as usize);
-                assert_eq!(left, drained.reference.lookup(hashes), "left of {hashes:x?}");
+                assert_eq!(left, drained.reference.lookup(&prompt.hashes), "left of {prompt:?}");
             }
         }
         drained.compare_counts();

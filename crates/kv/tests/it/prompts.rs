@@ -1,6 +1,7 @@
-//! The prompts of a test, hashed as the product hashes them.
+//! The prompts of a test: as contents for the pool, and token by token for the reference.
 
-use blis_core::{BlockHash, Content, Segment, StreamId};
+use blis_core::random::mix;
+use blis_core::{Blocks, Content, Segment, StreamId};
 
 /// Tokens of a block.
 const BLOCK: u32 = 2;
@@ -8,26 +9,65 @@ const BLOCK: u32 = 2;
 /// A stream that no prompt has.
 const STRANGER: u64 = 99;
 
-/// The block hashes of all prompts of a test, and of what is looked up in it.
+/// What tells a block, with all before it, from others; made here from single tokens.
+pub(crate) type BlockHash = u64;
+
+/// All prompts of a test, and what is looked up in it.
 #[derive(Debug)]
 pub(crate) struct Prompts {
-    /// One list of full blocks per prompt.
-    pub(crate) whole: Vec<Vec<BlockHash>>,
+    /// One a prompt.
+    pub(crate) whole: Vec<Prompt>,
     /// Every prompt whole, truncated twice, and extended by blocks that no request has.
-    pub(crate) lookups: Vec<Vec<BlockHash>>,
+    pub(crate) lookups: Vec<Prompt>,
+}
+
+/// Full blocks of a content.
+#[derive(Debug)]
+pub(crate) struct Prompt {
+    content: Content,
+    pub(crate) hashes: Vec<BlockHash>,
+}
+
+impl Prompt {
+    /// The first `blocks` of prompt `segments`, and of a strange stream behind them.
+    fn new(segments: &[(u64, u32)], blocks: usize) -> Prompt {
+        let segment = |&(stream, tokens): &(u64, u32)| Segment { stream: StreamId(stream), tokens };
+        let content = Content::new(segments.iter().map(segment), StreamId(STRANGER));
+        let prompted = segments.iter().flat_map(|&(stream, n)| (0..n).map(move |at| (stream, at)));
+        let tokens = prompted.chain((0..).map(|at| (STRANGER, at)));
+        let chain = |hash: &mut u64, (stream, at): (u64, u32)| {
+            *hash = mix(mix(*hash, stream), at.into());
+            Some(*hash)
+        };
+        let ends = tokens.scan(7, chain).skip(BLOCK as usize - 1).step_by(BLOCK as usize);
+        Prompt { content, hashes: ends.take(blocks).collect() }
+    }
+
+    /// How many blocks.
+    pub(crate) fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// The first `blocks` of them, as the pool sees them.
+    pub(crate) fn first(&self, blocks: usize) -> Blocks<'_> {
+        self.content.blocks(BLOCK, u32::try_from(blocks.min(self.len())).expect("short prompts"))
+    }
 }
 
 impl Prompts {
     /// Prompts of segments `(stream, tokens)`.
     pub(crate) fn new(prompts: &[&[(u64, u32)]]) -> Prompts {
-        let whole: Vec<_> = prompts.iter().map(|segments| hashes(segments, 0)).collect();
+        let length = |segments: &[(u64, u32)]| {
+            (segments.iter().map(|&(_, tokens)| tokens).sum::<u32>() / BLOCK) as usize
+        };
+        let whole =
+            prompts.iter().map(|segments| Prompt::new(segments, length(segments))).collect();
         let mut lookups = Vec::new();
-        for (segments, hashes_of_prompt) in prompts.iter().zip(&whole) {
-            let blocks = hashes_of_prompt.len();
-            lookups.push(hashes_of_prompt.clone());
-            lookups.push(hashes_of_prompt[..blocks - 1].to_vec());
-            lookups.push(hashes_of_prompt[..blocks / 2].to_vec());
-            lookups.push(hashes(segments, 2));
+        for segments in prompts {
+            let blocks = length(segments);
+            for some in [blocks, blocks - 1, blocks / 2, blocks + 2] {
+                lookups.push(Prompt::new(segments, some));
+            }
         }
         Prompts { whole, lookups }
     }
@@ -52,16 +92,4 @@ impl Prompts {
         let (same, other) = (shared * BLOCK, (3 - shared) * BLOCK);
         Prompts::new(&[&[(1, 3 * BLOCK)], &[(1, same), (2, other)]])
     }
-}
-
-/// The hashes of a prompt's full blocks, and of `more` blocks of strange tokens after it.
-fn hashes(segments: &[(u64, u32)], more: u32) -> Vec<BlockHash> {
-    let segments: Vec<_> = segments
-        .iter()
-        .map(|&(stream, tokens)| Segment { stream: StreamId(stream), tokens })
-        .collect();
-    let content = Content::new(segments, StreamId(STRANGER));
-    let mut hashes = Vec::new();
-    content.hash_blocks(BLOCK, content.prompt_tokens() / BLOCK + more, &mut hashes);
-    hashes
 }

@@ -4,7 +4,7 @@
 //! remembers which blocks begin a run, to know how many runs there have to be and which of the
 //! pool's cases an operation went through; nothing else depends on that.
 
-use blis_core::BlockHash;
+use crate::prompts::BlockHash;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A physical block.

@@ -36,10 +36,10 @@ impl Admission for AlwaysAdmit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::request;
+    use crate::view::examples::{NOTHING, request};
 
     #[test]
     fn a_request_is_let_in_even_if_there_are_no_instances() {
-        assert_eq!(AlwaysAdmit.admit(&request(&[]), &[], Time::ZERO), Verdict::Admit);
+        assert_eq!(AlwaysAdmit.admit(&request(&NOTHING), &[], Time::ZERO), Verdict::Admit);
     }
 }

@@ -36,11 +36,11 @@ impl Admission for RejectAll {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::request;
+    use crate::view::examples::{NOTHING, request};
 
     #[test]
     fn a_request_is_turned_away_with_the_name_of_the_policy_as_the_reason() {
-        let verdict = RejectAll.admit(&request(&[]), &[], Time::ZERO);
+        let verdict = RejectAll.admit(&request(&NOTHING), &[], Time::ZERO);
         assert_eq!(verdict, Verdict::Reject("reject-all"));
     }
 }

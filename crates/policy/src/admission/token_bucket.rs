@@ -85,7 +85,7 @@ impl Admission for TokenBucket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::request;
+    use crate::view::examples::{NOTHING, request};
     use proptest::prelude::*;
 
     fn bucket(capacity: &'static str, refill_rate: &'static str) -> TokenBucket {
@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn admits(bucket: &mut TokenBucket, tokens: u32, micros: u64) -> bool {
-        let request = RequestView { input_tokens: tokens, ..request(&[]) };
+        let request = RequestView { input_tokens: tokens, ..request(&NOTHING) };
         bucket.admit(&request, &[], Time::from_micros(micros)) == Verdict::Admit
     }
 

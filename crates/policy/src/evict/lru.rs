@@ -37,6 +37,7 @@ impl Evict for Lru {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::view::examples::prompt;
     use blis_core::runs::RunTree;
 
     struct Idle(RunId);
@@ -50,8 +51,8 @@ mod tests {
     #[test]
     fn the_victim_is_the_run_that_was_released_first() {
         let mut tree = RunTree::default();
-        tree.insert(None, &[1, 2], ());
-        let oldest = tree.insert(None, &[3], ());
+        tree.insert(None, prompt(&[1, 2]).prompt_blocks(16), 0, ());
+        let oldest = tree.insert(None, prompt(&[3]).prompt_blocks(16), 0, ());
         assert_eq!(Lru.victim(&Idle(oldest)), oldest);
     }
 }

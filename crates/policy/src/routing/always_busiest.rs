@@ -40,12 +40,12 @@ impl Router for AlwaysBusiest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::{dice, instances, request};
+    use crate::view::examples::{NOTHING, dice, instances, request};
 
     #[test]
     fn the_busiest_instance_is_taken_and_the_first_of_several() {
         let chosen = |loads: &[u32]| {
-            AlwaysBusiest.route(&request(&[]), &instances(loads), &mut dice(0)).instance.0
+            AlwaysBusiest.route(&request(&NOTHING), &instances(loads), &mut dice(0)).instance.0
         };
         assert_eq!(chosen(&[1, 9, 3, 9]), 1);
         assert_eq!(chosen(&[0, 0]), 0);

@@ -48,11 +48,11 @@ impl Router for LeastLoaded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::{dice, instances, request};
+    use crate::view::examples::{NOTHING, dice, instances, request};
 
     fn chosen(ties: Ties, loads: &[u32], key: u64) -> u32 {
         let mut router = LeastLoaded { ties };
-        router.route(&request(&[]), &instances(loads), &mut dice(key)).instance.0
+        router.route(&request(&NOTHING), &instances(loads), &mut dice(key)).instance.0
     }
 
     #[test]
@@ -78,6 +78,6 @@ mod tests {
         let mut views = instances(&[3, 3]);
         views[0].unseen = 1;
         let mut router = LeastLoaded { ties: Ties::LowestIndex };
-        assert_eq!(router.route(&request(&[]), &views, &mut dice(0)).instance.0, 1);
+        assert_eq!(router.route(&request(&NOTHING), &views, &mut dice(0)).instance.0, 1);
     }
 }

@@ -1,6 +1,6 @@
 //! What a router remembers of the prompts it sent: approximate prefix knowledge.
 //!
-//! Per instance an LRU set of block hashes, fed by routing decisions alone: it never sees what an
+//! Per instance an LRU set of blocks, fed by routing decisions alone: it never sees what an
 //! engine really keeps or drops. Used by `prefix-affinity`, and by anyone else who wants to guess
 //! cache hits without asking the engines.
 //!
@@ -19,7 +19,7 @@
 //! enough; entries whose blocks were all renewed since are stale and skipped.
 
 use blis_core::runs::{RunId, RunTree};
-use blis_core::{BlockHash, InstanceId};
+use blis_core::{Blocks, InstanceId};
 use std::collections::VecDeque;
 use std::slice;
 
@@ -87,7 +87,7 @@ impl PrefixIndex {
 
     /// Writes for each instance how many leading blocks of `prompt` are remembered there. `matched`
     /// is indexed by instance and all zero before; instances beyond its end are left out.
-    pub fn matches(&self, prompt: &[BlockHash], matched: &mut [u32]) {
+    pub fn matches(&self, prompt: Blocks<'_>, matched: &mut [u32]) {
         let mut before = 0;
         for step in self.tree.walk(prompt) {
             // Whoever holds this run holds the runs before it whole, so the deepest entry counts.
@@ -101,9 +101,8 @@ impl PrefixIndex {
     }
 
     /// Remembers that `prompt` was sent to `instance`, and forgets there what was used longest ago.
-    pub fn record(&mut self, instance: InstanceId, prompt: &[BlockHash]) {
-        let room = usize::try_from(self.capacity).unwrap_or(usize::MAX);
-        let prompt = &prompt[..prompt.len().min(room)];
+    pub fn record(&mut self, instance: InstanceId, prompt: Blocks<'_>) {
+        let prompt = prompt.first(u32::try_from(self.capacity).unwrap_or(u32::MAX));
         if prompt.is_empty() {
             return;
         }
@@ -115,7 +114,7 @@ impl PrefixIndex {
         for at in 0..self.path.len() {
             self.renew(self.path[at], instance);
         }
-        let leaf = self.append(instance, &prompt[known..]);
+        let leaf = self.append(instance, prompt, known);
         self.remember(instance, leaf);
         self.forget(instance);
     }
@@ -127,13 +126,13 @@ impl PrefixIndex {
 
     /// Puts the runs that `prompt` follows into `self.path`, cutting the last one where the prompt
     /// leaves it, and returns how many blocks they have.
-    fn find_path(&mut self, prompt: &[BlockHash]) -> usize {
+    fn find_path(&mut self, prompt: Blocks<'_>) -> u32 {
         self.path.clear();
         let mut known = 0;
         let mut cut = None;
         for step in self.tree.walk(prompt) {
             self.path.push(step.run);
-            known += step.blocks as usize;
+            known += step.blocks;
             cut = (!step.whole).then_some(step.blocks);
         }
         if let Some(at) = cut {
@@ -171,21 +170,22 @@ impl PrefixIndex {
         *held += u64::from(whole - before);
     }
 
-    /// Adds the blocks of a prompt after those of `self.path`, and returns the prompt's last run.
-    fn append(&mut self, instance: InstanceId, rest: &[BlockHash]) -> RunId {
+    /// Adds the blocks of a prompt after the `known` ones of `self.path`, and returns the prompt's
+    /// last run.
+    fn append(&mut self, instance: InstanceId, prompt: Blocks<'_>, known: u32) -> RunId {
         let last = self.path.last().copied();
-        if rest.is_empty() {
+        if known == prompt.len() {
             return last.expect("a prompt has a block, known or new");
         }
         if let Some(last) = last {
             // A conversation that stays on one instance stays one run, however many rounds it has.
             if self.tree.children(last) == 0 && self.tree.get(last).as_slice().len() == 1 {
-                self.tree.extend(last, rest);
+                self.tree.extend(last, prompt, known);
                 self.renew(last, instance);
                 return last;
             }
         }
-        let run = self.tree.insert(last, rest, Holders::Many(Vec::new()));
+        let run = self.tree.insert(last, prompt, known, Holders::Many(Vec::new()));
         self.renew(run, instance);
         run
     }
@@ -313,13 +313,15 @@ fn carries(tree: &RunTree<Holders>, instance: InstanceId, record: Record) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use blis_core::Dice;
     use blis_core::random::{Purpose, mix};
+    use blis_core::{Content, Dice, Segment, StreamId};
     use proptest::prelude::*;
     use std::cmp::Reverse;
     use std::collections::{BTreeMap, BTreeSet};
 
     const INSTANCES: u32 = 3;
+    /// Tokens of a block.
+    const SIZE: u32 = 4;
 
     /// A prompt sent to an instance: the first `cut` blocks of a base, then `tail` blocks of its
     /// own.
@@ -333,7 +335,12 @@ mod tests {
     }
 
     impl Sent {
-        fn prompt(self) -> Vec<BlockHash> {
+        fn content(self) -> Content {
+            content(&[(self.base, self.cut), (100 + self.tail, self.tail_blocks)])
+        }
+
+        /// What tells each of its blocks, with all before it, from others.
+        fn hashes(self) -> Vec<u64> {
             let base = (0..self.cut).map(|_| self.base);
             let tail = (0..self.tail_blocks).map(|_| 100 + self.tail);
             let chain = |hash: &mut u64, token: u64| {
@@ -344,19 +351,28 @@ mod tests {
         }
     }
 
+    /// A content of (stream, blocks).
+    fn content(parts: &[(u64, u64)]) -> Content {
+        let segment = |&(stream, blocks): &(u64, u64)| Segment {
+            stream: StreamId(stream),
+            tokens: SIZE * u32::try_from(blocks).unwrap(),
+        };
+        Content::new(parts.iter().map(segment), StreamId(u64::MAX))
+    }
+
     /// An LRU of single blocks; of the blocks of one prompt the last is the least recently used.
     #[derive(Default)]
     struct Naive {
-        blocks: BTreeMap<BlockHash, (u64, Reverse<usize>)>,
+        blocks: BTreeMap<u64, (u64, Reverse<usize>)>,
     }
 
     impl Naive {
-        fn matched(&self, prompt: &[BlockHash]) -> usize {
+        fn matched(&self, prompt: &[u64]) -> usize {
             prompt.iter().take_while(|hash| self.blocks.contains_key(hash)).count()
         }
 
         /// Returns how many blocks were forgotten.
-        fn record(&mut self, prompt: &[BlockHash], stamp: u64, capacity: usize) -> usize {
+        fn record(&mut self, prompt: &[u64], stamp: u64, capacity: usize) -> usize {
             for (depth, hash) in prompt.iter().enumerate() {
                 self.blocks.insert(*hash, (stamp, Reverse(depth)));
             }
@@ -382,7 +398,7 @@ mod tests {
     }
 
     impl PrefixIndex {
-        fn note(&self, instance: u32, prompt: &[BlockHash], marks: &mut Marks) {
+        fn note(&self, instance: u32, prompt: Blocks<'_>, marks: &mut Marks) {
             let Some(last) = self.tree.walk(prompt).last() else { return };
             let holders = self.tree.get(last.run).as_slice();
             let known: u32 = self.tree.walk(prompt).map(|step| step.blocks).sum();
@@ -390,7 +406,7 @@ mod tests {
                 marks.splits += 1;
                 let half = holders.iter().any(|h| h.held <= last.blocks);
                 marks.splits_of_half_forgotten += usize::from(half);
-            } else if (known as usize) < prompt.len() {
+            } else if known < prompt.len() {
                 let alone = holders.len() == 1 && holders[0].instance == instance;
                 marks.extended += usize::from(alone && self.tree.children(last.run) == 0);
             }
@@ -431,18 +447,21 @@ mod tests {
         let mut index = PrefixIndex::new(capacity as u64);
         let mut naive: Vec<Naive> = (0..INSTANCES).map(|_| Naive::default()).collect();
         for (stamp, sent) in (1..).zip(sequence) {
-            let prompt = sent.prompt();
-            index.note(sent.instance, &prompt[..prompt.len().min(capacity)], &mut marks);
+            let content = sent.content();
+            let prompt = content.prompt_blocks(SIZE);
+            let room = u32::try_from(capacity).unwrap();
+            index.note(sent.instance, prompt.first(room), &mut marks);
             let runs = index.tree.runs().count();
-            index.record(InstanceId(sent.instance), &prompt);
+            index.record(InstanceId(sent.instance), prompt);
             marks.removed += usize::from(index.tree.runs().count() < runs);
-            marks.forgotten += naive[sent.instance as usize].record(&prompt, stamp, capacity);
+            marks.forgotten +=
+                naive[sent.instance as usize].record(&sent.hashes(), stamp, capacity);
             index.check(&mut marks);
             for probe in sequence {
-                let prompt = probe.prompt();
                 let mut matched = [0; INSTANCES as usize];
-                index.matches(&prompt, &mut matched);
-                let expected: Vec<usize> = naive.iter().map(|n| n.matched(&prompt)).collect();
+                index.matches(probe.content().prompt_blocks(SIZE), &mut matched);
+                let hashes = probe.hashes();
+                let expected: Vec<usize> = naive.iter().map(|n| n.matched(&hashes)).collect();
                 assert_eq!(matched.map(|n| n as usize)[..], expected, "{probe:?} after {sent:?}");
             }
         }
@@ -506,20 +525,21 @@ mod tests {
     #[test]
     fn a_prompt_longer_than_the_capacity_is_remembered_by_its_beginning() {
         let mut index = PrefixIndex::new(4);
-        let prompt: Vec<u64> = (1..=10).collect();
-        index.record(InstanceId(0), &[90, 91]);
-        index.record(InstanceId(0), &prompt);
+        let long = content(&[(1, 10)]);
+        index.record(InstanceId(0), content(&[(90, 2)]).prompt_blocks(SIZE));
+        index.record(InstanceId(0), long.prompt_blocks(SIZE));
         let mut matched = [0];
-        index.matches(&prompt, &mut matched);
+        index.matches(long.prompt_blocks(SIZE), &mut matched);
         assert_eq!((matched, index.held(InstanceId(0))), ([4], 4));
     }
 
     #[test]
     fn an_index_without_capacity_remembers_nothing() {
         let mut index = PrefixIndex::new(0);
-        index.record(InstanceId(3), &[1, 2]);
+        let prompt = content(&[(1, 2)]);
+        index.record(InstanceId(3), prompt.prompt_blocks(SIZE));
         let mut matched = [0; 4];
-        index.matches(&[1, 2], &mut matched);
+        index.matches(prompt.prompt_blocks(SIZE), &mut matched);
         assert_eq!(matched, [0; 4]);
     }
 
@@ -527,8 +547,8 @@ mod tests {
     fn memory_stays_bounded_however_often_the_same_prompts_come() {
         let mut index = PrefixIndex::new(1_000);
         for round in 0..20_000_u64 {
-            let prompt: Vec<u64> = (1..=8).map(|block| 1_000 * (round % 7 + 1) + block).collect();
-            index.record(InstanceId(0), &prompt);
+            let prompt = content(&[(round % 7, 8)]);
+            index.record(InstanceId(0), prompt.prompt_blocks(SIZE));
         }
         assert_eq!(index.held(InstanceId(0)), 56);
         assert!(index.instances[0].queue.len() <= SHORT_QUEUE);

@@ -42,14 +42,14 @@ impl Router for Random {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::{dice, instances, request};
+    use crate::view::examples::{NOTHING, dice, instances, request};
 
     #[test]
     fn every_instance_gets_its_share_whatever_its_load() {
         let views = instances(&[0, 50, 100, 150]);
         let mut sent = [0_u32; 4];
         for key in 0..4_000 {
-            sent[Random.route(&request(&[]), &views, &mut dice(key)).instance.index()] += 1;
+            sent[Random.route(&request(&NOTHING), &views, &mut dice(key)).instance.index()] += 1;
         }
         assert!(sent.iter().all(|n| (900..1_100).contains(n)), "{sent:?}");
     }

@@ -41,14 +41,15 @@ impl Router for RoundRobin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::{dice, instances, request};
+    use crate::view::examples::{NOTHING, dice, instances, request};
 
     #[test]
     fn instances_are_taken_in_turn() {
         let mut router = RoundRobin { next: 0 };
         let views = instances(&[9, 0, 4]);
-        let chosen: Vec<u32> =
-            (0..7).map(|_| router.route(&request(&[]), &views, &mut dice(0)).instance.0).collect();
+        let chosen: Vec<u32> = (0..7)
+            .map(|_| router.route(&request(&NOTHING), &views, &mut dice(0)).instance.0)
+            .collect();
         assert_eq!(chosen, [0, 1, 2, 0, 1, 2, 0]);
     }
 }

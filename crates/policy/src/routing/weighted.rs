@@ -86,7 +86,7 @@ impl Router for Weighted {
 mod tests {
     use super::*;
     use crate::build::{RoutingText, build_router};
-    use crate::view::examples::{dice, instances, request};
+    use crate::view::examples::{dice, instances, prompt, request};
 
     const CLUSTER: Cluster = Cluster { instances: 2, blocks: 100, block_size: 16 };
 
@@ -103,8 +103,8 @@ mod tests {
     /// Where a prompt whose first half is warm on instance 1 goes, when that is the busier one.
     fn warm_or_idle(scorers: &str) -> Choice {
         let mut router = router(scorers);
-        router.route(&request(&[1, 2]), &instances(&[9, 0]), &mut dice(0));
-        router.route(&request(&[1, 2, 3, 4]), &instances(&[0, 1]), &mut dice(1))
+        router.route(&request(&prompt(&[1, 2])), &instances(&[9, 0]), &mut dice(0));
+        router.route(&request(&prompt(&[1, 2, 3, 4])), &instances(&[0, 1]), &mut dice(1))
     }
 
     #[test]
@@ -117,7 +117,8 @@ mod tests {
 
     #[test]
     fn without_a_prefix_scorer_nothing_is_expected_to_hit() {
-        let choice = router("qd:1").route(&request(&[1]), &instances(&[3, 0]), &mut dice(0));
+        let choice =
+            router("qd:1").route(&request(&prompt(&[1])), &instances(&[3, 0]), &mut dice(0));
         assert_eq!((choice.instance.0, choice.expected_hit_blocks), (1, None));
     }
 
@@ -125,7 +126,7 @@ mod tests {
     fn the_number_of_instances_may_change_between_requests() {
         let mut router = router("pa:3,qd:2,kv:2");
         for loads in [&[0, 0, 0][..], &[0], &[0, 0, 0, 0, 0]] {
-            let choice = router.route(&request(&[1, 2]), &instances(loads), &mut dice(0));
+            let choice = router.route(&request(&prompt(&[1, 2])), &instances(loads), &mut dice(0));
             assert!(choice.instance.index() < loads.len());
         }
     }

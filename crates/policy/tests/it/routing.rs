@@ -1,7 +1,7 @@
 //! What every router, scorer and picker promises.
 
 use crate::views::{CLUSTER, Question, questions};
-use blis_core::{Dice, Values};
+use blis_core::{Content, Dice, Segment, StreamId, Values};
 use blis_policy::routing::{self, pickers, scorers};
 use blis_policy::spec::build_from_text;
 use blis_policy::{Choice, Router, RoutingText, Scorer, build_router};
@@ -83,7 +83,7 @@ proptest! {
                 scorer.score(&request, &question.instances, &mut scores);
                 for view in &question.instances {
                     let hits = scorer.expected_hit_blocks(view.id).unwrap_or(0);
-                    prop_assert!(hits as usize <= request.prompt_blocks.len(), "{}", spec.name);
+                    prop_assert!(hits <= request.prompt_blocks.len(), "{}", spec.name);
                 }
                 scorer.sent(&request, question.instances[0].id);
             }
@@ -169,7 +169,10 @@ fn clusters_without_blocks_or_instances_can_be_built_for() {
     for spec in routing::ALL {
         let built = build_from_text("routing policy", routing::ALL, spec.name, &empty);
         let question = Question {
-            prompt: vec![1, 2, 3],
+            prompt: Content::new(
+                [Segment { stream: StreamId(1), tokens: 3 * CLUSTER.block_size }],
+                StreamId(2),
+            ),
             class: blis_core::SloClass::Standard,
             session: 0,
             instances: vec![idle()],

@@ -2,7 +2,8 @@
 
 use blis_core::random::Purpose;
 use blis_core::{
-    BlockHash, Dice, InstanceId, RequestId, RequestView, SessionId, SloClass, TenantId, Time,
+    Content, Dice, InstanceId, RequestId, RequestView, Segment, SessionId, SloClass, StreamId,
+    TenantId, Time,
 };
 use blis_policy::{Cluster, InstanceView};
 use proptest::prelude::*;
@@ -13,7 +14,7 @@ pub(crate) const CLUSTER: Cluster = Cluster { instances: 8, blocks: 60, block_si
 /// One routing decision to be made: a request, and what is known of the instances.
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
-    pub(crate) prompt: Vec<BlockHash>,
+    pub(crate) prompt: Content,
     pub(crate) class: SloClass,
     pub(crate) session: u64,
     pub(crate) instances: Vec<InstanceView>,
@@ -22,12 +23,11 @@ pub(crate) struct Question {
 impl Question {
     /// The request; `number` is its place in the sequence.
     pub(crate) fn request(&self, number: u64) -> RequestView<'_> {
-        let blocks = u32::try_from(self.prompt.len()).expect("short prompts");
         RequestView {
             id: RequestId(number),
             arrival: Time::from_micros(number * 1_000),
-            input_tokens: blocks * 16 + 3,
-            prompt_blocks: &self.prompt,
+            input_tokens: self.prompt.prompt_tokens(),
+            prompt_blocks: self.prompt.prompt_blocks(CLUSTER.block_size),
             class: self.class,
             tenant: TenantId(0),
             session: Some(SessionId(self.session)),
@@ -65,11 +65,12 @@ fn question(size: usize) -> impl Strategy<Value = Question> {
 }
 
 /// Prompts that share prefixes, and some that fill no block.
-fn prompt() -> impl Strategy<Value = Vec<BlockHash>> {
-    (1..4_u64, 0..6_u64, 0..6_u64, 0..8_u64).prop_map(|(system, shared, tail, own)| {
-        let head = (0..shared).map(|block| system * 1_000 + block);
-        let tail = (0..own).map(|block| (system * 100 + shared * 10 + tail) * 10_000 + block);
-        head.chain(tail).collect()
+fn prompt() -> impl Strategy<Value = Content> {
+    (1..4_u64, 0..6_u32, 0..6_u64, 0..8_u32).prop_map(|(system, shared, tail, own)| {
+        let size = CLUSTER.block_size;
+        let head = Segment { stream: StreamId(system), tokens: shared * size };
+        let tail = Segment { stream: StreamId(100 + tail), tokens: own * size + 3 };
+        Content::new([head, tail], StreamId(u64::MAX))
     })
 }
 

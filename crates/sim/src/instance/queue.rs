@@ -82,13 +82,16 @@ impl Queue {
 pub(crate) struct Rules<'a> {
     pub(crate) priority: &'a dyn Priority,
     pub(crate) order: &'a dyn Order,
+    /// Tokens of a block, for what policies see of prompts.
+    pub(crate) block_size: u32,
 }
 
 impl Rules<'_> {
     fn rank(&self, slot: Slot, live: &mut LiveRequests, now: Time) -> f64 {
         let live = live.get_mut(slot);
-        let priority = self.priority.priority(&live.waiting_view(), now);
-        let rank = self.order.rank(&live.waiting_view(), priority);
+        let waiting = live.waiting_view(self.block_size);
+        let priority = self.priority.priority(&waiting, now);
+        let rank = self.order.rank(&waiting, priority);
         assert!(rank.is_finite() && priority.is_finite(), "a rank and a priority are numbers");
         live.priority = priority;
         rank

@@ -122,8 +122,7 @@ impl Instance {
             let goal = live.request.content.prompt_tokens() + live.generated;
             // At least the last token is computed, so its block is never looked up.
             let known = (goal - 1) / block_size;
-            live.request.content.hash_blocks(block_size, known, &mut live.hashes);
-            let hit = self.pool.lookup(&live.hashes[..known as usize]);
+            let hit = self.pool.lookup(live.request.content.blocks(block_size, known));
             let cached = hit.blocks * block_size;
             let chunk = chunk_limit(goal - cached, budget, kit);
             let first = (cached + chunk).div_ceil(block_size) - hit.blocks;
@@ -375,9 +374,8 @@ impl Instance {
         let block_size = kit.engine.block_size;
         let running = self.running.get_mut(index);
         let full = running.computed / block_size;
-        let live = kit.live.get_mut(running.slot);
-        live.request.content.hash_blocks(block_size, full, &mut live.hashes);
-        self.pool.commit(&mut running.table, &live.hashes[..full as usize]);
+        let content = &kit.live.get(running.slot).request.content;
+        self.pool.commit(&mut running.table, content.blocks(block_size, full));
     }
 
     /// States the tokens that steady requests generated in `steps` steps, the last of which ended

@@ -39,7 +39,7 @@ impl Scorer for KvUtilization {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::{instances, request};
+    use crate::view::examples::{NOTHING, instances, request};
 
     #[test]
     fn the_score_is_the_share_of_blocks_that_are_not_in_use() {
@@ -47,7 +47,7 @@ mod tests {
         views[1].kv_utilization = 0.25;
         views[2].kv_utilization = 1.0;
         let mut scores = vec![f64::NAN; 3];
-        KvUtilization.score(&request(&[]), &views, &mut scores);
+        KvUtilization.score(&request(&NOTHING), &views, &mut scores);
         assert_eq!(scores, [1.0, 0.75, 0.0]);
     }
 }

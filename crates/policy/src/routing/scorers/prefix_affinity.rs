@@ -3,7 +3,7 @@
 //! **Prefers** instances that were sent a long part of the prompt's prefix: matched blocks / full
 //! blocks of the prompt; 0 for all if the prompt fills no block.
 //!
-//! **Reads** no signals of instances: an LRU of block hashes per instance, kept by the router
+//! **Reads** no signals of instances: an LRU of blocks per instance, kept by the router
 //! itself from its own decisions (live). It does not see evictions, so it may promise blocks that
 //! are gone.
 //!
@@ -16,7 +16,7 @@ use crate::contract::Scorer;
 use crate::routing::prefix_index::PrefixIndex;
 use crate::spec::Spec;
 use crate::view::{InstanceView, Needs};
-use blis_core::{InstanceId, Param, ParamKind, RequestView, math};
+use blis_core::{InstanceId, Param, ParamKind, RequestView};
 
 /// The parameter that the flag `--lru-capacity` sets.
 pub const LRU_CAPACITY: &str = "lru-capacity";
@@ -58,7 +58,7 @@ impl Scorer for PrefixAffinity {
         self.matched.clear();
         self.matched.resize(instances.len(), 0);
         self.index.matches(request.prompt_blocks, &mut self.matched);
-        let blocks = math::float(request.prompt_blocks.len().max(1) as u64);
+        let blocks = f64::from(request.prompt_blocks.len().max(1));
         for (score, matched) in scores.iter_mut().zip(&self.matched) {
             *score = f64::from(*matched) / blocks;
         }
@@ -76,12 +76,12 @@ impl Scorer for PrefixAffinity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::{request, scores};
+    use crate::view::examples::{prompt, request, scores};
 
     #[test]
     fn the_score_is_the_share_of_the_prompt_that_was_sent_there() {
         let mut scorer = PrefixAffinity::new(100);
-        scorer.sent(&request(&[1, 2, 3, 4]), InstanceId(1));
+        scorer.sent(&request(&prompt(&[1, 2, 3, 4])), InstanceId(1));
         assert_eq!(scores(&mut scorer, &[1, 2, 9, 10], &[0, 0]), [0.0, 0.5]);
         assert_eq!(scorer.expected_hit_blocks(InstanceId(1)), Some(2));
         assert_eq!(scorer.expected_hit_blocks(InstanceId(0)), Some(0));
@@ -103,9 +103,9 @@ mod tests {
     #[test]
     fn what_was_not_used_for_longest_is_forgotten_first() {
         let mut scorer = PrefixAffinity::new(4);
-        scorer.sent(&request(&[1, 2]), InstanceId(0));
-        scorer.sent(&request(&[3, 4]), InstanceId(0));
-        scorer.sent(&request(&[5]), InstanceId(0));
+        scorer.sent(&request(&prompt(&[1, 2])), InstanceId(0));
+        scorer.sent(&request(&prompt(&[3, 4])), InstanceId(0));
+        scorer.sent(&request(&prompt(&[5])), InstanceId(0));
         assert_eq!(scores(&mut scorer, &[1, 2], &[0]), [0.5], "the tail goes first");
         assert_eq!(scores(&mut scorer, &[3, 4], &[0]), [1.0]);
     }
