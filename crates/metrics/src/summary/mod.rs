@@ -107,7 +107,7 @@ impl Summary {
         let waiting = self.waiting_at_last_arrival();
         let median = cluster.e2e.p50_ms.map(|ms| Span::from_micros_f64(ms * 1e3));
         Report {
-            tenants: self.tenant_sections(elapsed),
+            tenants: self.tenant_sections(&cluster_latencies, elapsed),
             instances: self.instance_sections(elapsed),
             kv: self.kv_section(),
             routing: self.routing_section(),
@@ -148,15 +148,19 @@ impl Summary {
         classes.iter().filter_map(split).collect()
     }
 
-    fn tenant_sections(&self, elapsed: Span) -> Vec<(TenantId, Section)> {
+    fn tenant_sections(&self, cluster: &Latencies, elapsed: Span) -> Vec<(TenantId, Section)> {
+        let itl = |tally: &Tally| Latency { mean_ms: tally.itl_mean_ms(), ..Latency::default() };
+        if let [tally] = &self.tenants[..] {
+            // The only tenant's latencies are the cluster's; there is nothing to group.
+            return vec![(TenantId(0), section(tally, cluster, itl(tally), elapsed))];
+        }
         let rows = Groups::of(&self.rows, self.tenants.len(), |row| row.tenant as usize);
         let ids = (0..).map(TenantId);
         ids.zip(&self.tenants)
             .enumerate()
             .filter(|(_, (_, tally))| tally.arrived > 0)
             .map(|(i, (tenant, tally))| {
-                let itl = Latency { mean_ms: tally.itl_mean_ms(), ..Latency::default() };
-                (tenant, section(tally, &self.latencies(&rows, i), itl, elapsed))
+                (tenant, section(tally, &self.latencies(&rows, i), itl(tally), elapsed))
             })
             .collect()
     }
