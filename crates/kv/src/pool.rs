@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Blocks have no numbers: which physical block holds what changes nothing, so only counts and
-//! contents are kept. Contents are runs of chained hashes in a [`RunTree`], so an operation costs
+//! contents are kept. Contents are runs of blocks in a [`RunTree`], so an operation costs
 //! per run touched, not per block. A [`Table`] is what a request holds: a path of shared runs from
 //! the root, then private blocks that are not full or not yet computed.
 //!
