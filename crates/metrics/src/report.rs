@@ -27,8 +27,8 @@ pub struct Report {
     pub jain_fairness: Option<f64>,
     /// Whether the cluster kept up with its arrivals; absent if nothing arrived.
     pub saturation: Option<Saturation>,
-    /// Time average of the number of requests between arrival and close: (sum of their times in
-    /// the system) / duration. A request closes when its last step ends, so this is the arrival rate
+    /// Time average of the number of requests between arrival and close: (sum of their times in the
+    /// system) / duration. A request closes when its last step ends, so this is the arrival rate
     /// times (mean E2E less output processing), exactly.
     pub mean_in_system: Option<f64>,
     /// The run's duration in seconds.

@@ -1,9 +1,9 @@
 //! What happens next. Order is total: (time, phase, sequence).
 //!
 //! Events are kept in the cheapest way: arrivals are a cursor on the request source (one pending),
-//! follow-ups of closed-loop clients a heap that is mostly empty, each instance has at most one pending step boundary (a tournament tree
-//! over instances, ties to the lowest), and the gateway's delayed decisions go through a heap. The
-//! run loop takes the least of the three.
+//! follow-ups of closed-loop clients a heap that is mostly empty, each instance has at most one
+//! pending step boundary (a tournament tree over instances, ties to the lowest), and the gateway's
+//! delayed decisions go through a heap. The run loop takes the least of the three.
 
 use crate::live::Slot;
 use blis_core::{InstanceId, Time};
