@@ -88,22 +88,19 @@ impl Agenda {
         self.head().0
     }
 
-    /// Takes the next event off. The caller sets the arrival or the step anew.
+    /// Takes the next event off. After an arrival or a step the caller says when the next one of its
+    /// kind is; until then it stands.
     pub(crate) fn pop(&mut self) -> (Time, Event) {
         let (at, phase) = self.head();
         assert!(at < Time::NEVER, "the agenda is empty");
         match phase {
-            Phase::Arrival if self.arrival == at => {
-                self.arrival = Time::NEVER;
-                (at, Event::Arrival)
-            }
+            Phase::Arrival if self.arrival == at => (at, Event::Arrival),
             Phase::Arrival => {
                 let Reverse((_, _, place)) = self.follow_ups.pop().expect("it was the head");
                 (at, Event::FollowUp(place))
             }
             Phase::Step => {
                 let (_, instance) = self.steps.least();
-                self.steps.set(instance, Time::NEVER);
                 let id = u32::try_from(instance).expect("instance counts fit u32");
                 (at, Event::Step(InstanceId(id)))
             }
@@ -191,7 +188,10 @@ mod tests {
                 popped.push(match event {
                     Event::Arrival | Event::FollowUp(_) => unreachable!("none was set"),
                     Event::Request(phase, slot) => (at, phase, u64::from(slot.0)),
-                    Event::Step(instance) => (at, Phase::Step, u64::from(instance.0)),
+                    Event::Step(instance) => {
+                        agenda.set_step(instance, Time::NEVER);
+                        (at, Phase::Step, u64::from(instance.0))
+                    }
                 });
             }
             assert_eq!(popped, expected, "{count} instances");
@@ -206,8 +206,10 @@ mod tests {
         agenda.add(now, Phase::Enqueue, Slot(3));
         agenda.set_arrival(now);
         assert_eq!(agenda.pop().1, Event::Arrival);
+        agenda.set_arrival(Time::NEVER);
         assert_eq!(agenda.pop().1, Event::Request(Phase::Enqueue, Slot(3)));
         assert_eq!(agenda.pop().1, Event::Step(InstanceId(1)));
+        agenda.set_step(InstanceId(1), Time::NEVER);
         assert_eq!(agenda.next_time(), Time::NEVER);
     }
 }

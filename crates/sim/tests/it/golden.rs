@@ -5,9 +5,10 @@
 //! us after its step.
 
 use crate::harness::{Ended, Scenario, Told, prompted, request, small_world};
-use blis_core::{Span, Time};
+use blis_core::{Ending, Request, Source, Span, TenantId, Time};
 use blis_metrics::Status;
 use blis_sim::{End, Pace};
+use std::error::Error;
 
 /// Runs a scenario both ways, which must agree, and returns what was told.
 fn run(scenario: &Scenario) -> Told {
@@ -225,4 +226,62 @@ fn the_horizon_ends_a_run_and_says_where_everyone_was() {
     let left: Vec<_> =
         told.closed.iter().map(|ended| (ended.status, ended.output_tokens)).collect();
     assert_eq!(left, [(Status::Running, 2), (Status::InTransit, 0)]);
+}
+
+/// A client that asks again `THINK` after each answer, and `THINK` after each refusal.
+struct Client {
+    rounds: u32,
+}
+
+const THINK: Span = Span::from_micros(500);
+
+impl Source for Client {
+    fn next_request(&mut self) -> Result<Option<Request>, Box<dyn Error + Send + Sync>> {
+        self.rounds -= 1;
+        Ok((self.rounds == 2).then(|| request(0, 100, 2)))
+    }
+
+    fn is_closed_loop(&self) -> bool {
+        true
+    }
+
+    fn follow_up(&mut self, ended: &Request, _ending: Ending, at: Time) -> Option<Request> {
+        let again = Request { arrival: at + THINK, round: ended.round + 1, ..request(0, 100, 2) };
+        (ended.round < 2).then_some(again)
+    }
+
+    fn expected(&self) -> Option<u64> {
+        None
+    }
+
+    fn tenant_name(&self, _tenant: TenantId) -> String {
+        String::new()
+    }
+}
+
+/// Each round takes 200 + 1200 + 1003 + 10 = 2413, as `one_request_alone` with two tokens; the next
+/// comes 500 later: arrivals at 0, 2913 and 5826, and the last token leaves at 8239. The three
+/// prompts are one stream here: 6 blocks, 96 tokens, hit from the second round on, so that its
+/// prefill is 1008 instead of 1200: 2221, arrivals at 0, 2913 and 5634, last token at 7855.
+#[test]
+fn a_closed_loop_client_asks_again_after_the_answer_and_some_thought() {
+    let told = small_world().run_with(&mut Client { rounds: 3 });
+    assert_eq!(told.e2es_us(), [2413, 2221, 2221]);
+    let arrivals: Vec<Time> = told
+        .facts
+        .iter()
+        .filter(|(_, _, fact)| fact.starts_with("Arrived"))
+        .map(|&(at, _, _)| at)
+        .collect();
+    assert_eq!(arrivals, [0, 2913, 5634].map(Time::from_micros));
+    assert_eq!(told.outcome.ended_at, Time::from_micros(7855));
+}
+
+/// A refused client thinks as long and asks again: refusals at 0, 500 and 1000.
+#[test]
+fn a_closed_loop_client_hears_of_refusals() {
+    let told =
+        Scenario { admission: "reject-all", ..small_world() }.run_with(&mut Client { rounds: 3 });
+    assert_eq!(told.count("Rejected"), 3);
+    assert_eq!(told.outcome.ended_at, Time::from_micros(1000));
 }

@@ -165,7 +165,11 @@ impl Scenario {
     }
 
     pub(crate) fn run(&self) -> Told {
-        let mut source = Listed::new(self.requests.clone());
+        self.run_with(&mut Listed::new(self.requests.clone()))
+    }
+
+    /// Runs with requests from `source` instead of the list.
+    pub(crate) fn run_with(&self, source: &mut dyn Source) -> Told {
         let mut scribe = Scribe::default();
         let mut audit = Audit::new(AuditConfig {
             instances: self.instances,
@@ -177,7 +181,7 @@ impl Scenario {
             max_preemptions: 10_000,
         });
         let mut both = Fanout::new(vec![&mut scribe, &mut audit]);
-        let outcome = blis_sim::run(self.config(), &mut source, &mut both, &mut Unobserved)
+        let outcome = blis_sim::run(self.config(), source, &mut both, &mut Unobserved)
             .expect("a list cannot fail");
         let end = RunEnd {
             ended_at: outcome.ended_at,
