@@ -88,8 +88,8 @@ impl Agenda {
         self.head().0
     }
 
-    /// Takes the next event off. After an arrival or a step the caller says when the next one of its
-    /// kind is; until then it stands.
+    /// Takes the next event off. After an arrival or a step the caller says when the next one of
+    /// its kind is; until then it stands.
     pub(crate) fn pop(&mut self) -> (Time, Event) {
         let (at, phase) = self.head();
         assert!(at < Time::NEVER, "the agenda is empty");
