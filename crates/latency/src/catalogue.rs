@@ -145,7 +145,8 @@ mod tests {
         let model = catalogue.model("Llama-3.1-8B").expect("an alias in any case");
         let fit = catalogue.fit(model, None, None).expect("a default");
         assert_eq!((fit.gpu.as_str(), fit.tp, fit.total_kv_blocks), ("H100", 2, 132_139));
-        assert_eq!(catalogue.fit(model, Some("h100"), Some(4)).map(|fit| fit.tp), Some(4));
+        let other = catalogue.fit(model, Some("a100-80"), None).expect("in any case");
+        assert_eq!((other.gpu.as_str(), other.tp), ("A100-80", 2));
         assert!(catalogue.fit(model, Some("H100"), Some(3)).is_none());
     }
 }

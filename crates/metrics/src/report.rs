@@ -110,7 +110,7 @@ pub struct InstanceSection {
     pub mean_batch: Option<f64>,
     /// Tokens computed in a step, mean over steps.
     pub mean_step_tokens: Option<f64>,
-    /// Requests left waiting when a step began, mean over steps.
+    /// Requests waiting, mean over time.
     pub mean_queue_depth: Option<f64>,
     /// Most blocks held by running requests at the end of a step.
     pub peak_blocks_in_use: u32,
@@ -164,9 +164,8 @@ pub struct Decomposition {
 pub struct SplitStats {
     /// Mean of each part; adds up to the mean TTFT (to the last bits of a float).
     pub mean: SplitMs,
-    /// What the TTFT around its 99th percentile is made of: the mean split of the requests ranked
-    /// between the 98.5th and the 99.5th percentile (at least the one nearest to the 99th),
-    /// scaled so that it adds up to the 99th percentile (to the last bits of a float).
+    /// The split of the request at the 99th percentile of TTFT, between the two nearest ranks in
+    /// the same proportion as the percentile itself; adds up to it (to the last bits of a float).
     pub p99: SplitMs,
 }
 
@@ -189,24 +188,23 @@ pub struct SplitMs {
 
 /// Whether the cluster kept up with its arrivals.
 ///
-/// N(t), the number of requests in the system, is looked at where requests arrive, in the second
-/// half of the arrival period (and not before one median time in the system has passed, so that
-/// filling an empty cluster is not taken for a backlog). A straight line is fitted; `growth` is
-/// its rise over that window, `m` the arrivals in it. A system that just keeps up can wander by
-/// chance about as far as a random walk, so growth is *significant* beyond
+/// W(t), the number of requests that have arrived and were neither scheduled nor turned away, is
+/// looked at where requests arrive, in the second half of the arrival period. A straight line is
+/// fitted; `growth` is its rise over that window, `m` the arrivals in it. A queue that just keeps
+/// up can wander by chance about as far as a random walk, so growth is *significant* beyond
 /// 2 sqrt(m (c2 + 1)), with c2 the squared coefficient of variation of the gaps between arrivals
-/// (1 stands in for that of service, which facts do not show). If there are too few arrivals in
-/// the window to tell (under 30, or all at one instant), the cluster is overloaded if at the last
-/// arrival more than half of all requests had never been scheduled, and stable if not.
+/// (1 stands in for that of service, which facts do not show). Too few arrivals in the window to
+/// tell (under 30, or all at one instant): no verdict, unless more than half of all requests were
+/// still waiting at the last arrival, which is overload. Nothing was ever scheduled: no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Saturation {
-    /// The backlog does not grow significantly.
+    /// The queue does not grow significantly, and requests wait a small part of the run.
     Stable,
-    /// The backlog grows significantly, by at most 5 % of the arrivals: near the limit, or a
-    /// burst that is not yet worked off.
+    /// The queue grows significantly, by at most 5 % of the arrivals; or it does not, but requests
+    /// wait on average more than 5 % of the window: near the limit, or a burst not yet worked off.
     Backlogged,
-    /// The backlog grows significantly, by more than 5 % of the arrivals: latencies measure how
-    /// long the run was, not how good the cluster is.
+    /// The queue grows significantly, by more than 5 % of the arrivals: latencies measure how long
+    /// the run was, not how good the cluster is.
     Overloaded,
 }
 

@@ -3,43 +3,28 @@
 //! Only the summary calls it, once at the end of a run.
 
 use super::Row;
-use crate::report::{Latency, SplitMs, SplitStats};
+use crate::report::{SplitMs, SplitStats};
 use crate::sample::float_sum;
 use blis_core::math::{count, float};
 
-/// The split of the rows at `members`, whose time to first token is `ttft`; `None` without a first
-/// token.
-pub(super) fn split_of(
-    rows: &[Row],
-    members: impl Iterator<Item = usize>,
-    ttft: &Latency,
-) -> Option<SplitStats> {
-    let p99_ms = ttft.p99_ms?;
+/// The split of the rows at `members`; `None` without a first token.
+pub(super) fn split_of(rows: &[Row], members: impl Iterator<Item = usize>) -> Option<SplitStats> {
     let started = members.filter(|&i| rows[i].first_token);
     let mut ranked: Vec<(u64, usize)> = started.map(|i| (rows[i].ttft(), i)).collect();
     let last = ranked.len().checked_sub(1)?;
-
-    // The rows of those ranked between the 98.5th and the 99.5th percentile, by two selections.
-    let (low, high) = around_p99(last);
+    let rank = 0.99 * float(last as u64);
+    let low = usize::try_from(count(rank.floor())).unwrap_or(last).min(last);
+    let high = (low + 1).min(last);
     ranked.select_nth_unstable(high);
     ranked[..=high].select_nth_unstable(low);
-    let tail = mean_split(ranked[low..=high].iter().map(|&(_, i)| &rows[i]))?;
-    // If the tail's time is zero, so is the percentile, and there is nothing to scale.
-    let scale = if tail.total() > 0.0 { p99_ms / tail.total() } else { 1.0 };
+    let split = |rank: usize| rows[ranked[rank].1].split.map(|part| float(part) / 1e6);
+    let share = rank - float(low as u64);
+    let (below, above) = (split(low), split(high));
+    let at_rank = |part: usize| below[part] + share * (above[part] - below[part]);
     Some(SplitStats {
         mean: mean_split(ranked.iter().map(|&(_, i)| &rows[i]))?,
-        p99: scaled(&tail, scale),
+        p99: of_parts([0, 1, 2, 3, 4, 5].map(at_rank)),
     })
-}
-
-/// The first and last rank to look at, of ranks from 0 to `last`.
-fn around_p99(last: usize) -> (usize, usize) {
-    let rank = |share: f64| share * float(last as u64);
-    let index = |rank: f64| usize::try_from(count(rank)).unwrap_or(last).min(last);
-    let nearest = index(rank(0.99));
-    let low = index(rank(0.985).ceil()).min(nearest);
-    let high = index(rank(0.995).floor()).max(nearest);
-    (low, high)
 }
 
 fn mean_split<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<SplitMs> {
@@ -54,21 +39,12 @@ fn mean_split<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<SplitMs> {
     if n == 0 {
         return None;
     }
-    let [gateway, queue, reload, prefill, recompute, output] =
-        sums.map(|sum| float_sum(sum) / float(n) / 1e6);
-    Some(SplitMs { gateway, queue, reload, prefill, recompute, output })
+    Some(of_parts(sums.map(|sum| float_sum(sum) / float(n) / 1e6)))
 }
 
-fn scaled(split: &SplitMs, scale: f64) -> SplitMs {
-    let SplitMs { gateway, queue, reload, prefill, recompute, output } = *split;
-    SplitMs {
-        gateway: gateway * scale,
-        queue: queue * scale,
-        reload: reload * scale,
-        prefill: prefill * scale,
-        recompute: recompute * scale,
-        output: output * scale,
-    }
+fn of_parts(parts: [f64; 6]) -> SplitMs {
+    let [gateway, queue, reload, prefill, recompute, output] = parts;
+    SplitMs { gateway, queue, reload, prefill, recompute, output }
 }
 
 #[cfg(test)]
@@ -78,7 +54,7 @@ mod tests {
     use blis_core::SloClass;
 
     fn split(rows: &[Row]) -> Option<SplitStats> {
-        split_of(rows, 0..rows.len(), &Latencies::of(rows.iter()).ttft)
+        split_of(rows, 0..rows.len())
     }
 
     fn row(split: [u64; 6]) -> Row {
@@ -94,13 +70,16 @@ mod tests {
     }
 
     #[test]
-    fn the_ranks_looked_at_always_hold_the_one_nearest_to_p99() {
-        for last in 0..5_000 {
-            let (low, high) = around_p99(last);
-            let nearest = usize::try_from(count(0.99 * float(last as u64))).unwrap();
-            assert!(low <= nearest && nearest <= high && high <= last, "{low} {high} of {last}");
+    fn the_split_at_p99_adds_up_to_it_and_leaves_constants_alone() {
+        for length in [1_u64, 2, 3, 50, 199, 1_000] {
+            let waits = (0..length).map(|i| (i * 7_919) % 1_009 * 1_000);
+            let rows: Vec<Row> =
+                waits.map(|wait| row([7_000, wait, 0, wait * 3, 0, 500])).collect();
+            let latencies = Latencies::of(rows.iter());
+            let p99 = split(&rows).expect("they have first tokens").p99;
+            assert!((p99.total() - latencies.ttft.p99_ms.unwrap()).abs() < 1e-9, "{p99:?}");
+            assert!((p99.gateway - 0.007).abs() < 1e-12 && (p99.output - 0.000_5).abs() < 1e-12);
         }
-        assert_eq!(around_p99(10_000), (9_850, 9_950));
     }
 
     #[test]

@@ -25,7 +25,7 @@ const CLASSES: usize = SloClass::ALL.len();
 
 /// Listens to a run and reports its numbers.
 ///
-/// Costs 80 bytes for each request that ran and 24 for each that arrived, plus the distinct
+/// Costs 80 bytes for each request that ran and 16 for each that arrived, plus the distinct
 /// inter-token gaps.
 #[derive(Debug)]
 pub struct Summary {
@@ -39,10 +39,8 @@ pub struct Summary {
     cache: CacheTally,
     /// Arrival of each request, by id, in ns.
     arrivals: Vec<u64>,
-    /// Arrival to first scheduling of each request, by id, in ns.
+    /// Arrival to first scheduling of each request, or to its being turned away, by id, in ns.
     delays: Vec<u64>,
-    /// When requests left for good, in the order heard, in ns.
-    departures: Vec<u64>,
     /// Sum of the times between arrival and close, in ns.
     time_in_system: u128,
 }
@@ -88,7 +86,6 @@ impl Summary {
             cache: CacheTally::default(),
             arrivals: Vec::new(),
             delays: Vec::new(),
-            departures: Vec::new(),
             time_in_system: 0,
         }
     }
@@ -104,20 +101,19 @@ impl Summary {
         let cluster = section(&cluster_tally, &cluster_latencies, itl, elapsed);
         let by_class = Groups::of(&self.rows, CLASSES, |row| row.class.index());
         let classes = self.class_sections(&by_class, elapsed);
-        let waiting = self.waiting_at_last_arrival();
-        let median = cluster.e2e.p50_ms.map(|ms| Span::from_micros_f64(ms * 1e3));
+        let ran = !self.rows.is_empty();
         Report {
             tenants: self.tenant_sections(&cluster_latencies, elapsed),
             instances: self.instance_sections(elapsed),
             kv: self.kv_section(),
             routing: self.routing_section(),
             decomposition: Decomposition {
-                cluster: decomposition::split_of(&self.rows, 0..self.rows.len(), &cluster.ttft),
-                classes: self.class_splits(&by_class, &classes),
+                cluster: decomposition::split_of(&self.rows, 0..self.rows.len()),
+                classes: self.class_splits(&by_class),
             },
             classes,
             jain_fairness: self.fairness(),
-            saturation: saturation::judge(&self.arrivals, self.departures, waiting, median),
+            saturation: saturation::judge(&self.arrivals, &self.delays).filter(|_| ran),
             mean_in_system: per(float_sum(self.time_in_system), float(elapsed.as_nanos())),
             duration_s: elapsed.as_secs_f64(),
             cluster,
@@ -136,16 +132,12 @@ impl Summary {
         .collect()
     }
 
-    fn class_splits(
-        &self,
-        rows: &Groups,
-        classes: &[(SloClass, Section)],
-    ) -> Vec<(SloClass, SplitStats)> {
-        let split = |(class, section): &(SloClass, Section)| {
+    fn class_splits(&self, rows: &Groups) -> Vec<(SloClass, SplitStats)> {
+        let split = |class: SloClass| {
             let members = rows.members(class.index());
-            Some((*class, decomposition::split_of(&self.rows, members, &section.ttft)?))
+            Some((class, decomposition::split_of(&self.rows, members)?))
         };
-        classes.iter().filter_map(split).collect()
+        SloClass::ALL.into_iter().filter_map(split).collect()
     }
 
     fn tenant_sections(&self, cluster: &Latencies, elapsed: Span) -> Vec<(TenantId, Section)> {
@@ -209,13 +201,6 @@ impl Summary {
         Some(jain(shares.into_iter()).unwrap_or(1.0))
     }
 
-    /// Requests that had not been scheduled when the last one arrived.
-    fn waiting_at_last_arrival(&self) -> usize {
-        let last = self.arrivals.last().copied().unwrap_or(0);
-        let stories = self.arrivals.iter().zip(&self.delays);
-        stories.filter(|&(arrival, delay)| arrival.saturating_add(*delay) > last).count()
-    }
-
     fn instance(&mut self, instance: InstanceId) -> &mut Instance {
         at_index(&mut self.instances, instance.index())
     }
@@ -242,11 +227,12 @@ impl Summary {
         if let Some(instance) = record.instance {
             self.instance(instance).requests.close(status, record, attained);
         }
-        if matches!(status, Status::Finished | Status::Rejected(_) | Status::Unservable) {
-            self.departures.push(at.as_nanos());
-        }
         self.cache.close(record);
-        let delay = self.delays.get(dense(record.request)).copied().unwrap_or(NEVER);
+        let waited = self.delays.get_mut(dense(record.request));
+        let delay = waited.as_deref().copied().unwrap_or(NEVER);
+        if let (Status::Rejected(_) | Status::Unservable, Some(waited)) = (status, waited) {
+            *waited = at.saturating_since(record.arrival).as_nanos();
+        }
         let (Some(instance), true) = (record.instance, delay != NEVER) else { return };
         self.rows.push(Row {
             e2e: record.e2e.map_or(NEVER, Span::as_nanos),
@@ -268,9 +254,14 @@ impl Listener for Summary {
                 self.delays.push(NEVER);
             }
             Fact::Routed { instance, .. } => self.instance(instance).sent += 1,
-            Fact::Scheduled { request, .. } => self.scheduled(at, request),
-            Fact::Preempted { lost_tokens, .. } => {
+            Fact::Enqueued { instance, .. } => self.instance(instance).steps.joined(at),
+            Fact::Scheduled { request, instance, .. } => {
+                self.scheduled(at, request);
+                self.instance(instance).steps.left(at);
+            }
+            Fact::Preempted { instance, lost_tokens, .. } => {
                 self.cache.lost_tokens += u64::from(lost_tokens);
+                self.instance(instance).steps.joined(at);
             }
             Fact::Evicted { instance, blocks } => {
                 self.instance(instance).steps.evicted_blocks += u64::from(blocks);
@@ -284,7 +275,7 @@ impl Listener for Summary {
                 self.instance(instance);
             }
             Fact::Closed { status, ref record } => self.closed(at, status, record),
-            Fact::Admitted { .. } | Fact::Enqueued { .. } | Fact::FirstToken { .. } => {}
+            Fact::Admitted { .. } | Fact::FirstToken { .. } => {}
         }
     }
 }

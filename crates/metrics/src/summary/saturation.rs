@@ -2,44 +2,39 @@
 //!
 //! Only the summary calls it, once at the end of a run.
 
+use super::NEVER;
 use crate::report::Saturation;
 use blis_core::Span;
 use blis_core::math::float;
 
 /// Fewer arrivals than this say nothing about growth.
 const ARRIVALS_MIN: u64 = 30;
-/// Growth by more than this share of the arrivals is overload.
+/// Growth by more than this share of the arrivals is overload; so long a wait is a backlog.
 const OVERLOAD_SHARE: f64 = 0.05;
 /// How many standard deviations of a random walk make growth significant.
 const SIGNIFICANT: f64 = 2.0;
 
-/// Judges by the times of `arrivals` (ascending) and `departures` (in any order), in ns, by how
-/// many requests were `waiting` to be scheduled at the last arrival and by the `median` time in
-/// the system of finished requests.
-pub(super) fn judge(
-    arrivals: &[u64],
-    mut departures: Vec<u64>,
-    waiting: usize,
-    median: Option<Span>,
-) -> Option<Saturation> {
+/// Judges by the times of `arrivals` (ascending) and how long each waited until it was scheduled
+/// or turned away (`NEVER`: it still waits), in ns.
+pub(super) fn judge(arrivals: &[u64], waits: &[u64]) -> Option<Saturation> {
     let (&first, &last) = (arrivals.first()?, arrivals.last()?);
-    sort_runs(&mut departures);
-    let filled = first.saturating_add(median.unwrap_or(Span::ZERO).as_nanos());
-    let line = fit(arrivals, &departures, filled.max(first + (last - first) / 2));
+    let ends = arrivals.iter().zip(waits).filter(|&(_, &wait)| wait != NEVER);
+    let mut exits: Vec<u64> = ends.map(|(arrival, wait)| arrival + wait).collect();
+    sort_runs(&mut exits);
+    let start = first + (last - first) / 2;
+    let line = fit(arrivals, &exits, start);
     if line.n < ARRIVALS_MIN || first == last {
-        let overloaded = float(waiting as u64) > 0.5 * float(arrivals.len() as u64);
-        let enough = arrivals.len() as u64 >= ARRIVALS_MIN;
-        return Some(if overloaded && enough {
-            Saturation::Overloaded
-        } else {
-            Saturation::Stable
-        });
+        let waiting = arrivals.len() - exits.partition_point(|&exit| exit <= last);
+        let most = 2 * waiting > arrivals.len() && arrivals.len() as u64 >= ARRIVALS_MIN;
+        return most.then_some(Saturation::Overloaded);
     }
     let m = float(line.n);
     let noise = SIGNIFICANT * (m * (line.gap_variation() + 1.0)).sqrt();
+    // By Little's law, mean wait / window = mean queue / arrivals in the window.
+    let standing = line.x / m > OVERLOAD_SHARE * m;
     Some(match line.growth() {
-        growth if growth <= noise => Saturation::Stable,
-        growth if growth <= OVERLOAD_SHARE * m => Saturation::Backlogged,
+        growth if growth <= noise && !standing => Saturation::Stable,
+        growth if growth <= noise.max(OVERLOAD_SHARE * m) => Saturation::Backlogged,
         _ => Saturation::Overloaded,
     })
 }
@@ -50,7 +45,7 @@ fn sort_runs(times: &mut [u64]) {
     times.sort();
 }
 
-/// Sums for a straight line through N(t), in seconds since the window's first arrival, and for
+/// Sums for a straight line through W(t), in seconds since the window's first arrival, and for
 /// the gaps between arrivals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
@@ -63,18 +58,17 @@ struct Line {
     gaps2: f64,
 }
 
-/// Follows N(t) at the arrivals from `start` on.
-fn fit(arrivals: &[u64], departures: &[u64], start: u64) -> Line {
+/// Follows W(t) at the arrivals from `start` on.
+fn fit(arrivals: &[u64], exits: &[u64], start: u64) -> Line {
     let mut line = Line::default();
     let skip = arrivals.partition_point(|&arrival| arrival < start);
     let Some(&origin) = arrivals.get(skip) else { return line };
-    let mut left = departures.partition_point(|&departure| departure <= origin);
+    let mut left = exits.partition_point(|&exit| exit <= origin);
     for (before, &arrival) in (skip..).zip(&arrivals[skip..]) {
-        while departures.get(left).is_some_and(|&departure| departure <= arrival) {
+        while exits.get(left).is_some_and(|&exit| exit <= arrival) {
             left += 1;
         }
-        // A request that leaves as it arrives is among those that left but not yet among those
-        // before.
+        // A request that is scheduled as it arrives has left but is not yet among those before.
         let inside = float(before.saturating_sub(left) as u64);
         let t = Span::from_nanos(arrival - origin).as_secs_f64();
         line.add(t, inside);
@@ -108,5 +102,34 @@ impl Line {
         } else {
             0.0
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A thousand arrivals, one a second, of which each waits `wait(number)` seconds.
+    fn verdict(wait: impl Fn(u64) -> u64) -> Option<Saturation> {
+        let second = 1_000_000_000;
+        let arrivals: Vec<u64> = (0..1_000).map(|number| number * second).collect();
+        let waits: Vec<u64> = (0..1_000).map(|number| wait(number) * second).collect();
+        judge(&arrivals, &waits)
+    }
+
+    #[test]
+    fn a_queue_that_grows_is_overload_and_one_that_stands_is_a_backlog() {
+        assert_eq!(verdict(|_| 0), Some(Saturation::Stable));
+        assert_eq!(verdict(|_| 10), Some(Saturation::Stable));
+        assert_eq!(verdict(|_| 100), Some(Saturation::Backlogged), "built up before the window");
+        assert_eq!(verdict(|number| number / 2), Some(Saturation::Overloaded));
+    }
+
+    #[test]
+    fn a_run_that_is_too_short_to_tell_has_no_verdict() {
+        assert_eq!(judge(&[], &[]), None);
+        assert_eq!(judge(&[5; 20], &[9; 20]), None);
+        assert_eq!(judge(&[5; 40], &[0; 40]), None, "all at one instant, and all served");
+        assert_eq!(judge(&[5; 40], &[9; 40]), Some(Saturation::Overloaded), "none was served");
     }
 }

@@ -6,7 +6,7 @@ use super::{float_sum, per};
 use crate::fact::{Batch, Record, Status};
 use crate::report::{InstanceSection, KvSection, Section};
 use blis_core::math::float;
-use blis_core::{InstanceId, Span};
+use blis_core::{InstanceId, Span, Time};
 use std::iter::Sum;
 
 /// Requests of a group, by how they ended.
@@ -28,6 +28,22 @@ pub(super) struct Tally {
     decode: (u128, u64),
 }
 
+/// The area under the number of requests that wait at an instance.
+#[derive(Clone, Copy, Debug, Default)]
+struct QueueTally {
+    waiting: u64,
+    since: Time,
+    area: u128,
+}
+
+impl QueueTally {
+    fn pass(&mut self, now: Time) {
+        let time = now.saturating_since(self.since).as_nanos();
+        self.area += u128::from(self.waiting) * u128::from(time);
+        self.since = now;
+    }
+}
+
 /// The steps of an instance.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StepTally {
@@ -35,7 +51,7 @@ pub(super) struct StepTally {
     busy: u64,
     running: u64,
     tokens: u64,
-    waiting: u64,
+    queue: QueueTally,
     blocks_peak: u32,
     pub(super) evicted_blocks: u64,
 }
@@ -108,8 +124,19 @@ impl StepTally {
         self.busy += count * duration.as_nanos();
         self.running += count * u64::from(batch.running);
         self.tokens += count * (u64::from(batch.prefill_tokens) + u64::from(batch.decode_seqs));
-        self.waiting += count * u64::from(batch.waiting);
         self.blocks_peak = self.blocks_peak.max(blocks);
+    }
+
+    /// A request begins to wait.
+    pub(super) fn joined(&mut self, now: Time) {
+        self.queue.pass(now);
+        self.queue.waiting += 1;
+    }
+
+    /// A request stops waiting.
+    pub(super) fn left(&mut self, now: Time) {
+        self.queue.pass(now);
+        self.queue.waiting = self.queue.waiting.saturating_sub(1);
     }
 
     pub(super) fn section(
@@ -118,6 +145,8 @@ impl StepTally {
         requests: Section,
         elapsed: Span,
     ) -> InstanceSection {
+        let mut queue = self.queue;
+        queue.pass(Time::ZERO + elapsed);
         let mean = |sum: u64| per(float(sum), float(self.count));
         InstanceSection {
             instance,
@@ -126,7 +155,7 @@ impl StepTally {
             utilization: per(float(self.busy), float(elapsed.as_nanos())),
             mean_batch: mean(self.running),
             mean_step_tokens: mean(self.tokens),
-            mean_queue_depth: mean(self.waiting),
+            mean_queue_depth: per(float_sum(queue.area), float(elapsed.as_nanos())),
             peak_blocks_in_use: self.blocks_peak,
             evicted_blocks: self.evicted_blocks,
         }
