@@ -1,5 +1,10 @@
 //! How the program ends when it does not end well: a message and an exit code.
+//!
+//! A file that the user named and that is not there is bad input (2): the name is wrong, and no
+//! system call can help. A file that is there and cannot be opened or read is a failure of the
+//! system (3), and so is everything about outputs.
 
+use blis_lab::problem::{tame, visible};
 use blis_lab::{Problem, RunFailure};
 use std::io;
 
@@ -48,10 +53,16 @@ impl Failure {
         }
     }
 
-    /// What to tell the user, if anything.
-    pub(crate) fn message(&self) -> Option<&str> {
+    /// What to tell the user, if anything. Values that it repeats are made visible, and those of
+    /// bad input are cut if they are long.
+    pub(crate) fn message(&self) -> Option<String> {
         match self {
-            Failure::Input(text) | Failure::Io(text) | Failure::Internal(text) => Some(text),
+            Failure::Input(text) => Some(tame(text)),
+            Failure::Io(text) => Some(visible(text)),
+            // A list of violations has several lines.
+            Failure::Internal(text) => {
+                Some(text.lines().map(visible).collect::<Vec<_>>().join("\n"))
+            }
             Failure::ReaderLeft => None,
         }
     }
@@ -69,6 +80,19 @@ impl From<RunFailure> for Failure {
         match failure {
             RunFailure::Input(problem) => problem.into(),
             RunFailure::Source(message) => Failure::Input(message),
+            RunFailure::Threads(_) => Failure::Io(failure.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_do_not_start_are_the_systems_fault() {
+        let failure = Failure::from(RunFailure::Threads("no memory".to_owned()));
+        let message = "cannot start worker threads: no memory; give fewer `--jobs`";
+        assert_eq!((failure.code(), failure.message().as_deref()), (IO, Some(message)));
     }
 }

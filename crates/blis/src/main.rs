@@ -16,8 +16,10 @@ mod policies;
 mod progress;
 mod report;
 mod run;
+mod target;
 
 use args::{Cli, Command};
+use blis_lab::problem;
 use clap::{CommandFactory, Parser};
 use failure::Failure;
 use std::panic::{self, PanicHookInfo};
@@ -58,7 +60,9 @@ fn end(failure: &Failure) -> u8 {
 fn usage(error: &clap::Error) -> u8 {
     let text = error.render().to_string();
     if error.use_stderr() {
-        output::note(text.trim_end());
+        // Its lines are the parser's, what else is hidden in them is the user's.
+        let lines: Vec<String> = text.trim_end().lines().map(problem::visible).collect();
+        output::note(&lines.join("\n"));
         return failure::BAD_INPUT;
     }
     output::print(&text).map_or_else(|failure| end(&failure), |()| failure::DONE)

@@ -1,13 +1,22 @@
 //! Where results go: standard output, and files that appear whole or not at all.
 //!
-//! Every file is opened before the run under a temporary name beside its own, and takes its name
-//! only after everything was written and synced. What is left unfinished is removed.
+//! Every file is opened before the run under a temporary name beside the one it gets (that of its
+//! target, where the path is a link), and takes its name only after everything was written and
+//! synced. What is left unfinished is removed.
 
 use crate::failure::Failure;
+use crate::target::{Kind, Target};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+
+/// How many names are tried for a temporary file: others may stem from killed processes.
+const MOST_NAMES: u32 = 10_000;
+/// The longest name, in bytes, that a temporary name repeats; the file system's limit is 255.
+const LONGEST_NAME: usize = 200;
 
 /// Temporary files that exist right now, so that a second Ctrl-C can remove them.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -15,41 +24,27 @@ static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// A file on its way.
 #[derive(Debug)]
 pub(crate) struct Output {
+    /// The path as it was given.
     path: PathBuf,
-    /// Where it is written meanwhile; `None` if it is written in place (a device or a pipe).
-    temporary: Option<PathBuf>,
+    /// Where it is written meanwhile, and where it goes; `None` if it is written in place (a device
+    /// or a pipe).
+    temporary: Option<Temporary>,
     writer: BufWriter<File>,
 }
 
+/// A file under a temporary name.
+#[derive(Debug)]
+struct Temporary {
+    path: PathBuf,
+    target: PathBuf,
+}
+
 impl Output {
-    /// Opens `path` for writing.
-    pub(crate) fn create(path: &Path) -> Result<Output, Failure> {
-        let fail = |error: io::Error| failed(path, &error);
-        let in_place = match fs::metadata(path) {
-            Ok(meta) if meta.is_dir() => {
-                let text = format!("cannot write `{}`: it is a directory", path.display());
-                return Err(Failure::Io(text));
-            }
-            Ok(meta) => !meta.is_file(),
-            Err(_) => false,
-        };
-        if in_place {
-            let file = File::options().write(true).open(path).map_err(fail)?;
-            let writer = BufWriter::new(file);
-            return Ok(Output { path: path.to_owned(), temporary: None, writer });
-        }
-        let name = path.file_name().ok_or_else(|| {
-            Failure::Io(format!("cannot write `{}`: it names no file", path.display()))
-        })?;
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}.tmp", std::process::id()));
-        let temporary = path.with_file_name(hidden);
-        // A file of that name is what a killed process left behind, so it may be overwritten.
-        let file = File::create(&temporary).map_err(fail)?;
-        unfinished(|list| list.push(temporary.clone()));
-        let writer = BufWriter::new(file);
-        Ok(Output { path: path.to_owned(), temporary: Some(temporary), writer })
+    /// Opens `target` for writing.
+    pub(crate) fn create(target: &Target) -> Result<Output, Failure> {
+        let (file, temporary) =
+            open(&target.kind, &target.given).map_err(|error| failed(&target.given, &error))?;
+        Ok(Output { path: target.given.clone(), temporary, writer: BufWriter::new(file) })
     }
 
     /// Gives the file its name.
@@ -61,13 +56,67 @@ impl Output {
         self.writer.flush()?;
         let Some(temporary) = &self.temporary else { return Ok(()) };
         self.writer.get_ref().sync_all()?;
-        fs::rename(temporary, &self.path)?;
+        fs::rename(&temporary.path, &temporary.target)?;
+        let folder = temporary.target.parent().map(Path::to_owned);
         if let Some(temporary) = self.temporary.take() {
-            unfinished(|list| list.retain(|path| *path != temporary));
+            unfinished(|list| list.retain(|path| *path != temporary.path));
         }
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+        match folder {
+            Some(folder) => File::open(folder)?.sync_all(),
+            None => Ok(()),
+        }
     }
+}
+
+/// The file to write to, and its temporary name if it has one.
+fn open(kind: &Kind, given: &Path) -> io::Result<(File, Option<Temporary>)> {
+    match kind {
+        // Opening these anew would write from their start, over what was written before.
+        Kind::Descriptor(1) => Ok((File::from(io::stdout().as_fd().try_clone_to_owned()?), None)),
+        Kind::Descriptor(2) => Ok((File::from(io::stderr().as_fd().try_clone_to_owned()?), None)),
+        Kind::Descriptor(_) => Ok((File::options().append(true).open(given)?, None)),
+        Kind::Stream => Ok((File::options().write(true).open(given)?, None)),
+        Kind::File { path, permissions } => {
+            if permissions.is_some() {
+                // A file that may not be written must not be replaced either.
+                File::options().write(true).open(path)?;
+            }
+            let (file, temporary) = open_beside(path)?;
+            unfinished(|list| list.push(temporary.clone()));
+            let temporary = Temporary { path: temporary, target: path.clone() };
+            if let Some(permissions) = permissions
+                && let Err(error) = file.set_permissions(permissions.clone())
+            {
+                discard(&temporary);
+                return Err(error);
+            }
+            Ok((file, Some(temporary)))
+        }
+    }
+}
+
+/// A new file beside `path`.
+fn open_beside(path: &Path) -> io::Result<(File, PathBuf)> {
+    let name = path.file_name().filter(|name| name.len() <= LONGEST_NAME);
+    for number in 0..MOST_NAMES {
+        let mut hidden = OsString::from(".");
+        hidden.push(name.unwrap_or(OsStr::new("blis")));
+        hidden.push(format!(".{}.{number}.tmp", std::process::id()));
+        let temporary = path.with_file_name(hidden);
+        match File::create_new(&temporary) {
+            Ok(file) => return Ok((file, temporary)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other("too many temporary files are left beside it; remove them"))
+}
+
+/// Removes a temporary file. It is on its way out already: nothing more can be done if this fails,
+/// too.
+fn discard(temporary: &Temporary) {
+    let _ = fs::remove_file(&temporary.path);
+    unfinished(|list| list.retain(|path| *path != temporary.path));
 }
 
 impl Write for Output {
@@ -83,9 +132,7 @@ impl Write for Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if let Some(temporary) = self.temporary.take() {
-            // It is on its way out already: nothing more can be done if this fails, too.
-            let _ = fs::remove_file(&temporary);
-            unfinished(|list| list.retain(|path| *path != temporary));
+            discard(&temporary);
         }
     }
 }

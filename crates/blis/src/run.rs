@@ -12,21 +12,63 @@ use crate::report::requests::RequestRows;
 use crate::report::results::Results;
 use crate::report::sections::{self, Decisions};
 use crate::report::{Finished, json, table};
+use crate::target::Target;
 use blis_lab::{Draft, Names, Plan, RunResult, Trial, replicate, run_scenario};
 use blis_metrics::{Listener, Saturation};
 use blis_sim::{End, Pace};
 use std::io::IsTerminal;
+use std::path::PathBuf;
 
 /// Runs what `args` describe and prints the result; the value is the exit code.
 pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     check(args)?;
-    let plan = draft(args)?.resolve()?;
+    let draft = draft(args)?;
+    let plan = draft.resolve()?;
     let weights = args.fitness_weights.as_deref().map(Weights::parse).transpose()?;
-    interrupt::listen();
     if args.replications > 1 {
+        interrupt::listen();
         return run_many(args, &plan, weights.as_ref());
     }
-    run_one(args, &plan, weights.as_ref())
+    let targets = Targets::of(args, &inputs(args, &draft))?;
+    interrupt::listen();
+    run_one(args, &targets, &plan, weights.as_ref())
+}
+
+/// The files that a run is read from.
+fn inputs(args: &RunArgs, draft: &Draft) -> Vec<PathBuf> {
+    let named = [&args.scenario, &args.policy_config];
+    named.into_iter().flatten().cloned().chain(draft.workload_files()).collect()
+}
+
+/// Where the outputs of a run go.
+struct Targets {
+    results: Option<Target>,
+    rows: Option<Target>,
+}
+
+impl Targets {
+    /// Refuses outputs that are one file, or one of `inputs`.
+    fn of(args: &RunArgs, inputs: &[PathBuf]) -> Result<Targets, Failure> {
+        let target = |path: &Option<PathBuf>| path.as_deref().map(Target::of).transpose();
+        let (results, rows) = (target(&args.results_path)?, target(&args.requests_out)?);
+        for (flag, target) in [("--results-path", &results), ("--requests-out", &rows)] {
+            let Some(target) = target else { continue };
+            if let Some(input) = inputs.iter().find(|input| target.is_input(input)) {
+                return Err(Failure::Input(format!(
+                    "{flag}: it is the input `{}`; name another file",
+                    input.display()
+                )));
+            }
+        }
+        if let (Some(results), Some(rows)) = (&results, &rows)
+            && results.is(rows)
+        {
+            return Err(Failure::Input(
+                "--requests-out: it is the file of `--results-path`; name another".into(),
+            ));
+        }
+        Ok(Targets { results, rows })
+    }
 }
 
 /// Refuses what does not go together.
@@ -37,9 +79,9 @@ fn check(args: &RunArgs) -> Result<(), Failure> {
             "--summarize-trace: there is no decision trace; add `--trace-level decisions`".into(),
         ));
     }
-    if args.results_path.is_some() && args.results_path == args.requests_out {
+    if args.summarize_trace && format(args) != Format::Blis {
         return Err(Failure::Input(
-            "--requests-out: it is the file of `--results-path`; name another".into(),
+            "--summarize-trace: only the layout `blis` prints it; add `--format blis`".into(),
         ));
     }
     for (flag, given) in [
@@ -80,18 +122,17 @@ fn format(args: &RunArgs) -> Format {
     args.format.unwrap_or(usual)
 }
 
-fn run_one(args: &RunArgs, plan: &Plan, weights: Option<&Weights>) -> Result<u8, Failure> {
+fn run_one(
+    args: &RunArgs,
+    targets: &Targets,
+    plan: &Plan,
+    weights: Option<&Weights>,
+) -> Result<u8, Failure> {
     let names = Names::default();
-    let mut results = args
-        .results_path
-        .as_deref()
-        .map(|path| Results::create(path, names.clone()))
-        .transpose()?;
-    let mut rows = args
-        .requests_out
-        .as_deref()
-        .map(|path| RequestRows::create(path, names.clone()))
-        .transpose()?;
+    let create = |target| Results::create(target, names.clone());
+    let mut results = targets.results.as_ref().map(create).transpose()?;
+    let create = |target| RequestRows::create(target, names.clone());
+    let mut rows = targets.rows.as_ref().map(create).transpose()?;
     let mut listeners: Vec<&mut dyn Listener> = Vec::new();
     if let Some(results) = &mut results {
         listeners.push(results);
@@ -120,13 +161,13 @@ fn run_one(args: &RunArgs, plan: &Plan, weights: Option<&Weights>) -> Result<u8,
     };
     check_invariants(&result)?;
     if let Some(results) = results {
-        results.finish(&result.report)?;
+        results.finish(&result)?;
     }
     if let Some(rows) = rows {
         rows.finish()?;
     }
     output::print(&render(args, &finished))?;
-    Ok(exit_code(args, std::slice::from_ref(&result)))
+    Ok(exit_code(args, plan, std::slice::from_ref(&result)))
 }
 
 fn render(args: &RunArgs, finished: &Finished<'_>) -> String {
@@ -169,7 +210,7 @@ fn run_many(args: &RunArgs, plan: &Plan, weights: Option<&Weights>) -> Result<u8
         Format::Blis => finished.iter().map(section).collect::<Vec<_>>().concat(),
     };
     output::print(&text)?;
-    Ok(exit_code(args, &results))
+    Ok(exit_code(args, plan, &results))
 }
 
 /// A stalled run or a violation of the audit is the program's own fault.
@@ -186,7 +227,7 @@ fn check_invariants(result: &RunResult) -> Result<(), Failure> {
     Err(Failure::Internal(lines.join("\n")))
 }
 
-fn exit_code(args: &RunArgs, results: &[RunResult]) -> u8 {
+fn exit_code(args: &RunArgs, plan: &Plan, results: &[RunResult]) -> u8 {
     let note = |text: String| {
         if !args.quiet {
             output::note(&text);
@@ -196,8 +237,19 @@ fn exit_code(args: &RunArgs, results: &[RunResult]) -> u8 {
     if format(args) != Format::Table && results.iter().any(overloaded) {
         note(format!("warning: {}", table::OVERLOADED));
     }
+    // The table of a single run shows its own.
+    if format(args) != Format::Table || results.len() > 1 {
+        let mut warnings: Vec<String> =
+            results.iter().flat_map(|result| result.warnings(plan)).collect();
+        warnings.sort_unstable();
+        warnings.dedup();
+        for warning in warnings {
+            note(format!("warning: {warning}"));
+        }
+    }
     if results.iter().any(|result| result.outcome.end == End::Interrupted) {
-        note("interrupted: the numbers are those of the part that was simulated".to_owned());
+        // Said even to those who asked for quiet: half a result must not pass for a whole one.
+        output::note("interrupted: the numbers are those of the part that was simulated");
         return failure::INTERRUPTED;
     }
     let unservable: u64 = results.iter().map(|result| result.report.cluster.unservable).sum();

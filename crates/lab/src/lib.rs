@@ -3,6 +3,7 @@
 //! The binary describes a run as a [`Draft`], resolves it into a [`Plan`] and asks for runs of it.
 //! This crate reads files and starts threads; it must never print, exit or read a wall clock.
 
+pub mod interval;
 pub mod names;
 pub mod pool;
 pub mod problem;
@@ -11,6 +12,7 @@ pub mod scenario;
 pub mod workload_spec;
 pub mod yaml;
 
+pub use interval::Interval;
 pub use names::Names;
 pub use pool::replicate;
 pub use problem::{Place, Problem};

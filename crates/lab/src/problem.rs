@@ -41,7 +41,7 @@ pub struct Problem {
 impl Problem {
     /// A problem of the field at `path`, written at `place`.
     pub fn new(place: Place, path: impl Into<String>, message: impl Into<String>) -> Problem {
-        Problem { place, path: path.into(), message: message.into(), io: false }
+        Problem { place, path: path.into(), message: tame(&message.into()), io: false }
     }
 
     /// A problem of a whole file.
@@ -52,7 +52,8 @@ impl Problem {
     /// The system could not read `file`. A name without a file is a mistake in the input, not of
     /// the system.
     pub fn unreadable(file: &str, error: &io::Error) -> Problem {
-        let io = error.kind() != io::ErrorKind::NotFound;
+        let named = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+        let io = !named.contains(&error.kind());
         let remedy = if io { "" } else { "; check the name" };
         Problem { io, ..Problem::of_file(file, format!("cannot read: {error}{remedy}")) }
     }
@@ -61,13 +62,15 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::File { file, line, column } => write!(f, "{file}:{line}:{column}: ")?,
+            Place::File { file, line, column } => {
+                write!(f, "{}:{line}:{column}: ", visible(file))?;
+            }
             // The flag names the field better than the path would.
             Place::Flag(flag) => return write!(f, "{flag}: {}", self.message),
             Place::Unknown => {}
         }
         if !self.path.is_empty() {
-            write!(f, "{}: ", self.path)?;
+            write!(f, "{}: ", visible(&self.path))?;
         }
         f.write_str(&self.message)
     }
@@ -77,6 +80,10 @@ impl std::error::Error for Problem {}
 
 /// `; did you mean ...?` if one of `known` is near `name`.
 pub fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    // No name is as long as that, and comparing takes time and memory by length.
+    if name.len() > LONGEST_SHOWN {
+        return String::new();
+    }
     let name = name.to_lowercase().replace('-', "_");
     known
         .into_iter()
@@ -91,8 +98,71 @@ pub fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String 
         .map_or_else(String::new, |(_, candidate)| format!(", did you mean `{candidate}`?"))
 }
 
+/// The most characters of a value that a message repeats.
+const LONGEST_SHOWN: usize = 80;
+
+/// A message that is safe to show, whatever the values in its backticks: one line, nothing
+/// invisible, and no value longer than 80 characters.
+pub fn tame(message: &str) -> String {
+    let parts: Vec<String> = message
+        .split('`')
+        .enumerate()
+        .map(|(index, part)| {
+            let part = visible(part);
+            // Every other part stands within backticks.
+            if index % 2 == 1 { shown(&part) } else { part }
+        })
+        .collect();
+    parts.join("`")
+}
+
+/// `text`, cut if it is longer than 80 characters.
+pub fn shown(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// `text` with all that a terminal obeys instead of showing it (control characters, line breaks,
+/// marks that turn or hide text) written out.
+pub fn visible(text: &str) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}')
+    };
+    let show = |c: char| if hidden(c) { c.escape_debug().to_string() } else { c.to_string() };
+    text.chars().map(show).collect()
+}
+
 /// Names in backticks, separated by commas.
 pub fn quoted<S: AsRef<str>>(names: &[S]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{}`", name.as_ref())).collect();
     names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_shows_hidden_characters_and_cuts_long_values() {
+        assert_eq!(tame("found `a\x1b[31m\n\u{202e}b`"), "found `a\\u{1b}[31m\\n\\u{202e}b`");
+        assert_eq!(tame("found `it's \"é\" \\`"), "found `it's \"é\" \\`");
+        let (long, cut) = ("ä".repeat(81), "ä".repeat(80));
+        assert_eq!(
+            tame(&format!("found `{long}`; legal: x")),
+            format!("found `{cut}...`; legal: x")
+        );
+        assert_eq!(tame(&long), long, "words of our own are not cut");
+        let place = Place::File { file: "a\nb".into(), line: 1, column: 2 };
+        let problem = Problem::new(place, "x\ty", "m");
+        assert_eq!(problem.to_string(), "a\\nb:1:2: x\\ty: m");
+    }
+
+    #[test]
+    fn very_long_names_have_no_neighbour() {
+        assert_eq!(hint(&"x".repeat(10_000_000), ["x"]), "");
+    }
 }

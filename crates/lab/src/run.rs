@@ -6,11 +6,13 @@
 use crate::names::{Named, Names};
 use crate::problem::Problem;
 use crate::scenario::Plan;
+use crate::workload_spec::trace_problem;
 use blis_core::{Source, TenantId};
 use blis_metrics::{
     Audit, AuditConfig, AuditReport, Fanout, Listener, Report, RunEnd, Summary, check_report,
 };
-use blis_sim::{Observer, Outcome, Pace, RunError};
+use blis_sim::{End, Observer, Outcome, Pace, RunError};
+use blis_workload::TraceError;
 
 /// What distinguishes one run of a plan from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,30 @@ pub struct RunResult {
     pub audit: Option<AuditReport>,
 }
 
+impl RunResult {
+    /// What the numbers do not show, although whoever reads them must know; not that the run was
+    /// interrupted or the cluster overloaded.
+    pub fn warnings(&self, plan: &Plan) -> Vec<String> {
+        let (end, sent) = (&self.outcome.end, self.report.cluster.injected);
+        let mut warnings = Vec::new();
+        if *end == End::Horizon && plan.horizon.is_none() {
+            warnings.push(
+                "stopped after a hundred simulated years, the most that is simulated; the numbers \
+                 are those of the part before"
+                    .to_owned(),
+            );
+        }
+        if let Some(wanted) = plan.expected_requests().filter(|&wanted| wanted > sent)
+            && *end == End::Drained
+        {
+            warnings.push(format!(
+                "only {sent} of {wanted} requests arrive within ten years; the others are left out"
+            ));
+        }
+        warnings
+    }
+}
+
 /// Why a run gave nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum RunFailure {
@@ -47,6 +73,9 @@ pub enum RunFailure {
     /// The request source failed in the middle of the run.
     #[error("{0}")]
     Source(String),
+    /// The system did not give the threads to run on.
+    #[error("cannot start worker threads: {0}; give fewer `--jobs`")]
+    Threads(String),
 }
 
 /// Runs `plan` once. `listeners` hear every fact besides the summary; `names` learns the names of
@@ -81,8 +110,13 @@ pub fn run_scenario(
         }
         blis_sim::run(config, &mut *source, &mut fanout, observer)
     };
-    let outcome =
-        outcome.map_err(|RunError::Source(error)| RunFailure::Source(error.to_string()))?;
+    let outcome = outcome.map_err(|RunError::Source(error)| {
+        match error.downcast::<TraceError>() {
+            // The trace knows whether its content or the reading is at fault.
+            Ok(error) => RunFailure::Input(trace_problem(&error)),
+            Err(error) => RunFailure::Source(error.to_string()),
+        }
+    })?;
     let end =
         RunEnd { ended_at: outcome.ended_at, end: outcome.end.clone(), instances: plan.instances };
     let report = summary.finish(&end);

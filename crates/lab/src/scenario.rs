@@ -20,7 +20,7 @@ pub use plan::{Plan, PolicyNames, Workload};
 use crate::problem::{Place, Problem};
 use crate::yaml::{self, Kind, Node};
 use blis_core::Time;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A scenario as it was written, not yet checked.
 #[derive(Clone, Debug)]
@@ -106,6 +106,11 @@ impl Draft {
     /// If the bundle cannot be read or has unknown fields.
     pub fn set_bundle(&mut self, path: &Path) -> Result<(), Problem> {
         bundle::apply(&mut self.tree, path)
+    }
+
+    /// The files that the workload is read from, besides the scenario file itself.
+    pub fn workload_files(&self) -> Vec<PathBuf> {
+        workload::files(&self.tree)
     }
 
     /// Checks everything and fills the defaults.

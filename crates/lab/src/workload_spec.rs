@@ -9,6 +9,7 @@ use crate::scenario::schema::{Finite, MOST_REQUESTS, PerSecond, Unsupported};
 use crate::yaml::{self, Amount, Node, Whole};
 use blis_core::math::{count, float};
 use blis_core::{SloClass, Time};
+use blis_latency::Catalogue;
 use blis_workload::{
     Arrival, Client, Length, MAX_TOKENS, Mix, SpecError, TraceError, TraceErrorKind,
 };
@@ -31,9 +32,9 @@ struct Spec {
     num_requests: Option<Whole<0, MOST_REQUESTS>>,
     horizon: Option<Whole<0, { u64::MAX }>>,
     clients: Vec<ClientSpec>,
-    cohorts: Option<Unsupported>,
-    servegen_data: Option<Unsupported>,
-    inference_perf: Option<Unsupported>,
+    cohorts: Unsupported,
+    servegen_data: Unsupported,
+    inference_perf: Unsupported,
 }
 
 /// One client as written.
@@ -51,10 +52,10 @@ pub struct ClientSpec {
     prefix_group: String,
     prefix_length: Option<Whole<0, 1_073_741_824>>,
     streaming: bool,
-    network: Option<Unsupported>,
-    lifecycle: Option<Unsupported>,
-    multimodal: Option<Unsupported>,
-    reasoning: Option<Unsupported>,
+    network: Unsupported,
+    lifecycle: Unsupported,
+    multimodal: Unsupported,
+    reasoning: Unsupported,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -69,7 +70,7 @@ struct ArrivalSpec {
 struct LengthSpec {
     r#type: String,
     params: BTreeMap<String, Amount<Finite>>,
-    file: Option<Unsupported>,
+    file: Unsupported,
 }
 
 /// What a specification file says.
@@ -88,26 +89,39 @@ pub struct SpecFile {
     pub tree: Node,
 }
 
-/// Reads the specification file `path`.
+/// Reads the specification file `path` for a scenario that simulates `model`.
 ///
 /// # Errors
 /// If it cannot be read, is malformed, or asks for something illegal or not supported.
-pub fn read(path: &Path) -> Result<SpecFile, Problem> {
+pub fn read(path: &Path, model: &str) -> Result<SpecFile, Problem> {
     let tree = yaml::read_file(path)?;
     let spec: Spec = yaml::decode(&tree)?;
     let absent = [
-        ("cohorts", spec.cohorts.is_some()),
-        ("servegen_data", spec.servegen_data.is_some()),
-        ("inference_perf", spec.inference_perf.is_some()),
+        ("cohorts", spec.cohorts.given),
+        ("servegen_data", spec.servegen_data.given),
+        ("inference_perf", spec.inference_perf.given),
     ];
     if let Some((field, _)) = absent.iter().find(|(_, given)| *given) {
         return Err(not_yet(&tree, field, "write `clients` instead"));
     }
     let names = match spec.version.as_deref() {
         None | Some("" | "1") => ClassNames::Version1,
-        Some(_) => ClassNames::Current,
+        Some("2") => ClassNames::Current,
+        Some(other) => {
+            let message = format!("found `{other}`; legal: `1`, `2`");
+            return Err(Problem::new(tree.place_of("version"), "version", message));
+        }
     };
-    let clients = clients(&tree, "clients", &spec.clients, names)?;
+    if let Some(category) = &spec.category {
+        // A label of the workload; it changes nothing.
+        let known = ["language", "multimodal", "reasoning"];
+        if !category.is_empty() && !known.contains(&category.as_str()) {
+            let hint = hint(category, known);
+            let message = format!("found `{category}`{hint}; legal: {}", quoted(&known));
+            return Err(Problem::new(tree.place_of("category"), "category", message));
+        }
+    }
+    let clients = clients(&tree, "clients", &spec.clients, &ClientContext { names, model })?;
     let micros = spec.horizon.map(Whole::get).filter(|&us| us > 0);
     let mix = Mix {
         clients,
@@ -134,6 +148,15 @@ pub enum ClassNames {
     Version1,
 }
 
+/// What the clients of a workload have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientContext<'a> {
+    /// Which names of service classes are read.
+    pub names: ClassNames,
+    /// The model that the scenario simulates, by its name in the catalogue.
+    pub model: &'a str,
+}
+
 /// The clients that stand at `path` of `tree`.
 ///
 /// # Errors
@@ -142,7 +165,7 @@ pub fn clients(
     tree: &Node,
     path: &str,
     specs: &[ClientSpec],
-    names: ClassNames,
+    context: &ClientContext<'_>,
 ) -> Result<Vec<Client>, Problem> {
     if specs.is_empty() {
         let at = |path: &str| tree.place_of(path);
@@ -151,7 +174,7 @@ pub fn clients(
     let mut group_lengths: BTreeMap<&str, u32> = BTreeMap::new();
     let mut clients = Vec::with_capacity(specs.len());
     for (index, spec) in specs.iter().enumerate() {
-        let reader = Reader { tree, path: format!("{path}[{index}]"), names };
+        let reader = Reader { tree, path: format!("{path}[{index}]"), context };
         let given = spec.prefix_length.map(Whole::get_u32).filter(|&length| length > 0);
         let prefix_tokens = match (spec.prefix_group.none_if_empty(), given) {
             (None, None) => 0,
@@ -181,9 +204,34 @@ pub fn translate(tree: &Node, path: &str, error: &SpecError) -> Problem {
         .replace(".prefix_tokens", ".prefix_length")
         .replace(".input.", ".input_distribution.params.")
         .replace(".output.", ".output_distribution.params.");
-    let path = if path.is_empty() { field } else { format!("{path}.{field}") };
-    let message = format!("found `{}`; legal: {}", error.found, error.legal);
-    Problem::new(tree.place_of(&path), path, message)
+    let at = |field: &str| {
+        if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
+    };
+    let blamed = if at_fault(tree, &at("aggregate_rate"), &at("num_requests"), error) {
+        at("num_requests")
+    } else {
+        at(&field)
+    };
+    Problem::new(tree.place_of(&blamed), blamed, message(error))
+}
+
+/// Whether the number of requests rather than the rate is to blame for a workload that takes too
+/// long: it is, if it was given and the rate was not.
+pub(crate) fn at_fault(tree: &Node, rate: &str, requests: &str, error: &SpecError) -> bool {
+    error.field == "rate_per_sec" && !tree.has(rate) && tree.has(requests)
+}
+
+/// What is wrong, in one sentence.
+pub(crate) fn message(error: &SpecError) -> String {
+    let SpecError { field, found, legal } = error;
+    match field.as_str() {
+        "num_requests" if found.starts_with("neither") => {
+            "a workload needs a number of requests or a horizon; give one of them".to_owned()
+        }
+        // These are found in words, not in a value.
+        _ if found.contains(' ') => format!("found {found}; legal: {legal}"),
+        _ => format!("found `{found}`; legal: {legal}"),
+    }
 }
 
 fn not_yet(tree: &Node, path: &str, remedy: &str) -> Problem {
@@ -205,7 +253,7 @@ impl NoneIfEmpty for str {
 struct Reader<'a> {
     tree: &'a Node,
     path: String,
-    names: ClassNames,
+    context: &'a ClientContext<'a>,
 }
 
 impl Reader<'_> {
@@ -221,14 +269,15 @@ impl Reader<'_> {
     /// The client, but for the length of its prefix, which its group decides.
     fn client(&self, spec: &ClientSpec) -> Result<Client, Problem> {
         let unsupported = [
-            ("network", spec.network.is_some()),
-            ("lifecycle", spec.lifecycle.is_some()),
-            ("multimodal", spec.multimodal.is_some()),
-            ("reasoning", spec.reasoning.is_some()),
+            ("network", spec.network.given),
+            ("lifecycle", spec.lifecycle.given),
+            ("multimodal", spec.multimodal.given),
+            ("reasoning", spec.reasoning.given),
         ];
         if let Some((field, _)) = unsupported.iter().find(|(_, given)| *given) {
             return Err(self.not_yet(field, "remove the field"));
         }
+        self.check_model(&spec.model)?;
         let share = spec.rate_fraction.ok_or_else(|| {
             self.problem("rate_fraction", "missing; write the client's share of the rate, e.g. `1`")
         })?;
@@ -237,7 +286,7 @@ impl Reader<'_> {
             tenant: spec.tenant_id.none_if_empty().unwrap_or("default").to_owned(),
             class: self.class(&spec.slo_class)?,
             share: share.get(),
-            arrival: self.arrival("arrival.process", &spec.arrival.process, spec.arrival.cv)?,
+            arrival: self.arrival(&spec.arrival)?,
             prefix_group: spec.prefix_group.none_if_empty().map(str::to_owned),
             prefix_tokens: 0,
             input: self.length("input_distribution", &spec.input_distribution)?,
@@ -246,7 +295,7 @@ impl Reader<'_> {
     }
 
     fn class(&self, name: &str) -> Result<SloClass, Problem> {
-        match (name, self.names) {
+        match (name, self.context.names) {
             ("", _) | ("interactive", ClassNames::Version1) => return Ok(SloClass::Standard),
             ("realtime", ClassNames::Version1) => return Ok(SloClass::Critical),
             _ => {}
@@ -258,22 +307,29 @@ impl Reader<'_> {
         })
     }
 
-    fn arrival(
-        &self,
-        field: &str,
-        process: &str,
-        cv: Option<Amount<Finite>>,
-    ) -> Result<Arrival, Problem> {
-        match process {
-            "weibull" => Err(self.not_yet(field, "use `gamma`, `poisson` or `constant`")),
-            other => arrival(other, cv.map(|cv| cv.get()))
-                .map_err(|message| self.problem(field, message)),
+    /// One model is simulated, so a client can only ask for that one.
+    fn check_model(&self, name: &str) -> Result<(), Problem> {
+        let ours = self.context.model;
+        let catalogue = Catalogue::shipped();
+        let canonical = catalogue.model(name).map_or(name, |model| model.name.as_str());
+        if name.is_empty() || canonical == ours {
+            return Ok(());
         }
+        let legal = format!("`{ours}`, the scenario's, or no `model`: only one is simulated");
+        Err(self.problem("model", format!("found `{name}`; legal: {legal}")))
+    }
+
+    fn arrival(&self, spec: &ArrivalSpec) -> Result<Arrival, Problem> {
+        if spec.process == "weibull" {
+            return Err(self.not_yet("arrival.process", "use `gamma`, `poisson` or `constant`"));
+        }
+        arrival(&spec.process, spec.cv.map(|cv| cv.get()))
+            .map_err(|(field, message)| self.problem(&format!("arrival.{field}"), message))
     }
 
     fn length(&self, field: &str, spec: &LengthSpec) -> Result<Length, Problem> {
         let at = |name: &str| format!("{field}.{name}");
-        if spec.file.is_some() {
+        if spec.file.given {
             return Err(self.not_yet(&at("file"), "give the distribution's `params`"));
         }
         let (required, optional): (&[&str], &[&str]) = match spec.r#type.as_str() {
@@ -314,9 +370,10 @@ impl Reader<'_> {
             None => Ok(default),
             Some(value) => u32::try_from(count(value))
                 .ok()
-                .filter(|&tokens| (float(tokens.into()) - value).abs() < 0.5 && value >= 0.0)
+                .filter(|&tokens| float(tokens.into()).to_bits() == value.abs().to_bits())
+                .filter(|_| value >= 0.0)
                 .ok_or_else(|| {
-                    let legal = format!("a number of tokens from 1 to {MAX_TOKENS}");
+                    let legal = format!("a whole number from 1 to {MAX_TOKENS}");
                     let message = format!("found `{value}`; legal: {legal}");
                     self.problem(&format!("{field}.{name}"), message)
                 }),
@@ -338,17 +395,23 @@ impl Reader<'_> {
 /// The arrival process of that name.
 ///
 /// # Errors
-/// What is wrong with it, if it is unknown or has a parameter that it does not read.
-pub fn arrival(process: &str, cv: Option<f64>) -> Result<Arrival, String> {
+/// The field at fault (`process` or `cv`) and what is wrong with it, if the process is unknown or
+/// has a parameter that it does not read.
+pub fn arrival(process: &str, cv: Option<f64>) -> Result<Arrival, (&'static str, String)> {
     let known = ["constant", "gamma", "poisson"];
-    match process {
-        "gamma" => Ok(Arrival::Gamma { cv: cv.unwrap_or(1.0) }),
-        "poisson" => Ok(Arrival::Poisson),
-        "constant" => Ok(Arrival::Constant),
-        "" => Err(format!("found nothing; legal: {}", quoted(&known))),
-        other => {
+    match (process, cv) {
+        ("gamma", cv) => Ok(Arrival::Gamma { cv: cv.unwrap_or(1.0) }),
+        ("poisson", None) => Ok(Arrival::Poisson),
+        ("constant", None) => Ok(Arrival::Constant),
+        ("poisson" | "constant", Some(_)) => {
+            let message =
+                format!("arrivals that are `{process}` have no `cv`; remove it, or use `gamma`");
+            Err(("cv", message))
+        }
+        ("", _) => Err(("process", format!("found nothing; legal: {}", quoted(&known)))),
+        (other, _) => {
             let hint = hint(other, known);
-            Err(format!("found `{other}`{hint}; legal: {}", quoted(&known)))
+            Err(("process", format!("found `{other}`{hint}; legal: {}", quoted(&known))))
         }
     }
 }

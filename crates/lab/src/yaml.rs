@@ -12,9 +12,13 @@ mod number;
 
 pub use decode::decode;
 pub use node::{Kind, Node};
-pub use number::{Amount, Range, Whole};
+pub use number::{Amount, Range, Whole, whole};
 
 use crate::problem::{Place, Problem};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,6 +26,11 @@ use std::sync::Arc;
 const LARGEST_FILE: usize = 8 << 20;
 /// The deepest nesting. Scenario files need six.
 const DEEPEST: usize = 32;
+
+/// The most aliases, and the most anchors, of one file.
+const MOST_ALIASES: usize = 1_000;
+/// The most values of one file.
+const MOST_VALUES: usize = 250_000;
 
 /// Reads the file `path` into a tree.
 ///
@@ -34,18 +43,36 @@ pub fn read_file(path: &Path) -> Result<Node, Problem> {
         let message = "cannot read: this is a directory; name a YAML file in it";
         return Err(Problem::of_file(&name, message));
     }
-    if meta.len() > LARGEST_FILE as u64 {
-        return Err(Problem::of_file(
-            &name,
-            format!("the file has {} bytes; at most {LARGEST_FILE} are read", meta.len()),
-        ));
+    let kind = meta.file_type();
+    // A pipe ends when its writer leaves, e.g. that of a shell's `<(...)`; a device need not.
+    if !kind.is_file() && !kind.is_fifo() {
+        let message = "cannot read: neither a file nor a pipe; name a YAML file";
+        return Err(Problem::of_file(&name, message));
     }
-    let bytes = std::fs::read(path).map_err(|error| Problem::unreadable(&name, &error))?;
+    if meta.len() > LARGEST_FILE as u64 {
+        return Err(too_large(&name, &meta.len()));
+    }
+    let bytes = read_bytes(path).map_err(|error| Problem::unreadable(&name, &error))?;
+    if bytes.len() > LARGEST_FILE {
+        return Err(too_large(&name, &format_args!("more than {LARGEST_FILE}")));
+    }
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Problem::of_file(&name, format!("not a text file: byte {at} is not UTF-8"))
     })?;
     read_text(&name, &text)
+}
+
+/// The bytes of the file `path`, but never many more than are legal.
+fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn too_large(name: &str, bytes: &dyn fmt::Display) -> Problem {
+    let message = format!("the file has {bytes} bytes; at most {LARGEST_FILE} are read");
+    Problem::of_file(name, message)
 }
 
 /// Reads `text`, which stands in the file `name`, into a tree.
@@ -55,10 +82,7 @@ pub fn read_file(path: &Path) -> Result<Node, Problem> {
 pub fn read_text(name: &str, text: &str) -> Result<Node, Problem> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() > LARGEST_FILE {
-        return Err(Problem::of_file(
-            name,
-            format!("the file has {} bytes; at most {LARGEST_FILE} are read", text.len()),
-        ));
+        return Err(too_large(name, &text.len()));
     }
     if let Some(at) = text.find(|c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
         return Err(Problem::of_file(
@@ -69,7 +93,7 @@ pub fn read_text(name: &str, text: &str) -> Result<Node, Problem> {
     let file: Arc<str> = name.into();
     let raw: node::Raw = serde_saphyr::from_str_with_options(text, options())
         .map_err(|error| explain(&file, &error))?;
-    let root = raw.into_node(&file, text);
+    let root = raw.into_node(&file, text)?;
     match root.kind {
         Kind::Null => Err(Problem::of_file(name, "the file is empty; write at least one field")),
         Kind::Map(_) => Ok(root),
@@ -85,12 +109,13 @@ fn options() -> serde_saphyr::Options {
         strict_booleans: true,
         non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::AsString,
         merge_keys: serde_saphyr::options::MergeKeyPolicy::Error,
+        reject_unsupported_tags: true,
         budget: serde_saphyr::budget! {
             max_depth: DEEPEST,
-            max_aliases: 1_000,
-            max_anchors: 1_000,
+            max_aliases: MOST_ALIASES,
+            max_anchors: MOST_ALIASES,
             max_documents: 2,
-            max_nodes: 250_000,
+            max_nodes: MOST_VALUES,
         },
     }
 }
@@ -109,12 +134,28 @@ fn explain(file: &Arc<str>, error: &serde_saphyr::Error) -> Problem {
         Error::MergeKeyNotAllowed { .. } => {
             "merge keys (`<<`) are not read; write the fields out".to_owned()
         }
-        other => {
-            let text = other.to_string();
-            let line = text.lines().next().unwrap_or("malformed YAML");
+        Error::UnsupportedTag { tag, .. } => node::unknown_tag(tag),
+        Error::TaggedScalarCannotDeserializeIntoString { .. }
+        | Error::InvalidBinaryBase64 { .. }
+        | Error::BinaryNotUtf8 { .. }
+        | Error::InvalidScalar { .. } => "the tag does not go with its value; remove it".to_owned(),
+        Error::RecursiveReferencesRequireWeakTypes { .. } => {
+            "an alias stands within the value that it means; write the value out".to_owned()
+        }
+        Error::UnknownAnchor { .. } => "an alias without an anchor; write the value out".to_owned(),
+        Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => {
+            "aliases multiply beyond all measure; write the values out".to_owned()
+        }
+        Error::Budget { breach, .. } => over_budget(breach),
+        Error::Message { msg, .. } => {
+            let line = msg.lines().next().unwrap_or_default();
             let line = line.split(" at line ").next().unwrap_or(line);
             format!("malformed YAML: {}", line.trim_start_matches("error: "))
         }
+        Error::ExternalMessage { msg, .. } => format!("malformed YAML: {msg}"),
+        _ => "malformed YAML".to_owned(),
     };
     match error.location().filter(|location| location.line() > 0) {
         Some(at) => {
@@ -122,6 +163,23 @@ fn explain(file: &Arc<str>, error: &serde_saphyr::Error) -> Problem {
             Problem::new(place, "", message)
         }
         None => Problem::of_file(file, message),
+    }
+}
+
+/// Which limit a document exceeds.
+fn over_budget(breach: &serde_saphyr::budget::BudgetBreach) -> String {
+    use serde_saphyr::budget::BudgetBreach;
+    match breach {
+        BudgetBreach::Depth { .. } => format!("nested more than {DEEPEST} levels deep"),
+        BudgetBreach::Aliases { .. } | BudgetBreach::AliasAnchorRatio { .. } => {
+            format!("more than {MOST_ALIASES} aliases; write the values out")
+        }
+        BudgetBreach::Anchors { .. } => format!("more than {MOST_ALIASES} anchors"),
+        BudgetBreach::Nodes { .. } | BudgetBreach::Events { .. } => {
+            format!("more than {MOST_VALUES} values")
+        }
+        BudgetBreach::Documents { .. } => "more than one document; keep one a file".to_owned(),
+        _ => "the document is too large".to_owned(),
     }
 }
 

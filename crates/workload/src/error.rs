@@ -3,6 +3,7 @@
 //! Every `validate` of this crate returns it, and the trace reader puts it behind the file, line
 //! and column. It never describes a broken invariant of the program itself; those are assertions.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A field whose value is not legal.
@@ -34,6 +35,17 @@ impl SpecError {
     }
 }
 
+/// The most characters of a value that a message repeats.
+const LONGEST_SHOWN: usize = 80;
+
+/// `text` as a message repeats it: cut if it is long.
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(LONGEST_SHOWN) {
+        Some((end, _)) => Cow::Owned(format!("{}...", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
+}
+
 /// Refuses `found` unless it lies in `min..=max`; NaN and the infinities never do.
 pub(crate) fn within(field: &str, found: f64, min: f64, max: f64) -> Result<(), SpecError> {
     if found >= min && found <= max {
@@ -53,6 +65,13 @@ mod tests {
             error.under("arrival").under("clients[2]").to_string(),
             "field `clients[2].arrival.cv`: found NaN; legal: a number from 0.01 to 100"
         );
+    }
+
+    #[test]
+    fn long_values_are_cut() {
+        let (fits, long) = ("ä".repeat(80), "ä".repeat(81));
+        assert_eq!(shown(&fits), fits);
+        assert_eq!(shown(&long), format!("{fits}..."));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub enum Length {
     Constant(u32),
     /// Normal, clamped to `min..=max` and rounded to the nearest token.
     Gaussian {
-        /// Mean before clamping, in tokens (0..=[`MAX_TOKENS`]).
+        /// Mean before clamping, in tokens (`min`..=`max`).
         mean: f64,
         /// Standard deviation before clamping, in tokens (0..=[`MAX_TOKENS`]); 0 is a constant.
         std_dev: f64,
@@ -58,7 +58,8 @@ impl Length {
                 within("mean", mean, 0.0, most)?;
                 within("std_dev", std_dev, 0.0, most)?;
                 tokens("min", min, 1)?;
-                tokens("max", max, min)
+                tokens("max", max, min)?;
+                between(mean, min, max)
             }
             Length::Exponential { mean, min, max } => {
                 within("mean", mean, LEAST_MEAN, most)?;
@@ -119,6 +120,14 @@ fn tokens(field: &str, found: u32, min: u32) -> Result<(), SpecError> {
     }
     // A `min` that is itself out of range was refused before `max` is looked at.
     Err(SpecError::new(field, found, format!("a whole number from {min} to {MAX_TOKENS}")))
+}
+
+/// Refuses a mean that clamping would never give.
+fn between(mean: f64, min: u32, max: u32) -> Result<(), SpecError> {
+    if (f64::from(min)..=f64::from(max)).contains(&mean) {
+        return Ok(());
+    }
+    Err(SpecError::new("mean", mean, format!("a number from {min} to {max} (`min` to `max`)")))
 }
 
 /// `x` rounded to the nearest whole number in `min..=max`.
@@ -205,6 +214,14 @@ mod tests {
                 "field `max`: found 2; legal: a whole number from 5 to 1073741824",
             ),
             (
+                gaussian(9.0, 1.0, 1, 2),
+                "field `mean`: found 9; legal: a number from 1 to 2 (`min` to `max`)",
+            ),
+            (
+                gaussian(1.5, 1.0, 2, 3),
+                "field `mean`: found 1.5; legal: a number from 2 to 3 (`min` to `max`)",
+            ),
+            (
                 Length::Exponential { mean: f64::INFINITY, min: 1, max: 2 },
                 "field `mean`: found inf; legal: a number from 0.001 to 1073741824",
             ),
@@ -220,5 +237,6 @@ mod tests {
             assert_eq!(refusal(&length), message);
         }
         assert!(gaussian(256.0, 100.0, 1, MAX_TOKENS).validate().is_ok());
+        assert!(gaussian(7.0, 0.0, 7, 7).validate().is_ok());
     }
 }

@@ -84,17 +84,22 @@ impl SeenIds {
     }
 }
 
-/// The stream of that name: a plain number is the stream's id itself, so that a written trace reads
-/// back as the very same streams; any other name is hashed to 63 bits, so that no table grows with
-/// the trace. Among 10 million names, two share a stream with a probability of 5 in a million.
+/// Streams from here on belong to single requests and have no name.
+pub(crate) const PRIVATE: u64 = 1 << 63;
+
+/// The stream of that name: a plain number below [`PRIVATE`] is the stream's id itself, so that a
+/// written trace reads back as the very same streams; any other name is hashed to 63 bits, so that
+/// no table grows with the trace. Among 10 million names, two share a stream with a probability of
+/// 5 in a million.
 pub(crate) fn stream(name: &str) -> StreamId {
-    StreamId(plain_number(name).unwrap_or_else(|| hash(name) >> 1))
+    let number = plain_number(name).filter(|&number| number < PRIVATE);
+    StreamId(number.unwrap_or_else(|| hash(name) >> 1))
 }
 
 /// The stream of the request with this number when its trace names none. The top bit keeps it from
-/// the streams that have a word for a name.
+/// all streams that have a name.
 pub(crate) fn own_stream(request: u64) -> StreamId {
-    StreamId((1 << 63) | request)
+    StreamId(PRIVATE | request)
 }
 
 /// `text` as a number, if it is how that number is normally written: "17", but not "017" or "+17".
@@ -156,11 +161,13 @@ mod tests {
     #[test]
     fn plain_numbers_are_their_own_stream_and_other_names_differ() {
         assert_eq!(stream("17"), StreamId(17));
-        assert_eq!(stream(&u64::MAX.to_string()), StreamId(u64::MAX));
+        assert_eq!(stream(&(PRIVATE - 1).to_string()), StreamId(PRIVATE - 1));
         let words = (0..100_000).map(|i| format!("r{i}"));
         let odd = ["017", "+17", "", "18446744073709551616", "a\0", "a", "a\0\0"].map(String::from);
-        let streams: BTreeSet<StreamId> = words.chain(odd).map(|name| stream(&name)).collect();
-        assert_eq!(streams.len(), 100_007);
-        assert!(streams.iter().all(|stream| stream.0 < 1 << 63));
+        let private = [PRIVATE, PRIVATE + 1, u64::MAX].map(|number| number.to_string());
+        let names = words.chain(odd).chain(private);
+        let streams: BTreeSet<StreamId> = names.map(|name| stream(&name)).collect();
+        assert_eq!(streams.len(), 100_010);
+        assert!(streams.iter().all(|stream| stream.0 < PRIVATE), "no name is a private stream");
     }
 }

@@ -8,14 +8,14 @@
 //!
 //! ```text
 //! {"id":"17","arrival_us":1200,"prompt":[["sys",512],["r17",256]],"output_tokens":128,
-//!  "output_stream":"r17","class":"critical","tenant":"a","session":"s3","round":0,
-//!  "deadline_ms":500}
+//!  "output_stream":"r17","class":"critical","tenant":"a","session":"s3","round":0}
 //! ```
 //!
 //! Required are `arrival_us`, `output_tokens`, and `prompt` or `input_tokens`. `null` is the same
 //! as leaving a field out. Times may have fractions, down to the nanosecond (exact in the first 26
-//! days of a trace). Names of streams are global to the file; one that is a plain number is the
-//! stream's id itself.
+//! days of a trace). Names of streams are global to the file; one that is a plain number below 2^63
+//! is the stream's id itself. `deadline_ms`, `after` and `think_ms` are refused until something
+//! reads them.
 
 mod line;
 mod scalar;
@@ -23,7 +23,7 @@ mod write;
 
 pub use write::write_request;
 
-use crate::error::SpecError;
+use crate::error::{SpecError, shown};
 use crate::names::{Names, SeenIds, own_stream, plain_number};
 use blis_core::{Content, Request, RequestId, Segment, SessionId, Source, TenantId, Time};
 use line::Line;
@@ -241,7 +241,7 @@ impl TraceSource {
             tenant,
             session,
             round: line.round,
-            deadline: line.deadline,
+            deadline: None,
         })
     }
 
@@ -263,7 +263,7 @@ impl TraceSource {
         let name = line.id.as_deref();
         if !fresh {
             let number = id.0.to_string();
-            let found = format!("`{}` for the second time", name.unwrap_or(&number));
+            let found = format!("`{}` for the second time", shown(name.unwrap_or(&number)));
             let legal = "an id that no line above has (a line without one has its number, from 0)";
             return Err(SpecError::new("id", found, legal));
         }

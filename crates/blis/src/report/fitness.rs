@@ -15,6 +15,9 @@ const KEYS: [&str; 8] = [
     "tokens_per_sec",
 ];
 
+/// The greatest weight: only ratios matter, and this leaves room for any.
+const GREATEST: f64 = 1e6;
+
 /// Weights by component, checked before anything runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Weights(BTreeMap<&'static str, f64>);
@@ -29,7 +32,7 @@ pub(crate) struct Fitness {
 }
 
 impl Weights {
-    /// Reads `key:weight,...`; a key that is given twice keeps its last weight.
+    /// Reads `key:weight,...`: every key once, and at least one weight above 0.
     pub(crate) fn parse(text: &str) -> Result<Weights, Failure> {
         let refuse = |what: String| Failure::Input(format!("--fitness-weights: {what}"));
         let mut weights = BTreeMap::new();
@@ -45,10 +48,15 @@ impl Weights {
             })?;
             let number: Option<f64> = weight.trim().parse().ok();
             let number =
-                number.filter(|weight| (0.0..f64::INFINITY).contains(weight)).ok_or_else(|| {
-                    refuse(format!("found `{weight}` for `{key}`; legal: a number, not negative"))
+                number.filter(|weight| (0.0..=GREATEST).contains(weight)).ok_or_else(|| {
+                    refuse(format!("found `{weight}` for `{key}`; legal: a number from 0 to 1e6"))
                 })?;
-            weights.insert(*known, number);
+            if weights.insert(*known, number).is_some() {
+                return Err(refuse(format!("`{key}` is given twice; keep one")));
+            }
+        }
+        if weights.values().all(|&weight| weight <= 0.0) {
+            return Err(refuse("all weights are 0; give at least one that is not".to_owned()));
         }
         Ok(Weights(weights))
     }

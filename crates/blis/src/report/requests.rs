@@ -2,11 +2,12 @@
 
 use crate::failure::Failure;
 use crate::output::{Output, failed};
+use crate::target::Target;
 use blis_core::{Span, Time};
 use blis_lab::Names;
 use blis_metrics::{Fact, Listener, Record, Status};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const HEADER: &str = "request_id,arrival_us,class,tenant,session_id,round,instance,status,\
                       input_tokens,output_tokens,cached_tokens,predicted_cached_tokens,queue_us,\
@@ -22,11 +23,12 @@ pub(crate) struct RequestRows {
 }
 
 impl RequestRows {
-    /// Opens the file `path`; `names` must be given to the run as well.
-    pub(crate) fn create(path: &Path, names: Names) -> Result<RequestRows, Failure> {
-        let mut output = Output::create(path)?;
-        writeln!(output, "{HEADER}").map_err(|error| failed(path, &error))?;
-        Ok(RequestRows { path: path.to_owned(), output, names, failure: None })
+    /// Opens the file `target`; `names` must be given to the run as well.
+    pub(crate) fn create(target: &Target, names: Names) -> Result<RequestRows, Failure> {
+        let path = target.given.clone();
+        let mut output = Output::create(target)?;
+        writeln!(output, "{HEADER}").map_err(|error| failed(&path, &error))?;
+        Ok(RequestRows { path, output, names, failure: None })
     }
 
     /// Completes the file.
@@ -84,7 +86,7 @@ impl Listener for RequestRows {
 }
 
 /// The word of a request's end.
-fn status_name(status: Status) -> &'static str {
+pub(crate) fn status_name(status: Status) -> &'static str {
     match status {
         Status::Finished => "finished",
         Status::Rejected(_) => "rejected",

@@ -1,15 +1,17 @@
-//! `--results-path`: the cluster's flat object and one row a routed request, in one JSON file.
+//! `--results-path`: the cluster's flat object and one row a request, in one JSON file.
 
 use crate::failure::Failure;
 use crate::output::{Output, failed};
 use crate::report::numbers::Fields;
+use crate::report::requests::status_name;
 use crate::report::sections;
+use crate::target::Target;
 use blis_core::{InstanceId, RequestId, SloClass, Span, TenantId, Time};
-use blis_lab::Names;
-use blis_metrics::{Fact, Listener, Record, Report, Status};
+use blis_lab::{Names, RunResult};
+use blis_metrics::{Fact, Listener, Record, Status};
 use serde_json::Value;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Collects the rows of a run and writes the file at its end, because rows are in order of arrival.
 pub(crate) struct Results {
@@ -28,31 +30,32 @@ struct Row {
     output_tokens: u32,
     ttft: Option<Span>,
     e2e: Option<Span>,
-    scheduling_delay: Span,
+    /// Absent unless it was scheduled.
+    scheduling_delay: Option<Span>,
     class: SloClass,
     tenant: TenantId,
-    instance: InstanceId,
+    instance: Option<InstanceId>,
+    status: Status,
 }
 
 impl Results {
-    /// Opens the file `path`; `names` must be given to the run as well.
-    pub(crate) fn create(path: &Path, names: Names) -> Result<Results, Failure> {
-        let output = Output::create(path)?;
-        Ok(Results { path: path.to_owned(), output, names, rows: Vec::new() })
+    /// Opens the file `target`; `names` must be given to the run as well.
+    pub(crate) fn create(target: &Target, names: Names) -> Result<Results, Failure> {
+        let output = Output::create(target)?;
+        Ok(Results { path: target.given.clone(), output, names, rows: Vec::new() })
     }
 
     /// Writes and completes the file.
-    pub(crate) fn finish(mut self, report: &Report) -> Result<(), Failure> {
+    pub(crate) fn finish(mut self, result: &RunResult) -> Result<(), Failure> {
         self.rows.sort_unstable_by_key(|row| row.request);
-        self.write(report).map_err(|error| failed(&self.path, &error))?;
+        self.write(result).map_err(|error| failed(&self.path, &error))?;
         self.output.finish()
     }
 
-    fn write(&mut self, report: &Report) -> io::Result<()> {
-        let cluster = sections::flat("cluster", &report.cluster, report.duration_s).into_value();
-        let cluster = pretty(&cluster);
+    fn write(&mut self, result: &RunResult) -> io::Result<()> {
+        let cluster = pretty(&sections::cluster(result).into_value());
         if self.rows.is_empty() {
-            return self.output.write_all(cluster.as_bytes());
+            return writeln!(self.output, "{cluster}");
         }
         // The rows go into the object, one by one: all of them as one value would be large.
         let open = cluster.strip_suffix("\n}").expect("an object ends with its brace");
@@ -62,7 +65,7 @@ impl Results {
             let row = pretty(&row.object(&self.names)).replace('\n', "\n    ");
             write!(self.output, "{comma}\n    {row}")?;
         }
-        write!(self.output, "\n  ]\n}}")
+        writeln!(self.output, "\n  ]\n}}")
     }
 }
 
@@ -72,10 +75,9 @@ fn pretty(value: &Value) -> String {
 
 impl Row {
     fn object(&self, names: &Names) -> Value {
-        let millis = |span: Option<Span>| span.map_or(0.0, Span::as_millis_f64);
-        let (ttft, e2e) = (millis(self.ttft), millis(self.e2e));
+        let (ttft, e2e) = (self.ttft.map(Span::as_millis_f64), self.e2e.map(Span::as_millis_f64));
         let gaps = f64::from(self.output_tokens.saturating_sub(1).max(1));
-        let itl = if self.e2e.is_some() { (e2e - ttft) / gaps } else { 0.0 };
+        let itl = ttft.zip(e2e).map(|(ttft, e2e)| (e2e - ttft) / gaps);
         let number = self.request.0;
         let name = self.name.as_deref().map_or_else(|| format!("request_{number}"), Into::into);
         let mut fields = Fields::default();
@@ -83,13 +85,16 @@ impl Row {
         fields.text("requestID", name);
         fields.count("num_prefill_tokens", u64::from(self.input_tokens));
         fields.count("num_decode_tokens", u64::from(self.output_tokens));
-        fields.number("ttft_ms", Some(ttft));
-        fields.number("itl_ms", Some(itl));
-        fields.number("e2e_ms", Some(e2e));
-        fields.number("scheduling_delay_ms", Some(self.scheduling_delay.as_millis_f64()));
+        fields.number("ttft_ms", ttft);
+        fields.number("itl_ms", itl);
+        fields.number("e2e_ms", e2e);
+        fields.number("scheduling_delay_ms", self.scheduling_delay.map(Span::as_millis_f64));
         fields.text("slo_class", self.class.name());
         fields.text("tenant_id", names.tenant(self.tenant));
-        fields.text("handled_by", format!("instance_{}", self.instance.0));
+        if let Some(instance) = self.instance {
+            fields.text("handled_by", format!("instance_{}", instance.0));
+        }
+        fields.text("status", status_name(self.status));
         fields.into_value()
     }
 }
@@ -97,23 +102,21 @@ impl Row {
 impl Listener for Results {
     fn hear(&mut self, _: Time, fact: &Fact<'_>) {
         let Fact::Closed { status, record } = fact else { return };
-        if let Some(instance) = record.instance
-            && *status != Status::Unservable
-        {
-            let Record { request, name, arrival, class, tenant, .. } = *record;
-            self.rows.push(Row {
-                request,
-                name: name.map(Into::into),
-                arrival,
-                input_tokens: record.input_tokens,
-                output_tokens: record.output_tokens,
-                ttft: record.ttft,
-                e2e: record.e2e,
-                scheduling_delay: record.split.gateway + record.split.queue,
-                class,
-                tenant,
-                instance,
-            });
-        }
+        let Record { request, name, arrival, class, tenant, instance, .. } = *record;
+        let scheduled = matches!(status, Status::Finished | Status::Running);
+        self.rows.push(Row {
+            request,
+            name: name.map(Into::into),
+            arrival,
+            input_tokens: record.input_tokens,
+            output_tokens: record.output_tokens,
+            ttft: record.ttft,
+            e2e: record.e2e,
+            scheduling_delay: scheduled.then(|| record.split.gateway + record.split.queue),
+            class,
+            tenant,
+            instance,
+            status: *status,
+        });
     }
 }

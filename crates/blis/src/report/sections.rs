@@ -3,6 +3,7 @@
 use crate::report::Finished;
 use crate::report::numbers::Fields;
 use blis_core::math::float;
+use blis_lab::RunResult;
 use blis_metrics::{Latency, Report, Section};
 use serde_json::Value;
 use std::fmt::Write;
@@ -23,10 +24,13 @@ pub(crate) fn sections(finished: &Finished<'_>, decisions: Decisions) -> String 
     if report.instances.len() > 1 {
         for instance in &report.instances {
             let name = format!("instance_{}", instance.instance.0);
-            block(&mut text, &name, &instance.requests, report.duration_s);
+            // Scripts take a block for granted to have latencies.
+            if instance.requests.completed > 0 {
+                block(&mut text, flat(&name, &instance.requests, report.duration_s));
+            }
         }
     }
-    block(&mut text, "cluster", &report.cluster, report.duration_s);
+    block(&mut text, cluster(finished.result));
     if let Some(fitness) = &finished.fitness {
         line(&mut text, format_args!("=== Fitness Evaluation ==="));
         line(&mut text, format_args!("Score: {:.6}", fitness.score));
@@ -47,27 +51,31 @@ fn line(text: &mut String, line: std::fmt::Arguments<'_>) {
     writeln!(text, "{line}").expect("writing to a string cannot fail");
 }
 
-fn block(text: &mut String, name: &str, section: &Section, duration_s: f64) {
-    // Scripts take a block for granted to have latencies, so one without any is left out.
-    if section.completed == 0 {
-        return;
-    }
+fn block(text: &mut String, object: Fields) {
     line(text, format_args!("=== Simulation Metrics ==="));
-    let json = serde_json::to_string_pretty(&flat(name, section, duration_s).into_value())
+    let json = serde_json::to_string_pretty(&object.into_value())
         .expect("plain values can be written as JSON");
     line(text, format_args!("{json}"));
 }
 
+/// The flat object of the whole cluster, which is there whatever happened, and how the run ended.
+pub(crate) fn cluster(result: &RunResult) -> Fields {
+    let mut fields = flat("cluster", &result.report.cluster, result.report.duration_s);
+    fields.text("end", result.outcome.end.name());
+    fields
+}
+
 /// The flat object of a group of requests, with the keys and the order that scripts know.
-pub(crate) fn flat(name: &str, section: &Section, duration_s: f64) -> Fields {
+fn flat(name: &str, section: &Section, duration_s: f64) -> Fields {
     let mut fields = Fields::default();
     fields.text("instance_id", name);
     fields.count("completed_requests", section.completed);
     fields.count("still_queued", section.still_queued);
     fields.count("still_running", section.still_running);
-    let injected =
-        section.completed + section.still_queued + section.still_running + section.unservable;
-    fields.count("injected_requests", injected);
+    // All that arrived: the sum of the three above, the two below, and `dropped_unservable`.
+    fields.count("injected_requests", section.injected);
+    fields.count("rejected_requests", section.rejected);
+    fields.count("in_transit", section.in_transit);
     fields.count("total_input_tokens", section.total_input_tokens);
     fields.count("total_output_tokens", section.total_output_tokens);
     number(&mut fields, "vllm_estimated_duration_s", Some(duration_s));
@@ -93,10 +101,9 @@ fn statistics(latency: &Latency) -> [(&'static str, Option<f64>); 4] {
     ]
 }
 
-/// Adds a number; without a sample it is 0, because these objects always have all their keys. Whole
-/// numbers are written without a fraction.
+/// Adds a number, if there is one. Whole numbers are written without a fraction.
 fn number(fields: &mut Fields, name: &str, value: Option<f64>) {
-    let value = value.unwrap_or(0.0);
+    let Some(value) = value else { return };
     let whole = blis_core::math::count(value);
     if float(whole).to_bits() == value.to_bits() {
         fields.value(name, Value::from(whole));

@@ -4,6 +4,7 @@ use crate::report::Finished;
 use crate::report::fitness::Fitness;
 use blis_core::SloClass;
 use blis_core::math::float;
+use blis_lab::Interval;
 use blis_metrics::{InstanceSection, Latency, Report, Saturation, Section, SloTarget, SplitStats};
 use blis_sim::End;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
@@ -11,6 +12,8 @@ use std::io::IsTerminal;
 
 /// Clusters of more instances than this show a summary of their instances.
 const INSTANCES_SHOWN: usize = 16;
+/// So many tenants have a table; one is the cluster itself, and many would drown it.
+const TENANTS_SHOWN: usize = 16;
 const WIDTH: u16 = 100;
 /// What an overloaded cluster means for its numbers.
 pub(crate) const OVERLOADED: &str =
@@ -23,10 +26,13 @@ pub(crate) fn one(finished: &Finished<'_>) -> String {
     if !report.classes.is_empty() {
         parts.push(classes(finished));
     }
+    if (2..=TENANTS_SHOWN).contains(&report.tenants.len()) {
+        parts.push(tenants(finished));
+    }
     if let Some(stats) = &report.decomposition.cluster {
         parts.push(decomposition(stats));
     }
-    parts.push(cache_and_routing(report));
+    parts.push(cache_and_routing(finished));
     parts.push(instances(report));
     if let Some(fitness) = &finished.fitness {
         parts.push(score(fitness));
@@ -43,7 +49,7 @@ pub(crate) fn many(runs: &[Finished<'_>], wall_seconds: f64) -> String {
     let Some(first) = runs.first() else { return String::new() };
     let mut table = table(&[
         "seed",
-        "completed",
+        "done",
         "req/s",
         "good/s",
         "TTFT mean",
@@ -68,8 +74,36 @@ pub(crate) fn many(runs: &[Finished<'_>], wall_seconds: f64) -> String {
             run.result.outcome.end.name().to_owned(),
         ]);
     }
+    add_intervals(&mut table, runs);
     let head = bold(&format!("{} runs of {}", runs.len(), cluster_name(first)));
     format!("{head}\n{}\nwall {wall_seconds:.2} s\n\n{}\n", strategy(first), table.trim_fmt())
+}
+
+/// The mean of each number over the runs, and the half-width of its 95 % confidence interval.
+fn add_intervals(table: &mut Table, runs: &[Finished<'_>]) {
+    let numbers: [fn(&Report) -> Option<f64>; 8] = [
+        |report| Some(float(report.cluster.completed)),
+        |report| report.cluster.responses_per_sec,
+        |report| report.cluster.goodput_per_sec,
+        |report| report.cluster.ttft.mean_ms,
+        |report| report.cluster.ttft.p99_ms,
+        |report| report.cluster.itl.mean_ms,
+        |report| report.cluster.e2e.p99_ms,
+        |report| report.kv.hit_rate,
+    ];
+    let intervals = numbers.map(|number| {
+        let values: Option<Vec<f64>> = runs.iter().map(|run| number(&run.result.report)).collect();
+        values.and_then(|values| Interval::of(&values))
+    });
+    let mut mean = vec!["mean".to_owned()];
+    let mut spread = vec!["± 95 %".to_owned()];
+    for (column, interval) in intervals.iter().enumerate() {
+        let show = if column + 1 == intervals.len() { percent } else { plain };
+        mean.push(show(interval.map(|interval| interval.mean)));
+        spread.push(show(interval.map(|interval| interval.half_width)));
+    }
+    table.add_row(mean);
+    table.add_row(spread);
 }
 
 fn headline(finished: &Finished<'_>) -> String {
@@ -187,10 +221,28 @@ fn classes(finished: &Finished<'_>) -> String {
         table.add_row(vec![
             class.name().to_owned(),
             grouped(section.injected),
-            grouped(section.injected - section.rejected),
+            grouped(section.injected - section.rejected - section.unservable),
             grouped(section.completed),
             plain(section.goodput_per_sec.filter(|_| promised)),
             percent(section.slo_attainment.filter(|_| promised)),
+            plain(section.ttft.p50_ms),
+            plain(section.ttft.p99_ms),
+            plain(section.e2e.p99_ms),
+        ]);
+    }
+    format!("{}\n", table.trim_fmt())
+}
+
+fn tenants(finished: &Finished<'_>) -> String {
+    let result = finished.result;
+    let mut table =
+        table(&["tenant", "offered", "completed", "tokens/s", "TTFT p50", "TTFT p99", "E2E p99"]);
+    for (name, (_, section)) in result.tenants.iter().zip(&result.report.tenants) {
+        table.add_row(vec![
+            name.escape_debug().to_string(),
+            grouped(section.injected),
+            grouped(section.completed),
+            plain(section.tokens_per_sec),
             plain(section.ttft.p50_ms),
             plain(section.ttft.p99_ms),
             plain(section.e2e.p99_ms),
@@ -214,8 +266,13 @@ fn decomposition(stats: &SplitStats) -> String {
     format!("{}\n", table.trim_fmt())
 }
 
-fn cache_and_routing(report: &Report) -> String {
+fn cache_and_routing(finished: &Finished<'_>) -> String {
+    let report = &finished.result.report;
     let (kv, routing) = (&report.kv, &report.routing);
+    let blocks = finished.plan.engine.total_kv_blocks;
+    let peak = report.instances.iter().map(|instance| instance.peak_blocks_in_use).max();
+    let in_use = f64::from(peak.unwrap_or(0)) / f64::from(blocks);
+    let preemptions = report.cluster.preemption_count;
     let share =
         |name: &str, value: Option<f64>| value.map(|_| format!("{name} {}", percent(value)));
     let cache: Vec<String> = [
@@ -223,13 +280,20 @@ fn cache_and_routing(report: &Report) -> String {
         share("phantom", kv.phantom_hit_rate),
         share("missed", kv.missed_hit_rate),
         Some(format!("{} blocks evicted", grouped(kv.evicted_blocks))),
-        Some(format!("{} tokens lost", grouped(kv.lost_tokens))),
     ]
     .into_iter()
     .flatten()
     .collect();
-    let mut text = format!("KV cache: {}\n", cache.join(", "));
-    if let (Some(most), Some(jain)) = (routing.max_over_mean, routing.jain_balance) {
+    let mut text = format!(
+        "KV memory: {} blocks an instance, at most {} in use, {} preemptions\nKV cache: {}\n",
+        grouped(blocks.into()),
+        percent(Some(in_use)),
+        grouped(preemptions),
+        cache.join(", ")
+    );
+    if report.instances.len() > 1
+        && let (Some(most), Some(jain)) = (routing.max_over_mean, routing.jain_balance)
+    {
         let line = format!("routing: most loaded / mean {most:.3}, Jain's index {jain:.4}\n");
         text.push_str(&line);
     }
@@ -302,8 +366,26 @@ fn warnings(finished: &Finished<'_>) -> String {
         }),
         interrupted.then(|| "interrupted: this is the part that was simulated".to_owned()),
     ];
-    let line = |text: String| format!("{} {text}\n", warning("warning:"));
-    lines.into_iter().flatten().map(line).collect::<Vec<_>>().concat()
+    let others = finished.result.warnings(finished.plan);
+    let line = |text: String| format!("{} {}\n", warning("warning:"), folded(&text));
+    lines.into_iter().flatten().chain(others).map(line).collect::<Vec<_>>().concat()
+}
+
+/// `text` in lines that leave room for a label before the first.
+fn folded(text: &str) -> String {
+    const ROOM: usize = 88;
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + word.chars().count() < ROOM => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n  ")
 }
 
 /// A table without vertical lines: the first column to the left, numbers to the right.

@@ -1,6 +1,7 @@
 //! Bad input is refused before anything runs, with the place, the value and what is legal.
 
-use crate::Bench;
+use crate::{Bench, Ran};
+use std::process::Command;
 
 /// `blis run args` must be refused with exactly this error, and must write nothing.
 #[track_caller]
@@ -49,8 +50,7 @@ fn numbers_on_flags() {
     );
     refused(
         "--num-requests 0",
-        "--num-requests: found `neither`; legal: a number of requests, or a horizon: else the \
-         workload never ends",
+        "--num-requests: a workload needs a number of requests or a horizon; give one of them",
     );
     refused(
         "--prompt-tokens-stdev -1",
@@ -108,6 +108,16 @@ fn names_on_flags() {
          `weighted` does",
     );
     refused(
+        "--routing-policy weighted --lru-capacity 0",
+        "--lru-capacity: scorer `prefix-affinity`: `lru-capacity` is `0`; legal: `auto` or a whole \
+         number from 1 to 100000000",
+    );
+    refused(
+        "--routing-policy weighted --routing-scorers qd:1 --lru-capacity 5",
+        "--lru-capacity: `lru-capacity` is given, but none of the scorers `qd:1` reads it; add \
+         `prefix-affinity` to them",
+    );
+    refused(
         "--admission-policy token-bucket[capcity=3]",
         "--admission-policy: admission policy `token-bucket`: unknown parameter `capcity`; known: \
          `capacity`, `refill-rate`",
@@ -129,13 +139,13 @@ fn names_on_flags() {
     );
     refused(
         "--fitness-weights throughput:-1",
-        "--fitness-weights: found `-1` for `throughput`; legal: a number, not negative",
+        "--fitness-weights: found `-1` for `throughput`; legal: a number from 0 to 1e6",
     );
     refused(
         "--hardware H200",
         "--hardware: no coefficients for `meta-llama/llama-3.1-8b-instruct` on `H200`; known: H100 \
-         with tp 2, H100 with tp 4, A100-80 with tp 2; or give alpha and beta coefficients and the \
-         number of KV blocks",
+         with tp 2, A100-80 with tp 2; or give alpha and beta coefficients and the number of KV \
+         blocks",
     );
 }
 
@@ -190,6 +200,143 @@ fn flags_that_contradict_one_another() {
 }
 
 #[test]
+fn lengths_that_contradict_one_another_or_another_workload() {
+    refused(
+        "--prompt-tokens 9000",
+        "--prompt-tokens: found `9000`; legal: at most 7000, the default of `--prompt-tokens-max`",
+    );
+    refused(
+        "--prompt-tokens 900 --prompt-tokens-max 800",
+        "--prompt-tokens: found `900`; legal: at most 800, the value of `--prompt-tokens-max`",
+    );
+    refused(
+        "--output-tokens 1",
+        "--output-tokens: found `1`; legal: at least 2, the default of `--output-tokens-min`",
+    );
+    refused(
+        "--prompt-tokens-min 9000",
+        "--prompt-tokens-min: found `9000`; legal: at most 7000, the default of \
+         `--prompt-tokens-max`",
+    );
+    refused(
+        "--output-tokens-max 100",
+        "--output-tokens-max: found `100`; legal: at least 512, the default of `--output-tokens`",
+    );
+    let alien = "it belongs to the workload `distribution`, but the workload is";
+    refused(
+        "--prompt-tokens 9 --workload-spec w.yaml",
+        &format!("--prompt-tokens: {alien} `spec`; remove it"),
+    );
+    refused(
+        "--prompt-tokens 9 --trace t.jsonl",
+        &format!("--prompt-tokens: {alien} `trace`; remove it"),
+    );
+}
+
+#[test]
+fn workloads_that_take_more_than_ten_years() {
+    let legal = "legal: a rate at which all requests arrive within ten years, or a horizon";
+    refused(
+        "--rate 1e-9 --num-requests 10",
+        &format!("--rate: found 10 requests at 0.000000001 requests per second; {legal}"),
+    );
+    refused(
+        "--rate 0.01 --num-requests 4000000",
+        &format!("--rate: found 4000000 requests at 0.01 requests per second; {legal}"),
+    );
+    refused(
+        "--num-requests 1000000000000",
+        &format!("--num-requests: found 1000000000000 requests at 1 requests per second; {legal}"),
+    );
+    file_refused(
+        "workload: {distribution: {rate: 1e-9}}\n",
+        &format!(
+            "s.yaml:1:33: workload.distribution.rate: found 100 requests at 0.000000001 requests \
+             per second; {legal}"
+        ),
+    );
+    let ran = Bench::new().blis("run --rate 1e-9 --num-requests 10 --horizon 1000 --quiet");
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "the horizon ends it");
+}
+
+#[test]
+fn weights_of_the_fitness() {
+    let of = |what: &str| format!("--fitness-weights: {what}");
+    for bad in ["NaN", "inf", "1e7", "-1", "x"] {
+        refused(
+            &format!("--fitness-weights throughput:{bad}"),
+            &of(&format!("found `{bad}` for `throughput`; legal: a number from 0 to 1e6")),
+        );
+    }
+    refused(
+        "--fitness-weights throughput:1,throughput:2",
+        &of("`throughput` is given twice; keep one"),
+    );
+    refused(
+        "--fitness-weights throughput:0,p99_ttft:0",
+        &of("all weights are 0; give at least one that is not"),
+    );
+}
+
+#[test]
+fn a_summary_that_no_one_would_see() {
+    for format in ["json", "table"] {
+        refused(
+            &format!("--trace-level decisions --summarize-trace --format {format}"),
+            "--summarize-trace: only the layout `blis` prints it; add `--format blis`",
+        );
+    }
+}
+
+#[test]
+fn empty_paths_are_blamed_on_their_flag() {
+    let bench = Bench::new();
+    for name in ["--trace", "--workload-spec"] {
+        let ran = bench.blis(&format!("run {name}="));
+        assert_eq!(ran.err, format!("error: {name}: found ``; legal: the path of a file\n"));
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
+    }
+    for name in ["--policy-config", "--results-path", "--requests-out"] {
+        let ran = bench.blis(&format!("run {name}="));
+        let error = format!("error: a value is required for '{name} <FILE>' but none was supplied");
+        assert_eq!((ran.code, ran.err.lines().next()), (Some(2), Some(error.as_str())));
+    }
+    let ran = Ran::from(bench.command("run").arg("").output().expect("starts"));
+    let error = "error: a value is required for '[SCENARIO]' but none was supplied";
+    assert_eq!((ran.code, ran.err.lines().next()), (Some(2), Some(error)));
+}
+
+#[test]
+fn hidden_characters_are_shown_and_long_values_are_cut() {
+    let bench = Bench::new();
+    let run = |flag: &str, value: &str| {
+        Ran::from(bench.command("run").args([flag, value]).output().expect("starts"))
+    };
+    let ran = run("--rate", "a\n\u{202e}b\u{1b}[31m");
+    assert_eq!(
+        ran.err,
+        "error: --rate: found `a\\n\\u{202e}b\\u{1b}[31m`; legal: a number from 1e-9 to 1e9 \
+         (requests per second)\n"
+    );
+    assert_eq!(ran.code, Some(2));
+    let cut = format!("`{}...`", "x".repeat(80));
+    for flag in ["--seed", "--scheduler", "--fitness-weights", "--workload", "--routing-policy"] {
+        let ran = run(flag, &"x".repeat(5_000));
+        assert!(ran.err.contains(&cut) && ran.err.len() < 400, "{flag}: {}", ran.err);
+        assert_eq!(ran.code, Some(2));
+    }
+    let ran =
+        Ran::from(bench.command("run").arg("no\u{1b}\u{202e}.yaml").output().expect("starts"));
+    assert_eq!(
+        ran.err,
+        "error: no\\u{1b}\\u{202e}.yaml: cannot read: No such file or directory (os error 2); \
+         check the name\n"
+    );
+    let ran = Ran::from(bench.command("run").arg("--\u{1b}[31m").output().expect("starts"));
+    assert!(!ran.err.contains('\u{1b}') && ran.code == Some(2), "{}", ran.err);
+}
+
+#[test]
 fn unknown_flags_and_commands() {
     let bench = Bench::new();
     let ran = bench.blis("run --num-instance 3");
@@ -238,6 +385,19 @@ fn scenario_files() {
     );
     refused("/", "/: cannot read: this is a directory; name a YAML file in it");
     refused("--trace /", "/: not a regular file; name a trace file");
+    for device in ["/dev/zero", "/dev/null"] {
+        let error = format!("{device}: cannot read: neither a file nor a pipe; name a YAML file");
+        refused(device, &error);
+        refused(&format!("--workload-spec {device}"), &error);
+        refused(&format!("--policy-config {device}"), &error);
+        let error = format!("{device}: not a regular file; name a trace file");
+        refused(&format!("--trace {device}"), &error);
+    }
+    let bench = Bench::new();
+    bench.write("a", "");
+    let ran = bench.blis("run a/s.yaml");
+    let error = "error: a/s.yaml: cannot read: Not a directory (os error 20); check the name\n";
+    assert_eq!((ran.code, ran.err.as_str()), (Some(2), error));
     refused(
         "--policy-config no.yaml",
         "no.yaml: cannot read: No such file or directory (os error 2); check the name",
@@ -265,13 +425,54 @@ fn policy_bundles_and_traces() {
 }
 
 #[test]
+fn a_pipe_is_read_and_an_endless_one_is_not_read_to_its_end() {
+    let bench = Bench::new();
+    let pipe = bench.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
+    let run = |source: &str| {
+        let mut writer = Command::new("sh");
+        let writer = writer.current_dir(bench.path()).arg("-c").arg(format!("{source} > pipe"));
+        let mut writer = writer.spawn().expect("sh starts");
+        let ran = bench.blis("run pipe --num-requests 3 --quiet --format json");
+        writer.wait().expect("it ends");
+        ran
+    };
+    assert_eq!(run("echo 'cluster: {instances: 2}'").json()["instances"][1]["steps"], 2);
+    let ran = run("yes 2> none");
+    let error = "error: pipe: the file has more than 8388608 bytes; at most 8388608 are read\n";
+    assert_eq!((ran.code, ran.err.as_str()), (Some(2), error));
+}
+
+#[test]
 fn requests_that_never_fit_are_counted_and_fail_the_check() {
     let bench = Bench::new();
     let ran = bench.blis("run --total-kv-blocks 1 --num-requests 7");
     assert_eq!(
         ran.out,
-        "=== Anomaly Counters ===\nPriority Inversions: 0\nHOL Blocking Events: 0\n\
-         Rejected Requests: 0\nDropped Unservable: 7\n"
+        "=== Simulation Metrics ===
+{
+  \"instance_id\": \"cluster\",
+  \"completed_requests\": 0,
+  \"still_queued\": 0,
+  \"still_running\": 0,
+  \"injected_requests\": 7,
+  \"rejected_requests\": 0,
+  \"in_transit\": 0,
+  \"total_input_tokens\": 0,
+  \"total_output_tokens\": 0,
+  \"vllm_estimated_duration_s\": 7,
+  \"responses_per_sec\": 0,
+  \"tokens_per_sec\": 0,
+  \"preemption_count\": 0,
+  \"dropped_unservable\": 7,
+  \"end\": \"drained\"
+}
+=== Anomaly Counters ===
+Priority Inversions: 0
+HOL Blocking Events: 0
+Rejected Requests: 0
+Dropped Unservable: 7
+"
     );
     assert_eq!(
         ran.err,

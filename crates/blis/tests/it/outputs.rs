@@ -1,8 +1,10 @@
 //! Where results go, and what happens when they cannot go there.
 
 use crate::{Bench, Ran};
-use std::fs::File;
-use std::process::Stdio;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 #[test]
 fn the_result_files_appear_whole_under_their_names() {
@@ -28,6 +30,205 @@ fn the_result_files_appear_whole_under_their_names() {
     assert_eq!(results["completed_requests"], 3);
     assert_eq!(results["requests"][2]["requestID"], "request_2");
     assert_eq!(results["requests"][2]["handled_by"], "instance_0");
+    assert_eq!(results["requests"][2]["status"], "finished");
+    assert_eq!(results["end"], "drained");
+}
+
+#[test]
+fn every_request_that_arrived_is_counted_and_has_a_row() {
+    let bench = Bench::new();
+    let ran = bench.blis(
+        "run --num-requests 40 --rate 20 --horizon 1500000 --admission-latency 200000 \
+         --admission-policy token-bucket[capacity=5000,refill-rate=1] --max-num-running-reqs 2 \
+         --prompt-tokens-max 2000 --total-kv-blocks 80 --results-path r.json --quiet",
+    );
+    let block = ran.out.strip_prefix("=== Simulation Metrics ===\n").expect("the cluster's block");
+    let end = block.find("\n}\n").expect("the closing brace stands alone") + 2;
+    let printed: serde_json::Value = serde_json::from_str(&block[..end]).expect("JSON");
+    let file: serde_json::Value = serde_json::from_str(&bench.read("r.json")).expect("JSON");
+    assert_eq!((&printed["end"], &file["end"]), (&"horizon".into(), &"horizon".into()));
+    let rows = file["requests"].as_array().expect("rows");
+    let with = |status: &str| rows.iter().filter(|row| row["status"] == status).count() as u64;
+    let mut sum = 0;
+    for (key, status) in [
+        ("completed_requests", "finished"),
+        ("rejected_requests", "rejected"),
+        ("dropped_unservable", "unservable"),
+        ("in_transit", "in-transit"),
+        ("still_queued", "queued"),
+        ("still_running", "running"),
+    ] {
+        let count = printed[key].as_u64().expect(key);
+        assert_eq!((file[key].as_u64(), with(status)), (Some(count), count), "{key}");
+        sum += count;
+    }
+    assert_eq!(printed["injected_requests"], sum);
+    assert_eq!((file["injected_requests"].as_u64(), rows.len() as u64), (Some(sum), sum));
+    for status in ["rejected", "in-transit", "queued"] {
+        assert!(with(status) > 0, "a test of something: {status}");
+        let row = rows.iter().find(|row| row["status"] == status).expect("one");
+        assert!(row.get("e2e_ms").is_none(), "no sample, no key: {row}");
+        assert_eq!(row.get("handled_by").is_some(), status == "queued", "{row}");
+    }
+    let json = bench.blis(
+        "run --num-requests 40 --rate 20 --horizon 1500000 --admission-latency 200000 \
+         --admission-policy token-bucket[capacity=5000,refill-rate=1] --max-num-running-reqs 2 \
+         --prompt-tokens-max 2000 --total-kv-blocks 80 --format json --quiet",
+    );
+    let json: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    assert_eq!(json["cluster"]["injected_requests"], sum, "the same number in every layout");
+}
+
+#[test]
+fn a_link_stays_a_link_and_a_file_keeps_its_mode() {
+    let bench = Bench::new();
+    let at = |name: &str| bench.path().join(name);
+    fs::create_dir(at("far")).expect("a folder");
+    bench.write("far/old.csv", "old");
+    fs::set_permissions(at("far/old.csv"), Permissions::from_mode(0o640)).expect("its mode");
+    symlink("far/old.csv", at("rows.csv")).expect("a link");
+    symlink("far/new.json", at("all.json")).expect("a link");
+    let ran = bench.blis("run --num-requests 3 --requests-out rows.csv --results-path all.json");
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    assert_eq!(bench.files(), ["all.json", "far", "rows.csv"]);
+    for (link, target) in [("rows.csv", "far/old.csv"), ("all.json", "far/new.json")] {
+        assert_eq!(fs::read_link(at(link)).expect("still a link"), Path::new(target));
+        assert!(fs::symlink_metadata(at(target)).expect("is there").is_file());
+    }
+    assert_eq!(fs::metadata(at("far/old.csv")).expect("is there").mode() & 0o777, 0o640);
+    assert_eq!(bench.read("far/old.csv").lines().count(), 4);
+    assert_eq!(fs::read_dir(at("far")).expect("a folder").count(), 2, "nothing temporary is left");
+    symlink("loop", at("loop")).expect("a link");
+    let ran = bench.blis("run --num-requests 3 --requests-out loop");
+    let error = "error: cannot write `loop`: Too many levels of symbolic links (os error 40)\n";
+    assert_eq!((ran.code, ran.err.as_str(), ran.out.as_str()), (Some(3), error, ""));
+}
+
+#[test]
+fn what_is_no_file_is_written_as_it_stands() {
+    let bench = Bench::new();
+    let at = |name: &str| bench.path().join(name);
+    symlink("/dev/null", at("null")).expect("a link");
+    let ran = bench.blis("run --num-requests 3 --requests-out null --results-path null");
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    assert_eq!(fs::read_link(at("null")).expect("still a link"), Path::new("/dev/null"));
+    assert!(fs::metadata("/dev/null").expect("Linux has it").file_type().is_char_device());
+    // Standard output is a file here: the rows come first, then the result, nothing is lost.
+    symlink("/proc/self/fd/1", at("out")).expect("a link");
+    let file = File::create(at("printed")).expect("a file");
+    let mut command = bench.command("run --num-requests 3 --requests-out out");
+    let ran = Ran::from(command.stdout(file).stderr(Stdio::piped()).output().expect("starts"));
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let printed = bench.read("printed");
+    assert!(printed.starts_with("request_id,arrival_us,"), "{printed}");
+    assert_eq!(printed.lines().nth(4), Some("=== Simulation Metrics ==="));
+    assert_eq!(bench.files(), ["null", "out", "printed"]);
+}
+
+#[test]
+fn temporary_names_that_are_taken_are_left_alone() {
+    let bench = Bench::new();
+    // The names depend on the process, so a script takes them before it becomes the program.
+    let script = format!(
+        "echo mine > .r.csv.$$.0.tmp; exec {} run --num-requests 3 --quiet --requests-out r.csv",
+        env!("CARGO_BIN_EXE_blis")
+    );
+    let mut command = Command::new("sh");
+    let ran = command.current_dir(bench.path()).args(["-c", &script]).output().expect("starts");
+    assert_eq!(Ran::from(ran).code, Some(0));
+    let files = bench.files();
+    assert_eq!((files.len(), files[1].as_str()), (2, "r.csv"), "{files:?}");
+    assert_eq!(bench.read(&files[0]), "mine\n");
+}
+
+#[test]
+fn outputs_that_are_one_file_or_an_input_are_refused_before_the_run() {
+    let bench = Bench::new();
+    let at = |name: &str| bench.path().join(name);
+    bench.write("s.yaml", "workload: {trace: t.jsonl}\n");
+    bench.write("t.jsonl", "{\"arrival_us\":1,\"input_tokens\":5,\"output_tokens\":2}\n");
+    bench.write("bundle.yaml", "scheduler: fcfs\n");
+    bench.write("w.yaml", SPECIFICATION);
+    bench.write("x", "kept");
+    symlink("x", at("soft")).expect("a link");
+    symlink("nothing", at("dangling")).expect("a link");
+    fs::hard_link(at("x"), at("hard")).expect("a link");
+    symlink(".", at("here")).expect("a link");
+    let before = bench.files();
+    let whole = at("new").display().to_string();
+    for (first, second) in [
+        ("new", "new"),
+        ("new", "./new"),
+        ("new", whole.as_str()),
+        ("new", "here/new"),
+        ("x", "soft"),
+        ("x", "hard"),
+        ("nothing", "dangling"),
+    ] {
+        let ran = bench.blis(&format!("run --results-path {first} --requests-out {second}"));
+        let error = "error: --requests-out: it is the file of `--results-path`; name another\n";
+        assert_eq!((ran.code, ran.err.as_str(), ran.out.as_str()), (Some(2), error, ""));
+    }
+    for (args, input) in [
+        ("s.yaml --results-path ./s.yaml", "s.yaml"),
+        ("s.yaml --results-path here/t.jsonl", "t.jsonl"),
+        ("--trace ./t.jsonl --results-path t.jsonl", "./t.jsonl"),
+        ("--policy-config bundle.yaml --results-path bundle.yaml", "bundle.yaml"),
+        ("--workload-spec w.yaml --results-path w.yaml", "w.yaml"),
+    ] {
+        let ran = bench.blis(&format!("run {args}"));
+        let error =
+            format!("error: --results-path: it is the input `{input}`; name another file\n");
+        assert_eq!((ran.code, ran.err.as_str(), ran.out.as_str()), (Some(2), error.as_str(), ""));
+    }
+    assert_eq!((bench.files(), bench.read("x")), (before, "kept".to_owned()));
+}
+
+const SPECIFICATION: &str = "
+version: '2'
+aggregate_rate: 10
+num_requests: 3
+clients:
+  - id: c
+    rate_fraction: 1
+    arrival: {process: poisson}
+    input_distribution: {type: constant, params: {value: 10}}
+    output_distribution: {type: constant, params: {value: 5}}
+";
+
+#[test]
+fn random_arrivals_beyond_ten_years_are_left_out_and_told() {
+    let bench = Bench::new();
+    // 9.9 years on average, so some of these runs take more than ten.
+    let distribution = "{rate: 3.2e-7, num_requests: 100, arrival: poisson}";
+    bench.write("s.yaml", format!("workload: {{distribution: {distribution}}}\n"));
+    let ran = bench.blis("run s.yaml --replications 20 --format json");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let value: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    let runs = value["replications"].as_array().expect("runs");
+    let sent = |run: &serde_json::Value| run["cluster"]["injected_requests"].as_u64();
+    let short: Vec<u64> = runs.iter().filter_map(sent).filter(|&sent| sent < 100).collect();
+    assert!(!short.is_empty(), "a test of something");
+    for sent in short {
+        let warning = format!(
+            "warning: only {sent} of 100 requests arrive within ten years; the others are left out\n"
+        );
+        assert!(ran.err.contains(&warning), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_run_that_stops_at_the_limit_of_a_century_says_so() {
+    let bench = Bench::new();
+    let run = "run --beta-coeffs 1e9,1e9,1e9 --num-requests 20000 --rate 1e6";
+    let warning = "warning: stopped after a hundred simulated years, the most that is simulated; \
+                   the numbers are those of the part before\n";
+    let ran = bench.blis(&format!("{run} --format json"));
+    assert_eq!(ran.json()["run"]["end"], "horizon");
+    assert!(ran.err.contains(warning), "{}", ran.err);
+    assert!(bench.blis(&format!("{run} --format table")).out.contains("a hundred simulated years"));
+    let ran = bench.blis(&format!("{run} --horizon 5000000"));
+    assert!(!ran.err.contains(warning), "an end that was asked for: {}", ran.err);
 }
 
 #[test]
@@ -106,7 +307,7 @@ fn the_table_fits_100_columns_and_has_no_colour_in_a_pipe() {
 fn an_output_that_cannot_be_written_is_found_before_the_run() {
     let bench = Bench::new();
     // The workload would take for ever.
-    let run = "run --num-requests 1000000000000";
+    let run = "run --num-requests 1000000000000 --rate 1e6";
     let ran = bench.blis(&format!("{run} --results-path none/r.json"));
     assert_eq!(
         ran.err,

@@ -31,7 +31,7 @@ struct AdmissionFields {
 #[serde(deny_unknown_fields, default)]
 struct RoutingFields {
     policy: Option<String>,
-    scorers: Option<Unsupported>,
+    scorers: Unsupported,
 }
 
 #[derive(Debug, Default, Deserialize)]

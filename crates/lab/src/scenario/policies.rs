@@ -3,11 +3,15 @@
 use crate::problem::Problem;
 use crate::scenario::plan::PolicyNames;
 use crate::scenario::schema::{PolicyFields, Scenario};
-use crate::yaml::Node;
+use crate::yaml::{Node, whole};
+use blis_core::param::ParamError;
 use blis_policy::{
     Admission, Built, Cluster, Evict, Order, PolicyError, Preempt, Priority, Router, RoutingText,
     build_admission, build_evict, build_order, build_preempt, build_priority, build_router,
 };
+
+/// The scorers' parameter that `routing.lru_capacity` sets.
+const LRU_CAPACITY: &str = "lru-capacity";
 
 /// The texts of all policies.
 #[derive(Clone, Debug)]
@@ -40,7 +44,7 @@ impl Policies {
         let policy = PolicyFields { policy: routing.policy, params: routing.params };
         let lru_capacity = match routing.lru_capacity.as_deref() {
             None | Some("auto") => None,
-            Some(text) => Some(text.parse().map_err(|_| {
+            Some(text) => Some(whole(text).ok_or_else(|| {
                 let path = "routing.lru_capacity";
                 let message = format!("found `{text}`; legal: `auto` or a whole number of blocks");
                 Problem::new(tree.place_of(path), path, message)
@@ -75,13 +79,38 @@ impl Policies {
             admission: build_admission(&self.admission, cluster)
                 .map_err(|error| ("admission", error))?,
             router: build_router(&routing, cluster)
-                .map_err(|error| (routing_path(&error), error))?,
+                .map_err(|error| (self.routing_path(&error), error))?,
             order: build_order(&self.scheduler, cluster).map_err(|error| ("scheduler", error))?,
             priority: build_priority(&self.priority, cluster)
                 .map_err(|error| ("priority", error))?,
             preempt: build_preempt(&self.preempt, cluster).map_err(|error| ("preempt", error))?,
             evict: (0..cluster.instances).map(|_| evict()).collect::<Result<_, _>>()?,
         })
+    }
+
+    /// The field of `routing` that an error of its builder is about.
+    fn routing_path(&self, error: &PolicyError) -> &'static str {
+        // The scorer's parameter stands apart, unless the list spells it out as well.
+        let apart = self.lru_capacity.is_some()
+            && self.scorers.as_deref().is_none_or(|text| !text.contains(LRU_CAPACITY));
+        match error {
+            PolicyError::Param {
+                source: ParamError::Illegal { name: LRU_CAPACITY, .. }, ..
+            } if apart => "routing.lru_capacity",
+            PolicyError::Weights { .. }
+            | PolicyError::Unknown { kind: "scorer", .. }
+            | PolicyError::Param { kind: "scorer", .. }
+            | PolicyError::Syntax { kind: "scorer", .. }
+            | PolicyError::Unread { setting: "scorers", .. } => "routing.scorers",
+            PolicyError::Unknown { kind: "picker", .. }
+            | PolicyError::Param { kind: "picker", .. }
+            | PolicyError::Syntax { kind: "picker", .. }
+            | PolicyError::Unread { setting: "picker", .. } => "routing.picker",
+            PolicyError::Unread { .. } => "routing.lru_capacity",
+            PolicyError::Unknown { .. }
+            | PolicyError::Param { .. }
+            | PolicyError::Syntax { .. } => "routing.policy",
+        }
     }
 }
 
@@ -126,24 +155,5 @@ fn spell(fields: Option<&PolicyFields>, default: &str) -> String {
     match policy.strip_suffix(']') {
         Some(open) => format!("{open},{params}]"),
         None => format!("{policy}[{params}]"),
-    }
-}
-
-/// The field of `routing` that an error of its builder is about.
-fn routing_path(error: &PolicyError) -> &'static str {
-    match error {
-        PolicyError::Weights { .. }
-        | PolicyError::Unknown { kind: "scorer", .. }
-        | PolicyError::Param { kind: "scorer", .. }
-        | PolicyError::Syntax { kind: "scorer", .. }
-        | PolicyError::Unread { setting: "scorers", .. } => "routing.scorers",
-        PolicyError::Unknown { kind: "picker", .. }
-        | PolicyError::Param { kind: "picker", .. }
-        | PolicyError::Syntax { kind: "picker", .. }
-        | PolicyError::Unread { setting: "picker", .. } => "routing.picker",
-        PolicyError::Unread { .. } => "routing.lru_capacity",
-        PolicyError::Unknown { .. } | PolicyError::Param { .. } | PolicyError::Syntax { .. } => {
-            "routing.policy"
-        }
     }
 }

@@ -27,7 +27,13 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
         texts.build(&cluster).map_err(|(path, error)| policy_problem(tree, path, &error))?;
     let names = built.names();
     let given_horizon = scenario.horizon_us.and_then(|micros| horizon(micros.get()));
-    let sent = workload::workload(&scenario, tree, given_horizon)?;
+    let reader = workload::Reader {
+        scenario: &scenario,
+        tree,
+        model: &machine.model,
+        horizon: given_horizon,
+    };
+    let sent = reader.read()?;
     let micros = |given: Option<Whole<0, { super::schema::LONGEST_US }>>| {
         Span::from_micros(given.map_or(0, Whole::get))
     };
@@ -78,7 +84,14 @@ fn policy_problem(tree: &Node, path: &str, error: &PolicyError) -> Problem {
     let is_policy = path == kind || path.ends_with(".policy");
     let narrower = candidates.into_iter().flatten().find(|path| is_policy && tree.has(path));
     let path = narrower.unwrap_or_else(|| path.to_owned());
-    Problem::new(tree.place_of(&path), path, error.to_string())
+    let message = match error {
+        // Said here, because "none of them does not read it" would say the opposite.
+        PolicyError::Unread { setting, reader, remedy } if reader.starts_with("none ") => {
+            format!("`{setting}` is given, but {reader} reads it{remedy}")
+        }
+        _ => error.to_string(),
+    };
+    Problem::new(tree.place_of(&path), path, message)
 }
 
 fn targets(fields: &SloFields) -> SloTargets {

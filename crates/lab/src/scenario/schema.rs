@@ -7,7 +7,7 @@
 use crate::workload_spec::ClientSpec;
 use crate::yaml::{Amount, Range, Whole};
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
 /// Ten years in microseconds: the longest span that is read.
@@ -258,7 +258,7 @@ pub struct DistributionFields {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TokenFields {
-    /// Mean.
+    /// Mean, within `min` and `max`.
     pub mean: Option<Amount<Finite>>,
     /// Standard deviation.
     pub stdev: Option<Amount<Finite>>,
@@ -361,8 +361,12 @@ impl<'de> Visitor<'de> for ParamsVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params, A::Error> {
         let mut params = Vec::new();
-        while let Some(entry) = map.next_entry()? {
-            params.push(entry);
+        while let Some((name, value)) = map.next_entry::<String, String>()? {
+            if name.contains([',', '=', '[', ']']) || value.contains([',', '[', ']']) {
+                let message = format!("found `{name}: {value}`; legal: one parameter a line");
+                return Err(A::Error::custom(message));
+            }
+            params.push((name, value));
         }
         Ok(Params(params))
     }
@@ -400,6 +404,11 @@ impl<'de> Visitor<'de> for ScorersVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Scorers, A::Error> {
         let mut scorers = Vec::new();
         while let Some(ScorerFields { name, weight }) = items.next_element()? {
+            if name.contains([':', ',', '[', ']']) {
+                let legal = "the name of a scorer alone; write parameters as `scorers: \
+                             'name[parameter=value]:weight'`";
+                return Err(A::Error::custom(format!("found `{name}`; legal: {legal}")));
+            }
             scorers.push(format!("{name}:{}", weight.get()));
         }
         Ok(Scorers(scorers.join(",")))
@@ -407,11 +416,40 @@ impl<'de> Visitor<'de> for ScorersVisitor {
 }
 
 /// A field that is known but not supported: only whether it is there matters.
-#[derive(Clone, Copy, Debug)]
-pub struct Unsupported;
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unsupported {
+    /// Whether it has a value.
+    pub given: bool,
+}
 
 impl<'de> Deserialize<'de> for Unsupported {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Unsupported, D::Error> {
-        IgnoredAny::deserialize(deserializer).map(|_| Unsupported)
+        deserializer.deserialize_any(UnsupportedVisitor)
+    }
+}
+
+struct UnsupportedVisitor;
+
+impl<'de> Visitor<'de> for UnsupportedVisitor {
+    type Value = Unsupported;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_unit<E>(self) -> Result<Unsupported, E> {
+        Ok(Unsupported { given: false })
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Unsupported, E> {
+        Ok(Unsupported { given: true })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Unsupported, A::Error> {
+        Ok(Unsupported { given: true })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Unsupported, A::Error> {
+        Ok(Unsupported { given: true })
     }
 }

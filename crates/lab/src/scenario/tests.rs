@@ -140,6 +140,37 @@ fn numbers_out_of_range_are_refused() {
 }
 
 #[test]
+fn lengths_in_a_file_are_refused_with_both_values() {
+    refused(
+        "workload: {distribution: {prompt_tokens: {mean: 5, min: 10, max: 20}}}",
+        "s.yaml:1:49: workload.distribution.prompt_tokens.mean: found `5`; legal: at least 10, the \
+         value of `prompt_tokens.min`",
+    );
+    refused(
+        "workload: {distribution: {output_tokens: {min: 8000}}}",
+        "s.yaml:1:48: workload.distribution.output_tokens.min: found `8000`; legal: at most 7000, \
+         the default of `output_tokens.max`",
+    );
+}
+
+#[test]
+fn a_list_of_scorers_holds_names_alone() {
+    let legal = "legal: the name of a scorer alone; write parameters as `scorers: \
+                 'name[parameter=value]:weight'`";
+    for name in ["pa:1,qd", "pa,qd", "pa[lru-capacity=5]"] {
+        refused(
+            &format!("routing: {{policy: weighted, scorers: [{{name: '{name}', weight: 1}}]}}"),
+            &format!("s.yaml:1:38: routing.scorers: found `{name}`; {legal}"),
+        );
+    }
+    refused(
+        "admission: {policy: token-bucket, params: {capacity: '5,refill-rate=3'}}",
+        "s.yaml:1:43: admission.params: found `capacity: 5,refill-rate=3`; legal: one parameter a \
+         line",
+    );
+}
+
+#[test]
 fn settings_that_nothing_reads_are_refused() {
     refused(
         "routing: {policy: random, scorers: 'pa:1'}",
@@ -290,6 +321,81 @@ mod specification {
     }
 
     #[test]
+    fn labels_are_known_words() {
+        let head = |line: &str| spec(&with("").replace("version: '2'", line)).err();
+        for good in ["version: 2", "version: \"2\"", "version: ''", "version: 1", "seed: 7"] {
+            let text = with("").replace("version: '2'\nseed: 7", good);
+            assert_eq!(spec(&text).err(), None, "{good}");
+        }
+        assert_eq!(
+            head("version: 3").as_deref(),
+            Some("w.yaml:1:10: version: found `3`; legal: `1`, `2`")
+        );
+        assert_eq!(
+            head("version: v2").as_deref(),
+            Some("w.yaml:1:10: version: found `v2`; legal: `1`, `2`")
+        );
+        for good in ["''", "language", "multimodal", "reasoning"] {
+            assert_eq!(head(&format!("category: {good}")), None, "{good}");
+        }
+        assert_eq!(
+            head("category: langauge").as_deref(),
+            Some(
+                "w.yaml:1:11: category: found `langauge`, did you mean `language`?; legal: \
+                 `language`, `multimodal`, `reasoning`"
+            )
+        );
+        assert_eq!(spec(&with("    streaming: false\n")).err(), None);
+        assert_eq!(spec(&with("    lifecycle: null\n")).err(), None, "nothing is asked for");
+    }
+
+    #[test]
+    fn a_client_can_only_have_the_model_that_is_simulated() {
+        for good in ["''", "meta-llama/llama-3.1-8b-instruct", "META-LLAMA/Llama-3.1-8B-Instruct"] {
+            assert_eq!(spec(&with(&format!("    model: {good}\n"))).err(), None, "{good}");
+        }
+        refused(
+            "    model: gpt\n",
+            "w.yaml:11:12: clients[0].model: found `gpt`; legal: \
+             `meta-llama/llama-3.1-8b-instruct`, the scenario's, or no `model`: only one is \
+             simulated",
+        );
+    }
+
+    #[test]
+    fn only_gamma_arrivals_have_a_cv() {
+        for process in ["poisson", "constant"] {
+            let text = with("").replace("process: poisson", &format!("process: {process}, cv: 2"));
+            let column = 26 + process.len();
+            assert_eq!(
+                spec(&text).expect_err("must be refused"),
+                format!(
+                    "w.yaml:8:{}: clients[0].arrival.cv: arrivals that are `{process}` have no \
+                     `cv`; remove it, or use `gamma`",
+                    column + 4
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn a_workload_of_more_than_ten_years_is_refused_where_it_was_asked_for() {
+        let text = with("").replace("aggregate_rate: 10", "aggregate_rate: 1e-9");
+        let found = "found 5 requests at 0.000000001 requests per second; legal: a rate at which \
+                     all requests arrive within ten years, or a horizon";
+        assert_eq!(
+            spec(&text).expect_err("must be refused"),
+            format!("w.yaml:3:17: aggregate_rate: {found}")
+        );
+        let text = with("").replace("num_requests: 5\n", "");
+        assert_eq!(
+            spec(&text).expect_err("must be refused"),
+            "w.yaml:1:1: num_requests: a workload needs a number of requests or a horizon; give \
+             one of them"
+        );
+    }
+
+    #[test]
     fn what_is_not_supported_is_refused_by_name() {
         for (field, remedy) in [
             ("lifecycle: {windows: []}", "remove the field"),
@@ -325,6 +431,16 @@ mod specification {
         };
         assert_eq!(length("{type: exponential, params: {mean: 9, max: 20}}"), "");
         assert_eq!(length("{type: geometric, params: {mean: 9}}"), "");
+        assert_eq!(
+            length("{type: constant, params: {value: 10.4}}"),
+            "w.yaml:9:58: clients[0].input_distribution.params.value: found `10.4`; legal: a whole \
+             number from 1 to 1073741824"
+        );
+        assert_eq!(
+            length("{type: gaussian, params: {mean: 9, std_dev: 1, min: 10, max: 20}}"),
+            "w.yaml:9:57: clients[0].input_distribution.params.mean: found `9`; legal: a number \
+             from 10 to 20 (`min` to `max`)"
+        );
         assert_eq!(
             length("{type: gaussian, params: {mean: 9}}"),
             "w.yaml:9:50: clients[0].input_distribution.params: parameter `std_dev` of \

@@ -3,14 +3,15 @@
 use crate::problem::{Place, Problem, quoted};
 use crate::scenario::plan::Workload;
 use crate::scenario::schema::{DistributionFields, MixFields, Scenario, TokenFields};
-use crate::workload_spec::{self, ClassNames, trace_problem};
-use crate::yaml::{Node, Whole};
+use crate::workload_spec::{self, ClassNames, ClientContext, trace_problem};
+use crate::yaml::{Kind, Node, Whole};
 use blis_core::Time;
-use blis_workload::{Mix, SimpleLength, SimpleWorkload, SpecError, TraceSource};
+use blis_workload::{MAX_TOKENS, Mix, SimpleLength, SimpleWorkload, SpecError, TraceSource};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+const DISTRIBUTION: &str = "workload.distribution";
 const DEFAULT_RATE: f64 = 1.0;
 const DEFAULT_REQUESTS: u64 = 100;
 
@@ -21,45 +22,162 @@ pub(super) struct Resolved {
     pub(super) horizon: Option<Time>,
 }
 
-/// Reads and checks the workload of `scenario`, which was decoded from `tree` and ends at
-/// `horizon`.
-pub(super) fn workload(
-    scenario: &Scenario,
-    tree: &Node,
-    horizon: Option<Time>,
-) -> Result<Resolved, Problem> {
-    let fields = &scenario.workload;
-    let kinds = [
-        ("spec", fields.spec.is_some()),
-        ("trace", fields.trace.is_some()),
-        ("distribution", fields.distribution.is_some()),
-        ("mix", fields.mix.is_some()),
-    ];
-    let given: Vec<&str> =
-        kinds.iter().filter(|(_, given)| *given).map(|(kind, _)| *kind).collect();
-    if given.len() > 1 {
-        let places = given.iter().map(|kind| tree.place_of(&format!("workload.{kind}")));
-        let flag = places.into_iter().find(|place| matches!(place, Place::Flag(_)));
-        let place = flag.unwrap_or_else(|| tree.place_of("workload"));
-        let message = format!("{} are given together; keep exactly one", quoted(&given));
-        return Err(Problem::new(place, "workload", message));
+/// A workload on its way: the scenario, the tree it was decoded from, and what else is known.
+pub(super) struct Reader<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) tree: &'a Node,
+    /// The model that is simulated, by its name in the catalogue.
+    pub(super) model: &'a str,
+    /// When the scenario ends.
+    pub(super) horizon: Option<Time>,
+}
+
+/// The paths of the files that the workload in `tree` is read from, as they were written.
+pub(super) fn files(tree: &Node) -> Vec<PathBuf> {
+    let path = |field: &str| match &tree.field("workload")?.field(field)?.kind {
+        Kind::Scalar { text, .. } => Some(beside(tree, &format!("workload.{field}"), text)),
+        _ => None,
+    };
+    ["spec", "trace"].into_iter().filter_map(path).collect()
+}
+
+impl Reader<'_> {
+    /// Reads and checks the workload.
+    pub(super) fn read(&self) -> Result<Resolved, Problem> {
+        let fields = &self.scenario.workload;
+        self.check_kinds()?;
+        match (&fields.spec, &fields.trace, &fields.mix) {
+            (Some(path), ..) => self.spec(&self.path("workload.spec", path)?),
+            (_, Some(path), _) => trace(&self.path("workload.trace", path)?, self.horizon),
+            (.., Some(fields)) => self.mix(fields),
+            _ => self.distribution(&fields.distribution.clone().unwrap_or_default()),
+        }
     }
-    let replaced = [
-        ("workload.rate", fields.rate.is_some(), given == ["spec"]),
-        ("workload.num_requests", fields.num_requests.is_some(), given == ["spec"]),
-    ];
-    if let Some((path, ..)) = replaced.iter().find(|(_, given, legal)| *given && !legal) {
-        let message = match given.first() {
-            Some(&"trace") => "a trace has its own arrivals; remove it",
-            _ => "it only replaces the value of `workload.spec`; remove it",
+
+    fn path(&self, field: &str, path: &str) -> Result<PathBuf, Problem> {
+        if path.is_empty() {
+            let message = "found ``; legal: the path of a file";
+            return Err(Problem::new(self.tree.place_of(field), field, message));
+        }
+        Ok(beside(self.tree, field, path))
+    }
+
+    /// Refuses more than one kind of workload, and amounts that replace nothing.
+    fn check_kinds(&self) -> Result<(), Problem> {
+        let (fields, tree) = (&self.scenario.workload, self.tree);
+        let kinds = [
+            ("spec", fields.spec.is_some()),
+            ("trace", fields.trace.is_some()),
+            ("distribution", fields.distribution.is_some()),
+            ("mix", fields.mix.is_some()),
+        ];
+        let given: Vec<&str> =
+            kinds.iter().filter(|(_, given)| *given).map(|(kind, _)| *kind).collect();
+        if given.len() > 1 {
+            let lengths = tree.place_of("workload.distribution");
+            if matches!(lengths, Place::Flag(_)) {
+                let others: Vec<&str> =
+                    given.iter().copied().filter(|kind| *kind != "distribution").collect();
+                let message = format!(
+                    "it belongs to the workload `distribution`, but the workload is {}; remove it",
+                    quoted(&others)
+                );
+                return Err(Problem::new(lengths, "workload", message));
+            }
+            let message = format!("{} are given together; keep exactly one", quoted(&given));
+            return Err(Problem::new(tree.place_of("workload"), "workload", message));
+        }
+        let replaced = [
+            ("workload.rate", fields.rate.is_some(), given == ["spec"]),
+            ("workload.num_requests", fields.num_requests.is_some(), given == ["spec"]),
+        ];
+        if let Some((path, ..)) = replaced.iter().find(|(_, given, legal)| *given && !legal) {
+            let message = match given.first() {
+                Some(&"trace") => "a trace has its own arrivals; remove it",
+                _ => "it only replaces the value of `workload.spec`; remove it",
+            };
+            return Err(Problem::new(tree.place_of(path), *path, message));
+        }
+        Ok(())
+    }
+
+    fn spec(&self, path: &Path) -> Result<Resolved, Problem> {
+        let (scenario, tree) = (self.scenario, self.tree);
+        let fields = &scenario.workload;
+        let file = workload_spec::read(path, self.model)?;
+        let mut mix = file.mix;
+        match fields.rate {
+            Some(rate) => mix.rate_per_sec = rate.get(),
+            None if file.has_rate => {}
+            None => {
+                let message =
+                    "missing; write the requests per second of all clients, or give `--rate`";
+                return Err(Problem::new(file.tree.place.clone(), "aggregate_rate", message));
+            }
+        }
+        if let Some(requests) = fields.num_requests {
+            mix.num_requests = Some(requests.get()).filter(|&n| n > 0);
+        }
+        // The scenario's own horizon wins over the specification's, even if it is later.
+        let explicit = scenario.horizon_us.is_some();
+        mix.horizon = if explicit { self.horizon } else { file.horizon };
+        mix.validate().map_err(|error| {
+            // What the scenario replaces is the scenario's fault.
+            let replaced = match error.field.as_str() {
+                "rate_per_sec" if fields.rate.is_some() => Some("workload.rate"),
+                "rate_per_sec" | "num_requests" if fields.num_requests.is_some() => {
+                    Some("workload.num_requests")
+                }
+                _ => None,
+            };
+            match replaced {
+                Some(path) => {
+                    Problem::new(tree.place_of(path), path, workload_spec::message(&error))
+                }
+                None => workload_spec::translate(&file.tree, "", &error),
+            }
+        })?;
+        Ok(Resolved { seed: file.seed, horizon: mix.horizon, workload: Workload::Mix(mix) })
+    }
+
+    fn mix(&self, fields: &MixFields) -> Result<Resolved, Problem> {
+        const PATH: &str = "workload.mix.clients";
+        let (tree, horizon) = (self.tree, self.horizon);
+        let context = ClientContext { names: ClassNames::Current, model: self.model };
+        let mix = Mix {
+            clients: workload_spec::clients(tree, PATH, &fields.clients, &context)?,
+            rate_per_sec: fields.aggregate_rate.map_or(DEFAULT_RATE, |rate| rate.get()),
+            num_requests: requests(fields.num_requests),
+            horizon,
+            seed: 0,
         };
-        return Err(Problem::new(tree.place_of(path), *path, message));
+        mix.validate().map_err(|error| workload_spec::translate(tree, "workload.mix", &error))?;
+        Ok(Resolved { workload: Workload::Mix(mix), seed: None, horizon })
     }
-    match (&fields.spec, &fields.trace, &fields.mix) {
-        (Some(path), ..) => spec(scenario, tree, &beside(tree, "workload.spec", path), horizon),
-        (_, Some(path), _) => trace(&beside(tree, "workload.trace", path), horizon),
-        (.., Some(fields)) => mix(fields, tree, horizon),
-        _ => distribution(&fields.distribution.clone().unwrap_or_default(), tree, horizon),
+
+    fn distribution(&self, fields: &DistributionFields) -> Result<Resolved, Problem> {
+        let (tree, horizon) = (self.tree, self.horizon);
+        let process = fields.arrival.as_deref().unwrap_or("constant");
+        let arrival = workload_spec::arrival(process, fields.cv.map(|cv| cv.get())).map_err(
+            |(field, text)| {
+                let path = format!("{DISTRIBUTION}.{}", field.replace("process", "arrival"));
+                Problem::new(tree.place_of(&path), path, text)
+            },
+        )?;
+        let prompt = Lengths { tree, group: "prompt_tokens" }.read(&fields.prompt_tokens)?;
+        let output = Lengths { tree, group: "output_tokens" }.read(&fields.output_tokens)?;
+        let mix = Mix::simple(SimpleWorkload {
+            rate_per_sec: fields.rate.map_or(DEFAULT_RATE, |rate| rate.get()),
+            num_requests: requests(fields.num_requests),
+            horizon,
+            seed: 0,
+            arrival,
+            prefix_tokens: fields.prefix_tokens.map_or(0, Whole::get_u32),
+            prompt,
+            output,
+        });
+        mix.validate().map_err(|error| in_distribution(tree, &error))?;
+        Ok(Resolved { workload: Workload::Mix(mix), seed: None, horizon })
     }
 }
 
@@ -72,38 +190,6 @@ fn beside(tree: &Node, field: &str, path: &str) -> PathBuf {
         }
         Place::Flag(_) | Place::Unknown => PathBuf::from(path),
     }
-}
-
-fn spec(
-    scenario: &Scenario,
-    tree: &Node,
-    path: &Path,
-    horizon: Option<Time>,
-) -> Result<Resolved, Problem> {
-    let fields = &scenario.workload;
-    let file = workload_spec::read(path)?;
-    let mut mix = file.mix;
-    match fields.rate {
-        Some(rate) => mix.rate_per_sec = rate.get(),
-        None if file.has_rate => {}
-        None => {
-            let message = "missing; write the requests per second of all clients, or give `--rate`";
-            return Err(Problem::new(file.tree.place.clone(), "aggregate_rate", message));
-        }
-    }
-    if let Some(requests) = fields.num_requests {
-        mix.num_requests = Some(requests.get()).filter(|&n| n > 0);
-    }
-    // The scenario's own horizon wins over the specification's, even if it is later.
-    let explicit = scenario.horizon_us.is_some();
-    mix.horizon = if explicit { horizon } else { file.horizon };
-    mix.validate().map_err(|error| {
-        if error.field == "num_requests" && fields.num_requests.is_some() {
-            return workload_spec::translate(tree, "workload", &error);
-        }
-        workload_spec::translate(&file.tree, "", &error)
-    })?;
-    Ok(Resolved { seed: file.seed, horizon: mix.horizon, workload: Workload::Mix(mix) })
 }
 
 fn trace(path: &Path, horizon: Option<Time>) -> Result<Resolved, Problem> {
@@ -135,61 +221,55 @@ fn hash_file(path: &Path) -> std::io::Result<u64> {
     }
 }
 
-fn mix(fields: &MixFields, tree: &Node, horizon: Option<Time>) -> Result<Resolved, Problem> {
-    const PATH: &str = "workload.mix.clients";
-    let mix = Mix {
-        clients: workload_spec::clients(tree, PATH, &fields.clients, ClassNames::Current)?,
-        rate_per_sec: fields.aggregate_rate.map_or(DEFAULT_RATE, |rate| rate.get()),
-        num_requests: requests(fields.num_requests),
-        horizon,
-        seed: 0,
-    };
-    mix.validate().map_err(|error| workload_spec::translate(tree, "workload.mix", &error))?;
-    Ok(Resolved { workload: Workload::Mix(mix), seed: None, horizon })
-}
-
 fn requests<const MIN: u64, const MAX: u64>(given: Option<Whole<MIN, MAX>>) -> Option<u64> {
     Some(given.map_or(DEFAULT_REQUESTS, Whole::get)).filter(|&n| n > 0)
 }
 
-fn distribution(
-    fields: &DistributionFields,
-    tree: &Node,
-    horizon: Option<Time>,
-) -> Result<Resolved, Problem> {
-    const PATH: &str = "workload.distribution";
-    let process = fields.arrival.as_deref().unwrap_or("constant");
-    let arrival =
-        workload_spec::arrival(process, fields.cv.map(|cv| cv.get())).map_err(|text| {
-            let path = format!("{PATH}.arrival");
-            Problem::new(tree.place_of(&path), path, text)
-        })?;
-    if fields.cv.is_some() && process != "gamma" {
-        let path = format!("{PATH}.cv");
-        let message =
-            format!("arrivals that are `{process}` have no `cv`; remove it, or use `gamma`");
-        return Err(Problem::new(tree.place_of(&path), path, message));
-    }
-    let mix = Mix::simple(SimpleWorkload {
-        rate_per_sec: fields.rate.map_or(DEFAULT_RATE, |rate| rate.get()),
-        num_requests: requests(fields.num_requests),
-        horizon,
-        seed: 0,
-        arrival,
-        prefix_tokens: fields.prefix_tokens.map_or(0, Whole::get_u32),
-        prompt: lengths(&fields.prompt_tokens),
-        output: lengths(&fields.output_tokens),
-    });
-    mix.validate().map_err(|error| in_distribution(tree, &error))?;
-    Ok(Resolved { workload: Workload::Mix(mix), seed: None, horizon })
+/// The lengths at one place of a distribution.
+struct Lengths<'a> {
+    tree: &'a Node,
+    /// `prompt_tokens` or `output_tokens`.
+    group: &'static str,
 }
 
-fn lengths(fields: &TokenFields) -> SimpleLength {
-    SimpleLength {
-        mean: fields.mean.map_or(512.0, |mean| mean.get()),
-        std_dev: fields.stdev.map_or(256.0, |stdev| stdev.get()),
-        min: fields.min.map_or(2, Whole::get_u32),
-        max: fields.max.map_or(7_000, Whole::get_u32),
+impl Lengths<'_> {
+    fn read(&self, fields: &TokenFields) -> Result<SimpleLength, Problem> {
+        let length = SimpleLength {
+            mean: fields.mean.map_or(512.0, |mean| mean.get()),
+            std_dev: fields.stdev.map_or(256.0, |stdev| stdev.get()),
+            min: fields.min.map_or(2, Whole::get_u32),
+            max: fields.max.map_or(7_000, Whole::get_u32),
+        };
+        let (mean, least, most) = (length.mean, f64::from(length.min), f64::from(length.max));
+        self.ordered(("min", least), ("max", most))?;
+        // A mean that is no legal number at all is refused with the rest of the mix.
+        if (0.0..=f64::from(MAX_TOKENS)).contains(&mean) {
+            self.ordered(("mean", mean), ("max", most))?;
+            self.ordered(("min", least), ("mean", mean))?;
+        }
+        Ok(length)
+    }
+
+    /// Refuses a first that is greater than the second. The one that was given is to blame; if both
+    /// were, the mean or else the second is.
+    fn ordered(&self, first: (&str, f64), second: (&str, f64)) -> Result<(), Problem> {
+        if first.1 <= second.1 {
+            return Ok(());
+        }
+        let path = |field: &str| format!("{DISTRIBUTION}.{}.{field}", self.group);
+        let given = |field: &str| self.tree.has(&path(field));
+        let blame_first = given(first.0) && (first.0 == "mean" || !given(second.0));
+        let ((field, found), (other, bound), direction) =
+            if blame_first { (first, second, "at most") } else { (second, first, "at least") };
+        let place = self.tree.place_of(&path(field));
+        let name = match (&place, other) {
+            (Place::Flag(_), "mean") => format!("--{}", self.group.replace('_', "-")),
+            (Place::Flag(_), _) => format!("--{}-{other}", self.group.replace('_', "-")),
+            _ => format!("{}.{other}", self.group),
+        };
+        let origin = if given(other) { "the value of" } else { "the default of" };
+        let message = format!("found `{found}`; legal: {direction} {bound}, {origin} `{name}`");
+        Err(Problem::new(place, path(field), message))
     }
 }
 
@@ -202,7 +282,8 @@ fn in_distribution(tree: &Node, error: &SpecError) -> Problem {
         .replace("arrival.", "")
         .replace("rate_per_sec", "rate")
         .replace("std_dev", "stdev");
-    let path = format!("workload.distribution.{field}");
-    let message = format!("found `{}`; legal: {}", error.found, error.legal);
-    Problem::new(tree.place_of(&path), path, message)
+    let at = |field: &str| format!("{DISTRIBUTION}.{field}");
+    let requests = workload_spec::at_fault(tree, &at("rate"), &at("num_requests"), error);
+    let path = if requests { at("num_requests") } else { at(&field) };
+    Problem::new(tree.place_of(&path), path, workload_spec::message(error))
 }

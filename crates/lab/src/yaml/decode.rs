@@ -2,7 +2,8 @@
 //! what is legal.
 
 use super::node::{Kind, Node};
-use crate::problem::{Place, Problem, hint, quoted};
+use super::number::{float, whole};
+use crate::problem::{Place, Problem, hint, quoted, shown};
 use serde::Deserialize;
 use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer, MapAccess,
@@ -56,14 +57,14 @@ impl Fault {
     /// The complaint, `step` higher in the tree.
     fn within(mut self, step: &str) -> Fault {
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
-        self.path = format!("{step}{dot}{}", self.path);
+        self.path = format!("{}{dot}{}", shown(step), self.path);
         self
     }
 
     fn into_problem(self) -> Problem {
-        let found = self.found.unwrap_or_else(|| "nothing".to_owned());
+        let found = self.found.unwrap_or_else(|| "no value".to_owned());
         let message = match self.wrong {
-            Wrong::Value { legal } => format!("found {found}; legal: {legal}"),
+            Wrong::Value { legal } => format!("{found}; legal: {legal}"),
             Wrong::Field { name, known } => {
                 let hint = hint(&name, known.iter().copied());
                 format!("unknown field `{name}`{hint}; known: {}", quoted(known))
@@ -117,17 +118,13 @@ impl Error for Fault {
     }
 }
 
-/// A value in words, short enough for a message.
+/// A value in words.
 fn describe(node: &Node) -> String {
-    const LONGEST: usize = 60;
     match &node.kind {
-        Kind::Null => "nothing".to_owned(),
-        Kind::List(items) => format!("a list of {}", items.len()),
-        Kind::Map(_) => "a group of fields".to_owned(),
-        Kind::Scalar { text, .. } if text.chars().count() > LONGEST => {
-            format!("`{}...`", text.chars().take(LONGEST).collect::<String>())
-        }
-        Kind::Scalar { text, .. } => format!("`{text}`"),
+        Kind::Null => "no value".to_owned(),
+        Kind::List(items) => format!("found a list of {}", items.len()),
+        Kind::Map(_) => "found a group of fields".to_owned(),
+        Kind::Scalar { text, .. } => format!("found `{text}`"),
     }
 }
 
@@ -187,7 +184,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match self.plain().and_then(|text| text.parse().ok()) {
+        match self.plain().and_then(float) {
             Some(value) => visitor.visit_f64(value),
             None => Err(refuse(&visitor)),
         }
@@ -207,10 +204,9 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match self.0.kind {
-            Kind::Null => visitor.visit_none(),
-            _ => visitor.visit_some(self),
-        }
+        // A field that is written has a value: `seed:` alone is more likely a slip than a wish for
+        // the default. Groups and lists may be empty, and say so themselves.
+        visitor.visit_some(self)
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -273,17 +269,6 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
         i8 i16 i32 i64 i128 u8 u16 u32 u128 f32 char bytes byte_buf unit unit_struct tuple_struct
         identifier ignored_any
     }
-}
-
-/// Text as a whole number; floats that are whole count, as in `1e6`.
-fn whole(text: &str) -> Option<u64> {
-    if let Ok(value) = text.parse() {
-        return Some(value);
-    }
-    let value: f64 = text.parse().ok()?;
-    let largest_exact = blis_core::math::float(1 << 53);
-    (value.fract() == 0.0 && (0.0..=largest_exact).contains(&value))
-        .then(|| blis_core::math::count(value))
 }
 
 struct Items<'de> {

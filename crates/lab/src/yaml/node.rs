@@ -1,9 +1,9 @@
 //! The tree of located nodes that a YAML file, or a set of flags, becomes.
 
-use crate::problem::Place;
+use crate::problem::{Place, Problem};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{Location, Spanned};
+use serde_saphyr::{Location, Spanned, Tagged};
 use std::fmt;
 use std::sync::Arc;
 
@@ -119,7 +119,10 @@ impl Node {
 }
 
 /// What the YAML library hands over.
-pub(super) struct Raw(Spanned<RawKind>);
+pub(super) struct Raw(Spanned<Tagged<RawKind>>);
+
+/// Tags that say what a value looks like anyway. Any other would change its meaning.
+const HARMLESS_TAGS: [&str; 7] = ["str", "int", "float", "bool", "null", "seq", "map"];
 
 enum RawKind {
     Null,
@@ -132,40 +135,50 @@ enum RawKind {
 
 impl Raw {
     /// The tree, with the source text of numbers.
-    pub(super) fn into_node(self, file: &Arc<str>, text: &str) -> Node {
-        let Spanned { value, referenced, defined } = self.0;
+    pub(super) fn into_node(self, file: &Arc<str>, text: &str) -> Result<Node, Problem> {
+        let Spanned { value: Tagged(value, tag), referenced, defined } = self.0;
         let place =
             |at: Location| Place::File { file: file.clone(), line: at.line(), column: at.column() };
+        if let Some(tag) = tag {
+            let name = tag.strip_prefix("tag:yaml.org,2002:");
+            if name.is_none_or(|name| !HARMLESS_TAGS.contains(&name)) {
+                return Err(Problem::new(place(referenced), "", unknown_tag(&tag)));
+            }
+        }
         let kind = match value {
             RawKind::Null => Kind::Null,
             RawKind::Text(text) => Kind::Scalar { text, quoted: true },
-            RawKind::Typed(formatted) => Kind::Scalar {
-                text: as_written(text, defined, &formatted).unwrap_or(formatted),
-                quoted: false,
-            },
-            RawKind::List(items) => {
-                Kind::List(items.into_iter().map(|item| item.into_node(file, text)).collect())
+            RawKind::Typed(formatted) => {
+                Kind::Scalar { text: as_written(text, defined).unwrap_or(formatted), quoted: false }
             }
-            RawKind::Map(fields) => Kind::Map(
-                fields
-                    .into_iter()
-                    .map(|(key, node)| {
-                        (key.value, place(key.referenced), node.into_node(file, text))
-                    })
-                    .collect(),
-            ),
+            RawKind::List(items) => {
+                let nodes = items.into_iter().map(|item| item.into_node(file, text));
+                Kind::List(nodes.collect::<Result<_, _>>()?)
+            }
+            RawKind::Map(fields) => {
+                let entries = fields.into_iter().map(|(key, node)| {
+                    Ok((key.value, place(key.referenced), node.into_node(file, text)?))
+                });
+                Kind::Map(entries.collect::<Result<_, _>>()?)
+            }
         };
-        Node { place: place(referenced), kind }
+        Ok(Node { place: place(referenced), kind })
     }
 }
 
-/// The source text of a number, if it means the same to us as to the YAML library.
-fn as_written(text: &str, at: Location, formatted: &str) -> Option<String> {
+/// What is wrong with a tag.
+pub(super) fn unknown_tag(tag: &str) -> String {
+    let tag = tag.replace("tag:yaml.org,2002:", "!!");
+    format!("tag `{tag}` is not read; remove it")
+}
+
+/// The source text of a number, however the YAML library understands it: `0x10` stays what it is.
+fn as_written(text: &str, at: Location) -> Option<String> {
     let start = usize::try_from(at.span().byte_offset()?).ok()?;
     let length = usize::try_from(at.span().byte_len()?).ok()?;
     let written = text.get(start..start.checked_add(length)?)?.trim();
-    let same = written.parse::<f64>().ok()?.to_bits() == formatted.parse::<f64>().ok()?.to_bits();
-    same.then(|| written.to_owned())
+    let plain = written.starts_with(|c: char| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    plain.then(|| written.to_owned())
 }
 
 impl<'de> Deserialize<'de> for Raw {

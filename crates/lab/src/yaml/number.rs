@@ -5,6 +5,42 @@ use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
+/// Whether `text` is a number as everyone reads it: decimal digits without leading zeros, perhaps a
+/// sign, a fraction, an exponent. `0x10`, `010`, `1_000`, `inf` and `5ms` are not.
+fn is_decimal(text: &str) -> bool {
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let exponent = exponent.map(|text| text.strip_prefix(['-', '+']).unwrap_or(text));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let leading_zero = whole.len() > 1 && whole.starts_with('0');
+    digits(whole)
+        && digits(fraction)
+        && !(whole.is_empty() && fraction.is_empty())
+        && !leading_zero
+        && exponent.is_none_or(|text| !text.is_empty() && digits(text))
+}
+
+/// `text` as a number; never infinite.
+pub(super) fn float(text: &str) -> Option<f64> {
+    let value: f64 = if is_decimal(text) { text.parse().ok()? } else { return None };
+    Some(value).filter(|value| value.is_finite())
+}
+
+/// `text` as a whole number; floats that are whole count, as in `1e6`.
+pub fn whole(text: &str) -> Option<u64> {
+    let value = float(text)?;
+    if let Ok(value) = text.parse() {
+        return Some(value);
+    }
+    let largest_exact = blis_core::math::float(1 << 53);
+    (value.fract() == 0.0 && (0.0..=largest_exact).contains(&value))
+        .then(|| blis_core::math::count(value))
+}
+
 /// A whole number from `MIN` to `MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Whole<const MIN: u64, const MAX: u64>(u64);

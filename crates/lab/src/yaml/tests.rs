@@ -64,6 +64,75 @@ fn values_are_refused_with_place_path_value_and_range() {
 }
 
 #[test]
+fn numbers_are_plain_decimals() {
+    for bad in ["0x3", "0o3", "0b11", "1_0", "03", "+03", "0x", ".inf", "3ms", "1e", "e1", "."] {
+        refused(
+            &format!("count: {bad}"),
+            &format!("s.yaml:1:8: count: found `{bad}`; legal: a whole number from 1 to 9"),
+        );
+    }
+    for good in ["3", "3.0", "3e0", "+3", "30e-1", "0.3e1"] {
+        let sample = read(&format!("count: {good}")).expect(good);
+        assert_eq!(sample.count.map(Whole::get), Some(3), "{good}");
+    }
+    let anchored = read("count: &a 3\nname: *a\n").expect("legal");
+    assert_eq!((anchored.count.map(Whole::get), anchored.name.as_deref()), (Some(3), Some("3")));
+    refused(
+        "inner: [{x: &a 0x3}]",
+        "s.yaml:1:16: inner[0].x: found `0x3`; legal: a whole number, not negative",
+    );
+}
+
+#[test]
+fn a_field_without_a_value_is_refused_unless_it_is_a_group_or_a_list() {
+    let legal = "legal: a whole number from 1 to 9";
+    refused("count:", &format!("s.yaml:1:6: count: no value; {legal}"));
+    refused("count: ~", &format!("s.yaml:1:8: count: no value; {legal}"));
+    refused("count: null", &format!("s.yaml:1:8: count: no value; {legal}"));
+    refused("on: ~", "s.yaml:1:5: on: no value; legal: `true` or `false`");
+    refused("name: ~", "s.yaml:1:7: name: no value; legal: text");
+    assert!(read("inner:\ncount: 1\n").expect("an empty list").inner.is_empty());
+}
+
+#[test]
+fn tags_that_would_change_the_meaning_are_refused() {
+    for (text, tag) in [
+        ("name: !include x.yaml", "!include"),
+        ("name: !foo x", "!foo"),
+        ("name: !!binary eA==", "!!binary"),
+        ("inner: !foo [{x: 1}]", "!foo"),
+        ("inner: [!foo {x: 1}]", "!foo"),
+    ] {
+        let message = read(text).expect_err(text);
+        let expected = format!(": tag `{tag}` is not read; remove it");
+        assert!(message.starts_with("s.yaml:1:") && message.ends_with(&expected), "{message}");
+    }
+    let sample = read("name: !!str 5\ncount: !!int 3\n").expect("these change nothing");
+    assert_eq!((sample.name.as_deref(), sample.count.map(Whole::get)), (Some("5"), Some(3)));
+    for text in ["name: !!int x", "name: !!timestamp 2001-01-01"] {
+        let message = read(text).expect_err(text);
+        assert!(message.ends_with(": the tag does not go with its value; remove it"), "{message}");
+    }
+}
+
+#[test]
+fn limits_are_told_in_our_own_words() {
+    let deep = format!("count: {}{}", "[".repeat(40), "]".repeat(40));
+    assert!(read(&deep).expect_err("deep").ends_with(": nested more than 32 levels deep"));
+    let message = read("a: &x [*x]").expect_err("a loop");
+    assert!(
+        message.ends_with(": an alias stands within the value that it means; write the value out")
+    );
+    let message = read("a: *nowhere").expect_err("no anchor");
+    assert!(message.starts_with("s.yaml:1:4: "), "{message}");
+    for library in ["budget", "breach", "{", "Depth", "weak", "serde"] {
+        for text in [deep.as_str(), "a: &x [*x]", "a: *nowhere"] {
+            assert!(!read(text).expect_err("bad").contains(library), "{library}");
+        }
+    }
+}
+
+#[test]
 fn unknown_fields_get_the_nearest_name() {
     refused(
         "cuont: 3",
@@ -74,6 +143,13 @@ fn unknown_fields_get_the_nearest_name() {
         "inner:\n- y: 3",
         "s.yaml:2:3: inner[0].y: unknown field `y`, did you mean `x`?; known: `x`",
     );
+}
+
+#[test]
+fn long_names_of_fields_are_cut() {
+    let (long, cut) = ("x".repeat(900), format!("{}...", "x".repeat(80)));
+    let known = "known: `count`, `name`, `on`, `inner`";
+    refused(&format!("{long}: 1"), &format!("s.yaml:1:1: {cut}: unknown field `{cut}`; {known}"));
 }
 
 #[test]

@@ -42,13 +42,13 @@ workload:
     rate: 60
     num_requests: 150
     prompt_tokens: {mean: 300}
-    output_tokens: {max: 60}
+    output_tokens: {mean: 50, max: 60}
 ";
 
 const REORDERED: &str = "
 workload:
   distribution:
-    output_tokens: {max: 60}
+    output_tokens: {mean: 50, max: 60}
     prompt_tokens: {mean: 300}
     num_requests: 150
     rate: 60
@@ -85,7 +85,7 @@ workload:
     num_requests: 150
     arrival: constant
     prompt_tokens: {mean: 300, stdev: 256, min: 2, max: 7000}
-    output_tokens: {mean: 512, stdev: 256, min: 2, max: 60}
+    output_tokens: {mean: 50, stdev: 256, min: 2, max: 60}
     prefix_tokens: 0
 ";
 

@@ -178,6 +178,7 @@ const BRIEF_AS_FLAGS: &[(&str, &str)] = &[
     ("workload.distribution.rate", "60"),
     ("workload.distribution.num_requests", "150"),
     ("workload.distribution.prompt_tokens.mean", "300"),
+    ("workload.distribution.output_tokens.mean", "50"),
     ("workload.distribution.output_tokens.max", "60"),
 ];
 

@@ -5,9 +5,9 @@
 //! borrowed from the line.
 
 use super::scalar::{Check, Reading, Scalar, hint};
-use crate::error::SpecError;
+use crate::error::{SpecError, shown};
 use crate::names::stream;
-use blis_core::{Segment, SloClass, Span, StreamId, Time};
+use blis_core::{Segment, SloClass, StreamId, Time};
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
@@ -26,7 +26,6 @@ pub(super) struct Line<'a> {
     pub(super) tenant: Option<Cow<'a, str>>,
     pub(super) session: Option<Cow<'a, str>>,
     pub(super) round: u32,
-    pub(super) deadline: Option<Span>,
 }
 
 const FIELDS: [&str; 13] = [
@@ -46,7 +45,7 @@ const FIELDS: [&str; 13] = [
 ];
 
 /// The fields after these are known only to be refused.
-const SUPPORTED: usize = 11;
+const SUPPORTED: usize = 10;
 
 const ROUND: &str = "a whole number from 0 to 4294967295";
 const PROMPT: &str = "a list, not empty, of [\"stream\", tokens] pairs";
@@ -55,14 +54,17 @@ const PAIR: &str = "a pair of a stream's name and a number of tokens";
 /// The fields of `line`, or the column and what is wrong. `ended` tells whether the line had an
 /// end.
 pub(super) fn parse(line: &[u8], ended: bool) -> Result<Line<'_>, (usize, String)> {
-    serde_json::from_slice(line).map_err(|error| {
+    let parsed: Result<Line<'_>, serde_json::Error> = serde_json::from_slice(line);
+    parsed.map_err(|error| {
         // A line that is no JSON is told so, whatever is wrong with the fields before the damage:
         // 0x10 is not 0.
-        match serde_json::from_slice::<IgnoredAny>(line) {
+        let (column, message) = match serde_json::from_slice::<IgnoredAny>(line) {
             Ok(_) if error.is_data() => (error.column(), bare(&error)),
             Ok(_) => damage(line, ended, &error),
             Err(syntax) => damage(line, ended, &syntax),
-        }
+        };
+        // The parser has not read a byte when it finds that there are none.
+        (column.max(1), message)
     })
 }
 
@@ -88,7 +90,13 @@ fn damage(line: &[u8], ended: bool, error: &serde_json::Error) -> (usize, String
 fn bare(error: &serde_json::Error) -> String {
     let full = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());
-    full.strip_suffix(&place).unwrap_or(&full).to_owned()
+    let message = full.strip_suffix(&place).unwrap_or(&full);
+    // The parser repeats a text of the wrong type in full.
+    let kinds = message.strip_prefix("invalid type: ").and_then(|m| m.rsplit_once(", expected "));
+    match kinds {
+        Some((found, expected)) => format!("invalid type: {}, expected {expected}", shown(found)),
+        None => message.to_owned(),
+    }
 }
 
 impl<'de> Deserialize<'de> for Line<'de> {
@@ -139,9 +147,10 @@ impl<'de> Line<'de> {
             "tenant" => self.tenant = Some(value.name(field)?),
             "session" => self.session = Some(value.name(field)?),
             "round" => self.round = value.whole(field, 0, ROUND)?,
-            "deadline_ms" => self.deadline = Some(value.deadline(field)?),
             _ => {
-                let legal = "to leave it out: closed-loop sessions are not supported yet";
+                let feature =
+                    if field == "deadline_ms" { "deadlines" } else { "closed-loop sessions" };
+                let legal = format!("to leave it out: {feature} are not supported yet");
                 return Err(SpecError::new(field, value, legal));
             }
         }
@@ -171,6 +180,7 @@ impl Visitor<'_> for KeyVisitor {
         FIELDS.iter().position(|field| *field == name).map(Key).ok_or_else(|| {
             let known = &FIELDS[..SUPPORTED];
             let near = hint(name, known);
+            let name = shown(name);
             E::custom(format!("unknown field `{name}`{near}; known: `{}`", known.join("`, `")))
         })
     }

@@ -2,7 +2,7 @@
 //!
 //! Only the reader of lines uses it. It knows no field by name; whoever asks says which one it is.
 
-use crate::error::SpecError;
+use crate::error::{SpecError, shown};
 use blis_core::{SloClass, Span, Time};
 use serde::Deserializer;
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -11,7 +11,6 @@ use std::fmt;
 
 pub(super) const ARRIVAL: &str = "a number from 0 to 315360000000000 (ten years)";
 pub(super) const TOKENS: &str = "a whole number from 1 to 4294967295";
-pub(super) const DEADLINE: &str = "a number above 0, at most 315360000000 (ten years)";
 pub(super) const NAME: &str = "a string that is not empty";
 
 /// A value of one of the fields but `prompt`, before it is checked.
@@ -49,28 +48,20 @@ impl<'a> Scalar<'a> {
     }
 
     pub(super) fn arrival(self, field: &str) -> Result<Time, SpecError> {
-        match self.span(1_000) {
+        match self.micros() {
             Some(span) => Ok(Time::ZERO + span),
             None => Err(SpecError::new(field, self, ARRIVAL)),
         }
     }
 
-    pub(super) fn deadline(self, field: &str) -> Result<Span, SpecError> {
-        match self.span(1_000_000) {
-            Some(span) if span > Span::ZERO => Ok(span),
-            _ => Err(SpecError::new(field, self, DEADLINE)),
-        }
-    }
-
-    /// The value times `unit_ns` nanoseconds, if it is a number from 0 to ten years.
-    fn span(&self, unit_ns: u32) -> Option<Span> {
+    /// The value in microseconds, if it is a number from 0 to ten years.
+    fn micros(&self) -> Option<Span> {
         match *self {
-            Scalar::Unsigned(whole) => whole
-                .checked_mul(unit_ns.into())
-                .map(Span::from_nanos)
-                .filter(|span| *span <= Span::LONGEST),
+            Scalar::Unsigned(whole) => {
+                whole.checked_mul(1_000).map(Span::from_nanos).filter(|span| *span <= Span::LONGEST)
+            }
             Scalar::Float(number) => {
-                let nanos = number * f64::from(unit_ns);
+                let nanos = number * 1e3;
                 let longest = Span::LONGEST.as_secs_f64() * 1e9;
                 (0.0..=longest).contains(&nanos).then(|| Span::from_nanos_f64(nanos))
             }
@@ -101,7 +92,7 @@ impl fmt::Display for Scalar<'_> {
             Scalar::Negative(value) => write!(f, "{value}"),
             // Debug keeps the `.0` that makes 128.0 another thing than 128.
             Scalar::Float(value) => write!(f, "{value:?}"),
-            Scalar::Text(text) => write!(f, "{text:?}"),
+            Scalar::Text(text) => write!(f, "{:?}", shown(text)),
             Scalar::List => f.write_str("a list"),
             Scalar::Object => f.write_str("an object"),
         }
@@ -180,6 +171,10 @@ impl<'de, C: Check<'de>> Visitor<'de> for Reading<C> {
 
 /// ", did you mean ...?" if one of `known` is near.
 pub(super) fn hint(name: &str, known: &[&str]) -> String {
+    // No name is as long as that, and comparing takes time and memory by length.
+    if name.len() > 80 {
+        return String::new();
+    }
     let near = known.iter().map(|known| (strsim::damerau_levenshtein(name, known), known));
     match near.min_by_key(|(distance, _)| *distance) {
         Some((distance, known)) if distance <= 1 + known.len() / 4 => {

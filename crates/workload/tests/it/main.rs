@@ -4,3 +4,4 @@
 mod mix;
 mod samplers;
 mod trace;
+mod trace_round_trip;
