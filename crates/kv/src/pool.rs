@@ -65,6 +65,15 @@ pub struct Hit {
 impl Hit {
     /// Nothing found.
     pub const NONE: Hit = Hit { blocks: 0, idle: 0, last: None };
+
+    /// The leaf of a table that holds just what was found; `None` if no table can, because a run
+    /// was left in the middle.
+    pub fn leaf(&self) -> Option<Option<RunId>> {
+        match self.last {
+            None => Some(None),
+            Some(last) => last.whole.then_some(Some(last.run)),
+        }
+    }
 }
 
 impl Table {
@@ -76,6 +85,11 @@ impl Table {
     /// Blocks held that are full and known to the prefix cache.
     pub fn shared(&self) -> u32 {
         self.shared
+    }
+
+    /// The last run of those; `None` if there are none.
+    pub fn leaf(&self) -> Option<RunId> {
+        self.leaf
     }
 }
 

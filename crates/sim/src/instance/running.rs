@@ -10,6 +10,7 @@
 use super::CLASSES;
 use crate::live::Slot;
 use blis_core::SloClass;
+use blis_core::runs::RunId;
 use blis_kv::Table;
 
 /// Not at any boundary.
@@ -187,6 +188,16 @@ impl RunningBatch {
             running.generated += steps;
             running.left -= steps;
         }
+    }
+
+    /// A request that holds `leaf` and has computed a block behind it to the end.
+    pub(crate) fn uncommitted(&self, leaf: Option<RunId>, block_size: u32) -> Option<usize> {
+        let has_full_block = |running: &Running| {
+            let since = if running.steady { self.boundaries - running.since } else { 0 };
+            running.computed + since >= (running.table.shared() + 1) * block_size
+        };
+        let mut entries = self.entries.iter();
+        entries.position(|running| running.table.leaf() == leaf && has_full_block(running))
     }
 
     pub(crate) fn settle_all(&mut self) {

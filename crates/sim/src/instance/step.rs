@@ -10,6 +10,7 @@ use super::stride::Stride;
 use super::{Idle, Instance, Kit, count};
 use crate::live::{Place, Slot};
 use blis_core::{SloClass, Span, Time};
+use blis_kv::Hit;
 use blis_latency::StepShape;
 use blis_metrics::{Batch, Fact, Status};
 use blis_policy::RunningView;
@@ -118,11 +119,11 @@ impl Instance {
             && self.running.len() < places
             && let Some(slot) = self.queue.head()
         {
-            let live = kit.live.get_mut(slot);
+            let live = kit.live.get(slot);
             let goal = live.request.content.prompt_tokens() + live.generated;
             // At least the last token is computed, so its block is never looked up.
             let known = (goal - 1) / block_size;
-            let hit = self.pool.lookup(live.request.content.blocks(block_size, known));
+            let hit = self.look_up(slot, known, kit);
             let cached = hit.blocks * block_size;
             let chunk = chunk_limit(goal - cached, budget, kit);
             let first = (cached + chunk).div_ceil(block_size) - hit.blocks;
@@ -145,6 +146,24 @@ impl Instance {
             running.chunk = chunk;
             self.note_scheduled(&mut running, now, kit);
             self.running.push(running);
+        }
+    }
+
+    /// What is cached of the first `known` blocks of a request.
+    ///
+    /// Blocks of generated tokens are committed when a request leaves the batch. Until then only a
+    /// request that shares everything before them could find them, so they are looked for here.
+    fn look_up(&mut self, slot: Slot, known: u32, kit: &mut Kit<'_>) -> Hit {
+        let block_size = kit.engine.block_size;
+        loop {
+            let wanted = kit.live.get(slot).request.content.blocks(block_size, known);
+            let hit = self.pool.lookup(wanted);
+            let behind = hit.leaf().filter(|_| hit.blocks < known);
+            let Some(index) = behind.and_then(|leaf| self.running.uncommitted(leaf, block_size))
+            else {
+                return hit;
+            };
+            self.commit_full_blocks(index, kit);
         }
     }
 
@@ -203,6 +222,7 @@ impl Instance {
     /// kept.
     fn preempt(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
         self.leave_out(index, now, kit);
+        self.commit_full_blocks(index, kit);
         let mut running = self.running.remove(index);
         self.pool.release(&mut running.table);
         let live = kit.live.get_mut(running.slot);
@@ -291,8 +311,7 @@ impl Instance {
     }
 
     /// Lands the next steps of equal duration, none after `upto`: every steady request has a token
-    /// more for each. Finds those that are due and commits the blocks that are full. Returns
-    /// whether there were such steps.
+    /// more for each. Finds those that are due. Returns whether there were such steps.
     pub(super) fn land_steady(
         &mut self,
         upto: u64,
@@ -312,9 +331,6 @@ impl Instance {
                 // A run of steps filled several blocks; it was made sure that they were free.
                 let blocks = running.computed.div_ceil(block_size) - running.table.blocks();
                 self.pool.grow(&mut running.table, blocks);
-            }
-            if running.has_full_block(block_size) {
-                self.commit_full_blocks(index, kit);
             }
             self.running.note_due(index, block_size);
         }
@@ -370,8 +386,10 @@ impl Instance {
         kit.listener.hear(now, &fact);
     }
 
+    /// Makes the full blocks of a running request known to the prefix cache.
     fn commit_full_blocks(&mut self, index: usize, kit: &mut Kit<'_>) {
         let block_size = kit.engine.block_size;
+        self.running.settle(index);
         let running = self.running.get_mut(index);
         let full = running.computed / block_size;
         let content = &kit.live.get(running.slot).request.content;
@@ -405,6 +423,7 @@ impl Instance {
                 }
                 continue;
             }
+            self.commit_full_blocks(index, kit);
             let mut running = self.running.remove(index);
             removed += 1;
             self.pool.release(&mut running.table);

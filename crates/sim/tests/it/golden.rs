@@ -141,6 +141,19 @@ fn a_second_round_hits_what_the_first_generated() {
     assert_eq!(told.ttfts_us()[1], 1282);
 }
 
+/// What a running request has generated is found too. The first (40 tokens, queued at 140, prefill
+/// 1080 to 1220) generates a token every 1003. The second asks for 80 tokens of the same stream at
+/// 100,000: at 100,180, in the middle of a step, the first has computed 40 + 98 tokens, so all of
+/// the second's 4 full blocks before its last token are there.
+#[test]
+fn a_prompt_hits_what_a_running_request_has_generated() {
+    let mut first = prompted(0, &[(7, 40)], 200);
+    first.content =
+        blis_core::Content::new(first.content.segments().to_vec(), blis_core::StreamId(7));
+    let told = run(&small_world().with(vec![first, prompted(100_000, &[(7, 80)], 1)]));
+    assert_eq!(told.closed[1].cached, Some(64));
+}
+
 /// 4 blocks of 16; two requests of 24 prompt tokens (2 blocks each) and 16 output tokens, that
 /// arrive together. Queued at 124. Prefill of 48 tokens: 1096, to 1220. Each has room for 32
 /// tokens: 8 more decode steps of 1006 bring both to 32 computed tokens and 9 generated ones, at
