@@ -130,7 +130,7 @@ pub(super) const ALL: &[Row] = &[
     Row {
         number: 4,
         work: "1,000,000 requests at 50,000/s: 512 in, 128 out; 1,000 instances",
-        target: "<= 60 s, time per request within 1.15 of that of 250,000",
+        target: "<= 60 s, time per request within 1.25 of that of 250,000",
         cases: &[
             Case { requests: 250_000, world: LARGE, runs: 3 },
             Case { requests: 500_000, world: LARGE, runs: 3 },
@@ -138,7 +138,7 @@ pub(super) const ALL: &[Row] = &[
         ],
         promises: &[
             Promise { value: wall_of_largest, at_most: true, bound: 60.0, unit: "s", digits: 2 },
-            Promise { value: growth, at_most: true, bound: 1.15, unit: "x", digits: 3 },
+            Promise { value: growth, at_most: true, bound: 1.25, unit: "x", digits: 3 },
         ],
     },
     Row {
