@@ -115,6 +115,29 @@ pub enum Fact<'a> {
     },
 }
 
+impl Fact<'_> {
+    /// The instance where it happened; `None`: at the gateway.
+    pub fn instance(&self) -> Option<InstanceId> {
+        match self {
+            Fact::Closed {
+                status: Status::Finished | Status::Running | Status::Queued,
+                record,
+            } => record.instance,
+            Fact::Arrived { .. }
+            | Fact::Admitted { .. }
+            | Fact::Routed { .. }
+            | Fact::Closed { .. } => None,
+            Fact::Enqueued { instance, .. }
+            | Fact::Scheduled { instance, .. }
+            | Fact::Preempted { instance, .. }
+            | Fact::Evicted { instance, .. }
+            | Fact::Steps { instance, .. }
+            | Fact::Tokens { instance, .. }
+            | Fact::FirstToken { instance, .. } => Some(*instance),
+        }
+    }
+}
+
 /// What one step computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Batch {

@@ -3,7 +3,7 @@
 use crate::harness::assert_clean;
 use blis_core::{Span, Time};
 use blis_lab::{Plan, RunResult, Trial, run_scenario};
-use blis_metrics::{Fact, Listener, Report, Status};
+use blis_metrics::{Fact, Listener, Report};
 use blis_sim::{Outcome, Pace, Unobserved};
 use std::collections::BTreeMap;
 
@@ -90,22 +90,7 @@ impl Listener for Scribe {
 
 /// 0 for the gateway, else the number of the instance: each tells in order of time.
 fn lane(fact: &Fact<'_>) -> u32 {
-    match fact {
-        Fact::Closed { status: Status::Finished | Status::Running | Status::Queued, record } => {
-            record.instance.expect("it was routed").0 + 1
-        }
-        Fact::Arrived { .. }
-        | Fact::Admitted { .. }
-        | Fact::Routed { .. }
-        | Fact::Closed { .. } => 0,
-        Fact::Enqueued { instance, .. }
-        | Fact::Scheduled { instance, .. }
-        | Fact::Preempted { instance, .. }
-        | Fact::Evicted { instance, .. }
-        | Fact::Steps { instance, .. }
-        | Fact::Tokens { instance, .. }
-        | Fact::FirstToken { instance, .. } => instance.0 + 1,
-    }
+    fact.instance().map_or(0, |instance| instance.0 + 1)
 }
 
 /// Where two runs differ first, if they do.

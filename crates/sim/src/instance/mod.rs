@@ -26,6 +26,8 @@ use running::RunningBatch;
 use stride::Stride;
 
 const CLASSES: usize = SloClass::ALL.len();
+/// A pool with no more runs than this is checked after every step when auditing.
+const SHORT_BOOKS: usize = 32;
 
 /// One engine.
 pub(crate) struct Instance {
@@ -184,13 +186,15 @@ impl Instance {
         self.stride.is_none() && !(self.queue.is_empty() && self.running.is_empty())
     }
 
-    /// Checks the pool's books, as often as a walk over them costs little beside the steps taken.
+    /// Checks the pool's books: after every step while they are short, and later as often as a walk
+    /// over them costs little beside the steps taken.
     fn check(&mut self, kit: &Kit<'_>) {
         if !kit.audit {
             return;
         }
         self.unchecked += 1;
-        if self.unchecked * 16 >= self.pool.runs() {
+        let runs = self.pool.runs();
+        if runs <= SHORT_BOOKS || self.unchecked >= 4 * runs {
             self.unchecked = 0;
             self.pool.check(self.running.iter().map(|running| &running.table));
         }

@@ -333,20 +333,5 @@ impl Scribe {
 }
 
 fn lane(fact: &Fact<'_>) -> u32 {
-    match fact {
-        Fact::Closed { status: Status::Finished | Status::Running | Status::Queued, record } => {
-            record.instance.expect("it was routed").0 + 1
-        }
-        Fact::Arrived { .. }
-        | Fact::Admitted { .. }
-        | Fact::Routed { .. }
-        | Fact::Closed { .. } => 0,
-        Fact::Enqueued { instance, .. }
-        | Fact::Scheduled { instance, .. }
-        | Fact::Preempted { instance, .. }
-        | Fact::Evicted { instance, .. }
-        | Fact::Steps { instance, .. }
-        | Fact::Tokens { instance, .. }
-        | Fact::FirstToken { instance, .. } => instance.0 + 1,
-    }
+    fact.instance().map_or(0, |instance| instance.0 + 1)
 }
