@@ -11,7 +11,8 @@ use blis_core::math::{count, float};
 use blis_core::{SloClass, Time};
 use blis_latency::Catalogue;
 use blis_workload::{
-    Arrival, Client, Length, MAX_TOKENS, Mix, SpecError, TraceError, TraceErrorKind,
+    Arrival, Client, Empirical, Length, MAX_TOKENS, Mix, SpecError, TraceError, TraceErrorKind,
+    Weibull,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -320,9 +321,6 @@ impl Reader<'_> {
     }
 
     fn arrival(&self, spec: &ArrivalSpec) -> Result<Arrival, Problem> {
-        if spec.process == "weibull" {
-            return Err(self.not_yet("arrival.process", "use `gamma`, `poisson` or `constant`"));
-        }
         arrival(&spec.process, spec.cv.map(|cv| cv.get()))
             .map_err(|(field, message)| self.problem(&format!("arrival.{field}"), message))
     }
@@ -337,12 +335,19 @@ impl Reader<'_> {
             "exponential" => (&["mean"], &["min", "max"]),
             "constant" => (&["value"], &[]),
             "geometric" => (&["mean"], &[]),
-            "pareto_lognormal" | "empirical" => {
-                let remedy = "use `gaussian`, `exponential`, `geometric` or `constant`";
-                return Err(self.not_yet(&at("type"), remedy));
-            }
+            "lognormal" => (&["mu", "sigma"], &["min", "max"]),
+            "pareto_lognormal" => (&["alpha", "xm", "mu", "sigma", "mix_weight"], &[]),
+            "empirical" => return self.empirical(&at("params"), spec),
             other => {
-                let known = ["constant", "exponential", "gaussian", "geometric"];
+                let known = [
+                    "constant",
+                    "empirical",
+                    "exponential",
+                    "gaussian",
+                    "geometric",
+                    "lognormal",
+                    "pareto_lognormal",
+                ];
                 let hint = hint(other, known);
                 let found =
                     if other.is_empty() { "nothing".to_owned() } else { format!("`{other}`") };
@@ -361,6 +366,23 @@ impl Reader<'_> {
             return Err(self.problem(&at("params"), message));
         }
         self.make_length(&at("params"), spec)
+    }
+
+    /// Lengths as parameters, each with its weight.
+    fn empirical(&self, field: &str, spec: &LengthSpec) -> Result<Length, Problem> {
+        let mut bins = Vec::with_capacity(spec.params.len());
+        for (name, weight) in &spec.params {
+            let length = name.parse::<u32>().map_err(|_| {
+                let message = format!(
+                    "found `{name}`; legal: a length, a whole number from 1 to {MAX_TOKENS}"
+                );
+                self.problem(&format!("{field}.{name}"), message)
+            })?;
+            bins.push((length, weight.get()));
+        }
+        Empirical::new(bins)
+            .map(Length::Empirical)
+            .map_err(|error| self.problem(&format!("{field}.{}", error.field), message(&error)))
     }
 
     fn make_length(&self, field: &str, spec: &LengthSpec) -> Result<Length, Problem> {
@@ -387,6 +409,19 @@ impl Reader<'_> {
             }
             "exponential" => Length::Exponential { mean, min, max },
             "geometric" => Length::Geometric { mean },
+            "lognormal" => Length::Lognormal {
+                mu: get("mu").unwrap_or_default(),
+                sigma: get("sigma").unwrap_or_default(),
+                min,
+                max,
+            },
+            "pareto_lognormal" => Length::ParetoLognormal {
+                alpha: get("alpha").unwrap_or_default(),
+                xm: get("xm").unwrap_or_default(),
+                mu: get("mu").unwrap_or_default(),
+                sigma: get("sigma").unwrap_or_default(),
+                mix_weight: get("mix_weight").unwrap_or_default(),
+            },
             _ => Length::Constant(tokens("value", 1)?),
         })
     }
@@ -398,9 +433,12 @@ impl Reader<'_> {
 /// The field at fault (`process` or `cv`) and what is wrong with it, if the process is unknown or
 /// has a parameter that it does not read.
 pub fn arrival(process: &str, cv: Option<f64>) -> Result<Arrival, (&'static str, String)> {
-    let known = ["constant", "gamma", "poisson"];
+    let known = ["constant", "gamma", "poisson", "weibull"];
     match (process, cv) {
         ("gamma", cv) => Ok(Arrival::Gamma { cv: cv.unwrap_or(1.0) }),
+        ("weibull", cv) => Weibull::new(cv.unwrap_or(1.0))
+            .map(Arrival::Weibull)
+            .map_err(|error| ("cv", message(&error))),
         ("poisson", None) => Ok(Arrival::Poisson),
         ("constant", None) => Ok(Arrival::Constant),
         ("poisson" | "constant", Some(_)) => {

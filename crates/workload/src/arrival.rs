@@ -5,7 +5,7 @@
 //! long the run. Nothing here may depend on when a request is served: arrivals are open loop.
 
 use crate::error::{SpecError, within};
-use blis_core::math::{count, float};
+use blis_core::math::{count, exp, float, gamma, pow};
 use blis_core::{Dice, Time};
 
 /// An arrival process, by the distribution of the gaps between arrivals.
@@ -18,8 +18,46 @@ pub enum Arrival {
         /// Coefficient of variation of the gaps (0.01..=100).
         cv: f64,
     },
+    /// Weibull gaps: bursty above CV 1, more regular than Poisson below.
+    Weibull(Weibull),
     /// Equal gaps.
     Constant,
+}
+
+/// A Weibull distribution of mean 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weibull {
+    shape: f64,
+    scale: f64,
+}
+
+impl Weibull {
+    /// The one with coefficient of variation `cv` (0.01..=10.4).
+    ///
+    /// # Errors
+    /// If `cv` is not finite or out of its range.
+    pub fn new(cv: f64) -> Result<Weibull, SpecError> {
+        within("cv", cv, 0.01, 10.4)?;
+        // The coefficient of variation falls as the shape rises: halve the interval 60 times.
+        let (mut low, mut high) = (0.1_f64, 1_000.0_f64);
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            if variation(middle) > cv { low = middle } else { high = middle }
+        }
+        let shape = 0.5 * (low + high);
+        Ok(Weibull { shape, scale: 1.0 / gamma(1.0 + 1.0 / shape) })
+    }
+
+    /// Chance of a gap of at most `x`.
+    pub fn cdf(&self, x: f64) -> f64 {
+        1.0 - exp(-pow(x.max(0.0) / self.scale, self.shape))
+    }
+}
+
+/// Coefficient of variation of a Weibull distribution.
+fn variation(shape: f64) -> f64 {
+    let mean = gamma(1.0 + 1.0 / shape);
+    (gamma(1.0 + 2.0 / shape) / (mean * mean) - 1.0).max(0.0).sqrt()
 }
 
 impl Arrival {
@@ -29,7 +67,7 @@ impl Arrival {
     /// If the coefficient of variation is not finite or out of its range.
     pub fn validate(&self) -> Result<(), SpecError> {
         match *self {
-            Arrival::Poisson | Arrival::Constant => Ok(()),
+            Arrival::Poisson | Arrival::Constant | Arrival::Weibull(_) => Ok(()),
             Arrival::Gamma { cv } => within("cv", cv, 0.01, 100.0),
         }
     }
@@ -41,6 +79,9 @@ impl Arrival {
             Arrival::Gamma { cv } => {
                 let scale = cv * cv;
                 scale * dice.gamma(1.0 / scale)
+            }
+            Arrival::Weibull(Weibull { shape, scale }) => {
+                scale * pow(dice.exponential(), 1.0 / shape)
             }
             Arrival::Constant => 1.0,
         }

@@ -36,6 +36,32 @@ pub enum Length {
         /// Greatest length in tokens (`min`..=[`MAX_TOKENS`]).
         max: u32,
     },
+    /// Lognormal, rounded to the nearest token and clamped to `min..=max`.
+    Lognormal {
+        /// Mean of the logarithm of the length (-20..=20).
+        mu: f64,
+        /// Standard deviation of the logarithm of the length (0..=10).
+        sigma: f64,
+        /// Least length in tokens (>= 1).
+        min: u32,
+        /// Greatest length in tokens (`min`..=[`MAX_TOKENS`]).
+        max: u32,
+    },
+    /// A Pareto tail with probability `mix_weight`, else lognormal; rounded to the nearest token.
+    ParetoLognormal {
+        /// Tail index of the Pareto part (0.01..=100).
+        alpha: f64,
+        /// Least value of the Pareto part in tokens (above 0, at most [`MAX_TOKENS`]).
+        xm: f64,
+        /// Mean of the logarithm of the lognormal part (-20..=20).
+        mu: f64,
+        /// Standard deviation of the logarithm of the lognormal part (0..=10).
+        sigma: f64,
+        /// Share of the Pareto part (0..=1).
+        mix_weight: f64,
+    },
+    /// Given lengths with given weights.
+    Empirical(Empirical),
     /// Geometric on 1, 2, 3, ...: after every token the output ends with probability 1 / mean.
     Geometric {
         /// Mean in tokens (1..=[`MAX_TOKENS`]); 1 is a constant.
@@ -44,6 +70,58 @@ pub enum Length {
 }
 
 const LEAST_MEAN: f64 = 1e-3;
+
+/// Lengths and how often each comes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Empirical {
+    /// Ascending lengths, each with the chance of it or a shorter one; the last has 1.
+    bins: Vec<(u32, f64)>,
+}
+
+impl Empirical {
+    /// Lengths in tokens (1..=[`MAX_TOKENS`], each once) with weights (0..=1e12, not all 0).
+    ///
+    /// # Errors
+    /// If there is none, a length comes twice, or a length or a weight is out of its range.
+    pub fn new(bins: impl IntoIterator<Item = (u32, f64)>) -> Result<Empirical, SpecError> {
+        let mut bins: Vec<(u32, f64)> = bins.into_iter().collect();
+        bins.sort_by_key(|&(length, _)| length);
+        if let Some(pair) = bins.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            return Err(SpecError::new(pair[0].0.to_string(), "two weights", "one a length"));
+        }
+        for &(length, weight) in &bins {
+            tokens(&length.to_string(), length, 1)?;
+            within(&length.to_string(), weight, 0.0, 1e12)?;
+        }
+        let total: f64 = bins.iter().map(|&(_, weight)| weight).sum();
+        if total <= 0.0 {
+            let legal = "at least one length with a weight above 0";
+            return Err(SpecError::new("params", "no weight", legal));
+        }
+        let mut sum = 0.0;
+        for (_, weight) in &mut bins {
+            sum += *weight;
+            *weight = sum / total;
+        }
+        Ok(Empirical { bins })
+    }
+
+    fn sample(&self, dice: &mut Dice) -> u32 {
+        let chance = dice.unit();
+        let at = self.bins.partition_point(|&(_, upto)| upto <= chance);
+        self.bins[at.min(self.bins.len() - 1)].0
+    }
+
+    fn mean(&self) -> f64 {
+        let mut before = 0.0;
+        let mut mean = 0.0;
+        for &(length, upto) in &self.bins {
+            mean += f64::from(length) * (upto - before);
+            before = upto;
+        }
+        mean
+    }
+}
 
 impl Length {
     /// Checks every parameter; the error's field is relative to the distribution, e.g. `std_dev`.
@@ -66,6 +144,21 @@ impl Length {
                 tokens("min", min, 1)?;
                 tokens("max", max, min)
             }
+            Length::Lognormal { mu, sigma, min, max } => {
+                within("mu", mu, -20.0, 20.0)?;
+                within("sigma", sigma, 0.0, 10.0)?;
+                tokens("min", min, 1)?;
+                tokens("max", max, min)
+            }
+            Length::ParetoLognormal { alpha, xm, mu, sigma, mix_weight } => {
+                within("alpha", alpha, 0.01, 100.0)?;
+                within("xm", xm, LEAST_MEAN, most)?;
+                within("mu", mu, -20.0, 20.0)?;
+                within("sigma", sigma, 0.0, 10.0)?;
+                within("mix_weight", mix_weight, 0.0, 1.0)
+            }
+            // Checked when it was made.
+            Length::Empirical(_) => Ok(()),
             Length::Geometric { mean } => within("mean", mean, 1.0, most),
         }
     }
@@ -73,6 +166,18 @@ impl Length {
     /// Draws a length in tokens (1..=[`MAX_TOKENS`]).
     pub fn sample(&self, dice: &mut Dice) -> u32 {
         match *self {
+            Length::Empirical(ref empirical) => empirical.sample(dice),
+            Length::Lognormal { mu, sigma, min, max } => {
+                clamp(exp(mu + sigma * dice.normal()), min, max)
+            }
+            Length::ParetoLognormal { alpha, xm, mu, sigma, mix_weight } => {
+                let x = if dice.unit() < mix_weight {
+                    xm / pow(dice.unit_open(), 1.0 / alpha)
+                } else {
+                    exp(mu + sigma * dice.normal())
+                };
+                clamp(x, 1, MAX_TOKENS)
+            }
             Length::Constant(value) => value,
             Length::Gaussian { mean, std_dev, min, max } => {
                 // A constant needs no draw, and the dice belong to this one length, so nothing else
@@ -95,6 +200,8 @@ impl Length {
     /// closed form.
     pub fn mean(&self) -> Option<f64> {
         match *self {
+            Length::Empirical(ref empirical) => Some(empirical.mean()),
+            Length::Lognormal { .. } | Length::ParetoLognormal { .. } => None,
             Length::Constant(value) => Some(f64::from(value)),
             Length::Gaussian { mean, std_dev, min, max } => {
                 (std_dev <= 0.0).then(|| f64::from(clamp(mean, min, max)))

@@ -15,9 +15,9 @@ pub mod trace;
 mod merge;
 mod names;
 
-pub use arrival::{Arrival, ArrivalClock};
+pub use arrival::{Arrival, ArrivalClock, Weibull};
 pub use error::SpecError;
-pub use length::{Length, MAX_TOKENS};
+pub use length::{Empirical, Length, MAX_TOKENS};
 pub use mix::{Client, Mix, MixSource};
 pub use simple::{SimpleLength, SimpleWorkload};
 pub use trace::{TraceError, TraceErrorKind, TraceSource, TraceSummary, write_request};

@@ -412,14 +412,16 @@ mod specification {
         let text = with("cohorts: [{id: x}]\n");
         let message = "w.yaml:11:10: cohorts: not supported yet; write `clients` instead";
         assert_eq!(spec(&text).expect_err("must be refused"), message);
-        let text = with("").replace("poisson", "weibull");
-        let message = "w.yaml:8:24: clients[0].arrival.process: not supported yet; use `gamma`, \
-                       `poisson` or `constant`";
-        assert_eq!(spec(&text).expect_err("must be refused"), message);
-        let text = with("").replace("{type: constant, params: {value: 10}}", "{type: empirical}");
-        let message = "w.yaml:9:32: clients[0].input_distribution.type: not supported yet; use \
-                       `gaussian`, `exponential`, `geometric` or `constant`";
-        assert_eq!(spec(&text).expect_err("must be refused"), message);
+    }
+
+    #[test]
+    fn weibull_arrivals_take_the_variation_that_they_can_have() {
+        let weibull = |cv| with("").replace("poisson", &format!("weibull, cv: {cv}"));
+        assert_eq!(spec(&weibull("1.5")).err(), None);
+        assert_eq!(
+            spec(&weibull("11")).expect_err("must be refused"),
+            "w.yaml:8:37: clients[0].arrival.cv: found `11`; legal: a number from 0.01 to 10.4"
+        );
     }
 
     #[test]
@@ -459,7 +461,27 @@ mod specification {
         assert_eq!(
             length("{type: guassian}"),
             "w.yaml:9:32: clients[0].input_distribution.type: found `guassian`, did you mean \
-             `gaussian`?; legal: `constant`, `exponential`, `gaussian`, `geometric`"
+             `gaussian`?; legal: `constant`, `empirical`, `exponential`, `gaussian`, `geometric`, \
+             `lognormal`, `pareto_lognormal`"
+        );
+        assert_eq!(length("{type: lognormal, params: {mu: 5, sigma: 0.5, max: 900}}"), "");
+        assert_eq!(
+            length(
+                "{type: pareto_lognormal, params: {alpha: 2, xm: 100, mu: 5, sigma: 0.5, \
+                 mix_weight: 0.3}}"
+            ),
+            ""
+        );
+        assert_eq!(length("{type: empirical, params: {\"100\": 0.5, 500: 0.3}}"), "");
+        assert_eq!(
+            length("{type: empirical, params: {many: 0.5}}"),
+            "w.yaml:9:58: clients[0].input_distribution.params.many: found `many`; legal: a \
+             length, a whole number from 1 to 1073741824"
+        );
+        assert_eq!(
+            length("{type: empirical, params: {5: -1}}"),
+            "w.yaml:9:55: clients[0].input_distribution.params.5: found `-1`; legal: a number \
+             from 0 to 1000000000000"
         );
     }
 }

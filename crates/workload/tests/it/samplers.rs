@@ -5,7 +5,7 @@
 use blis_core::math::{exp, float, gamma, ln, pow};
 use blis_core::random::{Purpose, mix};
 use blis_core::{Dice, Source, Time};
-use blis_workload::{Arrival, ArrivalClock, Length};
+use blis_workload::{Arrival, ArrivalClock, Empirical, Length, Weibull};
 
 const SEEDS: u64 = 20;
 const DRAWS: u64 = 10_000;
@@ -120,6 +120,18 @@ fn gamma_gaps_are_gamma_distributed_from_regular_to_very_bursty() {
 }
 
 #[test]
+fn weibull_gaps_have_the_variation_that_was_asked_for() {
+    for cv in [0.3, 1.0, 2.0] {
+        let weibull = Weibull::new(cv).expect("legal");
+        check_gaps(&Arrival::Weibull(weibull), cv, |x| weibull.cdf(x));
+    }
+    for bad in [0.0, -1.0, 11.0, f64::NAN] {
+        let message = Weibull::new(bad).expect_err("must be refused").to_string();
+        assert!(message.contains("legal: a number from 0.01 to 10.4"), "{message}");
+    }
+}
+
+#[test]
 fn constant_gaps_are_all_one() {
     assert!(gaps(&Arrival::Constant, 1).iter().all(|gap| (gap - 1.0).abs() < f64::EPSILON));
 }
@@ -201,6 +213,47 @@ fn gaussian_lengths_are_normal_rounded_and_clamped() {
         let cdf = rounded(min, max, |x| normal_cdf((x - mean) / std_dev));
         check_lengths(&length, max.min(1_200), cdf);
     }
+}
+
+#[test]
+fn lognormal_lengths_are_lognormal_rounded_and_clamped() {
+    let (mu, sigma) = (4.0, 0.7);
+    let cdf = |x: f64| normal_cdf((ln(x) - mu) / sigma);
+    for (min, max) in [(1, 4_000), (30, 100)] {
+        let length = Length::Lognormal { mu, sigma, min, max };
+        check_lengths(&length, max, rounded(min, max, cdf));
+    }
+}
+
+#[test]
+fn pareto_lognormal_lengths_have_a_pareto_tail_of_their_share() {
+    let (alpha, xm, mu, sigma, mix_weight) = (4.0, 50.0, 4.0, 0.5, 0.3);
+    let length = Length::ParetoLognormal { alpha, xm, mu, sigma, mix_weight };
+    let pareto = |x: f64| if x < xm { 0.0 } else { 1.0 - pow(xm / x, alpha) };
+    let lognormal = |x: f64| normal_cdf((ln(x) - mu) / sigma);
+    let cdf = |x: f64| mix_weight * pareto(x) + (1.0 - mix_weight) * lognormal(x);
+    check_lengths(&length, 20_000, rounded(1, 1 << 30, cdf));
+}
+
+#[test]
+fn empirical_lengths_come_as_often_as_they_weigh() {
+    let bins = [(500, 3.0), (100, 5.0), (7, 0.0), (1_000, 2.0)];
+    let length = Length::Empirical(Empirical::new(bins).expect("legal"));
+    let cdf = |k: u32| match k {
+        0..100 => 0.0,
+        100..500 => 0.5,
+        500..1_000 => 0.8,
+        _ => 1.0,
+    };
+    check_lengths(&length, 1_000, cdf);
+    let refused = |bins: &[(u32, f64)]| {
+        Empirical::new(bins.iter().copied()).expect_err("must be refused").to_string()
+    };
+    assert!(refused(&[]).contains("at least one length"));
+    assert!(refused(&[(5, 0.0)]).contains("at least one length"));
+    assert!(refused(&[(5, 1.0), (5, 2.0)]).contains("one a length"));
+    assert!(refused(&[(0, 1.0)]).contains("a whole number from 1"));
+    assert!(refused(&[(5, -1.0)]).contains("a number from 0"));
 }
 
 #[test]
