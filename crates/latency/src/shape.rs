@@ -5,7 +5,7 @@ use blis_core::Span;
 /// What one engine step computes: all that a latency model may look at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepShape {
-    /// Sequences that catch up on more than one token (prompt chunks, resumed requests).
+    /// Sequences that catch up: on their prompts, or after a preemption on prompt and output.
     pub prefill_seqs: u32,
     /// Their tokens in this step.
     pub prefill_tokens: u32,
@@ -13,7 +13,7 @@ pub struct StepShape {
     pub prefill_past_tokens: u64,
     /// Sum over prefill chunks of n * (past + (n + 1) / 2): query-key pairs.
     pub prefill_attention_pairs: u64,
-    /// Sequences that generate one token.
+    /// Sequences that compute just their last token to generate the next.
     pub decode_seqs: u32,
     /// Sum of their context lengths, the new token included.
     pub decode_context: u64,

@@ -141,7 +141,7 @@ impl Fact<'_> {
 /// What one step computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// Requests that are catching up on more than one token.
+    /// Requests that catch up: on their prompts, or after a preemption on prompt and output.
     pub prefill_seqs: u32,
     /// Their tokens in this step.
     pub prefill_tokens: u32,
