@@ -5,7 +5,7 @@
 //! events: an instance's state is captured when it is about to change, or when somebody looks, so
 //! stale views cost per change and not per poll.
 
-use crate::config::Signals;
+use crate::config::{Config, Signals};
 use crate::instance::{Gauges, Instance, Kit};
 use blis_core::random::Purpose;
 use blis_core::{Dice, InstanceId, Span, Time};
@@ -31,7 +31,10 @@ struct Polling {
 }
 
 impl Board {
-    pub(crate) fn new(instances: u32, needs: Needs, signals: Signals, seed: u64) -> Board {
+    /// The view of a cluster whose instances are all idle.
+    pub(crate) fn new(config: &Config) -> Board {
+        let Config { instances, signals, seed, .. } = *config;
+        let needs = config.policies.admission_needs.or(config.policies.router_needs);
         let view = |id| InstanceView {
             id: InstanceId(id),
             as_of: Time::ZERO,
@@ -40,7 +43,7 @@ impl Board {
             in_flight: 0,
             unseen: 0,
             kv_utilization: 0.0,
-            free_blocks: 0,
+            free_blocks: config.engine.total_kv_blocks,
             cache_hit_rate: 0.0,
         };
         let polling = match signals {
@@ -96,7 +99,7 @@ impl Board {
         }
     }
 
-    /// Takes note of an instance that has changed at `now`.
+    /// Takes note of an instance that has changed.
     pub(crate) fn after_change(&mut self, index: usize, instance: &Instance) {
         if self.polling.is_none() && self.needs.any() {
             self.publish(index, &instance.gauges());
@@ -119,16 +122,16 @@ impl Board {
 
     fn poll(&mut self, index: usize, instance: &mut Instance, now: Time, kit: &mut Kit<'_>) {
         let polling = self.polling.as_mut().expect("asked only when polling");
-        let since_first = now.saturating_since(Time::ZERO + polling.phases[index]).as_nanos();
-        if now < Time::ZERO + polling.phases[index] {
+        let first = Time::ZERO + polling.phases[index];
+        if now < first {
             return;
         }
-        let poll = since_first / polling.interval.as_nanos() + 1;
-        if poll == polling.shown[index] {
+        let before = now.since(first).as_nanos() / polling.interval.as_nanos();
+        if before + 1 == polling.shown[index] {
             return;
         }
-        polling.shown[index] = poll;
-        let as_of = Time::ZERO + polling.phases[index] + polling.interval * (poll - 1);
+        polling.shown[index] = before + 1;
+        let as_of = first + polling.interval * before;
         instance.catch_up(as_of, kit);
         self.views[index].as_of = as_of;
         self.publish(index, &instance.gauges());

@@ -52,12 +52,10 @@ impl<'a> World<'a> {
             .zip(evictors)
             .map(|(id, evict)| Instance::new(InstanceId(id), blocks, evict))
             .collect();
-        let needs = config.policies.admission_needs.or(config.policies.router_needs);
-        let board = Board::new(config.instances, needs, config.signals, config.seed);
         World {
             listener,
             agenda: Agenda::new(config.instances),
-            board,
+            board: Board::new(&config),
             live: LiveRequests::default(),
             tally: Tally::default(),
             instances,

@@ -120,7 +120,8 @@ impl Instance {
             && let Some(slot) = self.queue.head()
         {
             let live = kit.live.get(slot);
-            let goal = live.request.content.prompt_tokens() + live.generated;
+            let (class, prompt) = (live.request.class, live.request.content.prompt_tokens());
+            let goal = prompt + live.generated;
             // At least the last token is computed, so its block is never looked up.
             let known = (goal - 1) / block_size;
             let hit = self.look_up(slot, known, kit);
@@ -141,7 +142,6 @@ impl Instance {
             self.make_room(first, now, kit);
             self.pool.grow(&mut table, first);
             budget -= chunk;
-            let class = live_class(slot, kit);
             let mut running = Running::new(slot, class, table, cached, goal);
             running.chunk = chunk;
             self.note_scheduled(&mut running, now, kit);
@@ -447,8 +447,4 @@ fn chunk_limit(missing: u32, budget: u32, kit: &Kit<'_>) -> u32 {
     let threshold = kit.engine.long_prefill_token_threshold;
     let capped = if threshold > 0 { missing.min(threshold) } else { missing };
     capped.min(budget)
-}
-
-fn live_class(slot: Slot, kit: &Kit<'_>) -> SloClass {
-    kit.live.get(slot).request.class
 }

@@ -6,7 +6,7 @@ use blis_core::{
 };
 use blis_latency::{Coefficients, StepTime};
 use blis_metrics::{Audit, AuditConfig, Fact, Fanout, Listener, Record, RunEnd, Status, TtftSplit};
-use blis_policy::{Cluster, RoutingText};
+use blis_policy::{Cluster, Needs, Router, RoutingText};
 use blis_sim::{Config, Engine, Gateway, Outcome, Pace, Policies, Signals, Unobserved};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -122,6 +122,16 @@ impl Scenario {
 
     pub(crate) fn paced(&self, pace: Pace) -> Scenario {
         Scenario { pace, ..self.clone() }
+    }
+
+    /// Runs with `router` instead of the one that is named; it may read everything.
+    pub(crate) fn run_routed_by(&self, router: Box<dyn Router>) -> Outcome {
+        let mut config = self.config();
+        config.policies.router = router;
+        config.policies.router_needs = Needs { load: true, kv: true, hit_rate: true };
+        let mut source = Listed::new(self.requests.clone());
+        let mut nobody = Fanout::new(Vec::new());
+        blis_sim::run(config, &mut source, &mut nobody, &mut Unobserved).expect("cannot fail")
     }
 
     fn config(&self) -> Config {

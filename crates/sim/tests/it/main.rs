@@ -3,4 +3,5 @@
 mod golden;
 mod harness;
 mod relations;
+mod signals;
 mod worlds;

@@ -1,0 +1,60 @@
+//! What a router is shown.
+
+use crate::harness::{request, small_world};
+use blis_core::{Dice, InstanceId, RequestView, Span};
+use blis_policy::{Choice, InstanceView, Router};
+use blis_sim::Signals;
+use std::sync::mpsc::{Sender, channel};
+
+/// Sends everything to instance 0 and tells what it was shown.
+struct Teller(Sender<Vec<InstanceView>>);
+
+impl Router for Teller {
+    fn route(&mut self, _: &RequestView<'_>, views: &[InstanceView], _: &mut Dice) -> Choice {
+        self.0.send(views.to_vec()).expect("the test listens");
+        Choice { instance: InstanceId(0), expected_hit_blocks: None }
+    }
+}
+
+fn shown(signals: Signals) -> Vec<Vec<InstanceView>> {
+    let (teller, shown) = channel();
+    let requests = (0..40).map(|n| request(n * 900, 64, 6)).collect();
+    let mut world = small_world().with(requests);
+    (world.instances, world.signals) = (2, signals);
+    world.run_routed_by(Box::new(Teller(teller)));
+    shown.iter().collect()
+}
+
+#[test]
+fn an_instance_that_was_never_used_has_all_its_blocks_and_nothing_else() {
+    let stale = Signals::Periodic { interval: Span::from_micros(5_000) };
+    for signals in [Signals::Immediate, stale] {
+        for views in shown(signals) {
+            let idle = &views[1];
+            assert_eq!((idle.free_blocks, idle.load(), idle.in_flight), (1_000, 0, 0));
+            assert!(idle.kv_utilization.abs() < f64::EPSILON);
+        }
+    }
+}
+
+#[test]
+fn load_counts_what_was_sent_and_has_not_ended_once() {
+    let views = shown(Signals::Immediate);
+    assert!(views.iter().all(|views| views[0].load() == views[0].in_flight));
+    assert!(views.iter().any(|views| views[0].queue_depth > 0 || views[0].unseen > 0));
+    assert!(views.iter().any(|views| views[0].running > 1 && views[0].free_blocks < 1_000));
+}
+
+#[test]
+fn a_stale_view_is_as_old_as_its_last_poll_and_knows_what_was_sent_since() {
+    let interval = Span::from_micros(5_000);
+    let views = shown(Signals::Periodic { interval });
+    let mut ages = 0;
+    for (number, views) in (0_u64..).zip(&views) {
+        let now = blis_core::Time::from_micros(number * 900);
+        assert!(now.since(views[0].as_of) <= interval, "polled within the interval");
+        assert!(views[0].load() >= views[0].in_flight, "nobody is forgotten");
+        ages += u32::from(views[0].as_of < now);
+    }
+    assert!(ages > 20, "views were stale {ages} times");
+}
