@@ -19,6 +19,11 @@ pub fn pow(x: f64, y: f64) -> f64 {
     libm::pow(x, y)
 }
 
+/// Cosine.
+pub fn cos(x: f64) -> f64 {
+    libm::cos(x)
+}
+
 /// The gamma function.
 pub fn gamma(x: f64) -> f64 {
     libm::tgamma(x)

@@ -32,6 +32,10 @@ pub enum Purpose {
     Sampling = 6,
     /// Phases of the pollers of instance signals.
     SignalPhase = 7,
+    /// How many rounds a session has.
+    Rounds = 8,
+    /// How long a client thinks before its next round.
+    Think = 9,
 }
 
 impl Dice {

@@ -74,6 +74,8 @@ pub struct Request {
     pub session: Option<SessionId>,
     /// Round within the session, from 0.
     pub round: u32,
+    /// How often the client has sent it before, because it was rejected.
+    pub attempt: u32,
     /// The client's own deadline for the whole answer, from arrival.
     pub deadline: Option<Span>,
 }
@@ -97,6 +99,8 @@ pub struct RequestView<'a> {
     pub session: Option<SessionId>,
     /// Round within the session, from 0.
     pub round: u32,
+    /// How often the client has sent it before, because it was rejected.
+    pub attempt: u32,
     /// The client's own deadline for the whole answer, from arrival.
     pub deadline: Option<Span>,
 }
@@ -116,6 +120,7 @@ impl Request {
             tenant,
             session,
             round,
+            attempt,
             deadline,
         } = self;
         RequestView {
@@ -127,6 +132,7 @@ impl Request {
             tenant: *tenant,
             session: *session,
             round: *round,
+            attempt: *attempt,
             deadline: *deadline,
         }
     }

@@ -11,8 +11,8 @@ use blis_core::math::{count, float};
 use blis_core::{SloClass, Time};
 use blis_latency::Catalogue;
 use blis_workload::{
-    Arrival, Client, Empirical, Length, MAX_TOKENS, Mix, SpecError, TraceError, TraceErrorKind,
-    Weibull,
+    Activity, Arrival, Client, Empirical, Length, MAX_TOKENS, Mix, Rate, SpecError, TraceError,
+    TraceErrorKind, Weibull,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -126,7 +126,7 @@ pub fn read(path: &Path, model: &str) -> Result<SpecFile, Problem> {
     let micros = spec.horizon.map(Whole::get).filter(|&us| us > 0);
     let mix = Mix {
         clients,
-        rate_per_sec: spec.aggregate_rate.map_or(1.0, |rate| rate.get()),
+        rate: Rate::Steady(spec.aggregate_rate.map_or(1.0, |rate| rate.get())),
         num_requests: spec.num_requests.map(Whole::get).filter(|&n| n > 0),
         horizon: None,
         seed: 0,
@@ -197,13 +197,12 @@ pub fn clients(
 
 /// A complaint of `Mix::validate` in the words of a specification whose fields stand under `path`.
 pub fn translate(tree: &Node, path: &str, error: &SpecError) -> Problem {
-    let field = error
-        .field
-        .replace("rate_per_sec", "aggregate_rate")
+    let whole = if error.field == "rate" { "aggregate_rate" } else { &error.field };
+    let field = whole
         .replace(".share", ".rate_fraction")
         .replace(".tenant", ".tenant_id")
         .replace(".prefix_tokens", ".prefix_length")
-        .replace(".input.", ".input_distribution.params.")
+        .replace(".input.text.", ".input_distribution.params.")
         .replace(".output.", ".output_distribution.params.");
     let at = |field: &str| {
         if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
@@ -219,7 +218,7 @@ pub fn translate(tree: &Node, path: &str, error: &SpecError) -> Problem {
 /// Whether the number of requests rather than the rate is to blame for a workload that takes too
 /// long: it is, if it was given and the rate was not.
 pub(crate) fn at_fault(tree: &Node, rate: &str, requests: &str, error: &SpecError) -> bool {
-    error.field == "rate_per_sec" && !tree.has(rate) && tree.has(requests)
+    error.field == "rate" && !tree.has(rate) && tree.has(requests)
 }
 
 /// What is wrong, in one sentence.
@@ -290,8 +289,11 @@ impl Reader<'_> {
             arrival: self.arrival(&spec.arrival)?,
             prefix_group: spec.prefix_group.none_if_empty().map(str::to_owned),
             prefix_tokens: 0,
-            input: self.length("input_distribution", &spec.input_distribution)?,
+            input: self.length("input_distribution", &spec.input_distribution)?.into(),
             output: self.length("output_distribution", &spec.output_distribution)?,
+            activity: Activity::default(),
+            sessions: None,
+            deadline: None,
         })
     }
 

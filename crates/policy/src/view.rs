@@ -127,6 +127,7 @@ pub(crate) mod examples {
             tenant: TenantId(0),
             session: None,
             round: 0,
+            attempt: 0,
             deadline: None,
         }
     }

@@ -5,6 +5,7 @@
 //! long the run. Nothing here may depend on when a request is served: arrivals are open loop.
 
 use crate::error::{SpecError, within};
+use crate::rate::Stretch;
 use blis_core::math::{count, exp, float, gamma, pow};
 use blis_core::{Dice, Time};
 
@@ -106,7 +107,28 @@ impl ArrivalClock {
     /// Moves on by `gap` mean gaps (>= 0) and returns the new time, rounded to the nearest
     /// nanosecond. Past the end of the clock it stays at [`Time::NEVER`].
     pub fn advance(&mut self, gap: f64) -> Time {
-        let exact = gap * self.mean_gap_ns + self.left_over;
+        self.move_on(gap * self.mean_gap_ns)
+    }
+
+    /// Moves on until `gap` requests are expected at a rate that is `stretch` of the time, which
+    /// may be 0 for a while; if it is 0 for ever, to [`Time::NEVER`].
+    pub(crate) fn advance_along(&mut self, gap: f64, stretch: impl Fn(Time) -> Stretch) -> Time {
+        let mut gap = gap;
+        while self.now < Time::NEVER {
+            let here = stretch(self.now);
+            let left = float(here.until.as_nanos() - self.now.as_nanos()) - self.left_over;
+            let requests = here.requests(left);
+            if gap < requests {
+                return self.move_on(here.nanos(gap));
+            }
+            gap -= requests;
+            (self.now, self.left_over) = (here.until, 0.0);
+        }
+        self.now
+    }
+
+    fn move_on(&mut self, nanos: f64) -> Time {
+        let exact = nanos + self.left_over;
         let whole = count(exact);
         self.left_over = exact - float(whole);
         self.now = Time::from_nanos(self.now.as_nanos().saturating_add(whole));

@@ -31,7 +31,11 @@ impl SpecError {
     /// The same error, seen from one level further out: `cv` under `arrival` is `arrival.cv`.
     #[must_use]
     pub fn under(self, parent: &str) -> SpecError {
-        SpecError { field: format!("{parent}.{}", self.field), ..self }
+        let field = match self.field.as_str() {
+            "" => parent.to_owned(),
+            field => format!("{parent}.{field}"),
+        };
+        SpecError { field, ..self }
     }
 }
 

@@ -1,7 +1,8 @@
 //! How long prompts and outputs are: distributions over whole numbers of tokens, 1 and up.
 //!
 //! A client mix draws from them, one keyed stream a request. A length must never draw from anything
-//! but the dice it is given, and never returns 0 or more than [`MAX_TOKENS`].
+//! but the dice it is given, and never returns more than [`MAX_TOKENS`]; 0 only as a count of
+//! things, such as images, that was allowed to be 0.
 
 use crate::error::{SpecError, within};
 use blis_core::Dice;
@@ -84,13 +85,28 @@ impl Empirical {
     /// # Errors
     /// If there is none, a length comes twice, or a length or a weight is out of its range.
     pub fn new(bins: impl IntoIterator<Item = (u32, f64)>) -> Result<Empirical, SpecError> {
+        Empirical::from_least(bins, 1)
+    }
+
+    /// The same for counts of things, which may be 0.
+    ///
+    /// # Errors
+    /// Like [`Empirical::new`].
+    pub fn counts(bins: impl IntoIterator<Item = (u32, f64)>) -> Result<Empirical, SpecError> {
+        Empirical::from_least(bins, 0)
+    }
+
+    fn from_least(
+        bins: impl IntoIterator<Item = (u32, f64)>,
+        least: u32,
+    ) -> Result<Empirical, SpecError> {
         let mut bins: Vec<(u32, f64)> = bins.into_iter().collect();
         bins.sort_by_key(|&(length, _)| length);
         if let Some(pair) = bins.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             return Err(SpecError::new(pair[0].0.to_string(), "two weights", "one a length"));
         }
         for &(length, weight) in &bins {
-            tokens(&length.to_string(), length, 1)?;
+            tokens(&length.to_string(), length, least)?;
             within(&length.to_string(), weight, 0.0, 1e12)?;
         }
         let total: f64 = bins.iter().map(|&(_, weight)| weight).sum();
@@ -129,25 +145,30 @@ impl Length {
     /// # Errors
     /// If a parameter is not finite or out of its range.
     pub fn validate(&self) -> Result<(), SpecError> {
+        self.validate_from(1)
+    }
+
+    /// The same for a length or count that may be as low as `least`.
+    pub(crate) fn validate_from(&self, least: u32) -> Result<(), SpecError> {
         let most = f64::from(MAX_TOKENS);
         match *self {
-            Length::Constant(value) => tokens("value", value, 1),
+            Length::Constant(value) => tokens("value", value, least),
             Length::Gaussian { mean, std_dev, min, max } => {
                 within("mean", mean, 0.0, most)?;
                 within("std_dev", std_dev, 0.0, most)?;
-                tokens("min", min, 1)?;
+                tokens("min", min, least)?;
                 tokens("max", max, min)?;
                 between(mean, min, max)
             }
             Length::Exponential { mean, min, max } => {
                 within("mean", mean, LEAST_MEAN, most)?;
-                tokens("min", min, 1)?;
+                tokens("min", min, least)?;
                 tokens("max", max, min)
             }
             Length::Lognormal { mu, sigma, min, max } => {
                 within("mu", mu, -20.0, 20.0)?;
                 within("sigma", sigma, 0.0, 10.0)?;
-                tokens("min", min, 1)?;
+                tokens("min", min, least)?;
                 tokens("max", max, min)
             }
             Length::ParetoLognormal { alpha, xm, mu, sigma, mix_weight } => {

@@ -5,19 +5,29 @@
 //! This crate must never look at a policy, an engine or a clock: the same seed gives the same
 //! requests whatever serves them.
 
+pub mod activity;
 pub mod arrival;
 pub mod error;
+pub mod input;
 pub mod length;
 pub mod mix;
+pub mod rate;
+pub mod session;
 pub mod simple;
+pub mod source;
 pub mod trace;
 
 mod merge;
 mod names;
 
+pub use activity::{Activity, ActivityPart};
 pub use arrival::{Arrival, ArrivalClock, Weibull};
 pub use error::SpecError;
+pub use input::{Input, Media};
 pub use length::{Empirical, Length, MAX_TOKENS};
-pub use mix::{Client, Mix, MixSource};
+pub use mix::{Client, Mix};
+pub use rate::{Rate, RatePoint};
+pub use session::{Context, OnRejection, Pacing, Sessions, Think};
 pub use simple::{SimpleLength, SimpleWorkload};
+pub use source::MixSource;
 pub use trace::{TraceError, TraceErrorKind, TraceSource, TraceSummary, write_request};

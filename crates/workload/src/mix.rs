@@ -1,26 +1,19 @@
-//! A mix of clients, and the requests that it sends.
+//! A mix of clients: what each sends, how often, and until when.
 //!
-//! The lab fills a [`Mix`] from a workload file or from flags; the simulator pulls from its
-//! [`MixSource`]. Memory is proportional to the number of clients, never to the number of requests.
-//! Every draw is keyed by (seed, purpose, client, index of the request within its client): nothing
-//! that one client does, and nothing that is drawn for another purpose, can disturb a draw.
-//!
-//! ```text
-//!   prompt   [ stream of the prefix group, prefix_tokens ][ own stream, sampled input ]
-//!   output                                                  own stream, continued
-//! ```
+//! The lab fills a [`Mix`] from a workload file or from flags; the simulator pulls requests from
+//! the [`MixSource`] that it makes. Here is what a mix may say and the check of it; how the
+//! requests are drawn is in `source.rs`.
 
-use crate::arrival::{Arrival, ArrivalClock};
-use crate::error::{SpecError, within};
+use crate::activity::Activity;
+use crate::arrival::Arrival;
+use crate::error::SpecError;
+use crate::input::Input;
 use crate::length::{Length, MAX_TOKENS};
-use crate::merge::Merge;
-use crate::names::{Names, PRIVATE};
+use crate::rate::Rate;
+use crate::session::{MAX_ROUNDS, Sessions};
+use crate::source::MixSource;
 use blis_core::math::float;
-use blis_core::random::{self, Purpose};
-use blis_core::{
-    Content, Dice, Request, RequestId, Segment, SloClass, Source, Span, StreamId, TenantId, Time,
-};
-use std::error::Error;
+use blis_core::{SloClass, Span, Time};
 
 /// One kind of client: how often it sends, and what.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,10 +33,17 @@ pub struct Client {
     /// How many tokens of the group's stream start its prompts (0..=[`MAX_TOKENS`]; 0 without a
     /// group).
     pub prefix_tokens: u32,
-    /// Prompt length in tokens after the prefix.
-    pub input: Length,
+    /// What its prompts hold after the prefix; in a session, the new part of a round's prompt.
+    pub input: Input,
     /// Output length in tokens.
     pub output: Length,
+    /// When it is there.
+    pub activity: Activity,
+    /// Its conversations; `None`: every request stands alone. With sessions, arrivals are those of
+    /// sessions, and each of them sends as many requests as it has rounds.
+    pub sessions: Option<Sessions>,
+    /// Its own deadline for the whole answer (above 0).
+    pub deadline: Option<Span>,
 }
 
 /// Clients that send together.
@@ -51,10 +51,11 @@ pub struct Client {
 pub struct Mix {
     /// The clients; at least one.
     pub clients: Vec<Client>,
-    /// Requests per second of all clients together (1e-9..=1e9).
-    pub rate_per_sec: f64,
+    /// Requests (of clients with sessions: sessions) per second of all clients together.
+    pub rate: Rate,
     /// Ends after this many requests (1..=10^12); without a horizon they must be expected to arrive
-    /// within ten years.
+    /// within ten years. All rounds of a closed-loop session are counted when it starts, so that
+    /// the same sessions start whatever the cluster does.
     pub num_requests: Option<u64>,
     /// Ends before the first request that arrives at or after this time (above 0, at most ten
     /// years).
@@ -67,6 +68,8 @@ pub struct Mix {
 const MAX_CLIENTS: usize = 1 << 20;
 /// Most requests: their number within a client has 40 bits of a stream id.
 const MAX_REQUESTS: u64 = 1_000_000_000_000;
+/// Most requests of a mix with sessions: a session's number has 30 bits, its rounds the other 10.
+const MAX_IN_SESSIONS: u64 = (1 << 40) / MAX_ROUNDS as u64;
 
 impl Mix {
     /// Checks the whole mix.
@@ -82,20 +85,42 @@ impl Mix {
         for (index, client) in self.clients.iter().enumerate() {
             client.validate().map_err(|error| error.under(&format!("clients[{index}]")))?;
         }
-        within("rate_per_sec", self.rate_per_sec, 1e-9, 1e9)?;
+        self.rate.validate().map_err(|error| error.under("rate"))?;
         if let Some(requests) = self.num_requests
-            && !(1..=MAX_REQUESTS).contains(&requests)
+            && !(1..=self.most()).contains(&requests)
         {
-            let legal = format!("a whole number from 1 to {MAX_REQUESTS}");
+            let legal = format!("a whole number from 1 to {}", self.most());
             return Err(SpecError::new("num_requests", requests, legal));
         }
         self.validate_end()
+    }
+
+    fn has_sessions(&self) -> bool {
+        self.clients.iter().any(|client| client.sessions.is_some())
+    }
+
+    fn most(&self) -> u64 {
+        if self.has_sessions() { MAX_IN_SESSIONS } else { MAX_REQUESTS }
+    }
+
+    /// How many requests there will be, if that is certain.
+    pub fn expected(&self) -> Option<u64> {
+        let endless = |client: &Client| {
+            let single = client.sessions.as_ref().is_some_and(|sessions| sessions.single);
+            let closed = client.sessions.as_ref().is_some_and(Sessions::is_closed_loop);
+            !single && !closed && !client.activity.ends()
+        };
+        let certain = self.horizon.is_none() && self.clients.iter().all(endless);
+        self.num_requests.filter(|_| certain)
     }
 
     /// A mix must end, and its requests must arrive within ten years.
     fn validate_end(&self) -> Result<(), SpecError> {
         let Some(horizon) = self.horizon else {
             let Some(requests) = self.num_requests else {
+                if self.rate.last_change().is_some() {
+                    return Ok(());
+                }
                 let found = "neither a number of requests nor a horizon";
                 let legal = "one of the two: else the workload never ends";
                 return Err(SpecError::new("num_requests", found, legal));
@@ -106,9 +131,9 @@ impl Mix {
             let legal = format!("from 1 ns to {} (ten years)", Span::LONGEST);
             return Err(SpecError::new("horizon", horizon, legal));
         }
-        let expected = horizon.as_secs_f64() * self.rate_per_sec;
-        if self.num_requests.is_none() && expected > float(MAX_REQUESTS) {
-            let legal = format!("a horizon and a rate that give at most {MAX_REQUESTS} requests");
+        let expected = self.rate.requests_before(horizon);
+        if self.num_requests.is_none() && expected > float(self.most()) {
+            let legal = format!("a horizon and a rate that give at most {} requests", self.most());
             return Err(SpecError::new(
                 "horizon",
                 format!("{horizon}, {expected} requests"),
@@ -119,13 +144,26 @@ impl Mix {
     }
 
     fn validate_span(&self, requests: u64) -> Result<(), SpecError> {
-        let rate = self.rate_per_sec;
-        if float(requests) / rate <= Span::LONGEST.as_secs_f64() {
+        // What cannot be reached for other reasons, such as clients that go, is no mistake.
+        if float(requests) <= self.rate.requests_before(Time::ZERO + Span::LONGEST) {
             return Ok(());
         }
-        let found = format!("{requests} requests at {rate} requests per second");
+        let found = match self.rate {
+            Rate::Steady(rate) => format!("{requests} requests at {rate} requests per second"),
+            Rate::Shaped(_) => format!("{requests} requests at this rate"),
+        };
         let legal = "a rate at which all requests arrive within ten years, or a horizon";
-        Err(SpecError::new("rate_per_sec", found, legal))
+        Err(SpecError::new("rate", found, legal))
+    }
+
+    /// Requests that arrive at or after this are not sent: the horizon, or else, where nothing
+    /// limits their number, the end of the last change of the rate, and at the latest ten years.
+    /// Random arrivals may exceed those although their rate was legal: that is an end like the
+    /// horizon's, and whoever asked for a number of requests is told how many there were.
+    pub(crate) fn end(&self) -> Time {
+        let last_change = self.rate.last_change().filter(|_| self.num_requests.is_none());
+        let latest = Time::from_nanos(Span::LONGEST.as_nanos() + 1);
+        self.horizon.or(last_change).map_or(latest, |end| end.min(latest))
     }
 
     /// The requests of this mix, which must be valid ([`Mix::validate`]).
@@ -133,37 +171,7 @@ impl Mix {
     /// # Panics
     /// If there is no client.
     pub fn source(&self) -> MixSource {
-        assert!(!self.clients.is_empty(), "a mix without clients must be refused by validate");
-        let shares: f64 = self.clients.iter().map(|client| client.share).sum();
-        let mut tenants = Names::default();
-        let mut groups = Names::default();
-        let mut lanes: Vec<Lane> = (0_u64..)
-            .zip(&self.clients)
-            .map(|(number, client)| Lane {
-                number,
-                sent: 0,
-                clock: ArrivalClock::new(self.rate_per_sec * (client.share / shares)),
-                arrival: client.arrival.clone(),
-                class: client.class,
-                tenant: TenantId(tenants.number(&client.tenant)),
-                prefix: client.prefix_group.as_ref().map(|group| Segment {
-                    stream: StreamId(groups.number(group).into()),
-                    tokens: client.prefix_tokens,
-                }),
-                input: client.input.clone(),
-                output: client.output.clone(),
-            })
-            .collect();
-        let first = lanes.iter_mut().map(|lane| lane.next_arrival(self.seed)).collect();
-        MixSource {
-            seed: self.seed,
-            lanes,
-            merge: Merge::new(first),
-            sent: 0,
-            most: self.num_requests,
-            horizon: self.horizon,
-            tenants,
-        }
+        MixSource::new(self)
     }
 }
 
@@ -185,95 +193,17 @@ impl Client {
             return Err(SpecError::new("prefix_tokens", self.prefix_tokens, legal));
         }
         self.input.validate().map_err(|error| error.under("input"))?;
-        self.output.validate().map_err(|error| error.under("output"))
-    }
-}
-
-/// One client while it sends.
-#[derive(Clone, Debug)]
-struct Lane {
-    number: u64,
-    /// Requests sent so far: the index of the one whose arrival is pending.
-    sent: u64,
-    clock: ArrivalClock,
-    arrival: Arrival,
-    class: SloClass,
-    tenant: TenantId,
-    prefix: Option<Segment>,
-    input: Length,
-    output: Length,
-}
-
-impl Lane {
-    fn dice(&self, seed: u64, purpose: Purpose) -> Dice {
-        Dice::new(seed, purpose, random::mix(self.number, self.sent))
-    }
-
-    fn next_arrival(&mut self, seed: u64) -> Time {
-        let gap = self.arrival.gap(&mut self.dice(seed, Purpose::Arrival));
-        self.clock.advance(gap)
-    }
-
-    fn request(&self, seed: u64, id: RequestId, arrival: Time) -> Request {
-        debug_assert!(self.sent < 1 << 40, "validate keeps requests below the stream's 40 bits");
-        let own = StreamId(PRIVATE | (self.number << 40) | self.sent);
-        let input = self.input.sample(&mut self.dice(seed, Purpose::InputLength));
-        let output_tokens = self.output.sample(&mut self.dice(seed, Purpose::OutputLength));
-        let question = Segment { stream: own, tokens: input };
-        let segments = self.prefix.into_iter().chain([question]);
-        Request {
-            id,
-            name: None,
-            arrival,
-            content: Content::new(segments, own),
-            output_tokens,
-            class: self.class,
-            tenant: self.tenant,
-            session: None,
-            round: 0,
-            deadline: None,
+        self.output.validate().map_err(|error| error.under("output"))?;
+        self.activity.validate().map_err(|error| error.under("activity"))?;
+        if let Some(sessions) = &self.sessions {
+            sessions.validate().map_err(|error| error.under("sessions"))?;
         }
-    }
-}
-
-/// The requests of a [`Mix`], made one by one as they are asked for.
-#[derive(Clone, Debug)]
-pub struct MixSource {
-    seed: u64,
-    lanes: Vec<Lane>,
-    merge: Merge,
-    sent: u64,
-    most: Option<u64>,
-    horizon: Option<Time>,
-    tenants: Names,
-}
-
-impl Source for MixSource {
-    fn next_request(&mut self) -> Result<Option<Request>, Box<dyn Error + Send + Sync>> {
-        if self.most.is_some_and(|most| self.sent >= most) {
-            return Ok(None);
+        match self.deadline {
+            Some(deadline) if deadline == Span::ZERO || deadline > Span::LONGEST => {
+                let legal = format!("above 0, at most {} (ten years)", Span::LONGEST);
+                Err(SpecError::new("deadline", deadline, legal))
+            }
+            _ => Ok(()),
         }
-        let (arrival, client) = self.merge.earliest();
-        // Random arrivals may exceed ten years although their rate was legal: that is an end like
-        // the horizon's. Whoever asked for a number of requests is told how many there were.
-        let late = arrival.as_nanos() > Span::LONGEST.as_nanos();
-        if late || self.horizon.is_some_and(|horizon| arrival >= horizon) {
-            return Ok(None);
-        }
-        let lane = &mut self.lanes[client];
-        let request = lane.request(self.seed, RequestId(self.sent), arrival);
-        lane.sent += 1;
-        self.sent += 1;
-        let next = lane.next_arrival(self.seed);
-        self.merge.replace_earliest(client, next);
-        Ok(Some(request))
-    }
-
-    fn expected(&self) -> Option<u64> {
-        if self.horizon.is_some() { None } else { self.most }
-    }
-
-    fn tenant_name(&self, tenant: TenantId) -> String {
-        self.tenants.name(tenant.0).to_owned()
     }
 }

@@ -3,9 +3,11 @@
 //! The lab fills it from `--rate`, `--num-requests`, `--prompt-tokens...`, `--output-tokens...` and
 //! `--prefix-tokens`. It only makes a [`Mix`]; it must never draw or check anything by itself.
 
+use crate::activity::Activity;
 use crate::arrival::Arrival;
 use crate::length::Length;
 use crate::mix::{Client, Mix};
+use crate::rate::Rate;
 use blis_core::{SloClass, Time};
 
 /// Normal lengths in tokens, clamped to `min..=max`.
@@ -25,7 +27,7 @@ pub struct SimpleLength {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimpleWorkload {
     /// Requests per second.
-    pub rate_per_sec: f64,
+    pub rate: Rate,
     /// Ends after this many requests.
     pub num_requests: Option<u64>,
     /// Ends before the first request that arrives at or after this time.
@@ -53,12 +55,15 @@ impl Mix {
             arrival: workload.arrival,
             prefix_group: (workload.prefix_tokens > 0).then(|| "prefix".to_owned()),
             prefix_tokens: workload.prefix_tokens,
-            input: workload.prompt.length(),
+            input: workload.prompt.length().into(),
             output: workload.output.length(),
+            activity: Activity::default(),
+            sessions: None,
+            deadline: None,
         };
         Mix {
             clients: vec![client],
-            rate_per_sec: workload.rate_per_sec,
+            rate: workload.rate,
             num_requests: workload.num_requests,
             horizon: workload.horizon,
             seed: workload.seed,

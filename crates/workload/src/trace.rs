@@ -241,6 +241,7 @@ impl TraceSource {
             tenant,
             session,
             round: line.round,
+            attempt: 0,
             deadline: None,
         })
     }

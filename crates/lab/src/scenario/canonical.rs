@@ -83,8 +83,8 @@ fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Displ
             line("workload.trace.hash", &format_args!("{hash:016x}"));
         }
         Workload::Mix(mix) => {
-            let Mix { clients, rate_per_sec, num_requests, horizon: _, seed: _ } = mix;
-            line("workload.rate_per_sec", rate_per_sec);
+            let Mix { clients, rate, num_requests, horizon: _, seed: _ } = mix;
+            line("workload.rate", &format_args!("{rate:?}"));
             match num_requests {
                 None => line("workload.num_requests", &"none"),
                 Some(requests) => line("workload.num_requests", requests),
@@ -100,11 +100,15 @@ fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Displ
                     prefix_tokens,
                     input,
                     output,
+                    activity,
+                    sessions,
+                    deadline,
                 } = client;
                 let text = format!(
                     "tenant={tenant:?} class={} share={share} arrival={arrival:?} \
                      prefix_group={prefix_group:?} prefix_tokens={prefix_tokens} input={input:?} \
-                     output={output:?}",
+                     output={output:?} activity={activity:?} sessions={sessions:?} \
+                     deadline={deadline:?}",
                     class.name()
                 );
                 line(&format!("workload.clients[{index}]"), &text);

@@ -127,8 +127,7 @@ impl Plan {
     /// How many requests a run will see, if that is known beforehand.
     pub fn expected_requests(&self) -> Option<u64> {
         match &self.workload {
-            Workload::Mix(mix) if mix.horizon.is_none() => mix.num_requests,
-            Workload::Mix(_) => None,
+            Workload::Mix(mix) => mix.expected(),
             Workload::Trace { requests, .. } => Some(*requests),
         }
     }

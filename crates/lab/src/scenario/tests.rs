@@ -317,7 +317,7 @@ mod specification {
         draft.set_amount("--num-requests", "num_requests", "3");
         let plan = draft.resolve().expect("legal");
         assert_eq!(mix(&plan).num_requests, Some(3));
-        assert!((mix(&plan).rate_per_sec - 99.0).abs() < 1e-12);
+        assert_eq!(mix(&plan).rate, blis_workload::Rate::Steady(99.0));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::scenario::schema::{DistributionFields, MixFields, Scenario, TokenFiel
 use crate::workload_spec::{self, ClassNames, ClientContext, trace_problem};
 use crate::yaml::{Kind, Node, Whole};
 use blis_core::Time;
-use blis_workload::{MAX_TOKENS, Mix, SimpleLength, SimpleWorkload, SpecError, TraceSource};
+use blis_workload::{MAX_TOKENS, Mix, Rate, SimpleLength, SimpleWorkload, SpecError, TraceSource};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -107,7 +107,7 @@ impl Reader<'_> {
         let file = workload_spec::read(path, self.model)?;
         let mut mix = file.mix;
         match fields.rate {
-            Some(rate) => mix.rate_per_sec = rate.get(),
+            Some(rate) => mix.rate = Rate::Steady(rate.get()),
             None if file.has_rate => {}
             None => {
                 let message =
@@ -124,8 +124,8 @@ impl Reader<'_> {
         mix.validate().map_err(|error| {
             // What the scenario replaces is the scenario's fault.
             let replaced = match error.field.as_str() {
-                "rate_per_sec" if fields.rate.is_some() => Some("workload.rate"),
-                "rate_per_sec" | "num_requests" if fields.num_requests.is_some() => {
+                "rate" if fields.rate.is_some() => Some("workload.rate"),
+                "rate" | "num_requests" if fields.num_requests.is_some() => {
                     Some("workload.num_requests")
                 }
                 _ => None,
@@ -146,7 +146,7 @@ impl Reader<'_> {
         let context = ClientContext { names: ClassNames::Current, model: self.model };
         let mix = Mix {
             clients: workload_spec::clients(tree, PATH, &fields.clients, &context)?,
-            rate_per_sec: fields.aggregate_rate.map_or(DEFAULT_RATE, |rate| rate.get()),
+            rate: Rate::Steady(fields.aggregate_rate.map_or(DEFAULT_RATE, |rate| rate.get())),
             num_requests: requests(fields.num_requests),
             horizon,
             seed: 0,
@@ -167,7 +167,7 @@ impl Reader<'_> {
         let prompt = Lengths { tree, group: "prompt_tokens" }.read(&fields.prompt_tokens)?;
         let output = Lengths { tree, group: "output_tokens" }.read(&fields.output_tokens)?;
         let mix = Mix::simple(SimpleWorkload {
-            rate_per_sec: fields.rate.map_or(DEFAULT_RATE, |rate| rate.get()),
+            rate: Rate::Steady(fields.rate.map_or(DEFAULT_RATE, |rate| rate.get())),
             num_requests: requests(fields.num_requests),
             horizon,
             seed: 0,
@@ -277,10 +277,9 @@ fn in_distribution(tree: &Node, error: &SpecError) -> Problem {
     let field = error
         .field
         .replace("clients[0].", "")
-        .replace("input.", "prompt_tokens.")
+        .replace("input.text.", "prompt_tokens.")
         .replace("output.", "output_tokens.")
         .replace("arrival.", "")
-        .replace("rate_per_sec", "rate")
         .replace("std_dev", "stdev");
     let at = |field: &str| format!("{DISTRIBUTION}.{field}");
     let requests = workload_spec::at_fault(tree, &at("rate"), &at("num_requests"), error);

@@ -32,6 +32,7 @@ impl Question {
             tenant: TenantId(0),
             session: Some(SessionId(self.session)),
             round: 0,
+            attempt: 0,
             deadline: None,
         }
     }

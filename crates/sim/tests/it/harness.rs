@@ -110,6 +110,7 @@ pub(crate) fn prompted(arrival_us: u64, segments: &[(u64, u32)], output: u32) ->
         tenant: TenantId(0),
         session: None,
         round: 0,
+        attempt: 0,
         deadline: None,
     }
 }

@@ -3,5 +3,6 @@
 
 mod mix;
 mod samplers;
+mod sessions;
 mod trace;
 mod trace_round_trip;

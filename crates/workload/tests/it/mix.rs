@@ -1,9 +1,9 @@
 //! Mixes of clients: draws that nothing else disturbs, content, ends and refusals.
 
 use blis_core::{Request, SloClass, Source, Span, Time};
-use blis_workload::{Arrival, Client, Length, Mix, SimpleLength, SimpleWorkload};
+use blis_workload::{Activity, Arrival, Client, Length, Mix, Rate, SimpleLength, SimpleWorkload};
 
-fn client(name: &str) -> Client {
+pub(crate) fn client(name: &str) -> Client {
     Client {
         name: name.to_owned(),
         tenant: format!("tenant of {name}"),
@@ -12,13 +12,22 @@ fn client(name: &str) -> Client {
         arrival: Arrival::Gamma { cv: 3.5 },
         prefix_group: Some("shared".to_owned()),
         prefix_tokens: 512,
-        input: Length::Gaussian { mean: 256.0, std_dev: 100.0, min: 1, max: 4_096 },
+        input: Length::Gaussian { mean: 256.0, std_dev: 100.0, min: 1, max: 4_096 }.into(),
         output: Length::Exponential { mean: 128.0, min: 1, max: 4_096 },
+        activity: Activity::default(),
+        sessions: None,
+        deadline: None,
     }
 }
 
-fn mix_of(clients: Vec<Client>, rate_per_sec: f64) -> Mix {
-    Mix { clients, rate_per_sec, num_requests: Some(1_000_000_000), horizon: None, seed: 42 }
+pub(crate) fn mix_of(clients: Vec<Client>, rate_per_sec: f64) -> Mix {
+    Mix {
+        clients,
+        rate: Rate::Steady(rate_per_sec),
+        num_requests: Some(1_000_000_000),
+        horizon: None,
+        seed: 42,
+    }
 }
 
 pub(crate) fn poisson_clients(clients: u32, rate_per_sec: f64, seed: u64) -> Mix {
@@ -30,7 +39,7 @@ pub(crate) fn poisson_clients(clients: u32, rate_per_sec: f64, seed: u64) -> Mix
     Mix { seed, ..mix_of((0..clients).map(client).collect(), rate_per_sec) }
 }
 
-fn take(mix: &Mix, requests: usize) -> Vec<Request> {
+pub(crate) fn take(mix: &Mix, requests: usize) -> Vec<Request> {
     mix.validate().expect("a legal mix");
     let mut source = mix.source();
     let next = || source.next_request().expect("a mix does not fail");
@@ -159,7 +168,7 @@ fn a_rate_too_low_to_finish_is_refused() {
     mix.num_requests = Some(4_000_000);
     assert_eq!(
         mix.validate().expect_err("12 years").to_string(),
-        "field `rate_per_sec`: found 4000000 requests at 0.01 requests per second; \
+        "field `rate`: found 4000000 requests at 0.01 requests per second; \
          legal: a rate at which all requests arrive within ten years, or a horizon"
     );
     mix.horizon = Some(Time::from_micros(1));
@@ -185,7 +194,7 @@ fn random_arrivals_that_exceed_ten_years_end_there() {
 #[test]
 fn the_simple_workload_is_one_client_with_a_common_prefix() {
     let mut simple = SimpleWorkload {
-        rate_per_sec: 4.0,
+        rate: Rate::Steady(4.0),
         num_requests: Some(8),
         horizon: None,
         seed: 42,
@@ -242,8 +251,8 @@ fn illegal_mixes_are_refused_with_the_path_of_the_field() {
         "field `clients[0].tenant`: found an empty name; legal: a name, e.g. `default`",
     );
     check(
-        &|mix| mix.rate_per_sec = f64::INFINITY,
-        "field `rate_per_sec`: found inf; legal: a number from 0.000000001 to 1000000000",
+        &|mix| mix.rate = Rate::Steady(f64::INFINITY),
+        "field `rate`: found inf; legal: a number from 0.000000001 to 1000000000",
     );
     check(
         &|mix| mix.num_requests = Some(0),

@@ -38,6 +38,7 @@ fn request() -> impl Strategy<Value = Named> {
             tenant: TenantId(0),
             session: None,
             round: if session.is_some() { round } else { 0 },
+            attempt: 0,
             deadline: None,
         };
         (request, tenant, session)

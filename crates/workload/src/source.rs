@@ -1,0 +1,334 @@
+//! The requests of a mix, drawn one by one as they are asked for.
+//!
+//! Memory is proportional to the number of clients and of open-loop sessions under way, never to
+//! the number of requests. Every draw is keyed by (seed, purpose, client, index of the arrival
+//! within its client, round): nothing that one client does, nothing that is drawn for another
+//! purpose and nothing that the cluster does can disturb a draw.
+//!
+//! ```text
+//!   prompt   [ stream of the prefix group, prefix_tokens ][ own stream, context + sampled input ]
+//!   output                                                  own stream, continued
+//! ```
+
+use crate::arrival::ArrivalClock;
+use crate::merge::Merge;
+use crate::mix::{Client, Mix};
+use crate::names::{Names, PRIVATE};
+use crate::rate::Rate;
+use crate::session::{Context, Next, Sessions};
+use blis_core::random::{self, Purpose};
+use blis_core::{
+    Content, Dice, Ending, Request, RequestId, Segment, SessionId, Source, Span, StreamId,
+    TenantId, Time,
+};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::error::Error;
+
+/// The bits of a stream or session number that belong to one client.
+const CLIENT_BITS: u32 = 40;
+/// The bits of a stream number that are a round's.
+const ROUND_BITS: u32 = 10;
+/// The longest conversation in tokens: with prefix, question and answer at their longest it still
+/// fits the 32-bit counts of the engine. A session ends there.
+const MAX_CONTEXT: u32 = 1 << 29;
+
+/// The requests of a [`Mix`].
+#[derive(Clone, Debug)]
+pub struct MixSource {
+    seed: u64,
+    rate: Rate,
+    lanes: Vec<Lane>,
+    merge: Merge,
+    /// The next rounds of open-loop sessions.
+    turns: BinaryHeap<Reverse<Turn>>,
+    /// Requests sent or, for the later rounds of closed-loop sessions, promised.
+    sent: u64,
+    most: Option<u64>,
+    /// Ends before the first request at or after this.
+    end: Time,
+    expected: Option<u64>,
+    closed_loop: bool,
+    /// The closed-loop session that the number of requests cut short, and its rounds.
+    cut: Option<(SessionId, u32)>,
+    tenants: Names,
+}
+
+/// One client while it sends.
+#[derive(Clone, Debug)]
+struct Lane {
+    number: u64,
+    /// Arrivals so far: the index of the one that is pending.
+    arrived: u64,
+    clock: ArrivalClock,
+    /// Its part of the mix's rate, if that or its activity changes over time.
+    part_of_rate: Option<f64>,
+    tenant: TenantId,
+    prefix: Option<Segment>,
+    client: Client,
+}
+
+/// A round that an open-loop session will send, ordered by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    at: Time,
+    lane: usize,
+    /// Index of the arrival that started the session.
+    session: u64,
+    round: u32,
+    /// Tokens of the conversation so far.
+    context: u32,
+}
+
+impl MixSource {
+    pub(crate) fn new(mix: &Mix) -> MixSource {
+        assert!(!mix.clients.is_empty(), "a mix without clients must be refused by validate");
+        let shares: f64 = mix.clients.iter().map(|client| client.share).sum();
+        let mut tenants = Names::default();
+        let mut groups = Names::default();
+        let mut lanes: Vec<Lane> = (0_u64..)
+            .zip(&mix.clients)
+            .map(|(number, client)| {
+                let part = client.share / shares;
+                let steady = match mix.rate {
+                    Rate::Steady(rate) if client.activity.is_constant() => Some(rate * part),
+                    _ => None,
+                };
+                Lane {
+                    number,
+                    arrived: 0,
+                    clock: ArrivalClock::new(steady.unwrap_or(1.0)),
+                    part_of_rate: if steady.is_some() { None } else { Some(part) },
+                    tenant: TenantId(tenants.number(&client.tenant)),
+                    prefix: client.prefix_group.as_ref().map(|group| Segment {
+                        stream: StreamId(groups.number(group).into()),
+                        tokens: client.prefix_tokens,
+                    }),
+                    client: client.clone(),
+                }
+            })
+            .collect();
+        let first = lanes.iter_mut().map(|lane| lane.next_arrival(mix.seed, &mix.rate)).collect();
+        let closed =
+            |client: &Client| client.sessions.as_ref().is_some_and(Sessions::is_closed_loop);
+        MixSource {
+            seed: mix.seed,
+            rate: mix.rate.clone(),
+            lanes,
+            merge: Merge::new(first),
+            turns: BinaryHeap::new(),
+            sent: 0,
+            most: mix.num_requests,
+            end: mix.end(),
+            expected: mix.expected(),
+            closed_loop: mix.clients.iter().any(closed),
+            cut: None,
+            tenants,
+        }
+    }
+
+    /// The next arrival of a client, or the next round of an open-loop session, whichever is first.
+    fn next(&mut self) -> Option<Request> {
+        if self.most.is_some_and(|most| self.sent >= most) {
+            return None;
+        }
+        let (arrival, lane) = self.merge.earliest();
+        if let Some(&Reverse(turn)) = self.turns.peek()
+            && turn.at <= arrival
+        {
+            self.turns.pop();
+            return (turn.at < self.end).then(|| self.send(turn));
+        }
+        if arrival >= self.end {
+            return None;
+        }
+        let sender = &mut self.lanes[lane];
+        let session = sender.arrived;
+        sender.arrived += 1;
+        let next = sender.next_arrival(self.seed, &self.rate);
+        self.merge.replace_earliest(lane, next);
+        Some(self.send(Turn { at: arrival, lane, session, round: 0, context: 0 }))
+    }
+
+    /// Sends a round, and sees to the next one of its session.
+    fn send(&mut self, turn: Turn) -> Request {
+        let lane = &self.lanes[turn.lane];
+        let request = lane.request(self.seed, RequestId(self.sent), turn);
+        self.sent += 1;
+        let Some(sessions) = &lane.client.sessions else { return request };
+        let rounds = lane.rounds(self.seed, sessions, turn.session);
+        if sessions.is_closed_loop() {
+            let later = u64::from(rounds - 1);
+            let left = self.most.map_or(later, |most| later.min(most - self.sent));
+            if left < later {
+                let rounds = u32::try_from(left).expect("no more than a session has") + 1;
+                self.cut = request.session.map(|session| (session, rounds));
+            }
+            self.sent += left;
+        } else if let Some(next) = lane.open_round(self.seed, sessions, turn, &request, rounds) {
+            self.turns.push(Reverse(next));
+        }
+        request
+    }
+}
+
+impl Lane {
+    fn next_arrival(&mut self, seed: u64, rate: &Rate) -> Time {
+        let single = self.client.sessions.as_ref().is_some_and(|sessions| sessions.single);
+        if single && self.arrived > 0 {
+            return Time::NEVER;
+        }
+        let mut dice = Dice::new(seed, Purpose::Arrival, random::mix(self.number, self.arrived));
+        let gap = self.client.arrival.gap(&mut dice);
+        let Some(part) = self.part_of_rate else { return self.clock.advance(gap) };
+        let activity = &self.client.activity;
+        self.clock.advance_along(gap, |at| {
+            let (share, until) = activity.stretch(at);
+            rate.stretch(at).scaled(part * share, until)
+        })
+    }
+
+    /// The dice of one round of one arrival; a request that stands alone is no round.
+    fn dice(&self, seed: u64, purpose: Purpose, session: u64, round: Option<u32>) -> Dice {
+        let key = random::mix(self.number, session);
+        let key = round.map_or(key, |round| random::mix(key, u64::from(round) + 1));
+        Dice::new(seed, purpose, key)
+    }
+
+    /// How many rounds a session has.
+    fn rounds(&self, seed: u64, sessions: &Sessions, session: u64) -> u32 {
+        sessions.sample_rounds(&mut self.dice(seed, Purpose::Rounds, session, None))
+    }
+
+    /// How long the client thinks before a round.
+    fn think(&self, seed: u64, sessions: &Sessions, session: u64, round: u32) -> Span {
+        sessions.think.sample(&mut self.dice(seed, Purpose::Think, session, Some(round)))
+    }
+
+    fn request(&self, seed: u64, id: RequestId, turn: Turn) -> Request {
+        let Turn { at, lane: _, session, round, context } = turn;
+        let sessions = self.client.sessions.as_ref();
+        let in_session = sessions.map(|_| round);
+        let dice = |purpose| self.dice(seed, purpose, session, in_session);
+        let input = self.client.input.sample(&mut dice(Purpose::InputLength));
+        let output_tokens = self.client.output.sample(&mut dice(Purpose::OutputLength));
+        let within = match sessions.map(|sessions| sessions.context) {
+            None => session,
+            Some(Context::Accumulate) => session << ROUND_BITS,
+            Some(Context::Fresh) => (session << ROUND_BITS) | u64::from(round),
+        };
+        debug_assert!(within < 1 << CLIENT_BITS, "validate keeps arrivals below these bits");
+        let base = self.number << CLIENT_BITS;
+        let own = StreamId(PRIVATE | base | within);
+        let question = Segment { stream: own, tokens: context + input };
+        Request {
+            id,
+            name: None,
+            arrival: at,
+            content: Content::new(self.prefix.into_iter().chain([question]), own),
+            output_tokens,
+            class: self.client.class,
+            tenant: self.tenant,
+            session: sessions.map(|_| SessionId(base | session)),
+            round,
+            attempt: 0,
+            deadline: self.client.deadline,
+        }
+    }
+
+    /// Tokens of the conversation after `answered`; `None` if it is too long to go on.
+    fn context_after(&self, sessions: &Sessions, answered: &Request) -> Option<u32> {
+        if sessions.context == Context::Fresh {
+            return Some(0);
+        }
+        let prefix = self.prefix.map_or(0, |prefix| prefix.tokens);
+        let context = answered.content.prompt_tokens() - prefix + answered.output_tokens;
+        (context <= MAX_CONTEXT).then_some(context)
+    }
+
+    /// The round after `sent` of an open-loop session. One that falls into a time when the client
+    /// is away is not sent, and adds nothing to the conversation.
+    fn open_round(
+        &self,
+        seed: u64,
+        sessions: &Sessions,
+        sent: Turn,
+        request: &Request,
+        rounds: u32,
+    ) -> Option<Turn> {
+        let context = self.context_after(sessions, request)?;
+        let mut next = Turn { context, ..sent };
+        loop {
+            next.round += 1;
+            if next.round >= rounds {
+                return None;
+            }
+            next.at = later(next.at, self.think(seed, sessions, next.session, next.round));
+            if self.client.activity.is_active(next.at) {
+                return Some(next);
+            }
+        }
+    }
+}
+
+/// `at` and `span` later, without running over.
+fn later(at: Time, span: Span) -> Time {
+    Time::from_nanos(at.as_nanos().saturating_add(span.as_nanos()))
+}
+
+impl Source for MixSource {
+    fn next_request(&mut self) -> Result<Option<Request>, Box<dyn Error + Send + Sync>> {
+        Ok(self.next())
+    }
+
+    fn is_closed_loop(&self) -> bool {
+        self.closed_loop
+    }
+
+    /// What is asked next follows from the request that ended and from keyed draws, so that nothing
+    /// is kept for the sessions under way.
+    fn follow_up(&mut self, ended: &Request, ending: Ending, at: Time) -> Option<Request> {
+        let id = ended.session?;
+        let number = usize::try_from(id.0 >> CLIENT_BITS).expect("a session of this source");
+        let lane = &self.lanes[number];
+        let sessions = lane.client.sessions.as_ref().filter(|s| s.is_closed_loop())?;
+        let next = match sessions.after(ending, ended.attempt) {
+            Next::Nothing => return None,
+            Next::Again(after) => {
+                let attempt = ended.attempt + 1;
+                Request { arrival: later(at, after), attempt, ..ended.clone() }
+            }
+            Next::Round => {
+                let session = id.0 & ((1 << CLIENT_BITS) - 1);
+                let round = ended.round + 1;
+                let rounds = match self.cut {
+                    Some((cut, rounds)) if cut == id => rounds,
+                    _ => lane.rounds(self.seed, sessions, session),
+                };
+                if round >= rounds {
+                    return None;
+                }
+                let at = later(at, lane.think(self.seed, sessions, session, round));
+                let context = lane.context_after(sessions, ended)?;
+                let round = Turn { at, lane: number, session, round, context };
+                lane.request(self.seed, ended.id, round)
+            }
+        };
+        let there = next.arrival < self.end && lane.client.activity.is_active(next.arrival);
+        there.then_some(next)
+    }
+
+    fn expected(&self) -> Option<u64> {
+        self.expected
+    }
+
+    fn tenant_name(&self, tenant: TenantId) -> String {
+        self.tenants.name(tenant.0).to_owned()
+    }
+
+    /// The client's number and that of the session within it.
+    fn session_name(&self, session: SessionId) -> String {
+        let within = session.0 & ((1 << CLIENT_BITS) - 1);
+        format!("{}-{within}", session.0 >> CLIENT_BITS)
+    }
+}
