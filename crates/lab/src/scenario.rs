@@ -9,7 +9,9 @@ mod canonical;
 mod machine;
 mod plan;
 mod policies;
+pub mod rate;
 mod resolve;
+mod saturation;
 pub mod schema;
 #[cfg(test)]
 mod tests;

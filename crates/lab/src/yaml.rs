@@ -12,7 +12,7 @@ mod number;
 
 pub use decode::decode;
 pub use node::{Kind, Node};
-pub use number::{Amount, Range, Whole, whole};
+pub use number::{Amount, Range, Whole, float, whole};
 
 use crate::problem::{Place, Problem};
 use std::fmt;

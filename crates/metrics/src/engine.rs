@@ -211,6 +211,7 @@ impl Task {
             tenant: TenantId(self.job.tenant),
             session: None,
             round: 0,
+            deadline: None,
             instance,
             input_tokens: self.job.input,
             output_tokens: self.generated,

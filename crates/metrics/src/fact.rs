@@ -187,6 +187,8 @@ pub struct Record<'a> {
     pub session: Option<SessionId>,
     /// Round within the session.
     pub round: u32,
+    /// The client's own deadline for the whole answer.
+    pub deadline: Option<Span>,
     /// Where it was routed.
     pub instance: Option<InstanceId>,
     /// Prompt length in tokens.

@@ -66,6 +66,7 @@ impl Live {
             tenant: request.tenant,
             session: request.session,
             round: request.round,
+            deadline: request.deadline,
             instance: self.instance,
             input_tokens: request.content.prompt_tokens(),
             output_tokens: self.generated,

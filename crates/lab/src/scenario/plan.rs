@@ -51,6 +51,11 @@ pub struct Plan {
     pub slo: SloTargets,
     /// What is sent.
     pub workload: Workload,
+    /// The cluster's saturation on this workload in arrivals per second, if the rate is a share of
+    /// it.
+    pub saturation: Option<f64>,
+    /// What was accepted although it changes nothing, and other things that the user should know.
+    pub notes: Vec<String>,
     pub(super) texts: Policies,
     pub(super) canonical: String,
 }

@@ -2,7 +2,8 @@
 
 use crate::problem::Problem;
 use crate::scenario::plan::PolicyNames;
-use crate::scenario::schema::{PolicyFields, Scenario};
+use crate::scenario::saturation::REFERENCE_SCORERS;
+use crate::scenario::schema::{PolicyFields, RoutingFields, Scenario};
 use crate::yaml::{Node, whole};
 use blis_core::param::ParamError;
 use blis_policy::{
@@ -41,7 +42,6 @@ impl Policies {
     /// The texts that `scenario`, decoded from `tree`, spells.
     pub(super) fn read(scenario: &Scenario, tree: &Node) -> Result<Policies, Problem> {
         let routing = scenario.routing.clone().unwrap_or_default();
-        let policy = PolicyFields { policy: routing.policy, params: routing.params };
         let lru_capacity = match routing.lru_capacity.as_deref() {
             None | Some("auto") => None,
             Some(text) => Some(whole(text).ok_or_else(|| {
@@ -50,7 +50,12 @@ impl Policies {
                 Problem::new(tree.place_of(path), path, message)
             })?),
         };
-        Ok(Policies {
+        Ok(Policies::spelled(scenario, routing, lru_capacity))
+    }
+
+    fn spelled(scenario: &Scenario, routing: RoutingFields, lru_capacity: Option<u64>) -> Policies {
+        let policy = PolicyFields { policy: routing.policy, params: routing.params };
+        Policies {
             admission: spell(scenario.admission.as_ref(), "always-admit"),
             routing: spell(Some(&policy), "round-robin"),
             scorers: routing.scorers,
@@ -60,7 +65,17 @@ impl Policies {
             priority: spell(scenario.priority.as_ref(), "constant"),
             preempt: spell(scenario.preempt.as_ref(), "tail"),
             evict: spell(scenario.evict.as_ref(), "lru"),
-        })
+        }
+    }
+
+    /// Those that a cluster's saturation is measured with.
+    pub(super) fn reference() -> Policies {
+        let scorers = Some(REFERENCE_SCORERS.to_owned());
+        Policies {
+            routing: "weighted".to_owned(),
+            scorers,
+            ..Policies::spelled(&Scenario::default(), RoutingFields::default(), None)
+        }
     }
 
     /// Builds them all; the error carries the path of the field at fault.

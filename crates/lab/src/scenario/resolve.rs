@@ -1,10 +1,11 @@
 //! From a tree to a plan: every check, every default, in one place and before anything runs.
 
 use crate::problem::Problem;
-use crate::scenario::plan::Plan;
+use crate::scenario::plan::{Plan, Workload};
 use crate::scenario::policies::Policies;
+use crate::scenario::rate::RateSpec;
 use crate::scenario::schema::{Scenario, SloFields, TargetFields};
-use crate::scenario::{canonical, horizon, machine, workload};
+use crate::scenario::{canonical, horizon, machine, saturation, workload};
 use crate::yaml::{self, Node, Whole};
 use blis_core::param::ParamError;
 use blis_core::{SloClass, Span};
@@ -60,11 +61,30 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
         horizon: sent.horizon,
         slo: targets(&scenario.slo),
         workload: sent.workload,
+        saturation: None,
+        notes: sent.notes,
         texts,
         canonical: String::new(),
     };
+    if let Some(rate) = sent.rate.filter(RateSpec::needs_saturation) {
+        set_rate(&mut plan, &rate)?;
+    }
     plan.canonical = canonical::canonical(&plan);
     Ok(plan)
+}
+
+/// Measures the cluster's saturation, of which `rate` is a share.
+fn set_rate(plan: &mut Plan, rate: &RateSpec) -> Result<(), Problem> {
+    let found = saturation::measure(plan)?;
+    plan.saturation = Some(found);
+    if let Workload::Mix(mix) = &mut plan.workload {
+        mix.rate = rate.rate(found);
+        mix.validate().map_err(|error| {
+            let message = format!("{error}, where saturation is {found} a second");
+            Problem::of_file("workload.rate", message)
+        })?;
+    }
+    Ok(())
 }
 
 /// What is wrong with the policy at `path`: the field that holds the parameter, if it is one, else

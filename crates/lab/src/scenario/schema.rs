@@ -4,6 +4,7 @@
 //! together is `resolve`'s work. Names are the file's names: changing one changes the
 //! interface.
 
+use crate::scenario::rate::RateSpec;
 use crate::workload_spec::ClientSpec;
 use crate::yaml::{Amount, Range, Whole};
 use serde::Deserialize;
@@ -229,7 +230,7 @@ pub struct WorkloadFields {
     /// Clients written out.
     pub mix: Option<MixFields>,
     /// Replaces the rate of `spec`.
-    pub rate: Option<Amount<PerSecond>>,
+    pub rate: Option<RateSpec>,
     /// Replaces the number of requests of `spec`; 0: no limit but the horizon.
     pub num_requests: Option<Whole<0, MOST_REQUESTS>>,
 }
@@ -239,7 +240,7 @@ pub struct WorkloadFields {
 #[serde(deny_unknown_fields, default)]
 pub struct DistributionFields {
     /// Requests per second.
-    pub rate: Option<Amount<PerSecond>>,
+    pub rate: Option<RateSpec>,
     /// How many requests; 0: no limit but the horizon.
     pub num_requests: Option<Whole<0, MOST_REQUESTS>>,
     /// Arrival process.
@@ -273,7 +274,7 @@ pub struct TokenFields {
 #[serde(deny_unknown_fields, default)]
 pub struct MixFields {
     /// Requests per second of all clients together.
-    pub aggregate_rate: Option<Amount<PerSecond>>,
+    pub aggregate_rate: Option<RateSpec>,
     /// How many requests; 0: no limit but the horizon.
     pub num_requests: Option<Whole<0, MOST_REQUESTS>>,
     /// The clients, as in a workload specification.

@@ -2,6 +2,7 @@
 
 use crate::problem::{Place, Problem, quoted};
 use crate::scenario::plan::Workload;
+use crate::scenario::rate::{Level, RateSpec};
 use crate::scenario::schema::{DistributionFields, MixFields, Scenario, TokenFields};
 use crate::workload_spec::{self, ClassNames, ClientContext, trace_problem};
 use crate::yaml::{Kind, Node, Whole};
@@ -12,14 +13,27 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 const DISTRIBUTION: &str = "workload.distribution";
-const DEFAULT_RATE: f64 = 1.0;
+const DEFAULT_RATE: RateSpec = RateSpec::Level(Level::PerSecond(1.0));
+/// What is taken for the cluster's saturation while it is not known. Only the checks see it, and it
+/// is high so that no number of requests takes too long.
+const UNKNOWN_SATURATION: f64 = 1e6;
 const DEFAULT_REQUESTS: u64 = 100;
 
 /// The workload, and what its own file says about seed and horizon.
 pub(super) struct Resolved {
     pub(super) workload: Workload,
+    /// The rate as written. Until saturation is measured, where it is a share of that, the
+    /// workload's is the share itself.
+    pub(super) rate: Option<RateSpec>,
+    pub(super) notes: Vec<String>,
     pub(super) seed: Option<u64>,
     pub(super) horizon: Option<Time>,
+}
+
+impl Resolved {
+    fn new(workload: Workload, rate: Option<RateSpec>, horizon: Option<Time>) -> Resolved {
+        Resolved { workload, rate, notes: Vec::new(), seed: None, horizon }
+    }
 }
 
 /// A workload on its way: the scenario, the tree it was decoded from, and what else is known.
@@ -106,8 +120,9 @@ impl Reader<'_> {
         let fields = &scenario.workload;
         let file = workload_spec::read(path, self.model)?;
         let mut mix = file.mix;
-        match fields.rate {
-            Some(rate) => mix.rate = Rate::Steady(rate.get()),
+        let rate = fields.rate.clone();
+        match &rate {
+            Some(rate) => mix.rate = provisional(rate),
             None if file.has_rate => {}
             None => {
                 let message =
@@ -137,22 +152,24 @@ impl Reader<'_> {
                 None => workload_spec::translate(&file.tree, "", &error),
             }
         })?;
-        Ok(Resolved { seed: file.seed, horizon: mix.horizon, workload: Workload::Mix(mix) })
+        let (seed, horizon) = (file.seed, mix.horizon);
+        Ok(Resolved { workload: Workload::Mix(mix), rate, notes: Vec::new(), seed, horizon })
     }
 
     fn mix(&self, fields: &MixFields) -> Result<Resolved, Problem> {
         const PATH: &str = "workload.mix.clients";
         let (tree, horizon) = (self.tree, self.horizon);
         let context = ClientContext { names: ClassNames::Current, model: self.model };
+        let rate = fields.aggregate_rate.clone().unwrap_or(DEFAULT_RATE);
         let mix = Mix {
             clients: workload_spec::clients(tree, PATH, &fields.clients, &context)?,
-            rate: Rate::Steady(fields.aggregate_rate.map_or(DEFAULT_RATE, |rate| rate.get())),
-            num_requests: requests(fields.num_requests),
+            rate: provisional(&rate),
+            num_requests: requests(fields.num_requests, &rate),
             horizon,
             seed: 0,
         };
         mix.validate().map_err(|error| workload_spec::translate(tree, "workload.mix", &error))?;
-        Ok(Resolved { workload: Workload::Mix(mix), seed: None, horizon })
+        Ok(Resolved::new(Workload::Mix(mix), Some(rate), horizon))
     }
 
     fn distribution(&self, fields: &DistributionFields) -> Result<Resolved, Problem> {
@@ -166,9 +183,10 @@ impl Reader<'_> {
         )?;
         let prompt = Lengths { tree, group: "prompt_tokens" }.read(&fields.prompt_tokens)?;
         let output = Lengths { tree, group: "output_tokens" }.read(&fields.output_tokens)?;
+        let rate = fields.rate.clone().unwrap_or(DEFAULT_RATE);
         let mix = Mix::simple(SimpleWorkload {
-            rate: Rate::Steady(fields.rate.map_or(DEFAULT_RATE, |rate| rate.get())),
-            num_requests: requests(fields.num_requests),
+            rate: provisional(&rate),
+            num_requests: requests(fields.num_requests, &rate),
             horizon,
             seed: 0,
             arrival,
@@ -177,7 +195,7 @@ impl Reader<'_> {
             output,
         });
         mix.validate().map_err(|error| in_distribution(tree, &error))?;
-        Ok(Resolved { workload: Workload::Mix(mix), seed: None, horizon })
+        Ok(Resolved::new(Workload::Mix(mix), Some(rate), horizon))
     }
 }
 
@@ -205,7 +223,7 @@ fn trace(path: &Path, horizon: Option<Time>) -> Result<Resolved, Problem> {
         .and_then(TraceSource::summarize)
         .map_err(|error| trace_problem(&error))?;
     let workload = Workload::Trace { path: path.to_owned(), requests: summary.requests, hash };
-    Ok(Resolved { workload, seed: None, horizon })
+    Ok(Resolved::new(workload, None, horizon))
 }
 
 fn hash_file(path: &Path) -> std::io::Result<u64> {
@@ -221,8 +239,18 @@ fn hash_file(path: &Path) -> std::io::Result<u64> {
     }
 }
 
-fn requests<const MIN: u64, const MAX: u64>(given: Option<Whole<MIN, MAX>>) -> Option<u64> {
-    Some(given.map_or(DEFAULT_REQUESTS, Whole::get)).filter(|&n| n > 0)
+/// How many requests; without a number, a rate that changes sends them until its last change.
+fn requests<const MIN: u64, const MAX: u64>(
+    given: Option<Whole<MIN, MAX>>,
+    rate: &RateSpec,
+) -> Option<u64> {
+    let default = matches!(rate, RateSpec::Level(_)).then_some(DEFAULT_REQUESTS);
+    given.map(Whole::get).or(default).filter(|&n| n > 0)
+}
+
+/// The rate, as long as the cluster's saturation is not known.
+fn provisional(rate: &RateSpec) -> Rate {
+    rate.rate(UNKNOWN_SATURATION)
 }
 
 /// The lengths at one place of a distribution.

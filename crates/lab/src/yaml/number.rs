@@ -25,7 +25,7 @@ fn is_decimal(text: &str) -> bool {
 }
 
 /// `text` as a number; never infinite.
-pub(super) fn float(text: &str) -> Option<f64> {
+pub fn float(text: &str) -> Option<f64> {
     let value: f64 = if is_decimal(text) { text.parse().ok()? } else { return None };
     Some(value).filter(|value| value.is_finite())
 }

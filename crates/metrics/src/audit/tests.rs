@@ -379,6 +379,7 @@ fn i14_a_queue_that_nobody_serves_until_the_horizon_is_found() {
         tenant: blis_core::TenantId(0),
         session: None,
         round: 0,
+        deadline: None,
         instance: Some(instance),
         input_tokens: 10,
         output_tokens: 0,

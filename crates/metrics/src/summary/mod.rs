@@ -217,7 +217,8 @@ impl Summary {
     fn closed(&mut self, at: Time, status: Status, record: &Record<'_>) {
         let attained = match (status, record.ttft, record.e2e) {
             (Status::Finished, Some(ttft), Some(e2e)) => {
-                self.targets.of(record.class).attained(ttft, e2e, record.output_tokens)
+                let in_time = record.deadline.is_none_or(|deadline| e2e <= deadline);
+                in_time && self.targets.of(record.class).attained(ttft, e2e, record.output_tokens)
             }
             _ => false,
         };

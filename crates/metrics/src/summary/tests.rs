@@ -152,6 +152,19 @@ fn attainment_counts_refused_requests_as_missed() {
 }
 
 #[test]
+fn a_request_that_misses_its_own_deadline_is_no_good_output() {
+    let (mut facts, end) = run(&[job(0, 3), job(0, 3), job(0, 3), job(0, 3)], ONE);
+    let mut deadlines = [Span::from_nanos(1), Span::LONGEST].into_iter();
+    for (_, fact) in &mut facts {
+        if let Fact::Closed { record, .. } = fact {
+            record.deadline = deadlines.next();
+        }
+    }
+    let found = report(&facts, &end, SloTargets::default()).cluster;
+    close(found.slo_attainment, 0.75);
+}
+
+#[test]
 fn fairness_compares_what_tenants_got_of_what_they_asked() {
     let mut jobs: Vec<Job> = (0..8).map(|i| job(i * 10_000_000, 2)).collect();
     for (i, job) in (0..).zip(&mut jobs) {

@@ -1,0 +1,246 @@
+//! The cluster's saturation on a workload: the highest rate at which it keeps up.
+//!
+//! Measured, because no formula knows what a prefix cache or preemption does to it: the workload's
+//! own requests are sent at steady rates, evenly spaced, to the scenario's own engines behind one
+//! fixed strategy (all enter, [`REFERENCE_SCORERS`], first come first served), and the rate at
+//! which the number of requests inside stops growing is found by bisection. Neither the seed nor
+//! the strategy of the scenario has a say, so that strategies which are compared at 90 % of
+//! saturation are sent exactly the same requests.
+
+use crate::problem::Problem;
+use crate::run::{RunFailure, Trial, run_scenario};
+use crate::scenario::plan::{Plan, Workload};
+use crate::scenario::policies::Policies;
+use blis_core::math::{count, float};
+use blis_core::{Span, Time};
+use blis_metrics::{Fact, Listener, Status};
+use blis_sim::{Pace, Unobserved};
+use blis_workload::{Activity, Arrival, Client, Mix, Rate, Think};
+
+/// The scorers of the strategy that saturation is measured with.
+pub(super) const REFERENCE_SCORERS: &str = "pa:3,qd:2,kv:2";
+
+/// Seed of all measurements.
+const SEED: u64 = 42;
+/// Requests of one measurement: so many for each instance, within these bounds.
+const PER_INSTANCE: u64 = 1_000;
+const LEAST_REQUESTS: u64 = 12_000;
+const MOST_REQUESTS: u64 = 300_000;
+/// A measurement lasts at least so many sessions, one after the other.
+const SESSIONS_LONG: f64 = 4.0;
+/// The cluster keeps up if the requests inside grow by no more than this share of the arrivals.
+const GROWTH: f64 = 0.01;
+/// The search ends when the bounds are as close as this.
+const CLOSE: f64 = 1.005;
+/// Doublings or halvings until the search gives up: from any guess to any machine.
+const FARTHEST: u32 = 40;
+
+/// Measures the saturation of `plan`'s cluster on its workload, whose rate is not looked at, in
+/// arrivals per second: of requests, or of sessions for clients that have them.
+pub(super) fn measure(plan: &Plan) -> Result<f64, Problem> {
+    let Workload::Mix(mix) = &plan.workload else {
+        let message = "a trace has its own arrivals, so its rate cannot be a share of saturation";
+        return Err(Problem::of_file("workload.rate", message));
+    };
+    let single = |client: &Client| client.sessions.as_ref().is_some_and(|s| s.single);
+    if mix.clients.iter().any(single) {
+        let message = "clients with a single session have no rate that could be a share of \
+                       saturation; give requests per second";
+        return Err(Problem::of_file("workload.rate", message));
+    }
+    let bench = Bench { plan: reference(plan), mix: steady(mix), session: longest_session(mix) };
+    bench.search()
+}
+
+/// The plan with the strategy that saturation is measured with.
+fn reference(plan: &Plan) -> Plan {
+    let texts = Policies::reference();
+    let cluster = plan.cluster();
+    let built = texts.build(&cluster).expect("the reference strategy is legal on any cluster");
+    Plan { policies: built.names(), texts, horizon: None, ..plan.clone() }
+}
+
+/// The mix without anything that makes its rate uneven.
+fn steady(mix: &Mix) -> Mix {
+    let even = |client: &Client| Client {
+        arrival: Arrival::Constant,
+        activity: Activity::default(),
+        ..client.clone()
+    };
+    let clients = mix.clients.iter().map(even).collect();
+    Mix { clients, horizon: None, num_requests: None, ..mix.clone() }
+}
+
+/// About how long the longest kind of session lasts, and the most rounds it is expected to have.
+fn longest_session(mix: &Mix) -> (Span, f64) {
+    let of = |client: &Client| {
+        let sessions = client.sessions.as_ref()?;
+        let rounds = sessions.rounds.mean().unwrap_or(8.0);
+        let (Think::Constant(think) | Think::Exponential(think)) = sessions.think;
+        Some((Span::from_secs_f64((think.as_secs_f64() * rounds).min(1e6)), rounds))
+    };
+    let longest = mix.clients.iter().filter_map(of).fold((Span::ZERO, 1.0), |most, session| {
+        (most.0.max(session.0), f64::max(most.1, session.1))
+    });
+    (longest.0, longest.1)
+}
+
+/// A cluster and a workload whose rate is varied.
+struct Bench {
+    plan: Plan,
+    mix: Mix,
+    session: (Span, f64),
+}
+
+impl Bench {
+    fn search(&self) -> Result<f64, Problem> {
+        let mut rate = self.first_guess()?;
+        let (mut low, mut high) = (None, None);
+        for _ in 0..FARTHEST {
+            if self.keeps_up(rate)? {
+                low = Some(rate);
+            } else {
+                high = Some(rate);
+            }
+            rate = match (low, high) {
+                (Some(low), Some(high)) if high / low <= CLOSE => return Ok(three_digits(low)),
+                (Some(low), Some(high)) => f64::sqrt(low * high),
+                (Some(low), None) => low * 1.25,
+                (None, Some(high)) => high / 1.25,
+                (None, None) => unreachable!("one of them was just set"),
+            };
+        }
+        let message = "no rate was found at which the cluster just keeps up; give the rate in \
+                       requests per second";
+        Err(Problem::of_file("workload.rate", message))
+    }
+
+    /// Arrivals a second that get through when all come at once.
+    fn first_guess(&self) -> Result<f64, Problem> {
+        let mut inside = Inside::default();
+        let ended = self.run(1e6, &mut inside)?;
+        let finished = inside.finished;
+        if finished == 0 || ended == Time::ZERO {
+            let message = "none of the workload's requests can be served, so that there is no \
+                           saturation; give the rate in requests per second";
+            return Err(Problem::of_file("workload.rate", message));
+        }
+        Ok(float(finished) / ended.as_secs_f64() / self.session.1)
+    }
+
+    fn keeps_up(&self, rate: f64) -> Result<bool, Problem> {
+        let mut inside = Inside::default();
+        self.run(rate, &mut inside)?;
+        Ok(inside.growth() <= GROWTH)
+    }
+
+    /// Sends requests at `rate`; returns when the last of them ended.
+    fn run(&self, rate: f64, inside: &mut Inside) -> Result<Time, Problem> {
+        let instances = u64::from(self.plan.instances);
+        let (lasting, rounds) = self.session;
+        let whole_sessions = count(SESSIONS_LONG * lasting.as_secs_f64() * rate.min(1e5) * rounds);
+        let requests = (PER_INSTANCE * instances).max(whole_sessions);
+        let mix = Mix {
+            rate: Rate::Steady(rate),
+            num_requests: Some(requests.clamp(LEAST_REQUESTS, MOST_REQUESTS)),
+            ..self.mix.clone()
+        };
+        let plan = Plan { workload: Workload::Mix(mix), ..self.plan.clone() };
+        let trial = Trial { seed: SEED, pace: Pace::FastForward, audit: false };
+        let result = run_scenario(&plan, trial, &mut [inside], None, &mut Unobserved);
+        match result {
+            Ok(result) => Ok(result.outcome.ended_at),
+            Err(RunFailure::Input(problem)) => Err(problem),
+            Err(other) => Err(Problem::of_file("workload.rate", other.to_string())),
+        }
+    }
+}
+
+/// When requests came and went.
+#[derive(Default)]
+struct Inside {
+    arrivals: Vec<u64>,
+    ends: Vec<u64>,
+    finished: u64,
+}
+
+impl Listener for Inside {
+    fn hear(&mut self, at: Time, fact: &Fact<'_>) {
+        match fact {
+            Fact::Arrived { .. } => self.arrivals.push(at.as_nanos()),
+            Fact::Closed { status, .. } => {
+                self.ends.push(at.as_nanos());
+                self.finished += u64::from(*status == Status::Finished);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Inside {
+    /// By how much the number of requests inside grows in the second half of the arrivals, as a
+    /// share of these: the slope of the straight line through it.
+    fn growth(&mut self) -> f64 {
+        self.ends.sort_unstable();
+        let half = self.arrivals.len() / 2;
+        let origin = self.arrivals[half];
+        let (mut n, mut t1, mut t2, mut x1, mut tx) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        for (before, &arrival) in (half..).zip(&self.arrivals[half..]) {
+            let gone = self.ends.partition_point(|&end| end <= arrival);
+            let inside = float((before + 1).saturating_sub(gone) as u64);
+            let t = float(arrival - origin);
+            n += 1.0;
+            t1 += t;
+            t2 += t * t;
+            x1 += inside;
+            tx += t * inside;
+        }
+        let spread = n * t2 - t1 * t1;
+        let lasting = float(self.arrivals.last().map_or(0, |last| last - origin));
+        if spread > 0.0 { (n * tx - t1 * x1) / spread * lasting / n } else { 1.0 }
+    }
+}
+
+/// The number to three digits, which is as much as a measurement knows.
+fn three_digits(x: f64) -> f64 {
+    format!("{x:.2e}").parse().expect("a number reads back")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Draft;
+
+    fn saturation(text: &str) -> f64 {
+        let plan = Draft::from_text("s.yaml", text).and_then(|draft| draft.resolve());
+        measure(&plan.expect("the test's scenario is legal")).expect("there is a saturation")
+    }
+
+    /// A server that takes one request at a time, for 10 steps of 1 ms each.
+    const ONE_BY_ONE: &str = "
+latency: {model: constant, step_us: 1000}
+engine: {max_num_running_reqs: 1, total_kv_blocks: 1000}
+workload: {distribution: {rate: 1, prompt_tokens: {mean: 16, stdev: 0}, output_tokens: {mean: 10, stdev: 0}}}
+";
+
+    #[test]
+    fn servers_of_a_known_service_time_saturate_at_its_inverse() {
+        let one = saturation(ONE_BY_ONE);
+        assert!((one - 100.0).abs() <= 2.0, "10 ms a request: 100 a second, not {one}");
+        let four = saturation(&format!("cluster: {{instances: 4}}\n{ONE_BY_ONE}"));
+        assert!((four - 400.0).abs() <= 8.0, "four of them: 400 a second, not {four}");
+    }
+
+    #[test]
+    fn the_strategy_the_seed_and_the_rate_of_the_scenario_have_no_say() {
+        let one = saturation(ONE_BY_ONE);
+        let other = format!("admission: reject-all\nscheduler: sjf\nseed: 7\n{ONE_BY_ONE}");
+        assert_eq!(saturation(&other.replace("rate: 1,", "rate: 9999,")).to_bits(), one.to_bits());
+    }
+
+    #[test]
+    fn numbers_are_told_to_three_digits() {
+        let texts = [three_digits(123.456), three_digits(0.98765)].map(|x| x.to_string());
+        assert_eq!(texts, ["123", "0.988"]);
+    }
+}
