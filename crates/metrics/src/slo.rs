@@ -37,9 +37,9 @@ impl SloTargets {
 }
 
 impl SloTarget {
-    /// Whether a finished request of `output_tokens` tokens is within every target; its own deadline
-    /// is the caller's to check. A request of one token has no inter-token latency and meets that
-    /// target.
+    /// Whether a finished request of `output_tokens` tokens is within every target; its own
+    /// deadline is the caller's to check. A request of one token has no inter-token latency and
+    /// meets that target.
     pub fn attained(&self, ttft: Span, e2e: Span, output_tokens: u32) -> bool {
         let within = |span_ms: f64, target: Option<f64>| target.is_none_or(|most| span_ms <= most);
         let gaps = output_tokens.saturating_sub(1);
