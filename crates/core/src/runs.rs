@@ -198,6 +198,11 @@ impl<T> RunTree<T> {
         true
     }
 
+    /// Whether there is a run of this id, be it the one it was given to or a later one.
+    pub fn contains(&self, run: RunId) -> bool {
+        self.nodes.get(run.index()).is_some_and(|node| node.blocks > 0)
+    }
+
     /// The run above.
     pub fn parent(&self, run: RunId) -> Option<RunId> {
         self.nodes[run.index()].parent

@@ -1,9 +1,14 @@
-//! What fits in memory: the KV blocks of one engine, and which prompts they remember.
+//! What fits in memory: the KV blocks of one engine, which prompts they remember, the tier behind
+//! them and the links between the two.
 //!
 //! The engine (`sim`) asks for blocks, tells when they are full, and gives them back. This crate
-//! must never know about requests, time, priorities or why a block is wanted; which idle blocks go
-//! first is the evictor's choice.
+//! must never know about requests, priorities or why a block is wanted; which idle blocks go first
+//! is the evictor's choice, and when to copy is the offloader's.
 
+pub mod link;
 pub mod pool;
+pub mod tier;
 
-pub use pool::{Hit, Pool, Table};
+pub use link::{Link, LinkSpeed, TransferId};
+pub use pool::{Hit, Pool, Table, Use};
+pub use tier::{Departure, Touched};

@@ -16,32 +16,58 @@
 //! per run touched, not per block. A [`Table`] is what a request holds: a path of shared runs from
 //! the root, then private blocks that are not full or not yet computed.
 //!
-//! Idle runs stand in a list, oldest release first. A request releases its deepest run first, so a
-//! run always stands before the runs it continues, and evicting from the front takes leaves before
-//! trunks.
+//! Idle runs stand in lists, one for each *worth* that the evictor gave them, oldest release first.
+//! A request releases its deepest run first, so a run always stands before the runs it continues,
+//! and evicting from the front takes leaves before trunks.
+//!
+//! A pool may have a CPU tier behind it, which keeps copies of runs (`tier.rs`). Then a run may be
+//! in the tree without being *resident*: only the tier has it, or nobody has and it stands there
+//! for the sake of those that continue it.
 
+use crate::tier::{Copied, Tier};
 use blis_core::Blocks;
 use blis_core::runs::{Match, RunId, RunTree};
+use std::collections::BTreeMap;
 
 /// The KV blocks of one engine.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    tree: RunTree<Run>,
+    pub(crate) tree: RunTree<Run>,
     total: u32,
     free: u32,
     idle: u32,
     in_use: u32,
-    oldest: Option<RunId>,
-    newest: Option<RunId>,
+    /// Idle runs of no worth: under `lru` all of them.
+    worthless: Ends,
+    /// Idle runs of each other worth.
+    worthy: BTreeMap<u64, Ends>,
+    pub(crate) tier: Option<Tier>,
 }
 
-/// What the pool knows of a cached run.
+/// The ends of a list of runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ends {
+    pub(crate) oldest: Option<RunId>,
+    pub(crate) newest: Option<RunId>,
+}
+
+/// What the pool knows of a run.
 #[derive(Clone, Copy, Debug, Default)]
-struct Run {
-    /// Tables that hold it. 0: idle, and in the list of idle runs.
+pub(crate) struct Run {
+    /// Tables that hold it. 0: idle, and in a list of idle runs if it is resident.
     holders: u32,
+    /// Whether its blocks are in this memory.
+    pub(crate) resident: bool,
+    /// Resident runs directly below.
+    below: u32,
+    /// How often it was claimed or committed.
+    uses: u32,
+    /// The evictor's opinion: the least worth goes first.
+    worth: u64,
     older: Option<RunId>,
     newer: Option<RunId>,
+    /// What the CPU tier has of it.
+    pub(crate) copied: Copied,
 }
 
 /// The blocks of one request. Give it back with [`Pool::release`].
@@ -59,12 +85,25 @@ pub struct Hit {
     pub blocks: u32,
     /// How many of them are idle, and so stop being available when claimed.
     pub idle: u32,
+    /// Blocks behind them that the CPU tier has.
+    pub copied: u32,
     last: Option<Match>,
+}
+
+/// The use of a run that has just ended, for the evictor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// How often the run was claimed or committed so far.
+    pub uses: u32,
+    /// Blocks from the start of the content to the end of the run.
+    pub upto: u32,
+    /// The worth it had before.
+    pub worth: u64,
 }
 
 impl Hit {
     /// Nothing found.
-    pub const NONE: Hit = Hit { blocks: 0, idle: 0, last: None };
+    pub const NONE: Hit = Hit { blocks: 0, idle: 0, copied: 0, last: None };
 
     /// The leaf of a table that holds just what was found; `None` if no table can, because a run
     /// was left in the middle.
@@ -94,7 +133,7 @@ impl Table {
 }
 
 impl Pool {
-    /// A pool of `total` free blocks.
+    /// A pool of `total` free blocks, with nothing behind it.
     pub fn new(total: u32) -> Pool {
         Pool {
             tree: RunTree::default(),
@@ -102,8 +141,9 @@ impl Pool {
             free: total,
             idle: 0,
             in_use: 0,
-            oldest: None,
-            newest: None,
+            worthless: Ends::default(),
+            worthy: BTreeMap::new(),
+            tier: None,
         }
     }
 
@@ -132,17 +172,24 @@ impl Pool {
         self.free + self.idle
     }
 
-    /// Cached runs, in use or idle.
+    /// Runs that are known, in this memory or behind it.
     pub fn runs(&self) -> usize {
         self.tree.len()
     }
 
-    /// The longest cached prefix of `prompt`. Changes nothing.
+    /// The longest cached prefix of `prompt`, and how far the CPU tier continues it. Changes
+    /// nothing.
     pub fn lookup(&self, prompt: Blocks<'_>) -> Hit {
         let mut hit = Hit::NONE;
-        for step in self.tree.walk(prompt) {
+        let mut steps = self.tree.walk(prompt);
+        for step in steps.by_ref() {
+            let run = self.tree.get(step.run);
+            if !run.resident {
+                hit.copied = self.copied_from(step, steps);
+                break;
+            }
             hit.blocks += step.blocks;
-            if self.tree.get(step.run).holders == 0 {
+            if run.holders == 0 {
                 hit.idle += step.blocks;
             }
             hit.last = Some(step);
@@ -201,19 +248,22 @@ impl Pool {
         }
     }
 
-    /// Gives all blocks of a table back: full ones become idle, deepest first, the rest becomes
-    /// free.
-    pub fn release(&mut self, table: &mut Table) {
+    /// Gives all blocks of a table back: full ones become idle, deepest first, each with the worth
+    /// that `worth` gives it; the rest becomes free.
+    pub fn release(&mut self, table: &mut Table, worth: impl Fn(Use) -> u64) {
         let mut run = table.leaf;
+        let mut upto = table.shared;
         while let Some(held) = run {
-            let holders = &mut self.tree.get_mut(held).holders;
-            *holders -= 1;
-            if *holders == 0 {
-                let blocks = self.tree.blocks(held);
+            let blocks = self.tree.blocks(held);
+            let known = self.tree.get_mut(held);
+            known.worth = worth(Use { uses: known.uses, upto, worth: known.worth });
+            known.holders -= 1;
+            if known.holders == 0 {
                 self.in_use -= blocks;
                 self.idle += blocks;
                 self.list_newest(held);
             }
+            upto -= blocks;
             run = self.tree.parent(held);
         }
         self.in_use -= table.private;
@@ -221,26 +271,46 @@ impl Pool {
         *table = Table::default();
     }
 
-    /// The idle run that was released first.
-    pub fn oldest_idle(&self) -> Option<RunId> {
-        self.oldest
+    /// The idle run to be evicted first: of the least worth, then released first, and continued by
+    /// no run of this memory.
+    pub fn first_idle(&self) -> Option<RunId> {
+        self.idle_runs().find(|&run| self.tree.get(run).below == 0)
     }
 
-    /// Frees up to `blocks` blocks from the end of an idle run that no cached run continues;
-    /// returns how many.
+    /// All idle runs in the order in which they go.
+    pub(crate) fn idle_runs(&self) -> impl Iterator<Item = RunId> + '_ {
+        let lists = [&self.worthless].into_iter().chain(self.worthy.values());
+        lists.flat_map(|ends| std::iter::successors(ends.oldest, |&run| self.tree.get(run).newer))
+    }
+
+    /// Frees up to `blocks` blocks from the end of an idle run that no run of this memory
+    /// continues; returns how many. A copy of them that was on its way to the CPU tier is
+    /// abandoned; one that is there stays.
     ///
     /// # Panics
     /// If the run is in use, or continued.
     pub fn evict(&mut self, run: RunId, blocks: u32) -> u32 {
-        assert!(self.tree.get(run).holders == 0, "a run in use cannot be evicted");
-        let length = self.tree.blocks(run);
-        let blocks = blocks.min(length);
-        if blocks == length {
-            self.unlist(run);
-        }
-        self.tree.trim(run, blocks);
+        let known = self.tree.get(run);
+        assert!(known.holders == 0 && known.resident, "a run in use cannot be evicted");
+        assert!(known.below == 0, "a run that another one continues cannot be evicted");
+        let blocks = blocks.min(self.tree.blocks(run));
         self.idle -= blocks;
         self.free += blocks;
+        if blocks < self.tree.blocks(run) {
+            if self.tree.children(run) == 0 && !known.copied.is_there() {
+                self.tree.trim(run, blocks);
+                return blocks;
+            }
+            self.split(run, self.tree.blocks(run) - blocks);
+        }
+        self.unlist(run);
+        let known = self.tree.get_mut(run);
+        (known.resident, known.uses, known.worth) = (false, 0, 0);
+        if let Some(parent) = self.tree.parent(run) {
+            self.tree.get_mut(parent).below -= 1;
+        }
+        self.forget_copy_under_way(run);
+        self.remove_if_empty(run);
         blocks
     }
 
@@ -249,8 +319,9 @@ impl Pool {
     /// # Panics
     /// If the books are wrong.
     pub fn check<'a>(&self, tables: impl Iterator<Item = &'a Table>) {
-        let mut holders =
-            vec![0_u32; self.tree.runs().map(|run| run.index() + 1).max().unwrap_or(0)];
+        let most = self.tree.runs().map(|run| run.index() + 1).max().unwrap_or(0);
+        let mut holders = vec![0_u32; most];
+        let mut below = vec![0_u32; most];
         let mut private = 0;
         for table in tables {
             let mut blocks = 0;
@@ -265,65 +336,106 @@ impl Pool {
         }
         let (mut shared, mut idle) = (0, 0);
         for run in self.tree.runs() {
+            let known = self.tree.get(run);
             let expected = holders[run.index()];
-            assert_eq!(self.tree.get(run).holders, expected, "holders of {run:?}");
-            let count = if expected > 0 { &mut shared } else { &mut idle };
-            *count += self.tree.blocks(run);
+            assert_eq!(known.holders, expected, "holders of {run:?}");
+            if known.resident {
+                let count = if expected > 0 { &mut shared } else { &mut idle };
+                *count += self.tree.blocks(run);
+                if let Some(parent) = self.tree.parent(run) {
+                    below[parent.index()] += 1;
+                    assert!(self.tree.get(parent).resident, "what {run:?} continues is resident");
+                }
+            } else {
+                assert_eq!(expected, 0, "a run that is not here is not held");
+                let kept = known.copied.is_there() || self.tree.children(run) > 0;
+                assert!(kept, "{run:?} is nowhere and of no use");
+            }
+        }
+        for run in self.tree.runs() {
+            assert_eq!(self.tree.get(run).below, below[run.index()], "runs below {run:?}");
         }
         assert_eq!((self.in_use, self.idle), (shared + private, idle), "in use, idle");
         assert_eq!(self.free + self.idle + self.in_use, self.total, "blocks add up");
-        self.check_list();
+        self.check_lists();
+        self.check_tier();
     }
 
-    fn check_list(&self) {
+    fn check_lists(&self) {
         let mut listed = 0;
-        let (mut run, mut previous) = (self.oldest, None);
         let mut seen = std::collections::BTreeSet::new();
-        while let Some(idle) = run {
-            assert!(seen.insert(idle), "{idle:?} is listed once");
-            listed += self.tree.blocks(idle);
-            let parent = self.tree.parent(idle);
-            assert!(parent.is_none_or(|above| !seen.contains(&above)), "leaves before trunks");
-            assert_eq!(self.tree.get(idle).older, previous, "links go both ways");
-            (run, previous) = (self.tree.get(idle).newer, run);
+        let worthless = [(&0, &self.worthless)];
+        for (&worth, ends) in worthless.into_iter().chain(&self.worthy) {
+            let (mut run, mut previous) = (ends.oldest, None);
+            while let Some(idle) = run {
+                let known = self.tree.get(idle);
+                assert!(seen.insert(idle), "{idle:?} is listed once");
+                assert_eq!(known.worth, worth, "{idle:?} is in the list of its worth");
+                assert!(known.holders == 0 && known.resident, "{idle:?} is idle");
+                listed += self.tree.blocks(idle);
+                assert_eq!(known.older, previous, "links go both ways");
+                (run, previous) = (known.newer, run);
+            }
+            assert_eq!(ends.newest, previous, "the list ends with the newest");
         }
-        assert_eq!(self.newest, previous, "the list ends with the newest");
         assert_eq!(listed, self.idle, "every idle run is listed");
     }
 
-    /// Exchanges private blocks for the equal ones of a run; returns how many.
+    /// Exchanges private blocks for the equal ones of a run, or makes them that run's if it is not
+    /// here; returns how many.
     fn merge(&mut self, table: &mut Table, step: Match) -> u32 {
         let run = if step.whole { step.run } else { self.split(step.run, step.blocks) };
-        self.hold(run);
         table.leaf = Some(run);
-        self.in_use -= step.blocks;
-        self.free += step.blocks;
+        let known = self.tree.get_mut(run);
+        if known.resident {
+            self.hold(run);
+            self.in_use -= step.blocks;
+            self.free += step.blocks;
+        } else {
+            (known.resident, known.holders, known.uses) = (true, 1, known.uses + 1);
+            if let Some(parent) = self.tree.parent(run) {
+                self.tree.get_mut(parent).below += 1;
+            }
+        }
         step.blocks
     }
 
     /// Adds private blocks to the cache below the table's leaf; returns how many: all of them.
     fn append(&mut self, table: &mut Table, full: Blocks<'_>) -> u32 {
-        let own = table
-            .leaf
-            .filter(|&leaf| self.tree.get(leaf).holders == 1 && self.tree.children(leaf) == 0);
+        let own = table.leaf.filter(|&leaf| {
+            let known = self.tree.get(leaf);
+            known.holders == 1 && known.copied == Copied::No && self.tree.children(leaf) == 0
+        });
         if let Some(leaf) = own {
             self.tree.extend(leaf, full, table.shared);
         } else {
-            let run = Run { holders: 1, ..Run::default() };
-            table.leaf = Some(self.tree.insert(table.leaf, full, table.shared, run));
+            let run = Run { holders: 1, resident: true, uses: 1, ..Run::default() };
+            let parent = table.leaf;
+            table.leaf = Some(self.tree.insert(parent, full, table.shared, run));
+            if let Some(parent) = parent {
+                self.tree.get_mut(parent).below += 1;
+            }
         }
         full.len() - table.shared
     }
 
-    /// Cuts `run` after `at` blocks and returns the head; both are held or listed as the run was.
-    fn split(&mut self, run: RunId, at: u32) -> RunId {
-        let head = self.tree.split(run, at, |tail| Run { holders: tail.holders, ..Run::default() });
-        if self.tree.get(head).holders == 0 {
-            // An idle run is listed; after its tail, because leaves come before trunks.
+    /// Cuts `run` after `at` blocks and returns the head; both are held, listed and copied as the
+    /// run was.
+    pub(crate) fn split(&mut self, run: RunId, at: u32) -> RunId {
+        let head = self.tree.split(run, at, |tail| Run {
+            below: u32::from(tail.resident),
+            older: None,
+            newer: None,
+            ..*tail
+        });
+        let known = *self.tree.get(head);
+        if known.holders == 0 && known.resident {
+            // After its tail, because leaves come before trunks.
             let after = self.tree.get(run).newer;
-            self.link(Some(run), Some(head));
-            self.link(Some(head), after);
+            self.link(known.worth, Some(run), Some(head));
+            self.link(known.worth, Some(head), after);
         }
+        self.split_copy(run, head);
         head
     }
 
@@ -334,28 +446,64 @@ impl Pool {
             self.idle -= blocks;
             self.in_use += blocks;
         }
-        self.tree.get_mut(run).holders += 1;
+        let known = self.tree.get_mut(run);
+        known.holders += 1;
+        known.uses = known.uses.saturating_add(1);
+    }
+
+    /// Removes a run that is nowhere, and those above it that were only there for its sake.
+    pub(crate) fn remove_if_empty(&mut self, run: RunId) {
+        let mut next = Some(run);
+        while let Some(run) = next {
+            let known = self.tree.get(run);
+            let empty = !known.resident && known.copied == Copied::No;
+            if !empty || self.tree.children(run) > 0 {
+                return;
+            }
+            next = self.tree.parent(run);
+            self.tree.trim(run, self.tree.blocks(run));
+        }
     }
 
     fn list_newest(&mut self, run: RunId) {
-        self.link(self.newest, Some(run));
-        self.link(Some(run), None);
+        let worth = self.tree.get(run).worth;
+        let newest = if worth == 0 {
+            self.worthless.newest
+        } else {
+            self.worthy.entry(worth).or_default().newest
+        };
+        self.link(worth, newest, Some(run));
+        self.link(worth, Some(run), None);
     }
 
     fn unlist(&mut self, run: RunId) {
-        let Run { older, newer, .. } = *self.tree.get(run);
-        self.link(older, newer);
+        let Run { older, newer, worth, .. } = *self.tree.get(run);
+        self.link(worth, older, newer);
+        if older.is_none() && newer.is_none() && worth != 0 {
+            self.worthy.remove(&worth);
+        }
     }
 
-    /// Makes `older` and `newer` neighbours in the list of idle runs; `None` is the list's end.
-    fn link(&mut self, older: Option<RunId>, newer: Option<RunId>) {
-        match older {
-            Some(run) => self.tree.get_mut(run).newer = newer,
-            None => self.oldest = newer,
+    /// Makes `older` and `newer` neighbours in the list of idle runs of `worth`; `None` is the
+    /// list's end.
+    fn link(&mut self, worth: u64, older: Option<RunId>, newer: Option<RunId>) {
+        if let Some(run) = older {
+            self.tree.get_mut(run).newer = newer;
         }
-        match newer {
-            Some(run) => self.tree.get_mut(run).older = older,
-            None => self.newest = older,
+        if let Some(run) = newer {
+            self.tree.get_mut(run).older = older;
+        }
+        if older.is_none() || newer.is_none() {
+            let ends = match worth {
+                0 => &mut self.worthless,
+                _ => self.worthy.entry(worth).or_default(),
+            };
+            if older.is_none() {
+                ends.oldest = newer;
+            }
+            if newer.is_none() {
+                ends.newest = older;
+            }
         }
     }
 }
@@ -395,7 +543,7 @@ mod tests {
 
     fn make_room(pool: &mut Pool, blocks: u32) {
         while pool.shortfall(blocks) > 0 {
-            let victim = pool.oldest_idle().expect("something to evict");
+            let victim = pool.first_idle().expect("something to evict");
             pool.evict(victim, pool.shortfall(blocks));
         }
     }
@@ -405,7 +553,7 @@ mod tests {
         let mut pool = Pool::new(10);
         let (mut first, hit) = serve(&mut pool, &[1, 2, 3, 4]);
         assert_eq!(hit, 0);
-        pool.release(&mut first);
+        pool.release(&mut first, |_| 0);
         assert_eq!((pool.free(), pool.idle(), pool.in_use()), (6, 4, 0));
         let (second, hit) = serve(&mut pool, &[1, 2, 8, 9]);
         assert_eq!(hit, 2);
@@ -417,9 +565,9 @@ mod tests {
     fn a_full_cache_evicts_the_oldest_leaf_first() {
         let mut pool = Pool::new(6);
         let (mut old, _) = serve(&mut pool, &[1, 2, 3]);
-        pool.release(&mut old);
+        pool.release(&mut old, |_| 0);
         let (mut new, _) = serve(&mut pool, &[1, 8, 9]);
-        pool.release(&mut new);
+        pool.release(&mut new, |_| 0);
         make_room(&mut pool, 3);
         assert_eq!(lookup(&pool, &[1, 2, 3]).blocks, 1, "blocks 3 and 2 are the oldest leaves");
         assert_eq!(lookup(&pool, &[1, 8, 9]).blocks, 3);
@@ -433,7 +581,7 @@ mod tests {
         let mut pool = Pool::new(4);
         let (mut first, _) = serve(&mut pool, &[1, 2, 3]);
         let (second, _) = serve(&mut pool, &[1, 2]);
-        pool.release(&mut first);
+        pool.release(&mut first, |_| 0);
         make_room(&mut pool, 2);
         assert_eq!(lookup(&pool, &[1, 2, 3]).blocks, 2);
         assert_eq!(pool.available(), 2);
@@ -450,8 +598,8 @@ mod tests {
         commit(&mut pool, &mut b, &[1, 2, 8]);
         assert_eq!((pool.in_use(), b.blocks(), b.shared()), (5, 4, 3));
         pool.check([a, b].iter());
-        pool.release(&mut a);
-        pool.release(&mut b);
+        pool.release(&mut a, |_| 0);
+        pool.release(&mut b, |_| 0);
         assert_eq!((pool.free(), pool.idle()), (6, 4));
         pool.check([].iter());
     }
@@ -462,7 +610,7 @@ mod tests {
         let mut table = Table::default();
         pool.grow(&mut table, 3);
         commit(&mut pool, &mut table, &[1]);
-        pool.release(&mut table);
+        pool.release(&mut table, |_| 0);
         assert_eq!((pool.free(), pool.idle()), (4, 1));
     }
 
@@ -470,7 +618,7 @@ mod tests {
     fn a_hit_on_idle_blocks_does_not_count_as_room_for_more() {
         let mut pool = Pool::new(4);
         let (mut table, _) = serve(&mut pool, &[1, 2, 3]);
-        pool.release(&mut table);
+        pool.release(&mut table, |_| 0);
         let hit = lookup(&pool, &[1, 2, 9]);
         assert_eq!((hit.blocks, hit.idle), (2, 2));
         assert!(pool.fits(&hit, 2) && !pool.fits(&hit, 3));

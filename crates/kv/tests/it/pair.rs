@@ -119,7 +119,7 @@ impl<'a> Pair<'a> {
 
     fn release(&mut self, slot: usize) -> bool {
         let Some(mut live) = self.live[slot].take() else { return false };
-        self.pool.release(&mut live.table);
+        self.pool.release(&mut live.table, |_| 0);
         assert_eq!(live.table, Table::default(), "a released table is empty");
         self.reference.release(slot);
         true
@@ -129,7 +129,7 @@ impl<'a> Pair<'a> {
     fn evict(&mut self, blocks: u32) -> u32 {
         let mut evicted = 0;
         while evicted < blocks
-            && let Some(oldest) = self.pool.oldest_idle()
+            && let Some(oldest) = self.pool.first_idle()
         {
             let wanted = blocks - evicted;
             let taken = self.pool.evict(oldest, wanted);
@@ -163,7 +163,7 @@ impl<'a> Pair<'a> {
         assert_eq!(self.pool.available() as usize, free + idle, "available");
         assert_eq!(self.pool.total() as usize, free + idle + in_use, "total");
         assert_eq!(self.pool.runs(), self.reference.runs(), "runs");
-        assert_eq!(self.pool.oldest_idle().is_some(), idle > 0, "something to evict");
+        assert_eq!(self.pool.first_idle().is_some(), idle > 0, "something to evict");
     }
 
     fn compare_lookup(&self, prompt: &Prompt) {

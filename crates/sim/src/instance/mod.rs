@@ -206,7 +206,7 @@ struct Idle<'a>(&'a Pool);
 
 impl IdleRuns for Idle<'_> {
     fn oldest(&self) -> RunId {
-        self.0.oldest_idle().expect("asked only when something is idle")
+        self.0.first_idle().expect("asked only when something is idle")
     }
 }
 

@@ -224,7 +224,7 @@ impl Instance {
         self.leave_out(index, now, kit);
         self.commit_full_blocks(index, kit);
         let mut running = self.running.remove(index);
-        self.pool.release(&mut running.table);
+        self.pool.release(&mut running.table, |_| 0);
         let live = kit.live.get_mut(running.slot);
         live.place = Place::Waiting;
         live.generated = running.generated;
@@ -426,7 +426,7 @@ impl Instance {
             self.commit_full_blocks(index, kit);
             let mut running = self.running.remove(index);
             removed += 1;
-            self.pool.release(&mut running.table);
+            self.pool.release(&mut running.table, |_| 0);
             let live = kit.live.get_mut(running.slot);
             live.generated = running.generated;
             let mut record = live.record();
