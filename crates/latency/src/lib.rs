@@ -3,12 +3,22 @@
 //! A model sees the shape of a step and nothing else: no requests, no queues, no clock. It must be
 //! a pure function, so that equal shapes always take equal time.
 
+pub mod capacity;
 pub mod catalogue;
 pub mod coefficients;
 pub mod constant;
+pub mod fit;
+pub mod model;
+pub mod profile;
+pub mod roofline;
 pub mod shape;
+mod window;
 
-pub use catalogue::{Catalogue, Fit, Gpu, Model};
+pub use capacity::{CapacityError, Memory, kv_blocks};
+pub use catalogue::{Catalogue, Fit, Gpu, HfError, Model};
 pub use coefficients::{CoefficientError, Coefficients};
 pub use constant::Constant;
+pub use model::{Experts, ModelShape};
+pub use profile::{Profile, ProfileError};
+pub use roofline::{Efficiency, GpuSheet, Roofline, RooflineError};
 pub use shape::{StepShape, StepTime};

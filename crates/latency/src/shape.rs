@@ -17,6 +17,32 @@ pub struct StepShape {
     pub decode_seqs: u32,
     /// Sum of their context lengths, the new token included.
     pub decode_context: u64,
+    /// The longest of their contexts; 0 if nobody knows, and then a model assumes a usual one.
+    pub decode_longest: u32,
+    /// Context tokens whose KV blocks another sequence of the batch holds too, counted once less
+    /// than they are held: such blocks are read from memory once. 0 if nobody knows.
+    pub shared_context: u64,
+}
+
+impl StepShape {
+    /// Whether every sequence decodes.
+    pub fn only_decodes(&self) -> bool {
+        self.prefill_tokens == 0
+    }
+
+    /// This step's shape after `steps` steps of the same batch in which every sequence decodes:
+    /// every context is so many tokens longer.
+    #[must_use]
+    pub fn after(&self, steps: u32) -> StepShape {
+        StepShape {
+            decode_context: self.decode_context + u64::from(self.decode_seqs) * u64::from(steps),
+            decode_longest: match self.decode_longest {
+                0 => 0,
+                longest => longest + steps,
+            },
+            ..*self
+        }
+    }
 }
 
 /// How long a step takes, and what surrounds it.
@@ -36,4 +62,30 @@ pub trait StepTime: Send + Sync + std::fmt::Debug {
     /// then a batch that only decodes takes the same time step after step, and runs of steps have a
     /// closed form.
     fn context_free(&self) -> bool;
+
+    /// How many steps of a batch that only decodes, this one included, take exactly as long as this
+    /// one, although every context grows by a token a step: at least 1. Whoever takes that many at
+    /// once gets the same times as by stepping.
+    fn repeats(&self, shape: &StepShape) -> u32 {
+        if self.context_free() && shape.only_decodes() { u32::MAX } else { 1 }
+    }
+
+    /// How long `steps` steps of a batch that only decodes take, the first of this shape: exactly
+    /// the sum of `predict`.
+    fn run(&self, shape: &StepShape, steps: u32) -> Span {
+        let (mut shape, mut left, mut total) = (*shape, steps, Span::ZERO);
+        while left > 0 {
+            let equal = self.repeats(&shape).min(left);
+            total += self.predict(&shape) * u64::from(equal);
+            shape = shape.after(equal);
+            left -= equal;
+        }
+        total
+    }
+
+    /// Whether `predict` looks at `decode_longest` or `shared_context`; whoever makes shapes may
+    /// leave them 0 otherwise.
+    fn wants_spread(&self) -> bool {
+        false
+    }
 }

@@ -9,6 +9,7 @@ pub mod activity;
 pub mod arrival;
 pub mod error;
 pub mod input;
+pub mod inspect;
 pub mod length;
 pub mod mix;
 pub mod rate;
@@ -24,10 +25,14 @@ pub use activity::{Activity, ActivityPart};
 pub use arrival::{Arrival, ArrivalClock, Weibull};
 pub use error::SpecError;
 pub use input::{Input, Media};
+pub use inspect::{Inspection, Inspector};
 pub use length::{Empirical, Length, MAX_TOKENS};
 pub use mix::{Client, Mix};
 pub use rate::{Rate, RatePoint};
 pub use session::{Context, OnRejection, Pacing, Sessions, Think};
 pub use simple::{SimpleLength, SimpleWorkload};
 pub use source::MixSource;
-pub use trace::{TraceError, TraceErrorKind, TraceSource, TraceSummary, write_request};
+pub use trace::{
+    After, Sample, Skipped, TraceEdit, TraceEntry, TraceError, TraceErrorKind, TraceFormat,
+    TraceOptions, TraceSource, TraceSummary, write_follow_up, write_header, write_request,
+};

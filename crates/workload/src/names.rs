@@ -2,7 +2,7 @@
 //! seen, token streams by a hash, and request ids are only remembered well enough to notice a
 //! repetition.
 //!
-//! Used by the client mix and by the trace reader. Nothing here may be iterated in hash order.
+//! Used by the client mix and by the trace readers. Nothing here may be iterated in hash order.
 
 use blis_core::StreamId;
 use blis_core::random::mix;
@@ -102,6 +102,22 @@ pub(crate) fn own_stream(request: u64) -> StreamId {
     StreamId(PRIVATE | request)
 }
 
+/// The stream that `family` of a format (a prefix group, a session) has under `key`. It is none of
+/// the private ones.
+pub(crate) fn family_stream(family: u64, key: u64) -> StreamId {
+    StreamId(mix(mix(family, key), family) >> 1)
+}
+
+/// A key for random draws and hash tables by name.
+pub(crate) fn name_key(name: &str) -> u64 {
+    hash(name)
+}
+
+/// A key for random draws by number, different from that of any name.
+pub(crate) fn number_key(number: u64) -> u64 {
+    number_hash(number)
+}
+
 /// `text` as a number, if it is how that number is normally written: "17", but not "017" or "+17".
 pub(crate) fn plain_number(text: &str) -> Option<u64> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -156,6 +172,14 @@ mod tests {
         let mut seen = SeenIds::default();
         assert!((3..10_000).all(|number| seen.insert(&number.to_string())));
         assert_eq!(seen.others.len(), 0);
+    }
+
+    #[test]
+    fn streams_of_families_differ_and_are_never_private() {
+        let streams = (0..50_000).flat_map(|key| [1, 2].map(|family| family_stream(family, key)));
+        let streams: BTreeSet<StreamId> = streams.collect();
+        assert_eq!(streams.len(), 100_000);
+        assert!(streams.iter().all(|stream| stream.0 < PRIVATE));
     }
 
     #[test]

@@ -33,6 +33,9 @@ const ROUND_BITS: u32 = 10;
 /// fits the 32-bit counts of the engine. A session ends there.
 const MAX_CONTEXT: u32 = 1 << 29;
 
+/// How soon a client asks again at the earliest, as [`Source::follow_up`] demands.
+const QUICKEST: Span = Span::from_nanos(1);
+
 /// The requests of a [`Mix`].
 #[derive(Clone, Debug)]
 pub struct MixSource {
@@ -296,7 +299,7 @@ impl Source for MixSource {
             Next::Nothing => return None,
             Next::Again(after) => {
                 let attempt = ended.attempt + 1;
-                Request { arrival: later(at, after), attempt, ..ended.clone() }
+                Request { arrival: later(at, after.max(QUICKEST)), attempt, ..ended.clone() }
             }
             Next::Round => {
                 let session = id.0 & ((1 << CLIENT_BITS) - 1);
@@ -308,7 +311,8 @@ impl Source for MixSource {
                 if round >= rounds {
                     return None;
                 }
-                let at = later(at, lane.think(self.seed, sessions, session, round));
+                let think = lane.think(self.seed, sessions, session, round).max(QUICKEST);
+                let at = later(at, think);
                 let context = lane.context_after(sessions, ended)?;
                 let round = Turn { at, lane: number, session, round, context };
                 lane.request(self.seed, ended.id, round)

@@ -1,105 +1,120 @@
-//! The native trace: one request a line, as JSON.
+//! Traces: requests from files, read as they are asked for.
 //!
-//! The lab opens a [`TraceSource`] for `--trace` and the binary writes one with [`write_request`];
-//! what was written reads back as the same requests. The reader streams: apart from the names of
-//! tenants and sessions and a hash for every request id that does not count up, memory does not
-//! grow with the trace. It must never guess: whatever is not exactly understood is refused with its
-//! file, line, column, field, value and what is legal.
+//! The lab opens a [`TraceSource`] for `--trace` and the binary writes native traces with
+//! [`write_request`]; what was written reads back as the same requests. All formats stream: apart
+//! from the names of tenants and sessions, a hash for every request id that does not count up, and
+//! sessions under way, memory does not grow with the trace. A reader must never guess: whatever is
+//! not exactly understood is refused with its file, line, column, field, value and what is legal.
+//!
+//! The native format is one JSON object a line:
 //!
 //! ```text
+//! {"rows":2}
 //! {"id":"17","arrival_us":1200,"prompt":[["sys",512],["r17",256]],"output_tokens":128,
-//!  "output_stream":"r17","class":"critical","tenant":"a","session":"s3","round":0}
+//!  "output_stream":"r17","class":"critical","tenant":"a","session":"s3","round":0,
+//!  "deadline_ms":5000}
+//! {"id":"18","after":"17","think_ms":300,"prompt":[["sys",512],["r17",400]],...,"round":1}
 //! ```
 //!
-//! Required are `arrival_us`, `output_tokens`, and `prompt` or `input_tokens`. `null` is the same
-//! as leaving a field out. Times may have fractions, down to the nanosecond (exact in the first 26
-//! days of a trace). Names of streams are global to the file; one that is a plain number below 2^63
-//! is the stream's id itself. `deadline_ms`, `after` and `think_ms` are refused until something
-//! reads them.
+//! Required are `arrival_us` or `after`, `output_tokens`, and `prompt` or `input_tokens`. `null` is
+//! the same as leaving a field out. Times may have fractions, down to the nanosecond (exact in the
+//! first 26 days of a trace). Names of streams are global to the file; one that is a plain number
+//! below 2^63 is the stream's id itself. The first line may say how many requests there are, so
+//! that a lost end is noticed. A line with `after` is sent `think_ms` after the answer to the line
+//! right above it is complete; if that is turned away or can never be served, its client gives up,
+//! and the lines that follow up on it are never sent.
+//!
+//! The other formats are described in the files of this folder.
 
+mod azure;
+mod burstgpt;
+mod chain;
+mod date;
+mod edit;
+mod error;
+mod format;
+mod h200;
+mod json;
+mod legacy;
 mod line;
+mod lines;
+mod mooncake;
+mod native;
+mod row;
 mod scalar;
+mod table;
+mod tracev2;
 mod write;
 
-pub use write::write_request;
+pub use edit::{Sample, TraceEdit, TraceOptions};
+pub use error::{Skipped, TraceError, TraceErrorKind};
+pub use format::TraceFormat;
+pub use write::{After, write_follow_up, write_header, write_request};
 
-use crate::error::{SpecError, shown};
-use crate::names::{Names, SeenIds, own_stream, plain_number};
-use blis_core::{Content, Request, RequestId, Segment, SessionId, Source, TenantId, Time};
-use line::Line;
+use blis_core::{Ending, Request, RequestId, SessionId, Source, TenantId, Time};
+use chain::{Chains, FollowUp, Group};
+use edit::Slice;
+use lines::Lines;
+use row::{Roster, Row, Rows, Sorted};
+use std::collections::VecDeque;
 use std::error::Error;
-use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use table::Table;
 
-/// Longest line in bytes. A longer one is no request, and must not fill the memory.
-const MAX_LINE: usize = 64 << 20;
 const BUFFER: usize = 256 << 10;
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
-
-/// Why a trace could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct TraceError {
-    /// The trace's path or name.
-    pub path: String,
-    /// Line from 1; 0 if the file could not be opened.
-    pub line: u64,
-    /// Byte within the line, from 1: the last one of the value at fault, or 1 if that is not a
-    /// single value.
-    pub column: usize,
-    /// What is wrong.
-    pub message: String,
-    /// Whether the content or the reading is at fault.
-    pub kind: TraceErrorKind,
-}
-
-/// What is at fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraceErrorKind {
-    /// The trace is not legal.
-    Content,
-    /// The operating system could not open or read it.
-    Io,
-}
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TraceError { path, line, column, message, kind: _ } = self;
-        if *line == 0 {
-            return write!(f, "{path}: {message}");
-        }
-        write!(f, "{path}:{line}:{column}: {message}")
-    }
-}
 
 /// What a whole trace holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceSummary {
-    /// Number of requests (>= 1).
+    /// Number of requests (>= 1), follow-ups included.
     pub requests: u64,
+    /// How many of them follow up on others.
+    pub follow_ups: u64,
     /// Arrival of the first.
     pub first: Time,
-    /// Arrival of the last.
+    /// Arrival of the last that has one.
     pub last: Time,
     /// Prompt tokens of all.
     pub input_tokens: u64,
     /// Output tokens of all.
     pub output_tokens: u64,
+    /// Rows that no request was made of.
+    pub skipped: Skipped,
+}
+
+/// A request of a trace as the file has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceEntry {
+    /// The request. A follow-up has no arrival yet.
+    pub request: Request,
+    /// What it follows up on, if it does.
+    pub after: Option<After>,
 }
 
 /// The requests of a trace file, read as they are asked for.
 pub struct TraceSource {
-    path: String,
-    reader: Box<dyn BufRead + Send>,
-    line: Vec<u8>,
-    line_number: u64,
-    sent: u64,
+    format: TraceFormat,
+    edit: TraceEdit,
+    rows: Box<dyn Rows>,
+    roster: Roster,
     expected: Option<u64>,
-    last_arrival: (Time, u64),
-    ids: SeenIds,
-    tenants: Names,
-    sessions: Names,
+    /// Rows that were read, and requests that were made of them.
+    read: u64,
+    sent: u64,
+    skipped: Skipped,
+    /// Whether the request that follow-ups are read for was kept.
+    keeping: bool,
+    /// Whether requests always carry their names: once some are follow-ups, the order of the file
+    /// is not that of arrival, by which they are numbered.
+    explicit: bool,
+    /// The request whose follow-ups are read.
+    held: Option<Group>,
+    /// Follow-ups that [`TraceSource::read_entry`] gives next.
+    entries: VecDeque<TraceEntry>,
+    chains: Chains,
+    ended: bool,
     failed: Option<TraceError>,
 }
 
@@ -107,39 +122,92 @@ impl TraceSource {
     /// The trace in the file at `path`.
     ///
     /// # Errors
-    /// If the file cannot be opened.
-    pub fn open(path: &Path) -> Result<TraceSource, TraceError> {
+    /// If the file cannot be opened, its format is not known, its header is not legal or `options`
+    /// are not.
+    pub fn open(path: &Path, options: &TraceOptions) -> Result<TraceSource, TraceError> {
         let name = path.display().to_string();
         match File::open(path) {
-            Ok(file) => Ok(TraceSource::from_reader(
-                Box::new(BufReader::with_capacity(BUFFER, file)),
-                &name,
-            )),
-            Err(error) => Err(TraceError {
-                path: name,
-                line: 0,
-                column: 0,
-                message: error.to_string(),
-                kind: TraceErrorKind::Io,
-            }),
+            Ok(file) => {
+                let reader = Box::new(BufReader::with_capacity(BUFFER, file));
+                TraceSource::from_reader(reader, &name, options)
+            }
+            Err(error) => Err(of_whole(&name, error.to_string(), TraceErrorKind::Io)),
         }
     }
 
     /// The trace that `reader` gives; errors call it `name`.
-    pub fn from_reader(reader: Box<dyn BufRead + Send>, name: &str) -> TraceSource {
+    ///
+    /// # Errors
+    /// As [`TraceSource::open`].
+    pub fn from_reader(
+        reader: Box<dyn BufRead + Send>,
+        name: &str,
+        options: &TraceOptions,
+    ) -> Result<TraceSource, TraceError> {
+        let TraceOptions { format, edit } = *options;
+        edit.validate()
+            .map_err(|error| of_whole(name, error.to_string(), TraceErrorKind::Content))?;
+        let (lines, first) = Lines::open(reader, name)?;
+        let format = match format {
+            Some(format) => format,
+            None => TraceFormat::detect(&first.text)
+                .map_err(|message| lines.error_on(first.number, 1, message))?,
+        };
+        let rows: Box<dyn Rows> = match format {
+            TraceFormat::Native => Box::new(native::Native::new(lines)),
+            TraceFormat::Mooncake => Box::new(mooncake::Mooncake::new(lines)),
+            TraceFormat::Azure => Box::new(azure::Azure::new(Table::open(lines, &azure::COLUMNS)?)),
+            TraceFormat::BurstGpt => {
+                Box::new(burstgpt::BurstGpt::new(Table::open(lines, &burstgpt::COLUMNS)?))
+            }
+            TraceFormat::TraceV2 => {
+                let rows = tracev2::TraceV2::new(Table::open(lines, &tracev2::COLUMNS)?);
+                Box::new(Sorted::new(rows, tracev2::ARRIVAL))
+            }
+            TraceFormat::Legacy => {
+                Box::new(legacy::Legacy::new(Table::open(lines, &legacy::COLUMNS)?))
+            }
+            TraceFormat::H200 => {
+                let rows = h200::H200::new(Table::open(lines, &h200::COLUMNS)?);
+                Box::new(Sorted::new(rows, h200::ARRIVAL))
+            }
+        };
+        Ok(TraceSource::new(format, edit, rows))
+    }
+
+    fn new(format: TraceFormat, edit: TraceEdit, rows: Box<dyn Rows>) -> TraceSource {
         TraceSource {
-            path: name.to_owned(),
-            reader,
-            line: Vec::new(),
-            line_number: 0,
-            sent: 0,
+            format,
+            edit,
+            rows,
+            roster: Roster::default(),
             expected: None,
-            last_arrival: (Time::ZERO, 0),
-            ids: SeenIds::default(),
-            tenants: Names::default(),
-            sessions: Names::default(),
+            read: 0,
+            sent: 0,
+            skipped: Skipped::default(),
+            keeping: false,
+            explicit: false,
+            held: None,
+            entries: VecDeque::new(),
+            chains: Chains::default(),
+            ended: false,
             failed: None,
         }
+    }
+
+    /// The format that is read.
+    pub fn format(&self) -> TraceFormat {
+        self.format
+    }
+
+    /// Rows read so far: of what lies behind a slice or a limit at most the first.
+    pub fn rows_read(&self) -> u64 {
+        self.read
+    }
+
+    /// The rows so far that no request was made of.
+    pub fn skipped(&self) -> Skipped {
+        self.skipped
     }
 
     /// The same source, which knows that there are `requests` requests, for progress bars.
@@ -156,138 +224,163 @@ impl TraceSource {
     /// If the trace is unreadable or malformed.
     pub fn summarize(mut self) -> Result<TraceSummary, TraceError> {
         let mut summary: Option<TraceSummary> = None;
-        while let Some(request) = self.read_request()? {
+        while let Some(Group { head, rest }) = self.read_group()? {
             let all = summary.get_or_insert(TraceSummary {
                 requests: 0,
-                first: request.arrival,
-                last: request.arrival,
+                follow_ups: 0,
+                first: head.arrival,
+                last: head.arrival,
                 input_tokens: 0,
                 output_tokens: 0,
+                skipped: Skipped::default(),
             });
-            all.requests += 1;
-            all.last = request.arrival;
-            all.input_tokens += u64::from(request.content.prompt_tokens());
-            all.output_tokens += u64::from(request.output_tokens);
+            all.last = head.arrival;
+            all.follow_ups += rest.len() as u64;
+            for request in [&head].into_iter().chain(rest.iter().map(|next| &next.request)) {
+                all.requests += 1;
+                all.input_tokens += u64::from(request.content.prompt_tokens());
+                all.output_tokens += u64::from(request.output_tokens);
+            }
         }
-        summary.ok_or_else(|| self.no_requests())
+        let skipped = self.skipped;
+        summary.map(|all| TraceSummary { skipped, ..all }).ok_or_else(|| self.no_requests())
     }
 
-    /// The next request, or `None` at the end. After an error it gives the same error again.
+    /// The next request that has an arrival, or `None` at the end. After an error it gives the same
+    /// error again. Follow-ups are sent by [`Source::follow_up`].
     ///
     /// # Errors
     /// If the trace is unreadable or malformed.
     pub fn read_request(&mut self) -> Result<Option<Request>, TraceError> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        // The buffer is taken out while a request borrows from it, and put back for the next line.
-        let mut line = std::mem::take(&mut self.line);
-        let result = self.fill(&mut line).and_then(|more| {
-            if !more {
-                return if self.sent > 0 { Ok(None) } else { Err(self.no_requests()) };
-            }
-            let parsed = line::parse(trimmed(&line, self.line_number), line.ends_with(b"\n"))
-                .map_err(|(column, message)| self.error(column, message))?;
-            let request = self.request(parsed).map_err(|error| self.error(1, error.to_string()))?;
-            Ok(Some(request))
-        });
-        self.line = line;
-        self.failed = result.as_ref().err().cloned();
-        result
+        let Some(Group { head, rest }) = self.read_group()? else { return Ok(None) };
+        self.chains.add(head.name.as_deref(), rest);
+        Ok(Some(head))
     }
 
-    /// Reads the next line that is not blank; false at the end of the file.
-    fn fill(&mut self, line: &mut Vec<u8>) -> Result<bool, TraceError> {
-        loop {
-            line.clear();
-            self.line_number += 1;
-            let limit = MAX_LINE as u64 + 1;
-            match self.reader.by_ref().take(limit).read_until(b'\n', line) {
-                Ok(0) => return Ok(false),
-                Ok(length) if length > MAX_LINE => {
-                    let message = format!("the line is longer than {MAX_LINE} bytes");
-                    return Err(self.error(MAX_LINE, message));
+    /// The next request in the order of the file, follow-ups included, or `None` at the end: for
+    /// those who copy a trace and run nothing.
+    ///
+    /// # Errors
+    /// If the trace is unreadable or malformed.
+    pub fn read_entry(&mut self) -> Result<Option<TraceEntry>, TraceError> {
+        if let Some(entry) = self.entries.pop_front() {
+            return Ok(Some(entry));
+        }
+        let Some(Group { head, rest }) = self.read_group()? else { return Ok(None) };
+        let mut above = head.name.clone();
+        for FollowUp { request, think } in rest {
+            let next = request.name.clone();
+            // Never the default: requests of a chain carry their names.
+            let name = above.unwrap_or_default();
+            self.entries.push_back(TraceEntry { request, after: Some(After { name, think }) });
+            above = next;
+        }
+        Ok(Some(TraceEntry { request: head, after: None }))
+    }
+
+    /// The next request that has an arrival, with all that follow up on it.
+    fn read_group(&mut self) -> Result<Option<Group>, TraceError> {
+        while self.failed.is_none() && !self.ended {
+            match self.read_kept() {
+                Ok(Some(row)) => {
+                    let complete = self.hold(row);
+                    // Only the native format has follow-ups to wait for.
+                    let group = if self.format == TraceFormat::Native {
+                        complete
+                    } else {
+                        self.held.take()
+                    };
+                    if group.is_some() {
+                        return Ok(group);
+                    }
                 }
-                Ok(_) if trimmed(line, self.line_number).is_empty() => {}
-                Ok(_) => return Ok(true),
-                Err(error) => return Err(self.unreadable(&error)),
+                Ok(None) => self.ended = true,
+                Err(error) => self.failed = Some(error),
             }
         }
-    }
-
-    fn request(&mut self, mut line: Line<'_>) -> Result<Request, SpecError> {
-        let id = RequestId(self.sent);
-        let arrival = line.arrival.ok_or_else(|| missing("arrival_us", scalar::ARRIVAL))?;
-        self.check_order(arrival)?;
-        let output_tokens =
-            line.output_tokens.ok_or_else(|| missing("output_tokens", scalar::TOKENS))?;
-        let content = content(&mut line, id, output_tokens)?;
-        let name = self.name(&line, id)?;
-        if line.round > 0 && line.session.is_none() {
-            let legal = "0, or name the session it belongs to";
-            return Err(SpecError::new("round", line.round, legal));
+        match (self.held.take(), &self.failed) {
+            (Some(group), _) => Ok(Some(group)),
+            (None, Some(error)) => Err(error.clone()),
+            (None, None) if self.sent == 0 => Err(self.no_requests()),
+            (None, None) => Ok(None),
         }
-        let tenant = TenantId(self.tenants.number(line.tenant.as_deref().unwrap_or("default")));
-        let session = line.session.map(|name| SessionId(self.sessions.number(&name).into()));
-        self.sent += 1;
-        self.last_arrival = (arrival, self.line_number);
-        Ok(Request {
-            id,
-            name,
-            arrival,
-            content,
-            output_tokens,
-            class: line.class.unwrap_or_default(),
-            tenant,
-            session,
-            round: line.round,
-            attempt: 0,
-            deadline: None,
-        })
     }
 
-    fn check_order(&self, arrival: Time) -> Result<(), SpecError> {
-        let (last, last_line) = self.last_arrival;
-        if arrival >= last {
-            return Ok(());
+    /// Takes `row` for the next group or for the last one's; gives the group that is complete.
+    fn hold(&mut self, row: Row) -> Option<Group> {
+        let Some(think) = row.think else { return self.held.replace(Group::new(row.request)) };
+        let group = self.held.as_mut().expect("follow-ups are kept with what they follow");
+        let number = group.head.id.0;
+        group.head.name.get_or_insert_with(|| number.to_string().into());
+        group.rest.push_back(FollowUp { request: row.request, think });
+        None
+    }
+
+    /// The next row that the edit keeps, as it is sent.
+    fn read_kept(&mut self) -> Result<Option<Row>, TraceError> {
+        while self.edit.limit.is_none_or(|limit| self.sent < limit) {
+            let Some(mut row) = self.rows.next_row(&mut self.roster)? else { break };
+            self.read += 1;
+            if row.think.is_some() {
+                self.explicit = true;
+            } else {
+                match self.edit.slice(row.request.arrival) {
+                    Slice::Before => self.keeping = false,
+                    Slice::Behind => break,
+                    Slice::Within(span) => {
+                        self.keeping = self.edit.samples(row.key) && !self.skip(&row);
+                        row.request.arrival = self
+                            .edit
+                            .arrival(span)
+                            .map_err(|error| self.rows.error(row.line, error.to_string()))?;
+                    }
+                }
+            }
+            if self.keeping {
+                self.number(&mut row);
+                return Ok(Some(row));
+            }
         }
-        let legal = format!("at least {}, the arrival on line {last_line}", write::micros(last));
-        Err(SpecError::new("arrival_us", write::micros(arrival), legal))
+        Ok(None)
     }
 
-    /// The request's name; `None` if it is its number. Either way it is taken.
-    fn name(&mut self, line: &Line<'_>, id: RequestId) -> Result<Option<Box<str>>, SpecError> {
-        let fresh = match &line.id {
-            Some(name) => self.ids.insert(name),
-            None => self.ids.insert_number(id.0),
+    /// Whether no request can be made of `row`; if so it is counted.
+    fn skip(&mut self, row: &Row) -> bool {
+        let count = if row.failed {
+            &mut self.skipped.failed
+        } else if row.request.content.prompt_tokens() == 0 {
+            &mut self.skipped.without_input
+        } else if row.request.output_tokens == 0 {
+            &mut self.skipped.without_output
+        } else {
+            return false;
         };
-        let name = line.id.as_deref();
-        if !fresh {
-            let number = id.0.to_string();
-            let found = format!("`{}` for the second time", shown(name.unwrap_or(&number)));
-            let legal = "an id that no line above has (a line without one has its number, from 0)";
-            return Err(SpecError::new("id", found, legal));
+        *count += 1;
+        true
+    }
+
+    /// Gives `row` its number, and its name if that is another.
+    fn number(&mut self, row: &mut Row) {
+        let number = self.sent;
+        self.sent += 1;
+        row.request.id = RequestId(number);
+        if let Some(name) = row.number
+            && (name != number || self.explicit)
+        {
+            row.request.name = Some(name.to_string().into());
         }
-        Ok(name.filter(|name| plain_number(name) != Some(id.0)).map(Into::into))
     }
 
     fn no_requests(&self) -> TraceError {
-        self.error(1, "no requests: every line of the trace is blank, or there is none".to_owned())
-    }
-
-    fn unreadable(&self, error: &io::Error) -> TraceError {
-        let kind = TraceErrorKind::Io;
-        TraceError { kind, ..self.error(1, format!("cannot read: {error}")) }
-    }
-
-    fn error(&self, column: usize, message: String) -> TraceError {
-        TraceError {
-            path: self.path.clone(),
-            line: self.line_number,
-            column,
-            message,
-            kind: TraceErrorKind::Content,
-        }
+        let message = match (self.read, self.skipped.total()) {
+            (0, _) if self.format == TraceFormat::Native => {
+                "every line of the trace is blank, or there is none".to_owned()
+            }
+            (0, _) => "the trace has no rows".to_owned(),
+            (read, 0) => format!("the edit leaves none of the {read} rows that were read"),
+            (read, _) => format!("none of {read} rows can be used: {}", self.skipped),
+        };
+        self.rows.error(0, format!("no requests: {message}"))
     }
 }
 
@@ -296,49 +389,31 @@ impl Source for TraceSource {
         Ok(self.read_request()?)
     }
 
+    /// Whether there are follow-ups is known only when the file is read, so the only format that
+    /// may have some wants to hear of every end.
+    fn is_closed_loop(&self) -> bool {
+        self.format == TraceFormat::Native
+    }
+
+    fn follow_up(&mut self, ended: &Request, ending: Ending, at: Time) -> Option<Request> {
+        self.chains.next(ended, ending, at)
+    }
+
     fn expected(&self) -> Option<u64> {
         self.expected
     }
 
     fn tenant_name(&self, tenant: TenantId) -> String {
-        self.tenants.name(tenant.0).to_owned()
+        self.roster.tenants.name(tenant.0).to_owned()
     }
 
     fn session_name(&self, session: SessionId) -> String {
         let number = u32::try_from(session.0).expect("a session that this source has numbered");
-        self.sessions.name(number).to_owned()
+        self.roster.sessions.name(number).to_owned()
     }
 }
 
-/// The line without its end, blanks before it, and the byte order mark that may start the file.
-fn trimmed(line: &[u8], line_number: u64) -> &[u8] {
-    let marked = if line_number == 1 { line.strip_prefix(BYTE_ORDER_MARK) } else { None };
-    marked.unwrap_or(line).trim_ascii_end()
-}
-
-fn missing(field: &str, legal: &str) -> SpecError {
-    SpecError::new(field, "nothing", legal)
-}
-
-/// The tokens of a request. A prompt without names is a stream of its own, which its output
-/// continues.
-fn content(line: &mut Line<'_>, id: RequestId, output_tokens: u32) -> Result<Content, SpecError> {
-    let own = own_stream(id.0);
-    let segments = match (line.prompt.take(), line.input_tokens) {
-        (Some(prompt), _) => prompt,
-        (None, Some(tokens)) => vec![Segment { stream: own, tokens }],
-        (None, None) => return Err(missing("prompt", "a prompt, or `input_tokens`")),
-    };
-    let total: u64 = segments.iter().map(|segment| u64::from(segment.tokens)).sum();
-    if let Some(stated) = line.input_tokens
-        && u64::from(stated) != total
-    {
-        let legal = format!("{total}, the sum of the segments of `prompt`, or no `input_tokens`");
-        return Err(SpecError::new("input_tokens", stated, legal));
-    }
-    if total + u64::from(output_tokens) > u64::from(u32::MAX) {
-        let found = format!("{total} tokens and {output_tokens} of output");
-        return Err(SpecError::new("prompt", found, format!("together at most {}", u32::MAX)));
-    }
-    Ok(Content::new(segments, line.output_stream.unwrap_or(own)))
+/// An error that is not about a line.
+fn of_whole(path: &str, message: String, kind: TraceErrorKind) -> TraceError {
+    TraceError { path: path.to_owned(), line: 0, column: 0, message, kind }
 }

@@ -1,13 +1,14 @@
-//! One line of a trace: from bytes to checked fields.
+//! One line of a native trace: from bytes to checked fields.
 //!
-//! Only [`super::TraceSource`] calls it. Every field is checked as it is read, so that an error has
+//! Only [`super::native`] calls it. Every field is checked as it is read, so that an error has
 //! the column of its value; what needs other fields or other lines is checked there. Names are
 //! borrowed from the line.
 
-use super::scalar::{Check, Reading, Scalar, hint};
-use crate::error::{SpecError, shown};
+use super::json::{Fields, Key};
+use super::scalar::{Check, Reading, Scalar};
+use crate::error::SpecError;
 use crate::names::stream;
-use blis_core::{Segment, SloClass, StreamId, Time};
+use blis_core::{Segment, SloClass, Span, StreamId, Time};
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
@@ -26,9 +27,13 @@ pub(super) struct Line<'a> {
     pub(super) tenant: Option<Cow<'a, str>>,
     pub(super) session: Option<Cow<'a, str>>,
     pub(super) round: u32,
+    pub(super) deadline: Option<Span>,
+    pub(super) after: Option<Cow<'a, str>>,
+    pub(super) think: Option<Span>,
 }
 
-const FIELDS: [&str; 13] = [
+/// The fields that a line may have.
+pub(super) const FIELDS: [&str; 13] = [
     "id",
     "arrival_us",
     "prompt",
@@ -44,60 +49,9 @@ const FIELDS: [&str; 13] = [
     "think_ms",
 ];
 
-/// The fields after these are known only to be refused.
-const SUPPORTED: usize = 10;
-
 const ROUND: &str = "a whole number from 0 to 4294967295";
 const PROMPT: &str = "a list, not empty, of [\"stream\", tokens] pairs";
 const PAIR: &str = "a pair of a stream's name and a number of tokens";
-
-/// The fields of `line`, or the column and what is wrong. `ended` tells whether the line had an
-/// end.
-pub(super) fn parse(line: &[u8], ended: bool) -> Result<Line<'_>, (usize, String)> {
-    let parsed: Result<Line<'_>, serde_json::Error> = serde_json::from_slice(line);
-    parsed.map_err(|error| {
-        // A line that is no JSON is told so, whatever is wrong with the fields before the damage:
-        // 0x10 is not 0.
-        let (column, message) = match serde_json::from_slice::<IgnoredAny>(line) {
-            Ok(_) if error.is_data() => (error.column(), bare(&error)),
-            Ok(_) => damage(line, ended, &error),
-            Err(syntax) => damage(line, ended, &syntax),
-        };
-        // The parser has not read a byte when it finds that there are none.
-        (column.max(1), message)
-    })
-}
-
-fn damage(line: &[u8], ended: bool, error: &serde_json::Error) -> (usize, String) {
-    if line.starts_with(b"\x1F\x8B") {
-        return (1, "the trace is compressed with gzip; decompress it first".to_owned());
-    }
-    if let Some(place) = line.iter().position(|byte| *byte == 0) {
-        return (
-            place + 1,
-            "the line contains a NUL byte: the trace is damaged or not text".to_owned(),
-        );
-    }
-    let message = match (error.is_eof(), ended) {
-        (true, true) => "the line ends inside its JSON object; a request must stand on one line",
-        (true, false) => "the trace ends inside this line: its last line is cut off",
-        (false, _) => return (error.column(), format!("not JSON: {}", bare(error))),
-    };
-    (error.column(), message.to_owned())
-}
-
-/// The error without the position that `serde_json` puts at its end.
-fn bare(error: &serde_json::Error) -> String {
-    let full = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    let message = full.strip_suffix(&place).unwrap_or(&full);
-    // The parser repeats a text of the wrong type in full.
-    let kinds = message.strip_prefix("invalid type: ").and_then(|m| m.rsplit_once(", expected "));
-    match kinds {
-        Some((found, expected)) => format!("invalid type: {}, expected {expected}", shown(found)),
-        None => message.to_owned(),
-    }
-}
 
 impl<'de> Deserialize<'de> for Line<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Line<'de>, D::Error> {
@@ -106,6 +60,10 @@ impl<'de> Deserialize<'de> for Line<'de> {
 }
 
 struct LineVisitor;
+
+impl Fields for LineVisitor {
+    const NAMES: &'static [&'static str] = &FIELDS;
+}
 
 impl<'de> Visitor<'de> for LineVisitor {
     type Value = Line<'de>;
@@ -117,7 +75,7 @@ impl<'de> Visitor<'de> for LineVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Line<'de>, A::Error> {
         let mut line = Line::default();
         let mut seen = [false; FIELDS.len()];
-        while let Some(Key(field)) = map.next_key()? {
+        while let Some(field) = map.next_key_seed(Key(LineVisitor))? {
             let name = FIELDS[field];
             if std::mem::replace(&mut seen[field], true) {
                 return Err(de::Error::custom(format!("field `{name}`: given twice")));
@@ -147,42 +105,11 @@ impl<'de> Line<'de> {
             "tenant" => self.tenant = Some(value.name(field)?),
             "session" => self.session = Some(value.name(field)?),
             "round" => self.round = value.whole(field, 0, ROUND)?,
-            _ => {
-                let feature =
-                    if field == "deadline_ms" { "deadlines" } else { "closed-loop sessions" };
-                let legal = format!("to leave it out: {feature} are not supported yet");
-                return Err(SpecError::new(field, value, legal));
-            }
+            "deadline_ms" => self.deadline = Some(value.deadline(field)?),
+            "after" => self.after = Some(value.name(field)?),
+            _ => self.think = Some(value.think(field)?),
         }
         Ok(())
-    }
-}
-
-/// The place in `FIELDS` of an object's key.
-struct Key(usize);
-
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Key, D::Error> {
-        deserializer.deserialize_str(KeyVisitor)
-    }
-}
-
-struct KeyVisitor;
-
-impl Visitor<'_> for KeyVisitor {
-    type Value = Key;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a field")
-    }
-
-    fn visit_str<E: de::Error>(self, name: &str) -> Result<Key, E> {
-        FIELDS.iter().position(|field| *field == name).map(Key).ok_or_else(|| {
-            let known = &FIELDS[..SUPPORTED];
-            let near = hint(name, known);
-            let name = shown(name);
-            E::custom(format!("unknown field `{name}`{near}; known: `{}`", known.join("`, `")))
-        })
     }
 }
 

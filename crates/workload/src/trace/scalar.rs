@@ -1,6 +1,6 @@
-//! One value of a line: what kind it is, and what it may be as a time, a count, a name or a class.
+//! One JSON value: what kind it is, and what it may be as a time, a count, a name or a class.
 //!
-//! Only the reader of lines uses it. It knows no field by name; whoever asks says which one it is.
+//! The readers of JSON lines use it. It knows no field by name; whoever asks says which one it is.
 
 use crate::error::{SpecError, shown};
 use blis_core::{SloClass, Span, Time};
@@ -10,10 +10,15 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub(super) const ARRIVAL: &str = "a number from 0 to 315360000000000 (ten years)";
+pub(super) const THINK: &str = "a number from 0 to 315360000000 (ten years)";
+pub(super) const DEADLINE: &str = "a number above 0 and up to 315360000000 (ten years)";
 pub(super) const TOKENS: &str = "a whole number from 1 to 4294967295";
 pub(super) const NAME: &str = "a string that is not empty";
 
-/// A value of one of the fields but `prompt`, before it is checked.
+const NANOS_A_MICRO: u32 = 1_000;
+pub(super) const NANOS_A_MILLI: u32 = 1_000_000;
+
+/// A value of one of the fields but lists, before it is checked.
 pub(super) enum Scalar<'a> {
     Null,
     Bool(bool),
@@ -48,20 +53,30 @@ impl<'a> Scalar<'a> {
     }
 
     pub(super) fn arrival(self, field: &str) -> Result<Time, SpecError> {
-        match self.micros() {
+        match self.span(NANOS_A_MICRO) {
             Some(span) => Ok(Time::ZERO + span),
             None => Err(SpecError::new(field, self, ARRIVAL)),
         }
     }
 
-    /// The value in microseconds, if it is a number from 0 to ten years.
-    fn micros(&self) -> Option<Span> {
+    pub(super) fn think(self, field: &str) -> Result<Span, SpecError> {
+        self.span(NANOS_A_MILLI).ok_or_else(|| SpecError::new(field, self, THINK))
+    }
+
+    pub(super) fn deadline(self, field: &str) -> Result<Span, SpecError> {
+        let span = self.span(NANOS_A_MILLI).filter(|span| *span > Span::ZERO);
+        span.ok_or_else(|| SpecError::new(field, self, DEADLINE))
+    }
+
+    /// The value in units of that many nanoseconds, if it is a number from 0 to ten years.
+    pub(super) fn span(&self, unit: u32) -> Option<Span> {
         match *self {
             Scalar::Unsigned(whole) => {
-                whole.checked_mul(1_000).map(Span::from_nanos).filter(|span| *span <= Span::LONGEST)
+                let nanos = whole.checked_mul(u64::from(unit));
+                nanos.map(Span::from_nanos).filter(|span| *span <= Span::LONGEST)
             }
             Scalar::Float(number) => {
-                let nanos = number * 1e3;
+                let nanos = number * f64::from(unit);
                 let longest = Span::LONGEST.as_secs_f64() * 1e9;
                 (0.0..=longest).contains(&nanos).then(|| Span::from_nanos_f64(nanos))
             }
@@ -169,8 +184,28 @@ impl<'de, C: Check<'de>> Visitor<'de> for Reading<C> {
     }
 }
 
+/// `text` as a message repeats it: cut if it is long, and with nothing that moves a terminal's
+/// cursor.
+pub(super) fn printable(text: &str) -> String {
+    let mut printable = String::new();
+    for letter in shown(text).chars() {
+        if letter.is_control() {
+            printable.extend(letter.escape_default());
+        } else {
+            printable.push(letter);
+        }
+    }
+    printable
+}
+
+/// That `name` is no `kind` (a field, a column) of those `known`.
+pub(super) fn unknown(kind: &str, name: &str, known: &[&str]) -> String {
+    let near = hint(name, known);
+    format!("unknown {kind} `{}`{near}; known: `{}`", printable(name), known.join("`, `"))
+}
+
 /// ", did you mean ...?" if one of `known` is near.
-pub(super) fn hint(name: &str, known: &[&str]) -> String {
+fn hint(name: &str, known: &[&str]) -> String {
     // No name is as long as that, and comparing takes time and memory by length.
     if name.len() > 80 {
         return String::new();

@@ -1,8 +1,27 @@
 //! Writes requests in the native trace format, so that what was simulated can be read and run
 //! again.
 
+use super::native::ROWS;
 use blis_core::{Request, Span, Time};
 use std::io::{self, Write};
+
+/// What a request follows up on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct After {
+    /// Name of the request whose answer it waits for.
+    pub name: Box<str>,
+    /// How long the client thinks about the answer.
+    pub think: Span,
+}
+
+/// Writes the line that may come first and says how many requests follow, so that a reader notices
+/// if some are lost.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_header(out: &mut dyn Write, rows: u64) -> io::Result<()> {
+    writeln!(out, "{{\"{ROWS}\":{rows}}}")
+}
 
 /// Writes `request` as one line, with the names of its tenant and session. Streams are written as
 /// their ids, so that the line reads back as the same request, and a run of the written trace
@@ -17,12 +36,47 @@ pub fn write_request(
     tenant: &str,
     session: Option<&str>,
 ) -> io::Result<()> {
+    begin(out, request)?;
+    write!(out, ",\"arrival_us\":{}", micros(request.arrival))?;
+    finish(out, request, tenant, session)
+}
+
+/// Writes `request` as one line that is sent after the one before it, which must be `after`; when
+/// it arrives is not written.
+///
+/// # Errors
+/// If `out` cannot be written to.
+pub fn write_follow_up(
+    out: &mut dyn Write,
+    request: &Request,
+    tenant: &str,
+    session: Option<&str>,
+    after: &After,
+) -> io::Result<()> {
+    begin(out, request)?;
+    out.write_all(b",\"after\":")?;
+    text(out, &after.name)?;
+    write!(out, ",\"think_ms\":{}", millis(after.think))?;
+    finish(out, request, tenant, session)
+}
+
+/// Writes the id.
+fn begin(out: &mut dyn Write, request: &Request) -> io::Result<()> {
     out.write_all(b"{\"id\":")?;
     match &request.name {
-        Some(name) => text(out, name)?,
-        None => write!(out, "\"{}\"", request.id.0)?,
+        Some(name) => text(out, name),
+        None => write!(out, "\"{}\"", request.id.0),
     }
-    write!(out, ",\"arrival_us\":{},\"prompt\":[", micros(request.arrival))?;
+}
+
+/// Writes what stands behind the arrival.
+fn finish(
+    out: &mut dyn Write,
+    request: &Request,
+    tenant: &str,
+    session: Option<&str>,
+) -> io::Result<()> {
+    out.write_all(b",\"prompt\":[")?;
     for (index, segment) in request.content.segments().iter().enumerate() {
         let comma = if index > 0 { "," } else { "" };
         write!(out, "{comma}[\"{}\",{}]", segment.stream.0, segment.tokens)?;
@@ -52,12 +106,12 @@ pub(super) fn micros(time: Time) -> String {
     decimal(time.as_nanos(), 3)
 }
 
-fn millis(span: Span) -> String {
+pub(super) fn millis(span: Span) -> String {
     decimal(span.as_nanos(), 6)
 }
 
 /// `nanos` with the last `places` digits behind the point, without trailing zeros.
-fn decimal(nanos: u64, places: u32) -> String {
+pub(super) fn decimal(nanos: u64, places: u32) -> String {
     let unit = 10_u64.pow(places);
     let (whole, rest) = (nanos / unit, nanos % unit);
     if rest == 0 {

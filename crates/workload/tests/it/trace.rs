@@ -1,16 +1,23 @@
 //! The native trace: what is read, what is refused and how.
 
 use blis_core::{Request, RequestId, SloClass, Source, StreamId, Time};
-use blis_workload::{TraceError, TraceErrorKind, TraceSource, TraceSummary};
+use blis_workload::{
+    Skipped, TraceError, TraceErrorKind, TraceFormat, TraceOptions, TraceSource, TraceSummary,
+};
 use proptest::prelude::*;
 use std::io::{BufRead, Cursor, Read, Write};
 
+fn open(text: impl Into<Vec<u8>>) -> Result<TraceSource, TraceError> {
+    let options = TraceOptions { format: Some(TraceFormat::Native), ..TraceOptions::default() };
+    TraceSource::from_reader(Box::new(Cursor::new(text.into())), "t.jsonl", &options)
+}
+
 fn source(text: impl Into<Vec<u8>>) -> TraceSource {
-    TraceSource::from_reader(Box::new(Cursor::new(text.into())), "t.jsonl")
+    open(text).expect("opens")
 }
 
 fn read(text: impl Into<Vec<u8>>) -> Result<Vec<Request>, TraceError> {
-    let mut source = source(text);
+    let mut source = open(text)?;
     std::iter::from_fn(|| source.read_request().transpose()).collect()
 }
 
@@ -228,7 +235,12 @@ fn malformed_prompts_are_refused_with_the_segment() {
 #[test]
 fn missing_fields_are_named() {
     for (line, field, legal) in [
-        ("{}", "arrival_us", "a number from 0 to 315360000000000 (ten years)"),
+        (
+            "{}",
+            "arrival_us",
+            "a number from 0 to 315360000000000 (ten years), or `after` and the id of the line \
+             above",
+        ),
         ("{\"arrival_us\":1}", "output_tokens", "a whole number from 1 to 4294967295"),
         ("{\"arrival_us\":1,\"output_tokens\":1}", "prompt", "a prompt, or `input_tokens`"),
         (
@@ -244,7 +256,8 @@ fn missing_fields_are_named() {
 #[test]
 fn unknown_and_repeated_fields_are_refused_with_the_nearest_name() {
     let known = "known: `id`, `arrival_us`, `prompt`, `input_tokens`, `output_tokens`, \
-                 `output_stream`, `class`, `tenant`, `session`, `round`";
+                 `output_stream`, `class`, `tenant`, `session`, `round`, `deadline_ms`, `after`, \
+                 `think_ms`";
     refused(
         "{\"arival_us\":1}",
         &format!("t.jsonl:1:12: unknown field `arival_us`, did you mean `arrival_us`?; {known}"),
@@ -263,25 +276,6 @@ fn an_unknown_class_is_refused_with_the_nearest_name() {
         ),
     );
     refused(with("\"class\":3"), &format!("t.jsonl:1:60: field `class`: found 3; {legal}"));
-}
-
-#[test]
-fn closed_loop_sessions_and_deadlines_are_refused_for_now() {
-    for (field, found, feature) in [
-        ("\"after\":\"16\"", "\"16\"", "closed-loop sessions"),
-        ("\"think_ms\":5", "5", "closed-loop sessions"),
-        ("\"deadline_ms\":500", "500", "deadlines"),
-    ] {
-        let error = read(with(field)).expect_err(field);
-        let name = field.split('"').nth(1).expect("has a name");
-        assert_eq!(
-            error.message,
-            format!(
-                "field `{name}`: found {found}; \
-                 legal: to leave it out: {feature} are not supported yet"
-            )
-        );
-    }
 }
 
 #[test]
@@ -363,7 +357,8 @@ fn a_trace_without_requests_is_refused() {
 #[test]
 fn an_endless_line_is_refused_before_it_fills_the_memory() {
     let endless = std::io::BufReader::new(std::io::repeat(b' '));
-    let mut source = TraceSource::from_reader(Box::new(endless), "t.jsonl");
+    let mut source =
+        TraceSource::from_reader(Box::new(endless), "t.jsonl", &TraceOptions::default()).unwrap();
     let error = source.read_request().expect_err("has no end").to_string();
     assert_eq!(error, "t.jsonl:1:67108864: the line is longer than 67108864 bytes");
 }
@@ -389,11 +384,13 @@ impl Read for Broken {
 fn files_that_cannot_be_opened_or_read_are_told_apart_from_bad_ones() {
     let folder = tempfile::tempdir().unwrap();
     let absent = folder.path().join("absent.jsonl");
-    let error = TraceSource::open(&absent).err().expect("is not there");
+    let error = TraceSource::open(&absent, &TraceOptions::default()).err().expect("is not there");
     assert_eq!(error.kind, TraceErrorKind::Io);
     assert!(error.to_string().starts_with(&format!("{}: ", absent.display())), "{error}");
     let reader: Box<dyn BufRead + Send> = Box::new(std::io::BufReader::new(Broken));
-    let error = TraceSource::from_reader(reader, "t.jsonl").read_request().expect_err("broken");
+    let error = TraceSource::from_reader(reader, "t.jsonl", &TraceOptions::default())
+        .err()
+        .expect("broken");
     assert_eq!(error.kind, TraceErrorKind::Io);
     assert_eq!(error.to_string(), "t.jsonl:1:1: cannot read: the cable is out");
 }
@@ -404,11 +401,19 @@ fn a_summary_reads_the_whole_file() {
     for micros in [3, 5, 900] {
         file.write_all(PLAIN.replace(":1,", &format!(":{micros},")).as_bytes()).unwrap();
     }
-    let summary = TraceSource::open(file.path()).unwrap().summarize().unwrap();
+    let whole = TraceSource::open(file.path(), &TraceOptions::default()).unwrap();
     let (first, last) = (Time::from_micros(3), Time::from_micros(900));
     assert_eq!(
-        summary,
-        TraceSummary { requests: 3, first, last, input_tokens: 15, output_tokens: 6 }
+        whole.summarize().unwrap(),
+        TraceSummary {
+            requests: 3,
+            follow_ups: 0,
+            first,
+            last,
+            input_tokens: 15,
+            output_tokens: 6,
+            skipped: Skipped::default(),
+        }
     );
     assert!(source(output("0")).summarize().is_err());
 }

@@ -1,15 +1,17 @@
 //! Writing a trace and reading it are inverse.
 
 use blis_core::{
-    Content, Request, RequestId, Segment, SessionId, SloClass, Source, StreamId, TenantId, Time,
+    Content, Request, RequestId, Segment, SessionId, SloClass, Source, Span, StreamId, TenantId,
+    Time,
 };
-use blis_workload::{TraceSource, write_request};
+use blis_workload::{TraceOptions, TraceSource, write_request};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::io::Cursor;
 
 fn source(text: Vec<u8>) -> TraceSource {
-    TraceSource::from_reader(Box::new(Cursor::new(text)), "t.jsonl")
+    TraceSource::from_reader(Box::new(Cursor::new(text)), "t.jsonl", &TraceOptions::default())
+        .expect("its format is known")
 }
 
 /// A request with the names of its tenant and session.
@@ -23,10 +25,11 @@ fn named() -> impl Strategy<Value = u64> {
 fn request() -> impl Strategy<Value = Named> {
     let content = (prop::collection::vec((named(), 1_u32..1 << 24), 1..4), named(), 1_u32..1 << 24);
     let names = (prop::option::of(".{1,4}"), ".{1,4}", prop::option::of(".{1,4}"));
-    let rest = (0_u64..1 << 45, 0_usize..5, any::<u32>());
+    let deadline = prop::option::of(1_u64..1 << 45);
+    let rest = (0_u64..1 << 45, 0_usize..5, any::<u32>(), deadline);
     (content, names, rest).prop_map(|((segments, own, output_tokens), names, rest)| {
         let (name, tenant, session) = names;
-        let (gap, class, round) = rest;
+        let (gap, class, round, deadline) = rest;
         let segment = |(stream, tokens)| Segment { stream: StreamId(stream), tokens };
         let request = Request {
             id: RequestId(0),
@@ -39,7 +42,7 @@ fn request() -> impl Strategy<Value = Named> {
             session: None,
             round: if session.is_some() { round } else { 0 },
             attempt: 0,
-            deadline: None,
+            deadline: deadline.map(Span::from_nanos),
         };
         (request, tenant, session)
     })

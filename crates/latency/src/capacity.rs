@@ -1,0 +1,182 @@
+//! How many KV blocks fit into the memory of GPUs beside a model, as vLLM counts them.
+
+use crate::model::ModelShape;
+
+const GIB: f64 = 1_073_741_824.0;
+
+/// Bytes that sampling takes for each token of the vocabulary while vLLM looks how much memory it
+/// needs: 256 sequences, and 56 bytes of logits, probabilities and sorted copies for each. Fitted
+/// to the published figures in the tests below.
+const SAMPLING_BYTES: f64 = 256.0 * 56.0;
+
+/// Tokens of the largest step while vLLM looks how much memory it needs.
+const PROFILED_TOKENS: f64 = 2048.0;
+
+/// What the communication of several GPUs takes of each, in bytes.
+const COMMUNICATION_BYTES: f64 = 0.4 * GIB;
+
+/// Why blocks could not be counted.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CapacityError {
+    /// Weights and buffers leave no room.
+    #[error(
+        "the model needs `{needed_gib:.1}` GiB on each GPU and {allowed_gib:.1} GiB may be used; \
+         take more or larger GPUs"
+    )]
+    NoRoom {
+        /// What weights and buffers take.
+        needed_gib: f64,
+        /// What may be used.
+        allowed_gib: f64,
+    },
+    /// A number is illegal.
+    #[error("`{name}` is `{value}`; legal: {legal}")]
+    Illegal {
+        /// Which number.
+        name: &'static str,
+        /// The value found.
+        value: f64,
+        /// What is legal.
+        legal: &'static str,
+    },
+}
+
+/// Memory of one of the GPUs that hold a model together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Memory {
+    /// What a program can allocate on one GPU, in GiB; a little less than on the data sheet.
+    pub usable_gib: f64,
+    /// Share of it that the server may use: vLLM's `gpu-memory-utilization`.
+    pub utilisation: f64,
+    /// GPUs that share the model.
+    pub tp: u32,
+}
+
+/// How many blocks of `block_size` tokens fit beside `model`.
+///
+/// # Errors
+/// If nothing is left for them, or a number is illegal.
+pub fn kv_blocks(
+    model: &ModelShape,
+    memory: Memory,
+    block_size: u32,
+) -> Result<u32, CapacityError> {
+    let Memory { usable_gib, utilisation, tp } = memory;
+    if !(utilisation > 0.0 && utilisation <= 1.0) {
+        let legal = "more than 0, at most 1";
+        return Err(CapacityError::Illegal { name: "utilisation", value: utilisation, legal });
+    }
+    for (name, value) in [("tp", f64::from(tp)), ("block size", f64::from(block_size))] {
+        if value < 1.0 {
+            return Err(CapacityError::Illegal { name, value, legal: "at least 1" });
+        }
+    }
+    let shares = f64::from(tp);
+    let bytes = f64::from(model.bytes_per_parameter);
+    let widths =
+        2.0 * f64::from(model.hidden_size) + 3.0 * f64::from(model.intermediate_size) / shares;
+    // Both are freed before the other is needed.
+    let buffers =
+        (PROFILED_TOKENS * widths * bytes).max(SAMPLING_BYTES * f64::from(model.vocabulary));
+    let communication = if tp > 1 { COMMUNICATION_BYTES } else { 0.0 };
+    let needed = model.weight_bytes() / shares + buffers + communication;
+    let allowed = usable_gib * GIB * utilisation;
+    // A GPU holds at least one KV head, so more GPUs than heads hold copies.
+    let heads = (f64::from(model.kv_heads) / shares).max(1.0) / f64::from(model.kv_heads);
+    let block = model.kv_bytes_per_token() * heads * f64::from(block_size);
+    let blocks = ((allowed - needed) / block).floor();
+    if blocks < 1.0 {
+        let (needed_gib, allowed_gib) = (needed / GIB, allowed / GIB);
+        return Err(CapacityError::NoRoom { needed_gib, allowed_gib });
+    }
+    Ok(u32::try_from(blis_core::math::count(blocks)).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tests::{LLAMA_8B, MIXTRAL};
+
+    const GPU_80: f64 = 79.2;
+    const L40S: f64 = 44.5;
+
+    const LLAMA_2_7B: ModelShape = ModelShape {
+        kv_heads: 32,
+        intermediate_size: 11_008,
+        vocabulary: 32_000,
+        max_model_len: 4096,
+        ..LLAMA_8B
+    };
+
+    const LLAMA_2_70B: ModelShape = ModelShape {
+        layers: 80,
+        hidden_size: 8192,
+        query_heads: 64,
+        intermediate_size: 28_672,
+        vocabulary: 32_000,
+        max_model_len: 4096,
+        ..LLAMA_8B
+    };
+
+    const CODE_LLAMA_34B: ModelShape =
+        ModelShape { layers: 48, intermediate_size: 22_016, ..LLAMA_2_70B };
+
+    const QWEN_7B: ModelShape = ModelShape {
+        layers: 28,
+        hidden_size: 3584,
+        query_heads: 28,
+        kv_heads: 4,
+        intermediate_size: 18_944,
+        vocabulary: 152_064,
+        max_model_len: 32_768,
+        ..LLAMA_8B
+    };
+
+    fn tokens(model: &ModelShape, usable_gib: f64, tp: u32) -> f64 {
+        let memory = Memory { usable_gib, utilisation: 0.9, tp };
+        16.0 * f64::from(kv_blocks(model, memory, 16).expect("room"))
+    }
+
+    #[test]
+    fn capacities_are_those_that_vllm_logged_within_2_percent() {
+        let cases = [
+            // vLLM 0.8.5.post1 on an AWS g6e.xlarge, in a public post of August 2026 that compares
+            // BF16, FP8 and GPTQ of Qwen2.5-7B-Instruct. Model, GPU and version are stated.
+            ("Qwen2.5-7B, L40S", &QWEN_7B, L40S, 1, 444_592.0),
+            // vLLM issue "[Bug][P/D]: nixl._bindings.nixlBackendError" of May 2025. The weights
+            // (14.9889 GiB) say Llama-3.1-8B; that a GPU of its DGX has 80 GB is our inference.
+            ("Llama-3.1-8B, 80 GB", &LLAMA_8B, GPU_80, 1, 442_160.0),
+            // The next four are in the public tests of a reader of vLLM logs
+            // (`experiment.kv_cache_extractor`). Models are stated; that they ran on H100s at these
+            // parallelisms is our inference, by which they are all explained.
+            ("Llama-2-7B, H100", &LLAMA_2_7B, GPU_80, 1, 119_408.0),
+            ("Llama-2-70B, 4 H100", &LLAMA_2_70B, GPU_80, 4, 501_712.0),
+            ("Mixtral-8x7B, 2 H100", &MIXTRAL, GPU_80, 2, 440_176.0),
+            ("CodeLlama-34B, 2 H100", &CODE_LLAMA_34B, GPU_80, 2, 425_648.0),
+        ];
+        for (name, model, usable_gib, tp, logged) in cases {
+            let found = tokens(model, usable_gib, tp);
+            assert!((found / logged - 1.0).abs() < 0.02, "{name}: {found}, logged {logged}");
+        }
+    }
+
+    #[test]
+    fn more_gpus_than_kv_heads_hold_copies() {
+        let eight = tokens(&LLAMA_2_70B, GPU_80, 8);
+        let sixteen = tokens(&LLAMA_2_70B, GPU_80, 16);
+        assert!(sixteen / eight < 1.5, "{sixteen} against {eight}");
+    }
+
+    #[test]
+    fn a_model_that_does_not_fit_and_illegal_numbers_are_refused() {
+        let refuse = |model: &ModelShape, utilisation, tp, block_size| {
+            let memory = Memory { usable_gib: GPU_80, utilisation, tp };
+            kv_blocks(model, memory, block_size).expect_err("illegal").to_string()
+        };
+        let message = refuse(&LLAMA_2_70B, 0.9, 1, 16);
+        assert!(message.starts_with("the model needs `128."), "{message}");
+        assert!(refuse(&LLAMA_8B, 1.5, 1, 16).contains("`utilisation` is `1.5`"));
+        assert!(refuse(&LLAMA_8B, 0.9, 0, 16).contains("`tp` is `0`"));
+        assert!(refuse(&LLAMA_8B, 0.9, 1, 0).contains("`block size` is `0`"));
+    }
+}

@@ -1,0 +1,215 @@
+//! The terms of the `profile` model: what each one multiplies, and what that means.
+//!
+//! The fitter and the prediction both read a shape through `features`, so that they cannot
+//! disagree about it.
+
+use super::padding::Padding;
+use crate::shape::StepShape;
+use blis_core::math::float;
+
+/// How many terms there are.
+pub const TERMS: usize = 14;
+
+/// The values of all terms for one shape.
+pub type Features = [f64; TERMS];
+
+/// Sequences that the attention kernel works on side by side. Up to here a decode step's attention
+/// waits for the longest context, beyond that the others fill the gap. Found by leaving out one
+/// workload at a time: 16 and 32 are worse.
+const SIDE_BY_SIDE: u32 = 24;
+
+/// One sequence alone takes as long as so many sequences that share the memory's bandwidth: on the
+/// H200 0.363 us against 0.0306 us a context token.
+const ALONE: f64 = 12.0;
+
+/// Padded tokens from which on the dense layers cost more by the token: memory bound at first,
+/// compute bound in the end.
+const KNEES: [f64; 2] = [128.0, 256.0];
+
+/// What a term is called, and what its coefficient means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// Name in a profile.
+    pub name: &'static str,
+    /// Unit of its coefficient.
+    pub unit: &'static str,
+    /// What it stands for.
+    pub help: &'static str,
+}
+
+const fn term(name: &'static str, unit: &'static str, help: &'static str) -> Term {
+    Term { name, unit, help }
+}
+
+/// All terms, in the order of the coefficients.
+pub const ALL: [Term; TERMS] = [
+    term("weights", "us/step", "weights are read once a step, however few the tokens"),
+    term("dense", "us/padded token", "dense layers, for every token of the padded batch"),
+    term("dense_beyond_128", "us/padded token", "and more for each beyond 128"),
+    term("dense_beyond_256", "us/padded token", "and more for each beyond 256"),
+    term("kv_read", "us/context token", "decode attention reads keys and values from memory"),
+    term("kv_read_shared", "us/context token", "and those that another sequence read already"),
+    term("attention", "us/pair", "prefill attention, for every query-key pair"),
+    term("past_read", "us/past token", "prefill attention reads what is cached"),
+    term("prefill_seq", "us/sequence", "setting up a sequence that catches up"),
+    term("mixed", "us/step", "prefill and decode in one step take two attention kernels"),
+    term("host_step", "us/step", "the server prepares and launches a step"),
+    term("host_seq", "us/sequence", "and every sequence that decodes"),
+    term("host_context", "us/context token", "and copies its block table"),
+    term("decode_ramp", "us/padded sequence", "small decode batches do not fill the GPU, to 24"),
+];
+
+/// Place of the term `kv_read`.
+pub(crate) const KV_READ: usize = 4;
+
+/// Place of the term `kv_read_shared`.
+pub(crate) const KV_READ_SHARED: usize = 5;
+
+/// Where a step ran: what surrounds the kernels is only there in a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Site {
+    /// In a server that pads, schedules and launches.
+    Served,
+    /// Alone, as kernels measured apart, without padding.
+    Bare,
+}
+
+/// What is looked at besides the shape.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lens {
+    /// How the server pads.
+    pub padding: Padding,
+    /// Longest context by mean context of a batch, where the longest is not known.
+    pub usual_spread: f64,
+}
+
+impl Lens {
+    /// Tokens (of a decode step: sequences) that the dense layers compute.
+    pub fn padded(&self, shape: &StepShape, site: Site) -> u32 {
+        let tokens = shape.prefill_tokens + shape.decode_seqs;
+        match site {
+            Site::Bare => tokens,
+            Site::Served if shape.only_decodes() => self.padding.decode.hold(tokens),
+            Site::Served => self.padding.prefill.hold(tokens),
+        }
+    }
+
+    /// The value of every term.
+    pub fn features(&self, shape: &StepShape, site: Site) -> Features {
+        let served = if site == Site::Served { 1.0 } else { 0.0 };
+        let padded = self.padded(shape, site);
+        let tokens = f64::from(padded);
+        let (kv, shared) = self.kv_tokens(shape);
+        let (ramp, mixed) = match (shape.only_decodes(), shape.decode_seqs) {
+            (true, _) => (f64::from(padded.min(SIDE_BY_SIDE)), 0.0),
+            (false, 0) => (0.0, 0.0),
+            (false, _) => (0.0, 1.0),
+        };
+        [
+            1.0,
+            tokens,
+            (tokens - KNEES[0]).max(0.0),
+            (tokens - KNEES[1]).max(0.0),
+            kv,
+            shared,
+            float(shape.prefill_attention_pairs),
+            float(shape.prefill_past_tokens),
+            f64::from(shape.prefill_seqs),
+            mixed,
+            served,
+            served * f64::from(shape.decode_seqs),
+            served * float(shape.decode_context),
+            served * ramp,
+        ]
+    }
+
+    /// Context tokens that decode attention takes the time of, and those of them that were read
+    /// already.
+    ///
+    /// The kernel works on some sequences side by side, and these wait for the longest. Sharing
+    /// saves nothing in a step with prefill: the runs that were measured show none.
+    fn kv_tokens(&self, shape: &StepShape) -> (f64, f64) {
+        if shape.decode_seqs == 0 {
+            return (0.0, 0.0);
+        }
+        let seqs = f64::from(shape.decode_seqs);
+        let mean = float(shape.decode_context) / seqs;
+        let longest = match shape.decode_longest {
+            0 => mean * self.usual_spread,
+            longest => f64::from(longest).max(mean),
+        };
+        let beside = f64::from(shape.decode_seqs.min(SIDE_BY_SIDE));
+        let read = beside * longest + (seqs - beside) * mean;
+        let shared = if shape.only_decodes() { float(shape.shared_context) } else { 0.0 };
+        ((read - shared).max(ALONE * longest), shared)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lens() -> Lens {
+        Lens { padding: Padding::measured_server(), usual_spread: 1.5 }
+    }
+
+    fn kv(seqs: u32, context: u64, longest: u32, shared: u64) -> (f64, f64) {
+        let shape = StepShape {
+            decode_seqs: seqs,
+            decode_context: context,
+            decode_longest: longest,
+            shared_context: shared,
+            ..StepShape::default()
+        };
+        lens().kv_tokens(&shape)
+    }
+
+    fn is(found: (f64, f64), expected: (f64, f64)) {
+        assert!((found.0 - expected.0).abs() < 1e-9, "{found:?}, expected {expected:?}");
+        assert!((found.1 - expected.1).abs() < 1e-9, "{found:?}, expected {expected:?}");
+    }
+
+    #[test]
+    fn equal_contexts_are_read_once_each_and_few_of_them_take_the_time_of_twelve() {
+        is(kv(64, 64 * 1000, 1000, 0), (64_000.0, 0.0));
+        is(kv(1, 1000, 1000, 0), (12_000.0, 0.0));
+        is(kv(8, 8000, 1000, 0), (12_000.0, 0.0));
+    }
+
+    #[test]
+    fn up_to_24_sequences_wait_for_the_longest_context() {
+        is(kv(20, 20_000, 3000, 0), (60_000.0, 0.0));
+        is(kv(100, 100_000, 3000, 0), (24.0 * 3000.0 + 76.0 * 1000.0, 0.0));
+    }
+
+    #[test]
+    fn an_unknown_longest_context_is_the_usual_one() {
+        is(kv(20, 20_000, 0, 0), kv(20, 20_000, 1500, 0));
+    }
+
+    #[test]
+    fn shared_blocks_are_read_from_memory_once() {
+        is(kv(64, 64_000, 1000, 20_000), (44_000.0, 20_000.0));
+    }
+
+    #[test]
+    fn a_step_without_a_server_is_not_padded_and_has_no_host() {
+        let shape = StepShape { decode_seqs: 9, decode_context: 900, ..StepShape::default() };
+        let bare = lens().features(&shape, Site::Bare);
+        assert_eq!(lens().padded(&shape, Site::Bare), 9);
+        assert_eq!(lens().padded(&shape, Site::Served), 16);
+        assert!(bare[10..].iter().all(|&value| value.abs() < 1e-12), "{bare:?}");
+    }
+
+    #[test]
+    fn places_are_those_of_the_terms() {
+        assert_eq!((ALL[KV_READ].name, ALL[KV_READ_SHARED].name), ("kv_read", "kv_read_shared"));
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for (index, term) in ALL.iter().enumerate() {
+            assert!(ALL[..index].iter().all(|other| other.name != term.name), "{}", term.name);
+        }
+    }
+}

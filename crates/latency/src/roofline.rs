@@ -1,0 +1,298 @@
+//! `roofline`: step time from the shape of a model and the data sheet of a GPU.
+//!
+//! Dense layers are bound by memory or by computing, whichever is slower; attention reads the KV
+//! cache; tensor parallelism adds two all-reduces a layer. How much of the data sheet is reached is
+//! an efficiency vector, fitted to steps measured on an H200. It knows nothing of a server: what
+//! the host adds is missing, and padding is not looked at.
+
+use crate::model::ModelShape;
+use crate::shape::{StepShape, StepTime};
+use crate::window;
+use blis_core::Span;
+use blis_core::math::float;
+
+/// What a data sheet promises, for one GPU.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GpuSheet {
+    /// Dense bf16 peak in TFLOP/s.
+    pub bf16_tflops: f64,
+    /// Memory bandwidth in TB/s.
+    pub bandwidth_tb_s: f64,
+    /// Bandwidth to the other GPUs in GB/s, both directions together.
+    pub link_gb_s: f64,
+}
+
+/// How much of a data sheet is reached.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Efficiency {
+    /// Share of the memory bandwidth.
+    pub memory: f64,
+    /// Share of the peak that dense layers reach.
+    pub compute: f64,
+    /// Share of the peak that prefill attention reaches.
+    pub attention: f64,
+    /// Microseconds that each layer takes beyond reading its weights.
+    pub layer_us: f64,
+    /// Microseconds for each sequence: sampling, and setting up its attention.
+    pub sequence_us: f64,
+    /// KV heads that must be read at the same time to use the whole bandwidth.
+    pub heads_to_saturate: f64,
+    /// Microseconds that an all-reduce takes beyond moving its bytes.
+    pub all_reduce_us: f64,
+}
+
+/// Step time of a model on GPUs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Roofline {
+    model: ModelShape,
+    gpu: GpuSheet,
+    tp: u32,
+    efficiency: Efficiency,
+}
+
+/// Why a roofline was refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum RooflineError {
+    /// A number of the data sheet or the efficiencies is illegal.
+    #[error("`{name}` is `{value}`; legal: more than 0")]
+    NotPositive {
+        /// Which number.
+        name: &'static str,
+        /// The value found.
+        value: f64,
+    },
+    /// The tensor parallelism does not divide the heads.
+    #[error("tensor parallelism `{tp}` does not divide {heads} query heads; legal: 1 or a divisor")]
+    Parallelism {
+        /// The value found.
+        tp: u32,
+        /// Query heads of the model.
+        heads: u32,
+    },
+}
+
+impl Roofline {
+    /// The roofline of `model` on `tp` GPUs.
+    ///
+    /// # Errors
+    /// If a number is not positive, or `tp` does not divide the query heads.
+    pub fn new(
+        model: ModelShape,
+        gpu: GpuSheet,
+        tp: u32,
+        efficiency: Efficiency,
+    ) -> Result<Roofline, RooflineError> {
+        let positive = [
+            ("bf16_tflops", gpu.bf16_tflops),
+            ("bandwidth_tb_s", gpu.bandwidth_tb_s),
+            ("link_gb_s", gpu.link_gb_s),
+            ("memory", efficiency.memory),
+            ("compute", efficiency.compute),
+            ("attention", efficiency.attention),
+        ];
+        let illegal = |&&(_, value): &&(&str, f64)| !(value > 0.0 && value.is_finite());
+        if let Some(&(name, value)) = positive.iter().find(illegal) {
+            return Err(RooflineError::NotPositive { name, value });
+        }
+        if tp == 0 || !model.query_heads.is_multiple_of(tp) {
+            return Err(RooflineError::Parallelism { tp, heads: model.query_heads });
+        }
+        Ok(Roofline { model, gpu, tp, efficiency })
+    }
+
+    /// How long a step takes, in microseconds.
+    pub fn step_micros(&self, shape: &StepShape) -> f64 {
+        let seqs = shape.prefill_seqs + shape.decode_seqs;
+        let tokens = shape.prefill_tokens + shape.decode_seqs;
+        self.dense_micros(tokens, seqs)
+            + self.attention_micros(shape)
+            + self.all_reduce_micros(tokens)
+            + self.efficiency.sequence_us * f64::from(seqs)
+    }
+
+    /// Bytes that one GPU reads in a microsecond.
+    fn bytes_per_us(&self) -> f64 {
+        self.gpu.bandwidth_tb_s * 1e6 * self.efficiency.memory
+    }
+
+    /// Dense layers and the output layer: memory and computing overlap, but not all of the time,
+    /// so that the slower counts in full and the faster in part.
+    fn dense_micros(&self, tokens: u32, seqs: u32) -> f64 {
+        let shares = f64::from(self.tp);
+        let bytes = f64::from(self.model.bytes_per_parameter);
+        let output = self.model.embedding_weights();
+        let read = (self.model.weights_met(tokens) + output) * bytes / shares;
+        let memory =
+            read / self.bytes_per_us() + f64::from(self.model.layers) * self.efficiency.layer_us;
+        let products =
+            self.model.weights_per_token() * f64::from(tokens) + output * f64::from(seqs);
+        let peak = self.gpu.bf16_tflops * 1e6 * self.efficiency.compute;
+        let compute = 2.0 * products / shares / peak;
+        (memory * memory + compute * compute).sqrt()
+    }
+
+    fn attention_micros(&self, shape: &StepShape) -> f64 {
+        let shares = f64::from(self.tp);
+        let operations = self.model.operations_per_pair() * float(shape.prefill_attention_pairs);
+        let peak = self.gpu.bf16_tflops * 1e6 * self.efficiency.attention;
+        // Heads are split over the GPUs, but none holds less than one.
+        let heads = (f64::from(self.model.kv_heads) / shares).max(1.0);
+        let head_share = heads / f64::from(self.model.kv_heads);
+        let token_us = self.model.kv_bytes_per_token() * head_share / self.bytes_per_us();
+        let longest = match (shape.decode_longest, shape.decode_seqs) {
+            (_, 0) => 0.0,
+            (0, seqs) => float(shape.decode_context) / f64::from(seqs),
+            (longest, _) => f64::from(longest),
+        };
+        let alone = longest * self.efficiency.heads_to_saturate / heads;
+        let distinct = shape.decode_context.saturating_sub(shape.shared_context);
+        let read = float(distinct).max(alone) + float(shape.prefill_past_tokens);
+        operations / shares / peak + read * token_us
+    }
+
+    /// Two all-reduces a layer, by a ring.
+    fn all_reduce_micros(&self, tokens: u32) -> f64 {
+        if self.tp == 1 {
+            return 0.0;
+        }
+        let shares = f64::from(self.tp);
+        let width = f64::from(self.model.hidden_size * self.model.bytes_per_parameter);
+        let bytes = f64::from(tokens) * width * 2.0 * (shares - 1.0) / shares;
+        let one_way = self.gpu.link_gb_s * 1e3 / 2.0;
+        2.0 * f64::from(self.model.layers) * (self.efficiency.all_reduce_us + bytes / one_way)
+    }
+}
+
+impl StepTime for Roofline {
+    fn predict(&self, shape: &StepShape) -> Span {
+        let seen = if shape.only_decodes() { window::middle(shape) } else { *shape };
+        Span::from_micros_f64(self.step_micros(&seen)).max(Span::from_nanos(1))
+    }
+
+    fn ingress(&self, _input_tokens: u32) -> Span {
+        Span::ZERO
+    }
+
+    fn output(&self) -> Span {
+        Span::ZERO
+    }
+
+    fn context_free(&self) -> bool {
+        false
+    }
+
+    fn repeats(&self, shape: &StepShape) -> u32 {
+        if shape.only_decodes() { window::left(shape) } else { 1 }
+    }
+
+    fn wants_spread(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tests::{LLAMA_8B, MIXTRAL};
+
+    const IDEAL: Efficiency = Efficiency {
+        memory: 1.0,
+        compute: 1.0,
+        attention: 1.0,
+        layer_us: 0.0,
+        sequence_us: 0.0,
+        heads_to_saturate: 1.0,
+        all_reduce_us: 0.0,
+    };
+
+    const ROUND: GpuSheet = GpuSheet { bf16_tflops: 1000.0, bandwidth_tb_s: 5.0, link_gb_s: 900.0 };
+
+    fn decode(seqs: u32, context: u64) -> StepShape {
+        StepShape {
+            decode_seqs: seqs,
+            decode_context: u64::from(seqs) * context,
+            decode_longest: u32::try_from(context).expect("small"),
+            ..StepShape::default()
+        }
+    }
+
+    fn prefill(tokens: u32) -> StepShape {
+        let n = u64::from(tokens);
+        StepShape {
+            prefill_seqs: 1,
+            prefill_tokens: tokens,
+            prefill_attention_pairs: n * (n + 1) / 2,
+            ..StepShape::default()
+        }
+    }
+
+    fn ideal(model: ModelShape, tp: u32) -> Roofline {
+        Roofline::new(model, ROUND, tp, IDEAL).expect("legal")
+    }
+
+    #[test]
+    fn one_sequence_takes_the_time_to_read_the_weights_and_its_cache() {
+        let found = ideal(LLAMA_8B, 1).step_micros(&decode(1, 10_000));
+        let weights = 2.0 * (LLAMA_8B.weights() - LLAMA_8B.embedding_weights());
+        let expected = (weights + 10_000.0 * 131_072.0) / 5e6;
+        assert!((found / expected - 1.0).abs() < 1e-3, "{found} against {expected}");
+    }
+
+    #[test]
+    fn a_long_prompt_takes_the_time_of_its_operations() {
+        let found = ideal(LLAMA_8B, 1).step_micros(&prefill(8192));
+        let dense = 2.0 * LLAMA_8B.weights_per_token() * 8192.0 / 1e9;
+        let pairs = 4.0 * 32.0 * 4096.0 * 8192.0 * 8193.0 / 2.0 / 1e9;
+        assert!((found / (dense + pairs) - 1.0).abs() < 1e-2, "{found}");
+    }
+
+    #[test]
+    fn two_gpus_halve_everything_but_the_all_reduce() {
+        let shape = decode(64, 1000);
+        let one = ideal(LLAMA_8B, 1).step_micros(&shape);
+        let two = ideal(LLAMA_8B, 2);
+        let reduce = 64.0 * 64.0 * 4096.0 * 2.0 / 450e3;
+        let expected = one / 2.0 + reduce;
+        let found = two.step_micros(&shape);
+        assert!((found / expected - 1.0).abs() < 1e-6, "{found} against {expected}");
+    }
+
+    #[test]
+    fn a_mixture_of_experts_reads_more_experts_for_more_tokens() {
+        let takes = |seqs| ideal(MIXTRAL, 2).step_micros(&decode(seqs, 16));
+        let dense = |seqs| ideal(LLAMA_8B, 2).step_micros(&decode(seqs, 16));
+        assert!(takes(16) / takes(1) > 2.0);
+        assert!(dense(16) / dense(1) < 1.1);
+    }
+
+    #[test]
+    fn more_work_never_takes_less_time_and_a_run_takes_as_long_as_its_steps() {
+        let efficiency = Efficiency { heads_to_saturate: 96.0, layer_us: 30.0, ..IDEAL };
+        for model in [LLAMA_8B, MIXTRAL] {
+            let roofline = Roofline::new(model, ROUND, 4, efficiency).expect("legal");
+            for seqs in [1, 12, 100] {
+                let shape = decode(seqs, 1003);
+                assert!(roofline.predict(&decode(seqs + 1, 1003)) >= roofline.predict(&shape));
+                assert!(roofline.predict(&shape.after(16)) >= roofline.predict(&shape));
+                let stepped = (0..50).map(|step| roofline.predict(&shape.after(step)));
+                let total = stepped.fold(Span::ZERO, |total, step| total + step);
+                assert_eq!(roofline.run(&shape, 50), total);
+            }
+            for tokens in [1, 100, 2000] {
+                let more = roofline.predict(&prefill(tokens + 1));
+                assert!(more >= roofline.predict(&prefill(tokens)));
+            }
+        }
+    }
+
+    #[test]
+    fn illegal_machines_are_refused() {
+        let sheet = GpuSheet { bandwidth_tb_s: 0.0, ..ROUND };
+        let message = Roofline::new(LLAMA_8B, sheet, 1, IDEAL).expect_err("illegal").to_string();
+        assert_eq!(message, "`bandwidth_tb_s` is `0`; legal: more than 0");
+        for tp in [0, 3] {
+            let error = Roofline::new(LLAMA_8B, ROUND, tp, IDEAL).expect_err("illegal");
+            assert_eq!(error, RooflineError::Parallelism { tp, heads: 32 });
+        }
+    }
+}

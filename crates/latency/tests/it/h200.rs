@@ -1,0 +1,223 @@
+//! The `profile` model against what was measured on an H200 (`data/h200/README.md`).
+
+use blis_core::math::count;
+use blis_latency::fit::judge::{Region, drift, errors, leave_one_out};
+use blis_latency::fit::log::{LoggedRequest, LoggedStep, Row, Run};
+use blis_latency::fit::{Options, fit, resample};
+use blis_latency::profile::padding::Padding;
+use blis_latency::profile::term::{ALL, Site};
+use blis_latency::{StepShape, StepTime};
+use std::path::Path;
+
+const RUNS: [&str; 7] = [
+    "independent15",
+    "multiturn8",
+    "prefix40",
+    "prefix80",
+    "prefix80.repeat",
+    "pressure60",
+    "pressure60.repeat",
+];
+
+/// The lines of a CSV file as functions from a column's name to its number.
+fn table(file: &str) -> Vec<impl Fn(&str) -> f64 + use<>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/h200");
+    let text = std::fs::read_to_string(folder.join(file)).expect("part of the project");
+    let mut lines =
+        text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<String>>());
+    let header = lines.next().expect("a header");
+    lines
+        .map(|line| {
+            let header = header.clone();
+            move |name: &str| {
+                let at = header.iter().position(|column| column == name).expect("a column");
+                line[at].parse().expect("a number")
+            }
+        })
+        .collect()
+}
+
+fn small(number: f64) -> u32 {
+    u32::try_from(count(number)).expect("a small number")
+}
+
+fn served(name: &str) -> Run {
+    let steps = table(&format!("{name}.steps.csv"));
+    let step = |of: &dyn Fn(&str) -> f64| LoggedStep {
+        start_us: of("start_us"),
+        duration_us: of("duration_us"),
+        shape: StepShape {
+            prefill_seqs: small(of("prefill_seqs")),
+            prefill_tokens: small(of("prefill_tokens")),
+            prefill_past_tokens: count(of("prefill_past_tokens")),
+            prefill_attention_pairs: count(of("prefill_attention_pairs")),
+            decode_seqs: small(of("decode_seqs")),
+            decode_context: count(of("decode_context_sum")),
+            ..StepShape::default()
+        },
+        running_after: small(of("running_after")),
+        waiting_after: small(of("waiting_after")),
+        free_blocks_after: small(of("free_blocks_after")),
+    };
+    let steps: Vec<LoggedStep> = steps.iter().map(|line| step(line)).collect();
+    let requests = table(&format!("{name}.requests.csv"));
+    let request = |of: &dyn Fn(&str) -> f64| LoggedRequest {
+        first_token_us: of("arrival_us") + of("ttft_us"),
+        last_token_us: of("arrival_us") + of("e2e_us"),
+        input_tokens: small(of("input_tokens")),
+        output_tokens: small(of("output_tokens")),
+    };
+    let requests: Vec<LoggedRequest> = requests.iter().map(|line| request(line)).collect();
+    let workload = name.trim_end_matches(".repeat");
+    Run::from_log(name, workload, &steps, &requests, 16)
+}
+
+/// The single steps that were measured apart, up to the largest step of the server.
+pub(crate) fn grid(keep: impl Fn(&StepShape) -> bool) -> Run {
+    let lines = table("steps_grid.csv");
+    let row = |of: &dyn Fn(&str) -> f64| {
+        let seqs = of("prefill_seqs");
+        let each = of("prefill_tokens") / seqs.max(1.0);
+        let past = of("prefill_past_tokens") / seqs.max(1.0);
+        let decode_seqs = small(of("decode_seqs"));
+        let longest = if decode_seqs == 0 { 0.0 } else { of("decode_context") };
+        let shape = StepShape {
+            prefill_seqs: small(seqs),
+            prefill_tokens: small(of("prefill_tokens")),
+            prefill_past_tokens: count(of("prefill_past_tokens")),
+            prefill_attention_pairs: count(seqs * each * (past + 0.5 * each + 0.5)),
+            decode_seqs,
+            decode_context: count(longest) * u64::from(decode_seqs),
+            decode_longest: small(longest),
+            shared_context: 0,
+        };
+        Row { shape, micros: of("step_us_median"), gap_micros: None }
+    };
+    let rows = lines.iter().map(|line| row(line));
+    let rows = rows.filter(|row| row.shape.prefill_tokens <= 2304 && keep(&row.shape)).collect();
+    Run { name: "grid".to_owned(), workload: "grid".to_owned(), site: Site::Bare, rows }
+}
+
+fn everything() -> Vec<Run> {
+    RUNS.iter().map(|name| served(name)).chain([grid(|_| true)]).collect()
+}
+
+fn options() -> Options {
+    Options::of(Padding::measured_server())
+}
+
+#[test]
+fn a_workload_that_was_not_fitted_to_is_predicted_within_5_percent() {
+    let runs = everything();
+    let left_out = leave_one_out(&runs, &options()).expect("enough rows");
+    assert_eq!(left_out.len(), 5);
+    for (workload, profile) in &left_out {
+        for run in runs.iter().filter(|run| run.workload == *workload) {
+            let all = errors(profile, run, Region::All).expect("steps");
+            assert!(all.mean_absolute <= 0.05, "{}: {all:?}", run.name);
+            assert!(all.total.abs() <= 0.025, "{}: {all:?}", run.name);
+        }
+    }
+    let drift = drift(&runs, &left_out);
+    assert!((0.002..0.02).contains(&drift), "{drift}");
+}
+
+#[test]
+fn every_kind_of_step_is_fitted_without_a_large_bias() {
+    let runs = everything();
+    let profile = fit(&runs, &options()).expect("enough rows");
+    for run in &runs {
+        for region in Region::ALL {
+            let Some(found) = errors(&profile, run, region) else { continue };
+            if found.seconds > 1.0 {
+                assert!(found.mean_absolute < 0.05, "{} {}: {found:?}", run.name, region.name());
+                assert!(found.total.abs() < 0.035, "{} {}: {found:?}", run.name, region.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn fitted_coefficients_are_near_what_the_data_sheet_says() {
+    let profile = fit(&everything(), &options()).expect("enough rows");
+    let coefficient = |name: &str| {
+        let at = ALL.iter().position(|term| term.name == name).expect("a term");
+        profile.parameters().terms_us[at]
+    };
+    // 16 GB of weights and 128 KiB a token at 4.8 TB/s, of which some 90 % are reached.
+    assert!((3200.0..5000.0).contains(&coefficient("weights")), "{}", coefficient("weights"));
+    assert!((0.027..0.034).contains(&coefficient("kv_read")), "{}", coefficient("kv_read"));
+    assert!(coefficient("kv_read_shared") < coefficient("kv_read"), "sharing saves something");
+    // 14 GFLOP a token at 990 TFLOP/s, of which some 60 to 70 % are reached.
+    let per_token: f64 =
+        ["dense", "dense_beyond_128", "dense_beyond_256"].map(coefficient).iter().sum();
+    assert!((19.0..26.0).contains(&per_token), "{per_token}");
+}
+
+#[test]
+fn gaps_between_steps_are_predicted_within_a_thousandth_of_the_time() {
+    let runs = everything();
+    let profile = fit(&runs, &options()).expect("enough rows");
+    for run in runs.iter().filter(|run| run.site == Site::Served) {
+        let known = run.rows.iter().filter(|row| row.gap_micros.is_some_and(|gap| gap < 2000.0));
+        let (mut miss, mut time) = (0.0, 0.0);
+        for row in known {
+            miss += profile.gap_micros(&row.shape) - row.gap_micros.expect("known");
+            time += row.micros;
+        }
+        assert!((miss / time).abs() < 0.002, "{}: {miss} of {time}", run.name);
+    }
+}
+
+#[test]
+fn one_workload_and_kernels_measured_apart_predict_the_others_within_10_percent() {
+    let pure = |shape: &StepShape| shape.prefill_tokens == 0 || shape.decode_seqs == 0;
+    let runs = everything();
+    for name in RUNS.iter().filter(|name| !name.contains("repeat")) {
+        let few = [served(name), grid(pure)];
+        let profile = fit(&few, &options()).expect("enough rows");
+        for run in runs.iter().filter(|run| run.site == Site::Served && run.name != *name) {
+            let all = errors(&profile, run, Region::All).expect("steps");
+            assert!(all.total.abs() <= 0.10, "{name} to {}: {all:?}", run.name);
+        }
+    }
+}
+
+#[test]
+fn looking_at_contexts_by_blocks_does_not_bias_predictions() {
+    let runs = everything();
+    let profile = fit(&runs, &options()).expect("enough rows");
+    for run in runs.iter().filter(|run| run.site == Site::Served) {
+        let (mut by_blocks, mut by_tokens) = (0.0, 0.0);
+        for row in &run.rows {
+            by_blocks += profile.predict(&row.shape).as_micros_f64();
+            by_tokens +=
+                profile.step_micros(&row.shape, Site::Served) + profile.gap_micros(&row.shape);
+        }
+        assert!((by_blocks / by_tokens - 1.0).abs() < 0.001, "{}", run.name);
+    }
+}
+
+#[test]
+fn resampled_fits_spread_about_the_fit_as_much_as_whole_runs_are_off() {
+    let runs = everything();
+    let off = drift(&runs, &leave_one_out(&runs, &options()).expect("enough rows"));
+    let profile = fit(&runs, &options()).expect("enough rows");
+    let shape = StepShape {
+        decode_seqs: 100,
+        decode_context: 100_000,
+        decode_longest: 1500,
+        ..StepShape::default()
+    };
+    let centre = profile.predict(&shape).as_micros_f64();
+    let ratios: Vec<f64> = (0..12)
+        .map(|index| {
+            let other = resample::resampled(&runs, &options(), off, 1, index);
+            other.expect("enough rows").predict(&shape).as_micros_f64() / centre
+        })
+        .collect();
+    let mean = ratios.iter().sum::<f64>() / 12.0;
+    let deviation = (ratios.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / 11.0).sqrt();
+    assert!((0.97..1.03).contains(&mean), "{ratios:?}");
+    assert!((0.005..0.04).contains(&deviation), "{ratios:?}");
+}

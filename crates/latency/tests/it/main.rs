@@ -1,0 +1,4 @@
+//! Tests that look at measured data.
+
+mod h200;
+mod roofline;

@@ -1,0 +1,88 @@
+//! The BurstGPT traces: `Timestamp` (seconds), `Request tokens`, `Response tokens` and labels.
+//!
+//! The second release counts from the first day of the first, so the trace's own time starts with
+//! the first row; the public files never go back. Failed requests have no response tokens and are
+//! skipped. `Session ID` (blank for API calls) makes a row a round of a session; the traces do not
+//! say how much of a conversation is sent again, so no sharing is made up. `Model`, `Log Type`,
+//! `Total tokens` and `Elapsed time` (of another system) are not read: a model is no tenant.
+
+use super::TraceError;
+use super::row::{Clock, Roster, Row, Rows, Unit, check_sum};
+use super::table::{Columns, Table, decimal};
+
+/// What a BurstGPT file has.
+pub(super) static COLUMNS: Columns = Columns {
+    format: "burstgpt",
+    required: &[
+        "Timestamp",
+        "Request tokens",
+        "Response tokens",
+        "Model",
+        "Total tokens",
+        "Log Type",
+    ],
+    optional: &["Session ID", "Elapsed time"],
+};
+
+const TIMESTAMP: usize = 0;
+const REQUEST_TOKENS: usize = 1;
+const RESPONSE_TOKENS: usize = 2;
+const SESSION_ID: usize = 6;
+
+const SECONDS: &str = "a number of seconds, 0 or more";
+
+/// Reads BurstGPT rows.
+pub(super) struct BurstGpt {
+    table: Table,
+    clock: Clock,
+    /// How many rounds each session has had.
+    rounds: Vec<u32>,
+}
+
+impl BurstGpt {
+    pub(super) fn new(table: Table) -> BurstGpt {
+        BurstGpt { table, clock: Clock::from_first_row(Unit::Seconds), rounds: Vec::new() }
+    }
+
+    /// Counts a round of the session with that number.
+    fn round(&mut self, session: u64) -> u32 {
+        let place = usize::try_from(session).expect("sessions are numbered from 0");
+        if place >= self.rounds.len() {
+            self.rounds.resize(place + 1, 0);
+        }
+        let round = self.rounds[place];
+        self.rounds[place] += 1;
+        round
+    }
+}
+
+impl Rows for BurstGpt {
+    fn next_row(&mut self, roster: &mut Roster) -> Result<Option<Row>, TraceError> {
+        let BurstGpt { table, clock, .. } = self;
+        if !table.next_row()? {
+            return Ok(None);
+        }
+        let nanos = table.value(TIMESTAMP, SECONDS, |text| decimal(text, 9))?;
+        let input = table.tokens(REQUEST_TOKENS)?;
+        let output = table.tokens(RESPONSE_TOKENS)?;
+        check_sum("Request tokens", input.into(), output)
+            .map_err(|error| table.refuse(REQUEST_TOKENS, &error))?;
+        let mut row = Row::new(table.place(), table.line(), roster.tenant(None));
+        row.set_tokens(input, output);
+        row.request.arrival = clock
+            .read("Timestamp", nanos, table.line())
+            .map_err(|error| table.refuse(TIMESTAMP, &error))?;
+        let session = table.text(SESSION_ID)?.map(|name| row.set_session(name, roster));
+        if let Some(session) = session
+            && input > 0
+            && output > 0
+        {
+            row.request.round = self.round(session.0);
+        }
+        Ok(Some(row))
+    }
+
+    fn error(&self, line: u64, message: String) -> TraceError {
+        self.table.error(line, message)
+    }
+}

@@ -1,0 +1,128 @@
+//! The requests that were measured on an H200, one row each.
+//!
+//! Sharing is what the server saw: the first `prefix_tokens` tokens are the same in a whole
+//! `prefix_group`; the rest of a prompt is the start of its session's one stream of tokens, which
+//! its output continues, or a stream of its own. -1 means no group or no session. What was measured
+//! (`scheduled_us`, `cached_tokens`, `ttft_us`, `e2e_us`, `preemptions`) is not read: it is the
+//! truth to compare a simulation with, not an input of it.
+//!
+//! The files list the rounds of a session together, so rows are sorted, as far as the window of
+//! [`super::row::Sorted`] allows. Times are those of the measured run, not counted from the first
+//! row.
+
+use super::TraceError;
+use super::row::{Roster, Row, Rows, check_sum};
+use super::table::{Columns, Table, whole};
+use super::tracev2::micros;
+use crate::names::{SeenIds, family_stream};
+use blis_core::{Content, Segment};
+
+/// What a file of measured requests has.
+pub(super) static COLUMNS: Columns = Columns {
+    format: "h200",
+    required: &[
+        "request_id",
+        "arrival_us",
+        "session_id",
+        "round",
+        "prefix_group",
+        "prefix_tokens",
+        "input_tokens",
+        "output_tokens",
+    ],
+    optional: &["scheduled_us", "cached_tokens", "ttft_us", "e2e_us", "preemptions"],
+};
+
+const REQUEST_ID: usize = 0;
+const ARRIVAL_US: usize = 1;
+const SESSION_ID: usize = 2;
+const ROUND: usize = 3;
+const PREFIX_GROUP: usize = 4;
+const PREFIX_TOKENS: usize = 5;
+const INPUT_TOKENS: usize = 6;
+const OUTPUT_TOKENS: usize = 7;
+
+/// The column that rows are sorted by.
+pub(super) const ARRIVAL: &str = "arrival_us";
+
+/// Which streams the prefix groups and the sessions are.
+const GROUP_FAMILY: u64 = 0x6832_3030_6772_6F75;
+const SESSION_FAMILY: u64 = 0x6832_3030_7365_7373;
+
+const ID_OR_NONE: &str = "a whole number from 0 to 18446744073709551615, or -1 for none";
+const MICROS: &str = "a number from 0 to 315360000000000 (ten years in µs)";
+
+/// Reads rows of measured requests.
+pub(super) struct H200 {
+    table: Table,
+    ids: SeenIds,
+}
+
+impl H200 {
+    pub(super) fn new(table: Table) -> H200 {
+        H200 { table, ids: SeenIds::default() }
+    }
+
+    /// The number in `column`, `None` for -1.
+    fn id_or_none(&self, column: usize) -> Result<Option<u64>, TraceError> {
+        self.table.value(column, ID_OR_NONE, |text| match text {
+            "-1" => Some(None),
+            text => whole(text).map(Some),
+        })
+    }
+
+    /// The shared prefix and how many tokens follow it.
+    fn prompt(&self) -> Result<(Option<Segment>, u32), TraceError> {
+        let table = &self.table;
+        let group = self.id_or_none(PREFIX_GROUP)?;
+        let (prefix, input) = (table.tokens(PREFIX_TOKENS)?, table.tokens(INPUT_TOKENS)?);
+        let Some(rest) = input.checked_sub(prefix) else {
+            let legal = format!("at most {input}, the `input_tokens`, which contain it");
+            return Err(table.wrong(PREFIX_TOKENS, &legal));
+        };
+        match group {
+            Some(group) => {
+                let stream = family_stream(GROUP_FAMILY, group);
+                Ok((Some(Segment { stream, tokens: prefix }), rest))
+            }
+            None if prefix == 0 => Ok((None, rest)),
+            None => Err(table.wrong(PREFIX_TOKENS, "0 where `prefix_group` is -1")),
+        }
+    }
+}
+
+impl Rows for H200 {
+    fn next_row(&mut self, roster: &mut Roster) -> Result<Option<Row>, TraceError> {
+        if !self.table.next_row()? {
+            return Ok(None);
+        }
+        let id = self.table.fresh_id(REQUEST_ID, &mut self.ids)?;
+        let (prefix, rest) = self.prompt()?;
+        let session = self.id_or_none(SESSION_ID)?;
+        let table = &self.table;
+        let mut row = Row::new(table.place(), table.line(), roster.tenant(None));
+        row.number = Some(id);
+        row.request.arrival = table.value(ARRIVAL_US, MICROS, micros)?;
+        row.set_tokens(rest, table.tokens(OUTPUT_TOKENS)?);
+        let input = table.tokens(INPUT_TOKENS)?;
+        check_sum("input_tokens", input.into(), row.request.output_tokens)
+            .map_err(|error| table.refuse(INPUT_TOKENS, &error))?;
+        let round = table.tokens(ROUND)?;
+        let stream = match session {
+            Some(session) => {
+                row.set_session(&session.to_string(), roster);
+                row.request.round = round;
+                family_stream(SESSION_FAMILY, session)
+            }
+            None if round == 0 => row.request.content.output_stream(),
+            None => return Err(table.wrong(ROUND, "0 where `session_id` is -1")),
+        };
+        let segments = prefix.into_iter().chain([Segment { stream, tokens: rest }]);
+        row.request.content = Content::new(segments, stream);
+        Ok(Some(row))
+    }
+
+    fn error(&self, line: u64, message: String) -> TraceError {
+        self.table.error(line, message)
+    }
+}
