@@ -11,7 +11,7 @@ use blis_core::{Source, TenantId};
 use blis_metrics::{
     Audit, AuditConfig, AuditReport, Fanout, Listener, Report, RunEnd, Summary, check_report,
 };
-use blis_sim::{End, Observer, Outcome, Pace, RunError};
+use blis_sim::{End, Observer, Outcome, Pace, Reload, RunError};
 use blis_workload::TraceError;
 
 /// What distinguishes one run of a plan from another.
@@ -139,6 +139,7 @@ fn audit_config(plan: &Plan) -> AuditConfig {
         max_step_tokens: plan.engine.max_num_scheduled_tokens,
         max_context_tokens: None,
         fcfs: plan.policies.scheduler == "fcfs",
+        loads_beside: plan.engine.tier.is_some_and(|tier| tier.reload == Reload::Async),
         max_preemptions: 10_000,
     }
 }

@@ -73,6 +73,61 @@ pub enum Fact<'a> {
         /// How many blocks.
         blocks: u32,
     },
+    /// A copy of cached blocks to the CPU tier has begun, beside the steps.
+    Offloading {
+        /// Where.
+        instance: InstanceId,
+        /// How many blocks.
+        blocks: u32,
+    },
+    /// Copies of blocks are in the CPU tier: a copy beside the steps is done, or one that a step
+    /// waits for has begun.
+    Offloaded {
+        /// Where.
+        instance: InstanceId,
+        /// How many blocks.
+        blocks: u32,
+        /// Blocks that were dropped before their copy was done.
+        abandoned: u32,
+        /// Whether the copy was made beside the steps.
+        beside: bool,
+    },
+    /// Blocks of a request are being copied back from the CPU tier.
+    Reloading {
+        /// Whose.
+        request: RequestId,
+        /// Where.
+        instance: InstanceId,
+        /// How many blocks.
+        blocks: u32,
+        /// How many of them came to the tier only lately: thrashing.
+        recent: u32,
+        /// Whether the request waits for it on its own, while others run; otherwise the step does.
+        beside: bool,
+    },
+    /// Blocks of a request that waited for them on its own have been copied back.
+    Reloaded {
+        /// Whose.
+        request: RequestId,
+        /// Where.
+        instance: InstanceId,
+        /// How many blocks.
+        blocks: u32,
+    },
+    /// A request that waited for its blocks on its own gave way and is waiting in the queue again.
+    Unloaded {
+        /// Which.
+        request: RequestId,
+        /// Where.
+        instance: InstanceId,
+    },
+    /// The step that begins now first waits so long for copies.
+    Stalled {
+        /// Where.
+        instance: InstanceId,
+        /// How long.
+        span: Span,
+    },
     /// The engine ran `count` equal steps, the last of which ended now.
     Steps {
         /// Where.
@@ -131,6 +186,12 @@ impl Fact<'_> {
             | Fact::Scheduled { instance, .. }
             | Fact::Preempted { instance, .. }
             | Fact::Evicted { instance, .. }
+            | Fact::Offloading { instance, .. }
+            | Fact::Offloaded { instance, .. }
+            | Fact::Reloading { instance, .. }
+            | Fact::Reloaded { instance, .. }
+            | Fact::Unloaded { instance, .. }
+            | Fact::Stalled { instance, .. }
             | Fact::Steps { instance, .. }
             | Fact::Tokens { instance, .. }
             | Fact::FirstToken { instance, .. } => Some(*instance),

@@ -137,6 +137,16 @@ pub struct KvSection {
     pub evicted_blocks: u64,
     /// Computed tokens whose KV was lost to preemption.
     pub lost_tokens: u64,
+    /// Blocks copied to the CPU tier.
+    pub offloaded_blocks: u64,
+    /// Blocks dropped before their copy to the CPU tier was done.
+    pub abandoned_blocks: u64,
+    /// Blocks copied back from the CPU tier.
+    pub reloaded_blocks: u64,
+    /// Share of the blocks copied out that were copied back within the thrashing window.
+    pub thrashing_rate: Option<f64>,
+    /// How long steps waited for copies, over all instances.
+    pub transfer_stall_ms: f64,
 }
 
 /// Where requests went.

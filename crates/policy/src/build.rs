@@ -2,11 +2,11 @@
 //!
 //! Called once per run, before anything happens. It must never panic, whatever the texts.
 
-use crate::contract::{Admission, Evict, Order, Preempt, Priority, Router};
+use crate::contract::{Admission, Evict, Offload, Order, Preempt, Priority, Router};
 use crate::routing::{self, pickers, weighted};
 use crate::spec::{Built, Cluster, PolicyError, build_from_text, build_spec, find, parse};
 use crate::weights::WeightedScorers;
-use crate::{admission, evict, order, preempt, priority};
+use crate::{admission, evict, offload, order, preempt, priority};
 
 /// The settings of routing. No `Default`, so that a new one must be thought of wherever it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +104,14 @@ pub fn build_evict(text: &str, cluster: &Cluster) -> Result<Built<dyn Evict>, Po
     build_from_text("eviction policy", evict::ALL, text, cluster)
 }
 
+/// The offload policy that `text` spells.
+///
+/// # Errors
+/// If the text is malformed, or names what does not exist.
+pub fn build_offload(text: &str, cluster: &Cluster) -> Result<Built<dyn Offload>, PolicyError> {
+    build_from_text("offload policy", offload::ALL, text, cluster)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,6 +173,7 @@ mod tests {
             let _ = build_priority(&text, &CLUSTER);
             let _ = build_preempt(&text, &CLUSTER);
             let _ = build_evict(&text, &CLUSTER);
+            let _ = build_offload(&text, &CLUSTER);
             let _ = build_router(&routing(&text, None), &CLUSTER);
             let _ = build_router(&routing("weighted", Some(&text)), &CLUSTER);
             if let Ok(built) = build_admission(&text, &CLUSTER) {

@@ -1,12 +1,11 @@
-//! The contracts of the seven kinds of policy.
+//! The contracts of all kinds of policy.
 //!
 //! A policy is asked a question and answers with a value; the host (`sim`) carries it out. A policy
 //! never changes the world, never sees an output length, and draws random numbers only from the
 //! `Dice` it is handed, which are keyed by request. Scorers, routers and admission may keep state
 //! of their own.
 
-use crate::view::{InstanceView, RunningView, WaitingView};
-use blis_core::runs::RunId;
+use crate::view::{InstanceView, MemoryView, RunningView, UseView, WaitingView};
 use blis_core::{Dice, InstanceId, RequestView, Time};
 
 /// Whether a request is let in.
@@ -96,14 +95,30 @@ pub trait Preempt: Send {
     fn victim(&self, running: &[RunningView]) -> usize;
 }
 
-/// Cached runs of blocks that nobody uses, as an evictor sees them.
-pub trait IdleRuns {
-    /// The run that was released first; every run comes before the runs it continues.
-    fn oldest(&self) -> RunId;
-}
-
 /// Which cached blocks to drop when room is needed.
 pub trait Evict: Send {
-    /// A run of `idle`, which is never empty; blocks are dropped from its end.
-    fn victim(&mut self, idle: &dyn IdleRuns) -> RunId;
+    /// What the blocks of `ended` are worth, now that a request has stopped using them: not
+    /// negative, and finite. When room is needed, the blocks of the least worth go first, then
+    /// those that were released first. A prefix must be worth at least as much as what continues
+    /// it; it is never dropped before that.
+    fn worth(&self, ended: &UseView) -> f64;
+}
+
+/// Which blocks are copied to the CPU tier, and when.
+pub trait Offload: Send {
+    /// A request has joined or left the batch: how many of the idle blocks that would be dropped
+    /// first should have a copy. Their copies are made beside the steps.
+    fn idle_blocks_to_copy(&self, _memory: &MemoryView) -> u32 {
+        0
+    }
+
+    /// Whether the blocks of a request that leaves the batch are copied, beside the steps.
+    fn copies_on_release(&self) -> bool {
+        false
+    }
+
+    /// Whether blocks that are dropped are copied first; the step waits for it.
+    fn copies_on_evict(&self) -> bool {
+        false
+    }
 }

@@ -9,6 +9,7 @@ pub mod admission;
 pub mod build;
 pub mod contract;
 pub mod evict;
+pub mod offload;
 pub mod order;
 pub mod preempt;
 pub mod priority;
@@ -19,12 +20,12 @@ pub mod view;
 pub mod weights;
 
 pub use build::{
-    RoutingText, build_admission, build_evict, build_order, build_preempt, build_priority,
-    build_router,
+    RoutingText, build_admission, build_evict, build_offload, build_order, build_preempt,
+    build_priority, build_router,
 };
 pub use contract::{
-    Admission, Choice, Evict, IdleRuns, Order, Picker, Preempt, Priority, Router, Scorer, Verdict,
+    Admission, Choice, Evict, Offload, Order, Picker, Preempt, Priority, Router, Scorer, Verdict,
 };
 pub use registry::{Entry, Kind, kinds, reference_markdown};
 pub use spec::{Built, Cluster, PolicyError, Spec};
-pub use view::{InstanceView, Needs, RunningView, WaitingView};
+pub use view::{InstanceView, MemoryView, Needs, RunningView, UseView, WaitingView};

@@ -4,7 +4,7 @@
 
 use crate::spec::Spec;
 use crate::view::Needs;
-use crate::{admission, evict, order, preempt, priority, routing};
+use crate::{admission, evict, offload, order, preempt, priority, routing};
 use blis_core::{Param, ParamKind};
 use std::fmt::Write;
 
@@ -47,6 +47,7 @@ pub fn kinds() -> Vec<Kind> {
         kind("priority", "Priority policies", "priority", priority::ALL),
         kind("preempt", "Preemption policies", "preempt", preempt::ALL),
         kind("evict", "Eviction policies", "evict", evict::ALL),
+        kind("offload", "Offload policies", "kv_tier.offload", offload::ALL),
     ]
 }
 
@@ -105,7 +106,7 @@ fn render(page: &mut String, entry: &Entry) {
 
 /// The polled values behind `needs`, as a list.
 fn signals(needs: Needs) -> String {
-    let Needs { load, kv, hit_rate } = needs;
+    let Needs { load, kv, hit_rate, transfers } = needs;
     let mut names = Vec::new();
     if load {
         names.extend(["`queue_depth`", "`running`", "`unseen`"]);
@@ -115,6 +116,9 @@ fn signals(needs: Needs) -> String {
     }
     if hit_rate {
         names.push("`cache_hit_rate`");
+    }
+    if transfers {
+        names.extend(["`pending_transfer_us`", "`thrashing_rate`"]);
     }
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

@@ -1,12 +1,12 @@
 //! What policies may see. Everything here is a fact with a source and an age; nothing is an
 //! intermediate result.
 
-use blis_core::{InstanceId, RequestView, SloClass, Time};
+use blis_core::{InstanceId, RequestView, SessionId, SloClass, Time};
 
 /// What a router knows about one instance.
 ///
-/// `queue_depth`, `running`, `kv_utilization`, `free_blocks` and `cache_hit_rate` are as of `as_of`
-/// (now, or the last poll); `in_flight` and `unseen` are the router's own counts and always live.
+/// `in_flight` and `unseen` are the router's own counts and always live; the other values are as of
+/// `as_of` (now, or the last poll).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InstanceView {
     /// Which instance.
@@ -28,6 +28,10 @@ pub struct InstanceView {
     /// Share of prompt tokens found in the prefix cache since the start, 0..=1 (0 before the
     /// first).
     pub cache_hit_rate: f64,
+    /// How long the copies from the CPU tier that were under way as of `as_of` still take, in us.
+    pub pending_transfer_us: f64,
+    /// Share of the blocks copied to the CPU tier lately that were copied back soon after, 0..=1.
+    pub thrashing_rate: f64,
 }
 
 impl InstanceView {
@@ -40,6 +44,7 @@ impl InstanceView {
 
 /// Which of the polled values a policy reads. The host computes only what is declared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "one for each group of signals")]
 pub struct Needs {
     /// `queue_depth`, `running`, `unseen`, `load()`.
     pub load: bool,
@@ -47,11 +52,13 @@ pub struct Needs {
     pub kv: bool,
     /// `cache_hit_rate`.
     pub hit_rate: bool,
+    /// `pending_transfer_us`, `thrashing_rate`.
+    pub transfers: bool,
 }
 
 impl Needs {
     /// Nothing but the router's own counts.
-    pub const NONE: Needs = Needs { load: false, kv: false, hit_rate: false };
+    pub const NONE: Needs = Needs { load: false, kv: false, hit_rate: false, transfers: false };
 
     /// What `self` or `other` reads.
     #[must_use]
@@ -60,12 +67,13 @@ impl Needs {
             load: self.load || other.load,
             kv: self.kv || other.kv,
             hit_rate: self.hit_rate || other.hit_rate,
+            transfers: self.transfers || other.transfers,
         }
     }
 
     /// Whether any polled value is read at all.
     pub const fn any(self) -> bool {
-        self.load || self.kv || self.hit_rate
+        self.load || self.kv || self.hit_rate || self.transfers
     }
 }
 
@@ -95,6 +103,36 @@ pub struct RunningView {
     pub generated: u32,
     /// KV blocks it holds.
     pub blocks: u32,
+}
+
+/// The use of a run of cached blocks that has just ended, for the evictor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UseView {
+    /// Service class of the request that used it.
+    pub class: SloClass,
+    /// Its session, if it is a round of one.
+    pub session: Option<SessionId>,
+    /// Whether it was preempted, and so will come back.
+    pub preempted: bool,
+    /// When the use ended.
+    pub now: Time,
+    /// How many requests have used the run since it was computed.
+    pub uses: u32,
+    /// Blocks from the start of the prompt to the end of the run.
+    pub upto: u32,
+    /// What the run was worth before.
+    pub worth: f64,
+}
+
+/// The KV memory of an engine, for the offloader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryView {
+    /// All blocks.
+    pub total: u32,
+    /// Blocks that requests hold.
+    pub in_use: u32,
+    /// Cached blocks that nobody uses and that the CPU tier does not have.
+    pub idle_uncopied: u32,
 }
 
 /// Small views for the tests of policies.
@@ -150,8 +188,23 @@ pub(crate) mod examples {
             kv_utilization: 0.0,
             free_blocks: 1_000,
             cache_hit_rate: 0.0,
+            pending_transfer_us: 0.0,
+            thrashing_rate: 0.0,
         };
         (0..).zip(queue_depths).map(view).collect()
+    }
+
+    /// The first use of a block by a standard request without a session.
+    pub(crate) fn used() -> UseView {
+        UseView {
+            class: SloClass::Standard,
+            session: None,
+            preempted: false,
+            now: Time::ZERO,
+            uses: 1,
+            upto: 1,
+            worth: 0.0,
+        }
     }
 
     /// The routing dice of request `key`.

@@ -1,9 +1,10 @@
 //! What a run is made of, and how it ends. Plain values: reading files and flags is the lab's work.
 
 use blis_core::{Span, Time};
+use blis_kv::LinkSpeed;
 use blis_latency::StepTime;
 use blis_metrics::End;
-use blis_policy::{Admission, Evict, Needs, Order, Preempt, Priority, Router};
+use blis_policy::{Admission, Evict, Needs, Offload, Order, Preempt, Priority, Router};
 use std::sync::Arc;
 
 /// Everything that defines a run except its requests.
@@ -47,6 +48,45 @@ pub struct Engine {
     pub reserve_full_prompt: bool,
     /// Blocks that stay free when a waiting request is admitted to a batch that is not empty.
     pub watermark_blocks: u32,
+    /// What becomes of the KV of a preempted request.
+    pub preemption: Preemption,
+    /// The memory behind the GPU's.
+    pub tier: Option<KvTier>,
+}
+
+/// What becomes of the KV of a preempted request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Preemption {
+    /// It is computed again, but for what the prefix cache still has.
+    #[default]
+    Recompute,
+    /// Its full blocks are copied to the CPU tier first; the step waits for it.
+    Swap,
+}
+
+/// A CPU tier behind the KV blocks of an engine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KvTier {
+    /// Blocks that it holds (>= 1).
+    pub blocks: u32,
+    /// The link from the GPU.
+    pub out: LinkSpeed,
+    /// The link to the GPU.
+    pub back: LinkSpeed,
+    /// Who waits for blocks that are copied back.
+    pub reload: Reload,
+    /// A block that is copied back so soon after it was copied out counts as thrashing.
+    pub thrashing_window: Span,
+}
+
+/// Who waits for blocks that are copied back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reload {
+    /// The step of the whole batch.
+    #[default]
+    Blocking,
+    /// The request, while others run.
+    Async,
 }
 
 /// Delays of the gateway.
@@ -88,8 +128,10 @@ pub struct Policies {
     pub order: Box<dyn Order>,
     /// Who is preempted.
     pub preempt: Box<dyn Preempt>,
-    /// Which cached blocks go first; one evictor an instance.
-    pub evict: Vec<Box<dyn Evict>>,
+    /// What cached blocks are worth.
+    pub evict: Box<dyn Evict>,
+    /// Which blocks are copied to the CPU tier.
+    pub offload: Box<dyn Offload>,
 }
 
 /// Whether runs of equal steps are taken at once. The facts are the same either way.

@@ -13,8 +13,8 @@ mod signals;
 mod world;
 
 pub use config::{
-    Config, Engine, Gateway, Observer, Outcome, Pace, Policies, Progress, RunError, Signals,
-    Unobserved,
+    Config, Engine, Gateway, KvTier, Observer, Outcome, Pace, Policies, Preemption, Progress,
+    Reload, RunError, Signals, Unobserved,
 };
 
 pub use blis_metrics::End;

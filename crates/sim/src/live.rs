@@ -3,7 +3,7 @@
 //! A request lives in a slot from arrival to its last fact; slots are used again, so a long run
 //! allocates nothing once it has reached its greatest number of live requests.
 
-use blis_core::{InstanceId, Request, Time};
+use blis_core::{InstanceId, Request, Span, Time};
 use blis_metrics::{Record, TtftSplit};
 use blis_policy::WaitingView;
 
@@ -18,6 +18,8 @@ pub(crate) enum Place {
     Gateway,
     /// In the instance's waiting queue.
     Waiting,
+    /// Waiting for blocks from the CPU tier.
+    Loading,
     /// In the running batch.
     Running,
 }
@@ -37,6 +39,8 @@ pub(crate) struct Live {
     pub(crate) turn: u64,
     pub(crate) enqueued: Time,
     pub(crate) scheduled: Time,
+    /// How long the steps of its instance had waited for copies when it was scheduled.
+    pub(crate) stalled: Span,
     /// When the last token left the engine; up to date only while it is not decoding step after
     /// step.
     pub(crate) last_token: Time,
@@ -99,6 +103,7 @@ impl LiveRequests {
             turn: 0,
             enqueued: request.arrival,
             scheduled: request.arrival,
+            stalled: Span::ZERO,
             last_token: request.arrival,
             first_token: None,
             priority: 0.0,

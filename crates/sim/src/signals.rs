@@ -45,6 +45,8 @@ impl Board {
             kv_utilization: 0.0,
             free_blocks: config.engine.total_kv_blocks,
             cache_hit_rate: 0.0,
+            pending_transfer_us: 0.0,
+            thrashing_rate: 0.0,
         };
         let polling = match signals {
             Signals::Periodic { interval } if needs.any() => Some(Polling {
@@ -80,6 +82,9 @@ impl Board {
                 // Queue and batch are published as they change; blocks also change within a stride.
                 if self.needs.kv && instance.catch_up(now, kit) {
                     self.publish_kv(index, &instance.gauges());
+                }
+                if self.needs.transfers {
+                    self.publish_pending(index, instance, now);
                 }
                 self.views[index].as_of = now;
             }
@@ -135,6 +140,13 @@ impl Board {
         instance.catch_up(as_of, kit);
         self.views[index].as_of = as_of;
         self.publish(index, &instance.gauges());
+        if self.needs.transfers {
+            self.publish_pending(index, instance, as_of);
+        }
+    }
+
+    fn publish_pending(&mut self, index: usize, instance: &Instance, now: Time) {
+        self.views[index].pending_transfer_us = instance.pending_transfer(now).as_micros_f64();
     }
 
     fn publish(&mut self, index: usize, gauges: &Gauges) {
@@ -142,6 +154,7 @@ impl Board {
         view.queue_depth = gauges.waiting;
         view.running = gauges.running;
         view.cache_hit_rate = gauges.cache_hit_rate;
+        view.thrashing_rate = gauges.thrashing_rate;
         self.seen[index] = gauges.joined;
         self.publish_kv(index, gauges);
         self.update_unseen(index);

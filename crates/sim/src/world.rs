@@ -40,18 +40,13 @@ pub(crate) struct World<'a> {
 
 impl<'a> World<'a> {
     pub(crate) fn new(
-        mut config: Config,
+        config: Config,
         source: &'a mut dyn Source,
         listener: &'a mut dyn Listener,
     ) -> World<'a> {
         assert!(config.instances > 0, "a cluster has instances");
-        let evictors = std::mem::take(&mut config.policies.evict);
-        assert_eq!(evictors.len(), config.instances as usize, "one evictor an instance");
-        let blocks = config.engine.total_kv_blocks;
-        let instances = (0..config.instances)
-            .zip(evictors)
-            .map(|(id, evict)| Instance::new(InstanceId(id), blocks, evict))
-            .collect();
+        let instances =
+            (0..config.instances).map(|id| Instance::new(InstanceId(id), &config.engine)).collect();
         World {
             listener,
             agenda: Agenda::new(config.instances),
@@ -200,6 +195,8 @@ impl<'a> World<'a> {
                 block_size: self.config.engine.block_size,
             },
             preempt: &*self.config.policies.preempt,
+            evict: &*self.config.policies.evict,
+            offload: &*self.config.policies.offload,
             pace: self.config.pace,
             horizon: self.horizon,
             audit: self.config.audit,
@@ -260,7 +257,7 @@ impl<'a> World<'a> {
         for slot in self.live.in_order_of_arrival() {
             let status = match self.live.get(slot).place {
                 Place::Gateway => Status::InTransit,
-                Place::Waiting => Status::Queued,
+                Place::Waiting | Place::Loading => Status::Queued,
                 Place::Running => Status::Running,
             };
             self.close(slot, status, ended_at);

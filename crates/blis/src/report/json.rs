@@ -110,6 +110,11 @@ fn kv(section: &KvSection) -> Value {
         prompt_tokens,
         evicted_blocks,
         lost_tokens,
+        offloaded_blocks,
+        abandoned_blocks,
+        reloaded_blocks,
+        thrashing_rate,
+        transfer_stall_ms,
     } = section;
     let mut fields = Fields::default();
     fields.number("hit_rate", *hit_rate);
@@ -119,6 +124,11 @@ fn kv(section: &KvSection) -> Value {
     fields.count("prompt_tokens", *prompt_tokens);
     fields.count("evicted_blocks", *evicted_blocks);
     fields.count("lost_tokens", *lost_tokens);
+    fields.count("offloaded_blocks", *offloaded_blocks);
+    fields.count("abandoned_blocks", *abandoned_blocks);
+    fields.count("reloaded_blocks", *reloaded_blocks);
+    fields.number("thrashing_rate", *thrashing_rate);
+    fields.number("transfer_stall_ms", Some(*transfer_stall_ms));
     fields.into_value()
 }
 

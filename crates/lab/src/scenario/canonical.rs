@@ -37,6 +37,8 @@ pub(super) fn canonical(plan: &Plan) -> String {
         long_prefill_token_threshold,
         reserve_full_prompt,
         watermark_blocks,
+        preemption,
+        tier,
     } = plan.engine;
     line("engine.total_kv_blocks", &total_kv_blocks);
     line("engine.block_size", &block_size);
@@ -45,6 +47,11 @@ pub(super) fn canonical(plan: &Plan) -> String {
     line("engine.long_prefill_token_threshold", &long_prefill_token_threshold);
     line("engine.reserve_full_prompt", &reserve_full_prompt);
     line("engine.watermark_blocks", &watermark_blocks);
+    // Without a tier there is nothing to swap to.
+    if let Some(tier) = tier {
+        line("engine.preemption", &format_args!("{preemption:?}"));
+        line("kv_tier", &format_args!("{tier:?}"));
+    }
     let Gateway { admission_latency, routing_latency } = plan.gateway;
     line("gateway.admission_latency", &admission_latency);
     line("gateway.routing_latency", &routing_latency);

@@ -7,7 +7,7 @@ use crate::yaml::{Amount, Node, Whole};
 use blis_core::Span;
 use blis_core::math::{count, float};
 use blis_latency::{Catalogue, Coefficients, Constant, Fit, StepTime};
-use blis_sim::Engine;
+use blis_sim::{Engine, Preemption};
 use std::sync::Arc;
 
 /// Tokens of a block in the catalogue's block counts.
@@ -192,6 +192,8 @@ pub(super) fn engine(
         long_prefill_token_threshold: fields.long_prefill_token_threshold.map_or(0, Whole::get_u32),
         reserve_full_prompt: fields.reserve_full_prompt.unwrap_or(true),
         watermark_blocks: u32::try_from(watermark_blocks).expect("a share of a 32-bit number"),
+        preemption: Preemption::default(),
+        tier: None,
     })
 }
 

@@ -7,8 +7,9 @@ use crate::scenario::schema::{PolicyFields, RoutingFields, Scenario};
 use crate::yaml::{Node, whole};
 use blis_core::param::ParamError;
 use blis_policy::{
-    Admission, Built, Cluster, Evict, Order, PolicyError, Preempt, Priority, Router, RoutingText,
-    build_admission, build_evict, build_order, build_preempt, build_priority, build_router,
+    Admission, Built, Cluster, Evict, Offload, Order, PolicyError, Preempt, Priority, Router,
+    RoutingText, build_admission, build_evict, build_offload, build_order, build_preempt,
+    build_priority, build_router,
 };
 
 /// The scorers' parameter that `routing.lru_capacity` sets.
@@ -26,6 +27,7 @@ pub(super) struct Policies {
     priority: String,
     preempt: String,
     evict: String,
+    offload: String,
 }
 
 /// The policies of one run.
@@ -35,7 +37,8 @@ pub(super) struct BuiltPolicies {
     order: Built<dyn Order>,
     priority: Built<dyn Priority>,
     preempt: Built<dyn Preempt>,
-    evict: Vec<Built<dyn Evict>>,
+    evict: Built<dyn Evict>,
+    offload: Built<dyn Offload>,
 }
 
 impl Policies {
@@ -65,6 +68,7 @@ impl Policies {
             priority: spell(scenario.priority.as_ref(), "constant"),
             preempt: spell(scenario.preempt.as_ref(), "tail"),
             evict: spell(scenario.evict.as_ref(), "lru"),
+            offload: "threshold".to_owned(),
         }
     }
 
@@ -89,7 +93,6 @@ impl Policies {
             picker: self.picker.as_deref(),
             lru_capacity: self.lru_capacity,
         };
-        let evict = || build_evict(&self.evict, cluster).map_err(|error| ("evict", error));
         Ok(BuiltPolicies {
             admission: build_admission(&self.admission, cluster)
                 .map_err(|error| ("admission", error))?,
@@ -99,7 +102,9 @@ impl Policies {
             priority: build_priority(&self.priority, cluster)
                 .map_err(|error| ("priority", error))?,
             preempt: build_preempt(&self.preempt, cluster).map_err(|error| ("preempt", error))?,
-            evict: (0..cluster.instances).map(|_| evict()).collect::<Result<_, _>>()?,
+            evict: build_evict(&self.evict, cluster).map_err(|error| ("evict", error))?,
+            offload: build_offload(&self.offload, cluster)
+                .map_err(|error| ("kv_tier.offload", error))?,
         })
     }
 
@@ -138,7 +143,7 @@ impl BuiltPolicies {
             scheduler: self.order.canonical.clone(),
             priority: self.priority.canonical.clone(),
             preempt: self.preempt.canonical.clone(),
-            evict: self.evict[0].canonical.clone(),
+            evict: self.evict.canonical.clone(),
         }
     }
 
@@ -152,7 +157,8 @@ impl BuiltPolicies {
             priority: self.priority.policy,
             order: self.order.policy,
             preempt: self.preempt.policy,
-            evict: self.evict.into_iter().map(|built| built.policy).collect(),
+            evict: self.evict.policy,
+            offload: self.offload.policy,
         }
     }
 }

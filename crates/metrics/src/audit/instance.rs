@@ -14,6 +14,10 @@ const INSTANT_FACTS_PER_REQUEST: u64 = 16;
 pub(super) struct Instance {
     clock: Time,
     waiting: u64,
+    /// Requests that wait for blocks from the CPU tier, and whether there were any since the last
+    /// step ended.
+    loading: u64,
+    loaded: bool,
     running: u64,
     /// `waiting` and `running` before the instant of `clock`, which is when a step that ends now
     /// was still on.
@@ -24,6 +28,9 @@ pub(super) struct Instance {
     recurring: u64,
     busy: Span,
     idle: Span,
+    /// Time without a step because all that could be computed waited for the CPU tier.
+    held_up: Span,
+    pub(super) copies: Copies,
     /// Since when it has been without work, if it is.
     idle_since: Time,
     last_end: Time,
@@ -38,6 +45,15 @@ pub(super) struct Instance {
     turns_given: u64,
     turns_taken: u64,
     tokens: Tokens,
+}
+
+/// Blocks that were copied beside the steps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Copies {
+    pub(super) leaving: u64,
+    pub(super) left: u64,
+    pub(super) returning: u64,
+    pub(super) returned: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +79,7 @@ impl Instance {
             self.clock = place.at;
             self.waiting_before = self.waiting;
             self.running_before = self.running;
-            self.crowd = self.waiting + self.running;
+            self.crowd = self.waiting + self.loading + self.running;
             self.recurring = 0;
         }
     }
@@ -85,7 +101,7 @@ impl Instance {
 
     /// A request joined the queue.
     pub(super) fn enqueue(&mut self, at: Time) {
-        if self.waiting + self.running == 0 {
+        if self.waiting + self.loading + self.running == 0 {
             self.idle += at.saturating_since(self.idle_since);
             self.due = at.max(self.last_end);
         }
@@ -96,10 +112,30 @@ impl Instance {
 
     /// A request joined the batch, with its `turn` if for the first time. Returns whose turn it
     /// was.
-    pub(super) fn schedule(&mut self, cached: u32, turn: Option<u64>) -> u64 {
-        self.waiting = self.waiting.saturating_sub(1);
+    pub(super) fn schedule(&mut self, before: State, cached: u32, turn: Option<u64>) -> u64 {
+        let place = if before == State::Loading { &mut self.loading } else { &mut self.waiting };
+        *place = place.saturating_sub(1);
         self.running += 1;
         self.tokens.cached += u64::from(cached);
+        self.take_turn(turn)
+    }
+
+    /// A request left the queue for blocks from the CPU tier, with its `turn` if for the first
+    /// time. Returns whose turn it was.
+    pub(super) fn load(&mut self, turn: Option<u64>) -> u64 {
+        self.waiting = self.waiting.saturating_sub(1);
+        self.loading += 1;
+        self.loaded = true;
+        self.take_turn(turn)
+    }
+
+    /// A request gave its blocks up and is back in the queue.
+    pub(super) fn unload(&mut self) {
+        self.loading = self.loading.saturating_sub(1);
+        self.waiting += 1;
+    }
+
+    fn take_turn(&mut self, turn: Option<u64>) -> u64 {
         let due = self.turns_taken;
         if let Some(turn) = turn {
             self.turns_taken = due.max(turn + 1);
@@ -119,7 +155,11 @@ impl Instance {
 
     /// A request that was in state `before` left, because it finished or the run ended.
     pub(super) fn leave(&mut self, at: Time, before: State, status: Status, record: &Record<'_>) {
-        let place = if before == State::Running { &mut self.running } else { &mut self.waiting };
+        let place = match before {
+            State::Running => &mut self.running,
+            State::Loading => &mut self.loading,
+            _ => &mut self.waiting,
+        };
         *place = place.saturating_sub(1);
         let output = u64::from(record.output_tokens);
         self.tokens.recorded += output;
@@ -133,7 +173,7 @@ impl Instance {
             _ => {}
         }
         if status == Status::Finished {
-            if self.waiting + self.running == 0 {
+            if self.waiting + self.loading + self.running == 0 {
                 self.idle_since = at;
             }
         } else {
@@ -177,6 +217,8 @@ impl Instance {
             log.note("I4", place, || {
                 format!("a step begins at {begin} before the last one ended at {last_end}")
             });
+        } else if begin > due && self.loaded {
+            self.held_up += begin.since(due);
         } else {
             log.check(begin == due && self.crowd > 0, "I14", place, || {
                 format!("a step begins at {begin}, but there was work from {due} on")
@@ -194,6 +236,7 @@ impl Instance {
         self.busy += at.saturating_since(begin);
         self.last_end = at;
         self.due = at;
+        self.loaded = self.loading > 0;
         let tokens = u64::from(run.batch.prefill_tokens) + u64::from(run.batch.decode_seqs);
         self.tokens.computed += run.count * tokens;
     }
@@ -228,20 +271,28 @@ impl Instance {
         log.check(self.ended.is_none(), "I9", place, || {
             format!("tokens left at {:?} without a step that ended then", self.ended)
         });
-        let left = self.waiting + self.running;
+        let left = self.waiting + self.loading + self.running;
         log.check(left == 0, "I1", place, || format!("{left} requests are still there"));
         let idle_now =
             if self.cut { Span::ZERO } else { ended_at.saturating_since(self.idle_since) };
         let unfinished = if self.cut { ended_at.saturating_since(self.due) } else { Span::ZERO };
         // Before the cut somebody was there; if nobody ran, no step was on.
-        let stalled = self.cut && !self.cut_running && unfinished > Span::ZERO;
+        let stalled = self.cut && !self.cut_running && !self.loaded && unfinished > Span::ZERO;
         log.check(!stalled, "I14", place, || {
             format!("idle since {} with requests waiting", self.due)
         });
         let (busy, idle) = (self.busy, self.idle + idle_now);
-        let total = busy + idle + unfinished;
+        let total = busy + idle + self.held_up + unfinished;
         log.check(Time::ZERO + total == ended_at, "I4", place, || {
-            format!("busy {busy} + idle {idle} + unfinished {unfinished} is not the elapsed time")
+            let held_up = self.held_up;
+            format!(
+                "busy {busy} + idle {idle} + held up {held_up} + unfinished {unfinished} is not \
+                 the elapsed time"
+            )
+        });
+        let Copies { leaving, left, returning, returned } = self.copies;
+        log.check(left <= leaving && returned <= returning, "I5", place, || {
+            format!("{left} of {leaving} blocks left, {returned} of {returning} returned")
         });
         self.check_tokens(place, log);
     }

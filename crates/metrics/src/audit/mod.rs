@@ -7,7 +7,8 @@
 //! | I1 | ids are dense; a request is in one place; at the end arrived = the sum of all endings |
 //! | I2 | a first prefill covers the prompt; computed and emitted tokens add up to the records |
 //! | I3 | blocks in use, or evicted at once, are at most all blocks |
-//! | I4 | per instance busy + idle = elapsed, in ns; steps never overlap |
+//! | I4 | per instance busy + idle + held up = elapsed, in ns; steps never overlap |
+//! | I5 | copies to and from the CPU tier: no more ended than began |
 //! | I7 | records agree with the facts; instances and classes add up to the cluster |
 //! | I8 | time never decreases, at an instance and at the gateway, nor passes the run's end |
 //! | I9 | a request's times are in order; TTFT, its split, E2E and the gaps agree exactly |
@@ -26,21 +27,21 @@
 
 mod instance;
 mod numbers;
+mod report;
 mod request;
 mod totals;
+mod transfers;
 
 pub use numbers::check_report;
+pub use report::{AuditReport, Violation};
 
 use crate::end::RunEnd;
 use crate::fact::{Batch, Fact, Listener, Record, Status};
-use blis_core::{InstanceId, RequestId, SloClass, Span, Time};
+use blis_core::{InstanceId, SloClass, Span, Time};
 use instance::Instance;
+use report::Place;
 use request::{Happening, Live, State, Story};
-use std::fmt;
 use totals::Totals;
-
-/// How many violations are kept; the rest are only counted.
-const KEPT: usize = 20;
 
 /// What the audit needs to know of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,32 +58,10 @@ pub struct AuditConfig {
     pub max_context_tokens: Option<u32>,
     /// Whether instances serve first come first served, so that I16 holds.
     pub fcfs: bool,
+    /// Whether requests wait for blocks from the CPU tier on their own, while others run.
+    pub loads_beside: bool,
     /// Preemptions of one request beyond which it is considered livelocked, e.g. 10,000.
     pub max_preemptions: u32,
-}
-
-/// Something impossible that was heard.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// Which invariant, as numbered in the reliability plan: `I1` to `I20`.
-    pub invariant: &'static str,
-    /// When, in simulated time.
-    pub at: Time,
-    /// The request concerned.
-    pub request: Option<RequestId>,
-    /// The instance concerned.
-    pub instance: Option<InstanceId>,
-    /// What was found and what was expected.
-    pub what: String,
-}
-
-/// What an audit found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AuditReport {
-    /// The first violations, at most 20.
-    pub first: Vec<Violation>,
-    /// How many there were.
-    pub count: u64,
 }
 
 /// Checks the facts of a run as they are stated.
@@ -94,76 +73,6 @@ pub struct Audit {
     live: Live,
     instances: Vec<Instance>,
     totals: Totals,
-}
-
-/// Where something happened.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    at: Time,
-    request: Option<RequestId>,
-    instance: Option<InstanceId>,
-}
-
-impl AuditReport {
-    /// Whether nothing impossible was heard.
-    pub fn is_clean(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Notes a violation of `invariant` unless `holds`.
-    #[inline]
-    fn check(
-        &mut self,
-        holds: bool,
-        invariant: &'static str,
-        place: Place,
-        what: impl FnOnce() -> String,
-    ) {
-        if !holds {
-            self.note(invariant, place, what);
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn note(&mut self, invariant: &'static str, place: Place, what: impl FnOnce() -> String) {
-        self.count += 1;
-        if self.first.len() < KEPT {
-            let Place { at, request, instance } = place;
-            self.first.push(Violation { invariant, at, request, instance, what: what() });
-        }
-    }
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}", self.invariant, self.at)?;
-        if let Some(request) = self.request {
-            write!(f, ", request {}", request.0)?;
-        }
-        if let Some(instance) = self.instance {
-            write!(f, ", instance {}", instance.0)?;
-        }
-        write!(f, ": {}", self.what)
-    }
-}
-
-impl Place {
-    fn run(at: Time) -> Place {
-        Place { at, request: None, instance: None }
-    }
-
-    fn gateway(at: Time, request: RequestId) -> Place {
-        Place { at, request: Some(request), instance: None }
-    }
-
-    fn request(at: Time, request: RequestId, instance: InstanceId) -> Place {
-        Place { at, request: Some(request), instance: Some(instance) }
-    }
-
-    fn instance(at: Time, instance: InstanceId) -> Place {
-        Place { at, request: None, instance: Some(instance) }
-    }
 }
 
 impl Audit {
@@ -295,12 +204,12 @@ impl Audit {
             return;
         }
         let (fcfs, at) = (self.config.fcfs, place.at);
-        let Some((story, _)) = self.moves(place, Happening::Scheduled) else { return };
-        if story.first_token.is_none() {
+        let Some((story, before)) = self.moves(place, Happening::Scheduled) else { return };
+        if story.first_token.is_none() && before == State::Waiting {
             story.waited += at.saturating_since(story.last);
         }
         story.last = at;
-        let first = story.cached.is_none();
+        let first = !std::mem::replace(&mut story.turn_taken, true);
         story.cached = story.cached.or(Some(cached));
         let (turn, input, least) = (story.turn, story.input_tokens, story.total_least);
         // How much it generated is not in the facts; a first token means that there is something.
@@ -313,7 +222,7 @@ impl Audit {
         self.log.check(cached < total, "I2", place, || {
             format!("{cached} of {total} tokens cached leaves nothing to compute")
         });
-        let due = instance.schedule(cached, first.then_some(turn));
+        let due = instance.schedule(before, cached, first.then_some(turn));
         self.log.check(!fcfs || due == turn || !first, "I16", place, || {
             format!("was number {turn} in the queue while number {due} had not been scheduled")
         });
@@ -337,7 +246,8 @@ impl Audit {
         });
         let instance = &mut self.instances[id.index()];
         instance.preempt(lost);
-        instance.begins(place, &mut self.log);
+        self.begins(place, id);
+        let instance = &mut self.instances[id.index()];
         instance.recurs(place, &mut self.log);
     }
 
@@ -346,12 +256,20 @@ impl Audit {
         if self.instance_heard(place, id).is_none() {
             return;
         }
+        self.begins(place, id);
         let instance = &mut self.instances[id.index()];
-        instance.begins(place, &mut self.log);
         instance.recurs(place, &mut self.log);
         self.log.check(total.is_none_or(|total| blocks <= total), "I3", place, || {
             format!("{blocks} blocks evicted of {total:?}")
         });
+    }
+
+    /// Something happened that only happens when a step begins, or when blocks are made room for
+    /// that a request waits for on its own.
+    fn begins(&mut self, place: Place, id: InstanceId) {
+        if !self.config.loads_beside {
+            self.instances[id.index()].begins(place, &mut self.log);
+        }
     }
 
     fn first_token(&mut self, place: Place, id: InstanceId) {
@@ -478,6 +396,12 @@ impl Listener for Audit {
             Fact::Evicted { instance, blocks } => {
                 self.evicted(Place::instance(at, instance), instance, blocks);
             }
+            Fact::Offloading { .. }
+            | Fact::Offloaded { .. }
+            | Fact::Reloading { .. }
+            | Fact::Reloaded { .. }
+            | Fact::Unloaded { .. }
+            | Fact::Stalled { .. } => self.transfer(at, fact),
             Fact::Steps { instance, count, duration, batch, blocks_in_use } => {
                 let steps = Steps { count, duration, batch, blocks_in_use };
                 self.steps(Place::instance(at, instance), instance, &steps);

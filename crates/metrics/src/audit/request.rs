@@ -13,6 +13,7 @@ pub(super) enum State {
     Admitted,
     Routed,
     Waiting,
+    Loading,
     Running,
     Closed,
 }
@@ -23,6 +24,9 @@ pub(super) enum Happening {
     Admitted,
     Routed,
     Enqueued,
+    Reloading,
+    Reloaded,
+    Unloaded,
     Scheduled,
     Preempted,
     FirstToken,
@@ -34,7 +38,7 @@ pub(super) enum Happening {
 }
 
 /// Every legal transition; what is not here is not possible.
-const TRANSITIONS: [(State, Happening, State); 13] = [
+const TRANSITIONS: [(State, Happening, State); 18] = [
     (State::Arrived, Happening::Admitted, State::Admitted),
     (State::Arrived, Happening::Refused, State::Closed),
     (State::Arrived, Happening::CutInTransit, State::Closed),
@@ -43,6 +47,11 @@ const TRANSITIONS: [(State, Happening, State); 13] = [
     (State::Routed, Happening::Enqueued, State::Waiting),
     (State::Routed, Happening::CutInTransit, State::Closed),
     (State::Waiting, Happening::Scheduled, State::Running),
+    (State::Waiting, Happening::Reloading, State::Loading),
+    (State::Loading, Happening::Reloaded, State::Loading),
+    (State::Loading, Happening::Unloaded, State::Waiting),
+    (State::Loading, Happening::Scheduled, State::Running),
+    (State::Loading, Happening::CutQueued, State::Closed),
     (State::Waiting, Happening::CutQueued, State::Closed),
     (State::Running, Happening::Preempted, State::Waiting),
     (State::Running, Happening::FirstToken, State::Running),
@@ -50,8 +59,8 @@ const TRANSITIONS: [(State, Happening, State); 13] = [
     (State::Running, Happening::CutRunning, State::Closed),
 ];
 
-const STATES: usize = 6;
-const HAPPENINGS: usize = 11;
+const STATES: usize = 7;
+const HAPPENINGS: usize = 14;
 
 /// [`TRANSITIONS`] as a table to look up in.
 const NEXT: [[Option<State>; HAPPENINGS]; STATES] = {
@@ -85,8 +94,10 @@ pub(super) struct Story {
     pub(super) first_token: Option<Time>,
     /// Time in the queue before the first token.
     pub(super) waited: Span,
-    /// Its number in the order of joining its instance's queue.
+    /// Its number in the order of joining its instance's queue, and whether it has left the queue
+    /// once.
     pub(super) turn: u64,
+    pub(super) turn_taken: bool,
 }
 
 /// The requests between the oldest that is not closed and the newest, by id.
@@ -108,6 +119,7 @@ impl State {
             State::Admitted => "admitted",
             State::Routed => "on its way",
             State::Waiting => "waiting",
+            State::Loading => "loading",
             State::Running => "running",
             State::Closed => "closed",
         }
@@ -120,6 +132,9 @@ impl Happening {
             Happening::Admitted => "admission",
             Happening::Routed => "routing",
             Happening::Enqueued => "joining the queue",
+            Happening::Reloading => "loading blocks",
+            Happening::Reloaded => "having its blocks back",
+            Happening::Unloaded => "giving its blocks up",
             Happening::Scheduled => "scheduling",
             Happening::Preempted => "preemption",
             Happening::FirstToken => "the first token",
@@ -194,6 +209,7 @@ impl Story {
             first_token: None,
             waited: Span::ZERO,
             turn: 0,
+            turn_taken: false,
         }
     }
 

@@ -1,11 +1,13 @@
 //! Tests of the audit: legal runs of the toy cluster pass, and each way to break one is found.
 
+use super::report::KEPT;
 use super::*;
 use crate::end::End;
 use crate::engine::{Cluster, Facts, mixed_jobs, run, single_server_jobs, tell};
 use crate::report::{Latency, Report};
 use crate::slo::SloTargets;
 use crate::summary::Summary;
+use blis_core::RequestId;
 
 const CLUSTER: Cluster =
     Cluster { instances: 2, max_running: 4, preempt_every: Some(5), horizon: None };
@@ -16,6 +18,7 @@ const CONFIG: AuditConfig = AuditConfig {
     max_step_tokens: 2_500,
     max_context_tokens: Some(1_000),
     fcfs: true,
+    loads_beside: false,
     max_preemptions: 100,
 };
 

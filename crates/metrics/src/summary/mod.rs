@@ -275,8 +275,22 @@ impl Listener for Summary {
                 // The instance is known even if no request was heard to be sent there.
                 self.instance(instance);
             }
+            Fact::Offloaded { blocks, abandoned, .. } => {
+                self.cache.offloaded += u64::from(blocks);
+                self.cache.abandoned += u64::from(abandoned);
+            }
+            Fact::Reloading { blocks, recent, .. } => {
+                self.cache.reloaded += u64::from(blocks);
+                self.cache.reloaded_soon += u64::from(recent);
+            }
+            Fact::Stalled { span, .. } => self.cache.stall += span,
             Fact::Closed { status, ref record } => self.closed(at, status, record),
-            Fact::Admitted { .. } | Fact::FirstToken { .. } => {}
+            // A request that waits for its blocks has not left the queue until it is scheduled.
+            Fact::Admitted { .. }
+            | Fact::FirstToken { .. }
+            | Fact::Offloading { .. }
+            | Fact::Reloaded { .. }
+            | Fact::Unloaded { .. } => {}
         }
     }
 }

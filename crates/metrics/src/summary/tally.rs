@@ -67,6 +67,11 @@ pub(super) struct CacheTally {
     phantom: u64,
     missed: u64,
     pub(super) lost_tokens: u64,
+    pub(super) offloaded: u64,
+    pub(super) abandoned: u64,
+    pub(super) reloaded: u64,
+    pub(super) reloaded_soon: u64,
+    pub(super) stall: Span,
 }
 
 impl Tally {
@@ -184,6 +189,15 @@ impl CacheTally {
             prompt_tokens: self.prompt_tokens,
             evicted_blocks,
             lost_tokens: self.lost_tokens,
+            offloaded_blocks: self.offloaded,
+            abandoned_blocks: self.abandoned,
+            reloaded_blocks: self.reloaded,
+            // A block that is copied back twice within the window counts twice.
+            thrashing_rate: per(
+                float(self.reloaded_soon.min(self.offloaded)),
+                float(self.offloaded),
+            ),
+            transfer_stall_ms: self.stall.as_millis_f64(),
         }
     }
 }

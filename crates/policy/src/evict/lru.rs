@@ -9,10 +9,9 @@
 //!
 //! **Origin** vLLM's free block queue.
 
-use crate::contract::{Evict, IdleRuns};
+use crate::contract::Evict;
 use crate::spec::Spec;
-use crate::view::Needs;
-use blis_core::runs::RunId;
+use crate::view::{Needs, UseView};
 
 /// How `lru` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {
@@ -24,35 +23,25 @@ pub const SPEC: Spec<dyn Evict> = Spec {
     build: |_, _| Box::new(Lru),
 };
 
-/// The run that was released first.
+/// All runs are worth the same, so that the order of release decides.
 #[derive(Clone, Copy, Debug)]
 pub struct Lru;
 
 impl Evict for Lru {
-    fn victim(&mut self, idle: &dyn IdleRuns) -> RunId {
-        idle.oldest()
+    fn worth(&self, _ended: &UseView) -> f64 {
+        0.0
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::prompt;
-    use blis_core::runs::RunTree;
-
-    struct Idle(RunId);
-
-    impl IdleRuns for Idle {
-        fn oldest(&self) -> RunId {
-            self.0
-        }
-    }
+    use crate::view::examples::used;
+    use blis_core::SloClass;
 
     #[test]
-    fn the_victim_is_the_run_that_was_released_first() {
-        let mut tree = RunTree::default();
-        tree.insert(None, prompt(&[1, 2]).prompt_blocks(16), 0, ());
-        let oldest = tree.insert(None, prompt(&[3]).prompt_blocks(16), 0, ());
-        assert_eq!(Lru.victim(&Idle(oldest)), oldest);
+    fn all_runs_are_worth_the_same() {
+        let often = UseView { uses: 99, class: SloClass::Critical, ..used() };
+        assert_eq!(Lru.worth(&often).to_bits(), Lru.worth(&used()).to_bits());
     }
 }

@@ -193,5 +193,7 @@ fn idle() -> blis_policy::InstanceView {
         kv_utilization: 0.0,
         free_blocks: 0,
         cache_hit_rate: 0.0,
+        pending_transfer_us: 0.0,
+        thrashing_rate: 0.0,
     }
 }

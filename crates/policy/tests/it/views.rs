@@ -90,6 +90,8 @@ fn instance() -> impl Strategy<Value = InstanceView> {
                 kv_utilization: if queue_depth == 7 { 1.0 } else { utilization },
                 free_blocks: if queue_depth == 7 { 0 } else { 30 },
                 cache_hit_rate: hit_rate,
+                pending_transfer_us: f64::from(in_flight) * 1e3,
+                thrashing_rate: hit_rate,
             }
         },
     )

@@ -24,7 +24,9 @@ impl Instance {
         if kit.pace == Pace::Stepwise || length == 0 || length > budget || !alone || !all_steady {
             return None;
         }
-        if self.full.len() > self.pool.free() as usize {
+        // A request with reloaded blocks would join the next step.
+        let joined_by = self.tier.as_ref().is_some_and(|tier| tier.has_ready());
+        if joined_by || self.full.len() > self.pool.free() as usize {
             return None;
         }
         self.feed_full(kit);
@@ -38,7 +40,7 @@ impl Instance {
             ..StepShape::default()
         };
         let batch = self.batch_of(&shape);
-        Some(if kit.latency.context_free() {
+        let mut stride = if kit.latency.context_free() {
             let duration = kit.latency.predict(&shape);
             let until_horizon = kit.horizon.saturating_since(now).as_nanos() / duration.as_nanos();
             Stride::even_glide(now, duration, u64::from(steps).min(until_horizon + 1), batch)
@@ -48,7 +50,12 @@ impl Instance {
                 ends_of_steps(now, shape, steps.min(UNEVEN_STEPS), kit),
                 batch,
             )
-        })
+        };
+        if let Some(done) = self.tier.as_ref().and_then(|tier| tier.next_done()) {
+            // Copies are noticed at the next boundary.
+            stride.end_after(done);
+        }
+        Some(stride)
     }
 
     /// Lands the steps of a glide up to `upto`, which is not its last, and takes the blocks of the

@@ -5,25 +5,27 @@
 //! reaches its goal generates a token, which is the next goal. `step.rs` forms batches and lands
 //! their effects; this file holds the state.
 
+mod admit;
 mod glide;
 mod queue;
 mod running;
 mod step;
 mod stride;
+mod tier;
 
 pub(crate) use queue::Rules;
 
 use crate::config::{Engine, Pace};
 use crate::live::{LiveRequests, Place, Slot};
-use blis_core::runs::RunId;
 use blis_core::{InstanceId, Request, SloClass, Span, Time};
-use blis_kv::Pool;
+use blis_kv::{Pool, Table, Use};
 use blis_latency::StepTime;
 use blis_metrics::{Fact, Listener};
-use blis_policy::{Evict, IdleRuns, Preempt};
+use blis_policy::{Evict, Offload, Preempt, UseView};
 use queue::Queue;
 use running::RunningBatch;
 use stride::Stride;
+use tier::TierState;
 
 const CLASSES: usize = SloClass::ALL.len();
 /// A pool with no more runs than this is checked after every step when auditing.
@@ -35,7 +37,7 @@ pub(crate) struct Instance {
     queue: Queue,
     running: RunningBatch,
     pool: Pool,
-    evict: Box<dyn Evict>,
+    tier: Option<Box<TierState>>,
     /// The steps under way; `None` while idle.
     stride: Option<Stride>,
     /// Requests that have joined the queue since the start.
@@ -61,6 +63,8 @@ pub(crate) struct Kit<'a> {
     pub(crate) output: Span,
     pub(crate) rules: Rules<'a>,
     pub(crate) preempt: &'a dyn Preempt,
+    pub(crate) evict: &'a dyn Evict,
+    pub(crate) offload: &'a dyn Offload,
     pub(crate) pace: Pace,
     /// The run ends no later than this, so nothing is planned beyond it.
     pub(crate) horizon: Time,
@@ -91,16 +95,18 @@ pub(crate) struct Gauges {
     pub(crate) kv_utilization: f64,
     pub(crate) free_blocks: u32,
     pub(crate) cache_hit_rate: f64,
+    pub(crate) thrashing_rate: f64,
 }
 
 impl Instance {
-    pub(crate) fn new(id: InstanceId, blocks: u32, evict: Box<dyn Evict>) -> Instance {
+    pub(crate) fn new(id: InstanceId, engine: &Engine) -> Instance {
+        let copies = engine.tier.map_or(0, |tier| tier.blocks);
         Instance {
             id,
             queue: Queue::default(),
             running: RunningBatch::default(),
-            pool: Pool::new(blocks),
-            evict,
+            pool: Pool::with_tier(engine.total_kv_blocks, copies),
+            tier: engine.tier.as_ref().map(|tier| Box::new(TierState::new(tier))),
             stride: None,
             joined: 0,
             prompt_tokens: 0,
@@ -128,7 +134,13 @@ impl Instance {
             kv_utilization: share(self.pool.in_use().into(), self.pool.total().into()),
             free_blocks: self.pool.available(),
             cache_hit_rate: share(self.cached_tokens, self.prompt_tokens),
+            thrashing_rate: self.tier.as_ref().map_or(0.0, |tier| tier.thrashing_rate()),
         }
+    }
+
+    /// How long the copies from the CPU tier that are under way at `now` still take.
+    pub(crate) fn pending_transfer(&self, now: Time) -> Span {
+        self.tier.as_ref().map_or(Span::ZERO, |tier| tier.backlog(now))
     }
 
     /// A request joins the queue. Returns when the next step boundary is due, which is now if the
@@ -153,7 +165,7 @@ impl Instance {
     /// The steps under way end, their effects land, and the next begin. Returns when those end;
     /// `NEVER`: idle.
     pub(crate) fn boundary(&mut self, now: Time, kit: &mut Kit<'_>) -> Time {
-        self.land(kit);
+        self.land(now, kit);
         let next = self.begin(now, kit);
         self.check(kit);
         next
@@ -183,7 +195,9 @@ impl Instance {
 
     /// Whether the engine has something to do and is not doing it: a broken invariant.
     pub(crate) fn is_stuck(&self) -> bool {
-        self.stride.is_none() && !(self.queue.is_empty() && self.running.is_empty())
+        let loads = self.tier.as_ref().is_some_and(|tier| tier.has_loads());
+        let works = loads || !(self.queue.is_empty() && self.running.is_empty());
+        self.stride.is_none() && works
     }
 
     /// Checks the pool's books: after every step while they are short, and later as often as a walk
@@ -196,18 +210,46 @@ impl Instance {
         let runs = self.pool.runs();
         if runs <= SHORT_BOOKS || self.unchecked >= 4 * runs {
             self.unchecked = 0;
-            self.pool.check(self.running.iter().map(|running| &running.table));
+            let running = self.running.iter().map(|running| &running.table);
+            let loads = self.tier.iter().flat_map(|tier| tier.tables());
+            self.pool.check(running.chain(loads));
         }
     }
 }
 
-/// The idle runs of a pool, as an evictor sees them.
-struct Idle<'a>(&'a Pool);
+/// Why blocks are given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Released {
+    /// Their request has finished.
+    Done,
+    /// Their request will want them again.
+    ComesBack,
+}
 
-impl IdleRuns for Idle<'_> {
-    fn oldest(&self) -> RunId {
-        self.0.first_idle().expect("asked only when something is idle")
-    }
+/// Gives the blocks of a request back; the evictor says what they are worth.
+fn release(
+    pool: &mut Pool,
+    table: &mut Table,
+    slot: Slot,
+    why: Released,
+    now: Time,
+    kit: &Kit<'_>,
+) {
+    let request = &kit.live.get(slot).request;
+    pool.release(table, |Use { uses, upto, worth }| {
+        let worth = kit.evict.worth(&UseView {
+            class: request.class,
+            session: request.session,
+            preempted: why == Released::ComesBack,
+            now,
+            uses,
+            upto,
+            worth: f64::from_bits(worth),
+        });
+        assert!(worth >= 0.0 && worth.is_finite(), "a worth is a number, not negative");
+        // Numbers that are not negative are ordered as their bits are; -0.0 must not be one.
+        (worth + 0.0).to_bits()
+    });
 }
 
 fn count(n: usize) -> u32 {

@@ -7,10 +7,10 @@
 
 use super::running::Running;
 use super::stride::Stride;
-use super::{Idle, Instance, Kit, count};
+use super::{Instance, Kit, Released, count, release};
+use crate::config::Preemption;
 use crate::live::{Place, Slot};
 use blis_core::{SloClass, Span, Time};
-use blis_kv::Hit;
 use blis_latency::StepShape;
 use blis_metrics::{Batch, Fact, Status};
 use blis_policy::RunningView;
@@ -19,28 +19,53 @@ impl Instance {
     /// Begins the next step, or a run of them. Returns when it ends; `NEVER` if there is nothing to
     /// do.
     pub(super) fn begin(&mut self, now: Time, kit: &mut Kit<'_>) -> Time {
-        if self.running.is_empty() && self.queue.is_empty() {
+        let loads = self.tier.as_ref().is_some_and(|tier| tier.has_loads());
+        if self.running.is_empty() && self.queue.is_empty() && !loads {
             return Time::NEVER;
         }
+        if self.tier.is_some() {
+            self.copy_idle(now, kit);
+        }
         self.running.keep_counts_small(kit.engine.block_size);
-        let stride = self.glide(now, kit).unwrap_or_else(|| self.form_step(now, kit));
+        let stride = self.glide(now, kit).or_else(|| self.form_step(now, kit));
+        let Some(stride) = stride.or_else(|| self.form_after_unloading(now, kit)) else {
+            let done = self.tier.as_ref().and_then(|tier| tier.next_done());
+            return done.expect("a copy is under way, or something was scheduled");
+        };
         let end = stride.end();
         self.stride = Some(stride);
         end
     }
 
-    fn form_step(&mut self, now: Time, kit: &mut Kit<'_>) -> Stride {
+    /// A step; `None` if nothing can be scheduled before a copy is done.
+    fn form_step(&mut self, now: Time, kit: &mut Kit<'_>) -> Option<Stride> {
         let (budget, preempted) = self.continue_running(now, kit);
         if !preempted {
             self.admit_waiting(now, budget, kit);
         }
+        if self.tier.is_some() {
+            self.copy_idle(now, kit);
+        }
         let shape = self.shape();
-        assert!(
-            shape.prefill_tokens + shape.decode_seqs > 0,
-            "{:?} has work at {now} but scheduled none of it",
-            self.id
-        );
-        Stride::step(now, kit.latency.predict(&shape), self.batch_of(&shape))
+        if shape.prefill_tokens + shape.decode_seqs == 0 {
+            let waits = self.tier.is_some();
+            assert!(waits, "{:?} has work at {now} but scheduled none of it", self.id);
+            return None;
+        }
+        let stall = self.stall(now, kit);
+        Some(Stride::step(now, stall + kit.latency.predict(&shape), self.batch_of(&shape)))
+    }
+
+    /// The step that can be formed once requests with reloaded blocks that stand in each other's
+    /// way have given up theirs; `None` if there is a copy to wait for.
+    fn form_after_unloading(&mut self, now: Time, kit: &mut Kit<'_>) -> Option<Stride> {
+        if self.tier.as_ref().is_some_and(|tier| tier.next_done().is_some()) {
+            return None;
+        }
+        self.unload_others(now, kit);
+        let stride = self.form_step(now, kit);
+        assert!(stride.is_some(), "{:?} has work at {now} but scheduled none of it", self.id);
+        stride
     }
 
     /// Gives every running request its next chunk. Returns the budget left and whether somebody was
@@ -109,85 +134,6 @@ impl Instance {
         (budget, preempted)
     }
 
-    /// Lets waiting requests join the batch while budget, places and blocks allow; the first that
-    /// does not fit ends it.
-    fn admit_waiting(&mut self, now: Time, mut budget: u32, kit: &mut Kit<'_>) {
-        let block_size = kit.engine.block_size;
-        let places = kit.engine.max_num_running_reqs as usize;
-        self.queue.refresh(&kit.rules, kit.live, now);
-        while budget > 0
-            && self.running.len() < places
-            && let Some(slot) = self.queue.head()
-        {
-            let live = kit.live.get(slot);
-            let (class, prompt) = (live.request.class, live.request.content.prompt_tokens());
-            let goal = prompt + live.generated;
-            // At least the last token is computed, so its block is never looked up.
-            let known = (goal - 1) / block_size;
-            let hit = self.look_up(slot, known, kit);
-            let cached = hit.blocks * block_size;
-            let chunk = chunk_limit(goal - cached, budget, kit);
-            let first = (cached + chunk).div_ceil(block_size) - hit.blocks;
-            let wanted = if kit.engine.reserve_full_prompt {
-                goal.div_ceil(block_size) - hit.blocks
-            } else {
-                first
-            };
-            let spare = if self.running.is_empty() { 0 } else { kit.engine.watermark_blocks };
-            if !self.pool.fits(&hit, wanted.saturating_add(spare)) {
-                break;
-            }
-            self.queue.pop();
-            let mut table = self.pool.claim(hit);
-            self.make_room(first, now, kit);
-            self.pool.grow(&mut table, first);
-            budget -= chunk;
-            let mut running = Running::new(slot, class, table, cached, goal);
-            running.chunk = chunk;
-            self.note_scheduled(&mut running, now, kit);
-            self.running.push(running);
-        }
-    }
-
-    /// What is cached of the first `known` blocks of a request.
-    ///
-    /// Blocks of generated tokens are committed when a request leaves the batch. Until then only a
-    /// request that shares everything before them could find them, so they are looked for here.
-    fn look_up(&mut self, slot: Slot, known: u32, kit: &mut Kit<'_>) -> Hit {
-        let block_size = kit.engine.block_size;
-        loop {
-            let wanted = kit.live.get(slot).request.content.blocks(block_size, known);
-            let hit = self.pool.lookup(wanted);
-            let behind = hit.leaf().filter(|_| hit.blocks < known);
-            let Some(index) = behind.and_then(|leaf| self.running.uncommitted(leaf, block_size))
-            else {
-                return hit;
-            };
-            self.commit_full_blocks(index, kit);
-        }
-    }
-
-    /// Writes down that a request leaves the queue for the batch.
-    fn note_scheduled(&mut self, running: &mut Running, now: Time, kit: &mut Kit<'_>) {
-        let live = kit.live.get_mut(running.slot);
-        let (cached_tokens, total_tokens) = (running.computed, running.goal);
-        running.generated = live.generated;
-        running.left = live.request.output_tokens - live.generated;
-        live.place = Place::Running;
-        live.scheduled = now;
-        if live.first_token.is_none() {
-            live.split.queue += now.since(live.enqueued);
-        }
-        if live.cached_tokens.is_none() {
-            live.cached_tokens = Some(cached_tokens);
-            self.prompt_tokens += u64::from(live.request.content.prompt_tokens());
-            self.cached_tokens += u64::from(cached_tokens);
-        }
-        let request = live.request.id;
-        let fact = Fact::Scheduled { request, instance: self.id, cached_tokens, total_tokens };
-        kit.listener.hear(now, &fact);
-    }
-
     /// A request is not part of the step that begins, so it does not decode step after step any
     /// more.
     fn leave_out(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
@@ -224,14 +170,22 @@ impl Instance {
         self.leave_out(index, now, kit);
         self.commit_full_blocks(index, kit);
         let mut running = self.running.remove(index);
-        self.pool.release(&mut running.table, |_| 0);
+        match kit.engine.preemption {
+            Preemption::Recompute => self.copy_out(&running.table, now, kit),
+            Preemption::Swap => self.swap_out(&running.table, now, kit),
+        }
+        let (table, slot) = (&mut running.table, running.slot);
+        release(&mut self.pool, table, slot, Released::ComesBack, now, kit);
+        self.note_change();
+        let stalled = self.stalled_since(running.slot, kit);
         let live = kit.live.get_mut(running.slot);
         live.place = Place::Waiting;
         live.generated = running.generated;
         live.preemptions += 1;
         live.enqueued = now;
         if live.first_token.is_none() {
-            live.split.recompute += now.since(live.scheduled);
+            live.split.reload += stalled;
+            live.split.recompute += now.since(live.scheduled) - stalled;
         }
         let request = live.request.id;
         let lost_tokens = running.computed;
@@ -239,14 +193,26 @@ impl Instance {
         self.queue.put_back(running.slot, &kit.rules, kit.live, now);
     }
 
+    /// How long the steps have waited for copies since a request was scheduled.
+    fn stalled_since(&self, slot: Slot, kit: &Kit<'_>) -> Span {
+        let stalled = self.tier.as_ref().map_or(Span::ZERO, |tier| tier.stalled());
+        stalled - kit.live.get(slot).stalled
+    }
+
     /// Evicts idle blocks until `blocks` are free. The caller has made sure that there are enough.
-    fn make_room(&mut self, blocks: u32, now: Time, kit: &mut Kit<'_>) {
-        let mut evicted = 0;
+    pub(super) fn make_room(&mut self, blocks: u32, now: Time, kit: &mut Kit<'_>) {
+        let (mut evicted, mut copied) = (0, 0);
         while self.pool.shortfall(blocks) > 0 {
-            let victim = self.evict.victim(&Idle(&self.pool));
-            evicted += self.pool.evict(victim, self.pool.shortfall(blocks));
+            let mut victim = self.pool.first_idle().expect("there are enough idle blocks");
+            let missing = self.pool.shortfall(blocks);
+            if self.tier.is_some() && kit.offload.copies_on_evict() {
+                let copy = self.pool.copy_now(victim, missing, now.as_nanos());
+                (victim, copied) = (copy.0, copied + copy.1);
+            }
+            evicted += self.pool.evict(victim, missing);
         }
         if evicted > 0 {
+            self.note_victims(copied, now, kit);
             kit.listener.hear(now, &Fact::Evicted { instance: self.id, blocks: evicted });
         }
     }
@@ -295,9 +261,13 @@ impl Instance {
         }
     }
 
-    /// Lands the steps under way. Afterwards the engine is idle until `begin`.
-    pub(super) fn land(&mut self, kit: &mut Kit<'_>) {
-        let Some(stride) = &self.stride else { return };
+    /// Lands the steps under way, which end now, and the copies that are done. Afterwards the
+    /// engine is idle until `begin`.
+    pub(super) fn land(&mut self, now: Time, kit: &mut Kit<'_>) {
+        let Some(stride) = &self.stride else {
+            self.land_transfers(now, kit);
+            return;
+        };
         let (end, planned) = (stride.end(), stride.planned());
         if !stride.is_even() {
             self.pass(planned - 1, kit);
@@ -306,6 +276,7 @@ impl Instance {
         self.land_steady(planned, &mut due, kit);
         self.land_chunks(end, &mut due, kit);
         self.stride = None;
+        self.land_transfers(end, kit);
         self.close_finished(end, &due, kit);
         self.due = due;
     }
@@ -373,10 +344,14 @@ impl Instance {
         running.goal += 1;
         running.generated += 1;
         running.left -= 1;
-        let live = kit.live.get_mut(running.slot);
+        let slot = running.slot;
+        let stalled = self.stalled_since(slot, kit);
+        let running = self.running.get(index);
+        let live = kit.live.get_mut(slot);
         let fact = if live.first_token.is_none() {
             live.first_token = Some(now);
-            live.split.prefill = now.since(live.scheduled);
+            live.split.reload += stalled;
+            live.split.prefill = now.since(live.scheduled) - stalled;
             live.split.output = kit.output;
             Fact::FirstToken { request: live.request.id, instance: self.id }
         } else {
@@ -387,7 +362,7 @@ impl Instance {
     }
 
     /// Makes the full blocks of a running request known to the prefix cache.
-    fn commit_full_blocks(&mut self, index: usize, kit: &mut Kit<'_>) {
+    pub(super) fn commit_full_blocks(&mut self, index: usize, kit: &mut Kit<'_>) {
         let block_size = kit.engine.block_size;
         self.running.settle(index);
         let running = self.running.get_mut(index);
@@ -426,7 +401,10 @@ impl Instance {
             self.commit_full_blocks(index, kit);
             let mut running = self.running.remove(index);
             removed += 1;
-            self.pool.release(&mut running.table, |_| 0);
+            self.copy_out(&running.table, now, kit);
+            let (table, slot) = (&mut running.table, running.slot);
+            release(&mut self.pool, table, slot, Released::Done, now, kit);
+            self.note_change();
             let live = kit.live.get_mut(running.slot);
             live.generated = running.generated;
             let mut record = live.record();
@@ -443,7 +421,7 @@ impl Instance {
 }
 
 /// The next chunk of a request that lacks `missing` tokens.
-fn chunk_limit(missing: u32, budget: u32, kit: &Kit<'_>) -> u32 {
+pub(super) fn chunk_limit(missing: u32, budget: u32, kit: &Kit<'_>) -> u32 {
     let threshold = kit.engine.long_prefill_token_threshold;
     let capped = if threshold > 0 { missing.min(threshold) } else { missing };
     capped.min(budget)

@@ -7,7 +7,9 @@ use blis_core::{
 use blis_latency::{Coefficients, StepTime};
 use blis_metrics::{Audit, AuditConfig, Fact, Fanout, Listener, Record, RunEnd, Status, TtftSplit};
 use blis_policy::{Cluster, Needs, Router, RoutingText};
-use blis_sim::{Config, Engine, Gateway, Outcome, Pace, Policies, Signals, Unobserved};
+use blis_sim::{
+    Config, Engine, Gateway, Outcome, Pace, Policies, Preemption, Reload, Signals, Unobserved,
+};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
@@ -21,6 +23,8 @@ pub(crate) struct Scenario {
     pub(crate) signals: Signals,
     pub(crate) admission: &'static str,
     pub(crate) routing: &'static str,
+    pub(crate) evict: &'static str,
+    pub(crate) offload: &'static str,
     pub(crate) scorers: Option<&'static str>,
     pub(crate) order: &'static str,
     pub(crate) priority: &'static str,
@@ -73,11 +77,15 @@ pub(crate) fn small_world() -> Scenario {
             long_prefill_token_threshold: 0,
             reserve_full_prompt: true,
             watermark_blocks: 0,
+            preemption: Preemption::Recompute,
+            tier: None,
         },
         gateway: Gateway::default(),
         signals: Signals::Immediate,
         admission: "always-admit",
         routing: "round-robin",
+        evict: "lru",
+        offload: "threshold",
         scorers: None,
         order: "fcfs",
         priority: "constant",
@@ -129,7 +137,8 @@ impl Scenario {
     pub(crate) fn run_routed_by(&self, router: Box<dyn Router>) -> Outcome {
         let mut config = self.config();
         config.policies.router = router;
-        config.policies.router_needs = Needs { load: true, kv: true, hit_rate: true };
+        config.policies.router_needs =
+            Needs { load: true, kv: true, hit_rate: true, transfers: true };
         let mut source = Listed::new(self.requests.clone());
         let mut nobody = Fanout::new(Vec::new());
         blis_sim::run(config, &mut source, &mut nobody, &mut Unobserved).expect("cannot fail")
@@ -149,7 +158,6 @@ impl Scenario {
         };
         let admission = blis_policy::build_admission(self.admission, &cluster).expect("legal");
         let router = blis_policy::build_router(&routing, &cluster).expect("legal");
-        let evict = |_| blis_policy::build_evict("lru", &cluster).expect("legal").policy;
         Config {
             instances: self.instances,
             engine: self.engine,
@@ -165,7 +173,8 @@ impl Scenario {
                     .policy,
                 order: blis_policy::build_order(self.order, &cluster).expect("legal").policy,
                 preempt: blis_policy::build_preempt("tail", &cluster).expect("legal").policy,
-                evict: (0..self.instances).map(evict).collect(),
+                evict: blis_policy::build_evict(self.evict, &cluster).expect("legal").policy,
+                offload: blis_policy::build_offload(self.offload, &cluster).expect("legal").policy,
             },
             latency: Arc::clone(&self.latency),
             seed: self.seed,
@@ -189,6 +198,7 @@ impl Scenario {
             max_step_tokens: self.engine.max_num_scheduled_tokens,
             max_context_tokens: None,
             fcfs: self.order == "fcfs",
+            loads_beside: self.engine.tier.is_some_and(|tier| tier.reload == Reload::Async),
             max_preemptions: 10_000,
         });
         let mut both = Fanout::new(vec![&mut scribe, &mut audit]);

@@ -3,8 +3,9 @@
 
 use crate::harness::{Scenario, Told, prompted, small_world};
 use blis_core::{Content, Request, Segment, SloClass, Span, StreamId, Time};
+use blis_kv::LinkSpeed;
 use blis_latency::{StepShape, StepTime};
-use blis_sim::{Engine, Gateway, Pace, Signals};
+use blis_sim::{Engine, Gateway, KvTier, Pace, Preemption, Reload, Signals};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::sync::Arc;
@@ -70,6 +71,11 @@ pub(crate) struct Coverage {
     pub(crate) several_instances: u32,
     pub(crate) stale_signals: u32,
     pub(crate) uneven_steps: u32,
+    pub(crate) offload: u32,
+    pub(crate) stall: u32,
+    pub(crate) reload: u32,
+    pub(crate) loading: u32,
+    pub(crate) unloading: u32,
 }
 
 impl Coverage {
@@ -95,6 +101,11 @@ impl Coverage {
         self.several_instances += u32::from(scenario.instances > 1);
         self.stale_signals += u32::from(scenario.signals != Signals::Immediate);
         self.uneven_steps += u32::from(!scenario.latency.context_free());
+        self.offload += u32::from(told.count("Offloaded") > 0);
+        self.stall += u32::from(told.count("Stalled") > 0);
+        self.reload += u32::from(told.count("Reloading") > 0);
+        self.loading += u32::from(told.count("Reloaded") > 0);
+        self.unloading += u32::from(told.count("Unloaded") > 0);
     }
 
     /// Panics unless at least `share` of the worlds had each of the things that make scheduling
@@ -114,12 +125,35 @@ impl Coverage {
             ("several instances", self.several_instances),
             ("stale signals", self.stale_signals),
             ("uneven steps", self.uneven_steps),
+            ("offloading", self.offload),
+            ("stalls", self.stall),
+            ("reloads", self.reload),
+            ("requests that load on their own", self.loading),
         ] {
             assert!(
                 f64::from(worlds) >= least,
                 "{what} in only {worlds} of {} worlds",
                 self.worlds
             );
+        }
+    }
+}
+
+prop_compose! {
+    fn tier()(
+        blocks in 1_u32..90,
+        base in prop::sample::select(vec![0_u64, 0, 5, 30]),
+        speeds in prop::sample::select(vec![(0.02, 0.02), (0.5, 0.1), (f64::INFINITY, 2.0)]),
+        reload in prop::sample::select(vec![Reload::Blocking, Reload::Async, Reload::Async]),
+        window in prop::sample::select(vec![0_u64, 500, 1_000_000]),
+    ) -> KvTier {
+        let link = |blocks_per_us| LinkSpeed { base: Span::from_micros(base), blocks_per_us };
+        KvTier {
+            blocks,
+            out: link(speeds.0),
+            back: link(speeds.1),
+            reload,
+            thrashing_window: Span::from_micros(window),
         }
     }
 }
@@ -133,10 +167,12 @@ prop_compose! {
         long_prefill_token_threshold in prop::sample::select(vec![0_u32, 0, 2, 7]),
         reserve_full_prompt in any::<bool>(),
         watermark_blocks in prop::sample::select(vec![0_u32, 0, 1, 3]),
+        preemption in prop::sample::select(vec![Preemption::Recompute, Preemption::Swap]),
+        tier in prop::option::weighted(0.7, tier()),
     ) -> Engine {
         Engine {
             total_kv_blocks, block_size, max_num_running_reqs, max_num_scheduled_tokens,
-            long_prefill_token_threshold, reserve_full_prompt, watermark_blocks,
+            long_prefill_token_threshold, reserve_full_prompt, watermark_blocks, preemption, tier,
         }
     }
 }
@@ -173,6 +209,9 @@ prop_compose! {
         ]),
         order in prop::sample::select(vec!["fcfs", "priority-fcfs", "sjf", "reverse-priority"]),
         priority in prop::sample::select(vec!["constant", "slo-class"]),
+        offload in prop::sample::select(vec![
+            "threshold[threshold=0]", "threshold[threshold=0.6]", "on-evict", "write-through",
+        ]),
         interval_us in prop::sample::select(vec![0_u64, 0, 1, 77, 900]),
         admission in prop::sample::select(vec![
             "always-admit", "always-admit", "token-bucket[capacity=60,refill-rate=9000]",
@@ -194,6 +233,7 @@ prop_compose! {
             scorers: routing.1,
             order,
             priority,
+            offload,
             admission,
             seed,
             gateway: Gateway {

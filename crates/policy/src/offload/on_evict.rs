@@ -1,0 +1,47 @@
+//! `on-evict`: blocks are copied out when they are dropped.
+//!
+//! **Prefers** to copy nothing that the GPU can keep. The step that needs the room waits for the
+//! copy, because the block cannot be overwritten before.
+//!
+//! **Reads** nothing.
+//!
+//! **Parameters** none.
+//!
+//! **Origin** victim caches; what swapping to disk does.
+
+use crate::contract::Offload;
+use crate::spec::Spec;
+use crate::view::Needs;
+
+/// How `on-evict` introduces itself.
+pub const SPEC: Spec<dyn Offload> = Spec {
+    name: "on-evict",
+    alias: None,
+    help: "Copies blocks out when they are dropped; the step waits for it",
+    params: &[],
+    needs: Needs::NONE,
+    build: |_, _| Box::new(OnEvict),
+};
+
+/// Copies victims.
+#[derive(Clone, Copy, Debug)]
+pub struct OnEvict;
+
+impl Offload for OnEvict {
+    fn copies_on_evict(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::MemoryView;
+
+    #[test]
+    fn only_what_is_dropped_is_copied() {
+        let full = MemoryView { total: 10, in_use: 5, idle_uncopied: 5 };
+        assert!(OnEvict.copies_on_evict() && !OnEvict.copies_on_release());
+        assert_eq!(OnEvict.idle_blocks_to_copy(&full), 0);
+    }
+}

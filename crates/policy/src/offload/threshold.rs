@@ -1,0 +1,72 @@
+//! `threshold`: above a utilisation, the idle blocks that would be dropped first are copied out.
+//!
+//! **Prefers** that no more than the threshold's share of the memory would be lost if it were
+//! dropped: blocks in use and idle blocks without a copy. The blocks stay in the GPU's memory until
+//! the room is needed; dropping them then costs nothing.
+//!
+//! **Reads** the engine's own memory, when a request joins or leaves the batch.
+//!
+//! **Parameters** `threshold`, a share of the blocks.
+//!
+//! **Origin** the Go program's `--kv-offload-threshold`.
+
+use crate::contract::Offload;
+use crate::spec::Spec;
+use crate::view::{MemoryView, Needs};
+use blis_core::math::{count, float};
+use blis_core::{Param, ParamKind};
+
+/// How `threshold` introduces itself.
+pub const SPEC: Spec<dyn Offload> = Spec {
+    name: "threshold",
+    alias: None,
+    help: "Copies the oldest idle blocks out above a share of the memory",
+    params: &[Param {
+        name: "threshold",
+        kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.9 },
+        unit: "share",
+        help: "Share of the blocks that may be in use, or idle without a copy",
+    }],
+    needs: Needs::NONE,
+    build: |values, _| Box::new(Threshold { share: values.float("threshold") }),
+};
+
+/// Keeps a share of the memory replaceable.
+#[derive(Clone, Copy, Debug)]
+pub struct Threshold {
+    /// The share of the blocks that may have no copy.
+    pub share: f64,
+}
+
+impl Offload for Threshold {
+    fn idle_blocks_to_copy(&self, memory: &MemoryView) -> u32 {
+        let allowed = count(self.share * f64::from(memory.total));
+        let without_copy = u64::from(memory.in_use) + u64::from(memory.idle_uncopied);
+        let excess = without_copy.saturating_sub(allowed).min(memory.idle_uncopied.into());
+        debug_assert!(float(excess) <= f64::from(memory.total), "no more than there is");
+        u32::try_from(excess).expect("no more than the idle blocks")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_excess_over_the_threshold_is_copied_as_far_as_it_is_idle() {
+        let threshold = Threshold { share: 0.8 };
+        for (in_use, idle_uncopied, copies) in
+            [(50, 30, 0), (50, 31, 1), (50, 50, 20), (90, 10, 10), (100, 0, 0), (0, 100, 20)]
+        {
+            let memory = MemoryView { total: 100, in_use, idle_uncopied };
+            assert_eq!(threshold.idle_blocks_to_copy(&memory), copies, "{memory:?}");
+        }
+    }
+
+    #[test]
+    fn a_threshold_of_one_copies_nothing_and_of_zero_everything() {
+        let full = MemoryView { total: 100, in_use: 40, idle_uncopied: 60 };
+        assert_eq!(Threshold { share: 1.0 }.idle_blocks_to_copy(&full), 0);
+        assert_eq!(Threshold { share: 0.0 }.idle_blocks_to_copy(&full), 60);
+    }
+}

@@ -1,0 +1,120 @@
+//! How waiting requests join the batch: what of their prompts is cached, whether the rest fits, and
+//! who waits for what the CPU tier has.
+
+use super::running::Running;
+use super::step::chunk_limit;
+use super::{Instance, Kit};
+use crate::live::{Place, Slot};
+use blis_core::{Span, Time};
+use blis_kv::Hit;
+use blis_metrics::Fact;
+
+impl Instance {
+    /// Lets waiting requests join the batch while budget, places and blocks allow; the first that
+    /// does not fit ends it.
+    pub(super) fn admit_waiting(&mut self, now: Time, mut budget: u32, kit: &mut Kit<'_>) {
+        let block_size = kit.engine.block_size;
+        let places = kit.engine.max_num_running_reqs as usize;
+        self.queue.refresh(&kit.rules, kit.live, now);
+        while budget > 0 && self.running.len() < places {
+            match self.next_ready(budget, now, kit) {
+                Ok(None) => break,
+                Ok(Some(running)) => budget -= self.join(running, now, kit),
+                // Whoever comes later does not take its room.
+                Err(()) => return,
+            }
+        }
+        while budget > 0
+            && self.running.len() < places
+            && let Some(slot) = self.queue.head()
+        {
+            let live = kit.live.get(slot);
+            let (class, prompt) = (live.request.class, live.request.content.prompt_tokens());
+            let goal = prompt + live.generated;
+            // At least the last token is computed, so its block is never looked up.
+            let known = (goal - 1) / block_size;
+            let hit = self.look_up(slot, known, kit);
+            let beside = hit.copied > 0 && Instance::loads_beside(kit);
+            let ready = if beside { hit.blocks } else { hit.blocks + hit.copied };
+            let cached = ready * block_size;
+            let chunk = chunk_limit(goal - cached, budget, kit);
+            let first = (cached + chunk).div_ceil(block_size) - hit.blocks;
+            let wanted = if kit.engine.reserve_full_prompt {
+                goal.div_ceil(block_size) - hit.blocks
+            } else if beside {
+                hit.copied
+            } else {
+                first
+            };
+            let spare = if self.running.is_empty() { 0 } else { kit.engine.watermark_blocks };
+            if !self.pool.fits(&hit, wanted.saturating_add(spare)) {
+                break;
+            }
+            self.queue.pop();
+            if beside {
+                self.load(slot, hit, now, kit);
+                continue;
+            }
+            let mut table = self.pool.claim(hit);
+            self.make_room(first, now, kit);
+            self.pool.grow(&mut table, first);
+            if hit.copied > 0 {
+                self.note_reload(slot, hit.blocks, ready, false, now, kit);
+                let reloaded = kit.live.get(slot).request.content.blocks(block_size, ready);
+                self.pool.commit(&mut table, reloaded);
+            }
+            let mut running = Running::new(slot, class, table, cached, goal);
+            running.chunk = chunk;
+            budget -= self.join(running, now, kit);
+        }
+    }
+
+    /// A request joins the batch; returns the tokens of its first chunk.
+    fn join(&mut self, mut running: Running, now: Time, kit: &mut Kit<'_>) -> u32 {
+        let chunk = running.chunk;
+        self.note_scheduled(&mut running, now, kit);
+        self.running.push(running);
+        self.note_change();
+        chunk
+    }
+
+    /// What is cached of the first `known` blocks of a request.
+    ///
+    /// Blocks of generated tokens are committed when a request leaves the batch. Until then only a
+    /// request that shares everything before them could find them, so they are looked for here.
+    fn look_up(&mut self, slot: Slot, known: u32, kit: &mut Kit<'_>) -> Hit {
+        let block_size = kit.engine.block_size;
+        loop {
+            let wanted = kit.live.get(slot).request.content.blocks(block_size, known);
+            let hit = self.pool.lookup(wanted);
+            let behind = hit.leaf().filter(|_| hit.blocks < known);
+            let Some(index) = behind.and_then(|leaf| self.running.uncommitted(leaf, block_size))
+            else {
+                return hit;
+            };
+            self.commit_full_blocks(index, kit);
+        }
+    }
+
+    /// Writes down that a request leaves the queue for the batch.
+    fn note_scheduled(&mut self, running: &mut Running, now: Time, kit: &mut Kit<'_>) {
+        let live = kit.live.get_mut(running.slot);
+        let (cached_tokens, total_tokens) = (running.computed, running.goal);
+        running.generated = live.generated;
+        running.left = live.request.output_tokens - live.generated;
+        live.place = Place::Running;
+        live.scheduled = now;
+        live.stalled = self.tier.as_ref().map_or(Span::ZERO, |tier| tier.stalled());
+        if live.first_token.is_none() {
+            live.split.queue += now.since(live.enqueued);
+        }
+        if live.cached_tokens.is_none() {
+            live.cached_tokens = Some(cached_tokens);
+            self.prompt_tokens += u64::from(live.request.content.prompt_tokens());
+            self.cached_tokens += u64::from(cached_tokens);
+        }
+        let request = live.request.id;
+        let fact = Fact::Scheduled { request, instance: self.id, cached_tokens, total_tokens };
+        kit.listener.hear(now, &fact);
+    }
+}
