@@ -20,6 +20,13 @@ pub(crate) enum Command {
     /// A scenario comes from a file, from flags, or from both (flags win). Without either, 100
     /// requests go to one instance.
     Run(Box<RunArgs>),
+    /// Look at traces, convert them, make them
+    ///
+    /// A trace has one request a line, as JSON. Those of others (Mooncake, Azure, BurstGPT and
+    /// more) are read as well.
+    Trace(TraceArgs),
+    /// List the workloads that are shipped, or print one
+    Workloads(WorkloadsArgs),
     /// List policies and their parameters
     Policies(PoliciesArgs),
     /// Print a completion script for a shell
@@ -52,6 +59,10 @@ pub(crate) struct RunArgs {
     /// Write one row a request to this CSV file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) requests_out: Option<PathBuf>,
+
+    /// Record the requests that arrived, as a trace to replay with `--trace`
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) trace_out: Option<PathBuf>,
 
     /// Score the run by weighted components, e.g. `throughput:0.5,p99_ttft:0.5`
     #[arg(long, value_name = "KEY:WEIGHT,...", help_heading = "Output")]
@@ -94,6 +105,130 @@ pub(crate) struct RunArgs {
     pub(crate) stepwise: bool,
 }
 
+/// `blis trace`.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct TraceArgs {
+    #[command(subcommand)]
+    pub(crate) command: TraceCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// Say what a trace looks like: rates, lengths, sharing, sessions
+    Inspect(InspectArgs),
+    /// Convert a trace to the native format
+    Convert(ConvertArgs),
+    /// Write the requests of a scenario's workload as a trace
+    ///
+    /// Rounds that wait for an answer (closed loop) are written as such, with their think times.
+    Generate(Box<GenerateArgs>),
+}
+
+/// A trace to read, and what to change of it on the way.
+#[derive(Debug, Args)]
+pub(crate) struct TraceInputArgs {
+    /// Trace file; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Its format: native, mooncake, azure, burstgpt, tracev2, legacy-csv or h200 [default: that of
+    /// its first line]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) from: Option<String>,
+
+    /// Divide arrival times by this; 2 is twice the rate [default: 1]
+    #[arg(long, value_name = "X", help_heading = "Part of the trace")]
+    pub(crate) speedup: Option<f64>,
+
+    /// Leave out what arrives before this time of the trace, in s; it becomes 0
+    #[arg(long, value_name = "S", help_heading = "Part of the trace")]
+    pub(crate) start: Option<f64>,
+
+    /// Leave out what arrives at this time of the trace or later, in s
+    #[arg(long, value_name = "S", help_heading = "Part of the trace")]
+    pub(crate) end: Option<f64>,
+
+    /// Keep this share of the sessions, each whole (a request without one stands for itself)
+    #[arg(long, value_name = "SHARE", help_heading = "Part of the trace")]
+    pub(crate) sample: Option<f64>,
+
+    /// Which sessions --sample keeps [default: 0]
+    #[arg(long, value_name = "N", help_heading = "Part of the trace")]
+    pub(crate) sample_seed: Option<u64>,
+
+    /// Stop after this many requests
+    #[arg(long, value_name = "N", help_heading = "Part of the trace")]
+    pub(crate) limit: Option<u64>,
+}
+
+/// `blis trace inspect`.
+#[derive(Debug, Args)]
+#[command(args_override_self = true, allow_negative_numbers = true)]
+pub(crate) struct InspectArgs {
+    #[command(flatten)]
+    pub(crate) input: TraceInputArgs,
+
+    /// Tokens of a block, for what requests share
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    pub(crate) block_size: u32,
+
+    /// Do not look at what requests share: memory then does not grow with the trace
+    #[arg(long)]
+    pub(crate) no_sharing: bool,
+
+    /// Layout
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: TextFormat,
+}
+
+/// `blis trace convert`.
+#[derive(Debug, Args)]
+#[command(args_override_self = true, allow_negative_numbers = true)]
+pub(crate) struct ConvertArgs {
+    #[command(flatten)]
+    pub(crate) input: TraceInputArgs,
+
+    /// File to write; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+
+    /// Do not say what was done
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
+/// `blis trace generate`.
+#[derive(Debug, Args)]
+#[command(args_override_self = true, allow_negative_numbers = true)]
+pub(crate) struct GenerateArgs {
+    /// Scenario file (YAML)
+    pub(crate) scenario: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) flags: ScenarioFlags,
+
+    /// File to write; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: PathBuf,
+
+    /// Do not say what was done
+    #[arg(long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+/// `blis workloads`.
+#[derive(Debug, Args)]
+pub(crate) struct WorkloadsArgs {
+    /// Print this one, as a file for --workload-spec
+    pub(crate) name: Option<String>,
+
+    /// Layout
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: TextFormat,
+}
+
 /// `blis policies`.
 #[derive(Debug, Args)]
 pub(crate) struct PoliciesArgs {
@@ -121,6 +256,15 @@ pub(crate) enum Format {
     Json,
     /// Sections with flat JSON objects, as existing scripts read them
     Blis,
+}
+
+/// The layouts of what people and programs read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextFormat {
+    /// Text for people
+    Table,
+    /// One JSON object
+    Json,
 }
 
 /// How much of the decisions is kept.

@@ -6,6 +6,7 @@
 
 use blis_lab::problem::{tame, visible};
 use blis_lab::{Problem, RunFailure};
+use blis_workload::{TraceError, TraceErrorKind};
 use std::io;
 
 /// Everything went as asked.
@@ -30,6 +31,8 @@ pub(crate) enum Failure {
     Io(String),
     /// Whoever read our output has left; not an error.
     ReaderLeft,
+    /// Ctrl-C, and nothing was written.
+    Interrupted,
     /// An invariant of the program does not hold.
     Internal(String),
 }
@@ -49,6 +52,7 @@ impl Failure {
             Failure::Input(_) => BAD_INPUT,
             Failure::Io(_) => IO,
             Failure::ReaderLeft => DONE,
+            Failure::Interrupted => INTERRUPTED,
             Failure::Internal(_) => INTERNAL,
         }
     }
@@ -63,6 +67,7 @@ impl Failure {
             Failure::Internal(text) => {
                 Some(text.lines().map(visible).collect::<Vec<_>>().join("\n"))
             }
+            Failure::Interrupted => Some("interrupted: nothing was written".to_owned()),
             Failure::ReaderLeft => None,
         }
     }
@@ -72,6 +77,15 @@ impl From<Problem> for Failure {
     fn from(problem: Problem) -> Failure {
         let make = if problem.io { Failure::Io } else { Failure::Input };
         make(problem.to_string())
+    }
+}
+
+impl From<TraceError> for Failure {
+    fn from(error: TraceError) -> Failure {
+        match error.kind {
+            TraceErrorKind::Content => Failure::Input(error.to_string()),
+            TraceErrorKind::Io => Failure::Io(error.to_string()),
+        }
     }
 }
 

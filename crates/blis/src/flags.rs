@@ -113,9 +113,9 @@ const FLAGS: &[Flag] = &[
     flag(WORKLOAD, "workload-spec", "FILE", Workload("spec"),
         "Workload specification (version 2 YAML)"),
     flag(WORKLOAD, "trace", "FILE", Workload("trace"),
-        "Requests to replay (native JSONL trace)"),
+        "Requests to replay: native JSONL, or a trace of another format"),
     flag(WORKLOAD, "workload", "NAME", BuiltIn,
-        "Built-in workload: distribution"),
+        "A shipped workload (listed by `blis workloads`), or distribution"),
     flag(WORKLOAD, "rate", "PER_SEC", Amount("rate"),
         "Requests per second; replaces the aggregate_rate of --workload-spec [default: 1]"),
     flag(WORKLOAD, "num-requests", "N", Amount("num_requests"),
@@ -138,6 +138,18 @@ const FLAGS: &[Flag] = &[
         "Its greatest value [default: 7000]"),
     flag(WORKLOAD, "prefix-tokens", "N", Field("workload.distribution.prefix_tokens"),
         "Tokens that all prompts start with [default: 0]"),
+    flag(WORKLOAD, "trace-format", "FORMAT", Field("workload.trace_format"),
+        "Format of --trace [default: that of its first line]"),
+    flag(WORKLOAD, "speedup", "X", Field("workload.speedup"),
+        "Divide the arrival times of --trace by this [default: 1]"),
+    flag(WORKLOAD, "trace-start", "S", Field("workload.trace_start_s"),
+        "Leave out what arrives before this time of --trace, in s; it becomes 0"),
+    flag(WORKLOAD, "trace-end", "S", Field("workload.trace_end_s"),
+        "Leave out what arrives at this time of --trace or later, in s"),
+    flag(WORKLOAD, "trace-sample", "SHARE", Field("workload.trace_sample"),
+        "Keep this share of the sessions of --trace, each whole"),
+    flag(WORKLOAD, "trace-limit", "N", Field("workload.trace_limit"),
+        "Stop after this many requests of --trace"),
     flag(LATER, "kv-cpu-blocks", "N", NotYet(&["0"]),
         "Blocks of the CPU tier"),
     flag(LATER, "kv-offload-threshold", "SHARE", NotYet(&["0.9"]),
@@ -208,12 +220,7 @@ impl Flag {
             BuiltIn if text == "distribution" => {
                 draft.choose_workload(&name, "distribution", None);
             }
-            BuiltIn => {
-                return Err(Failure::Input(format!(
-                    "{name}: found `{text}`; legal: `distribution`; use `--workload-spec` or \
-                     `--trace` for files (presets are not supported yet)"
-                )));
-            }
+            BuiltIn => draft.choose_workload(&name, "preset", Some(text)),
             NotYet(harmless) if harmless.contains(&text) => {}
             NotYet(harmless) => {
                 let remedy = match harmless.first() {

@@ -17,6 +17,8 @@ mod progress;
 mod report;
 mod run;
 mod target;
+mod trace;
+mod workloads;
 
 use args::{Cli, Command};
 use blis_lab::problem;
@@ -40,6 +42,8 @@ fn command() -> u8 {
     };
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Trace(args) => trace::trace(&args).map(|()| failure::DONE),
+        Command::Workloads(args) => workloads::list(&args).map(|()| failure::DONE),
         Command::Policies(args) => policies::list(&args).map(|()| failure::DONE),
         Command::Completions(args) => completions(args.shell).map(|()| failure::DONE),
     };

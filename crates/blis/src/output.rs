@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::target::{Kind, Target};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -24,8 +24,8 @@ static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// A file on its way.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// The path as it was given.
-    path: PathBuf,
+    /// The path as it was given; `None`: it is standard output.
+    path: Option<PathBuf>,
     /// Where it is written meanwhile, and where it goes; `None` if it is written in place (a device
     /// or a pipe).
     temporary: Option<Temporary>,
@@ -44,12 +44,32 @@ impl Output {
     pub(crate) fn create(target: &Target) -> Result<Output, Failure> {
         let (file, temporary) =
             open(&target.kind, &target.given).map_err(|error| failed(&target.given, &error))?;
-        Ok(Output { path: target.given.clone(), temporary, writer: BufWriter::new(file) })
+        let path = (!target.is_stdout()).then(|| target.given.clone());
+        Ok(Output { path, temporary, writer: BufWriter::new(file) })
+    }
+
+    /// A write to it failed.
+    pub(crate) fn failure(&self, error: &io::Error) -> Failure {
+        match &self.path {
+            Some(path) => failed(path, error),
+            None => Failure::stdout(error),
+        }
+    }
+
+    /// Whether what was written can still be changed.
+    pub(crate) fn can_rewrite(&self) -> bool {
+        self.temporary.is_some()
+    }
+
+    /// Writes `bytes` over the first ones; everything else must have been written.
+    pub(crate) fn rewrite_start(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.writer.seek(SeekFrom::Start(0))?;
+        self.writer.write_all(bytes)
     }
 
     /// Gives the file its name.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
-        self.complete().map_err(|error| failed(&self.path, &error))
+        self.complete().map_err(|error| self.failure(&error))
     }
 
     fn complete(&mut self) -> io::Result<()> {

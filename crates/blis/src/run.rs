@@ -3,6 +3,7 @@
 use crate::args::{Format, RunArgs, TraceLevel};
 use crate::clock::Stopwatch;
 use crate::failure::{self, Failure};
+use crate::flags::ScenarioFlags;
 use crate::interrupt;
 use crate::output;
 use crate::progress::{Bar, Trials, Watch};
@@ -13,17 +14,21 @@ use crate::report::results::Results;
 use crate::report::sections::{self, Decisions};
 use crate::report::{Finished, json, table};
 use crate::target::Target;
+use crate::trace::Recorder;
 use blis_lab::{Draft, Names, Plan, RunResult, Trial, replicate, run_scenario};
 use blis_metrics::{Listener, Saturation};
 use blis_sim::{End, Pace};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Runs what `args` describe and prints the result; the value is the exit code.
 pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     check(args)?;
-    let draft = draft(args)?;
+    let draft = draft(args.scenario.as_deref(), args.policy_config.as_deref(), &args.flags)?;
     let plan = draft.resolve()?;
+    if !args.quiet {
+        tell(&plan);
+    }
     let weights = args.fitness_weights.as_deref().map(Weights::parse).transpose()?;
     if args.replications > 1 {
         interrupt::listen();
@@ -32,6 +37,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let targets = Targets::of(args, &inputs(args, &draft))?;
     interrupt::listen();
     run_one(args, &targets, &plan, weights.as_ref())
+}
+
+/// Tells what the user should know about a scenario before it runs.
+pub(crate) fn tell(plan: &Plan) {
+    for text in &plan.notes {
+        output::note(&format!("note: {text}"));
+    }
 }
 
 /// The files that a run is read from.
@@ -44,30 +56,84 @@ fn inputs(args: &RunArgs, draft: &Draft) -> Vec<PathBuf> {
 struct Targets {
     results: Option<Target>,
     rows: Option<Target>,
+    trace: Option<Target>,
+}
+
+/// The outputs of `args` that are files, by flag.
+fn outputs(args: &RunArgs) -> [(&'static str, Option<&Path>); 3] {
+    [
+        ("--results-path", args.results_path.as_deref()),
+        ("--requests-out", args.requests_out.as_deref()),
+        ("--trace-out", args.trace_out.as_deref()),
+    ]
 }
 
 impl Targets {
     /// Refuses outputs that are one file, or one of `inputs`.
     fn of(args: &RunArgs, inputs: &[PathBuf]) -> Result<Targets, Failure> {
-        let target = |path: &Option<PathBuf>| path.as_deref().map(Target::of).transpose();
-        let (results, rows) = (target(&args.results_path)?, target(&args.requests_out)?);
-        for (flag, target) in [("--results-path", &results), ("--requests-out", &rows)] {
-            let Some(target) = target else { continue };
+        let mut targets: Vec<(&str, Target)> = Vec::new();
+        for (flag, path) in outputs(args) {
+            let Some(path) = path else { continue };
+            let target = Target::of(path)?;
             if let Some(input) = inputs.iter().find(|input| target.is_input(input)) {
-                return Err(Failure::Input(format!(
-                    "{flag}: it is the input `{}`; name another file",
-                    input.display()
-                )));
+                let input = input.display();
+                let message = format!("{flag}: it is the input `{input}`; name another file");
+                return Err(Failure::Input(message));
             }
+            if let Some((other, _)) = targets.iter().find(|(_, other)| target.is(other)) {
+                let message = format!("{flag}: it is the file of `{other}`; name another");
+                return Err(Failure::Input(message));
+            }
+            targets.push((flag, target));
         }
-        if let (Some(results), Some(rows)) = (&results, &rows)
-            && results.is(rows)
-        {
-            return Err(Failure::Input(
-                "--requests-out: it is the file of `--results-path`; name another".into(),
-            ));
+        let mut take = |flag: &str| {
+            let index = targets.iter().position(|(given, _)| *given == flag)?;
+            Some(targets.swap_remove(index).1)
+        };
+        let (results, rows) = (take("--results-path"), take("--requests-out"));
+        Ok(Targets { results, rows, trace: take("--trace-out") })
+    }
+}
+
+/// The outputs of a run that are written as it goes.
+struct Writers {
+    results: Option<Results>,
+    rows: Option<RequestRows>,
+    trace: Option<Recorder>,
+}
+
+impl Writers {
+    /// Opens every file; `names` must be given to the run as well.
+    fn create(targets: &Targets, names: &Names) -> Result<Writers, Failure> {
+        let Targets { results, rows, trace } = targets;
+        let open = |target| Results::create(target, names.clone());
+        let results = results.as_ref().map(open).transpose()?;
+        let open = |target| RequestRows::create(target, names.clone());
+        let rows = rows.as_ref().map(open).transpose()?;
+        let open = |target| Recorder::create(target, names.clone());
+        let trace = trace.as_ref().map(open).transpose()?;
+        Ok(Writers { results, rows, trace })
+    }
+
+    fn listeners(&mut self) -> Vec<&mut dyn Listener> {
+        let Writers { results, rows, trace } = self;
+        let results = results.as_mut().map(|writer| writer as &mut dyn Listener);
+        let rows = rows.as_mut().map(|writer| writer as &mut dyn Listener);
+        let trace = trace.as_mut().map(|writer| writer as &mut dyn Listener);
+        [results, rows, trace].into_iter().flatten().collect()
+    }
+
+    fn finish(self, result: &RunResult) -> Result<(), Failure> {
+        if let Some(results) = self.results {
+            results.finish(result)?;
         }
-        Ok(Targets { results, rows })
+        if let Some(rows) = self.rows {
+            rows.finish()?;
+        }
+        match self.trace {
+            Some(trace) => trace.finish(),
+            None => Ok(()),
+        }
     }
 }
 
@@ -84,11 +150,8 @@ fn check(args: &RunArgs) -> Result<(), Failure> {
             "--summarize-trace: only the layout `blis` prints it; add `--format blis`".into(),
         ));
     }
-    for (flag, given) in [
-        ("--results-path", args.results_path.is_some()),
-        ("--requests-out", args.requests_out.is_some()),
-    ] {
-        if given && args.replications > 1 {
+    for (flag, path) in outputs(args) {
+        if path.is_some() && args.replications > 1 {
             let message = format!("{flag}: it holds one run; remove `--replications`");
             return Err(Failure::Input(message));
         }
@@ -96,15 +159,20 @@ fn check(args: &RunArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn draft(args: &RunArgs) -> Result<Draft, Failure> {
-    let mut draft = match &args.scenario {
+/// The scenario in a file, with the policies of a bundle and the flags set into it.
+pub(crate) fn draft(
+    scenario: Option<&Path>,
+    policy_config: Option<&Path>,
+    flags: &ScenarioFlags,
+) -> Result<Draft, Failure> {
+    let mut draft = match scenario {
         Some(path) => Draft::read(path)?,
         None => Draft::default(),
     };
-    if let Some(path) = &args.policy_config {
+    if let Some(path) = policy_config {
         draft.set_bundle(path)?;
     }
-    args.flags.apply(&mut draft)?;
+    flags.apply(&mut draft)?;
     Ok(draft)
 }
 
@@ -128,18 +196,10 @@ fn run_one(
     plan: &Plan,
     weights: Option<&Weights>,
 ) -> Result<u8, Failure> {
-    let names = Names::default();
-    let create = |target| Results::create(target, names.clone());
-    let mut results = targets.results.as_ref().map(create).transpose()?;
-    let create = |target| RequestRows::create(target, names.clone());
-    let mut rows = targets.rows.as_ref().map(create).transpose()?;
-    let mut listeners: Vec<&mut dyn Listener> = Vec::new();
-    if let Some(results) = &mut results {
-        listeners.push(results);
-    }
-    if let Some(rows) = &mut rows {
-        listeners.push(rows);
-    }
+    // Keeping requests costs a copy of each, so only who records them asks for it.
+    let names = if targets.trace.is_some() { Names::with_requests() } else { Names::default() };
+    let mut writers = Writers::create(targets, &names)?;
+    let mut listeners = writers.listeners();
     let wanted = (!listeners.is_empty()).then_some(names);
     let mut inversions = Inversions::default();
     let ranked = plan.policies.priority != "constant";
@@ -160,12 +220,7 @@ fn run_one(
         fitness: weights.map(|weights| weights.judge(&result.report)),
     };
     check_invariants(&result)?;
-    if let Some(results) = results {
-        results.finish(&result)?;
-    }
-    if let Some(rows) = rows {
-        rows.finish()?;
-    }
+    writers.finish(&result)?;
     output::print(&render(args, &finished))?;
     Ok(exit_code(args, plan, std::slice::from_ref(&result)))
 }

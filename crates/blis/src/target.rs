@@ -79,6 +79,17 @@ impl Target {
         Ok(Target { given: path.to_owned(), kind, identity })
     }
 
+    /// Standard output.
+    pub(crate) fn stdout() -> Target {
+        let identity = Identity { path: None, inode: None };
+        Target { given: PathBuf::from("-"), kind: Kind::Descriptor(1), identity }
+    }
+
+    /// Whether it is standard output.
+    pub(crate) fn is_stdout(&self) -> bool {
+        matches!(self.kind, Kind::Descriptor(1))
+    }
+
     /// Whether both are the same file.
     pub(crate) fn is(&self, other: &Target) -> bool {
         self.identity.is(&other.identity)

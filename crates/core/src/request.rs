@@ -168,7 +168,9 @@ pub trait Source: Send {
     }
 
     /// A request ended at `at`: when its last token left the server, or when it was turned away.
-    /// Returns what its client sends next, which arrives at `at` or later.
+    /// Returns what its client sends next, which arrives later than `at`, be it by a nanosecond:
+    /// all that arrives at an instant is then known before it, so that the order of events is that
+    /// of an open-loop source with the same arrivals.
     fn follow_up(&mut self, _ended: &Request, _ending: Ending, _at: Time) -> Option<Request> {
         None
     }

@@ -6,9 +6,11 @@
 pub mod interval;
 pub mod names;
 pub mod pool;
+pub mod presets;
 pub mod problem;
 pub mod run;
 pub mod scenario;
+pub mod slo;
 pub mod workload_spec;
 pub mod yaml;
 

@@ -34,7 +34,8 @@ pub struct RunResult {
     pub report: Report,
     /// How it ended.
     pub outcome: Outcome,
-    /// Names of the tenants of `report.tenants`, in the same order.
+    /// Names of the tenants of `report.tenants`, in the same order: that of the names, so that it
+    /// does not depend on how the source has numbered them.
     pub tenants: Vec<String>,
     /// What the audit found, if there was one.
     pub audit: Option<AuditReport>,
@@ -119,7 +120,8 @@ pub fn run_scenario(
     })?;
     let end =
         RunEnd { ended_at: outcome.ended_at, end: outcome.end.clone(), instances: plan.instances };
-    let report = summary.finish(&end);
+    let mut report = summary.finish(&end);
+    let tenants = sort_tenants(&*source, &mut report);
     let audit = audit.map(|audit| {
         let mut found = audit.finish(&end);
         let numbers = check_report(&report);
@@ -127,7 +129,6 @@ pub fn run_scenario(
         found.first.extend(numbers);
         found
     });
-    let tenants = tenant_names(&*source, &report);
     Ok(RunResult { seed: trial.seed, report, outcome, tenants, audit })
 }
 
@@ -144,7 +145,46 @@ fn audit_config(plan: &Plan) -> AuditConfig {
     }
 }
 
-fn tenant_names(source: &dyn Source, report: &Report) -> Vec<String> {
+/// Puts the tenants of `report` in the order of their names, and gives the names.
+fn sort_tenants(source: &dyn Source, report: &mut Report) -> Vec<String> {
     let name = |tenant: TenantId| source.tenant_name(tenant);
+    report.tenants.sort_by_cached_key(|&(tenant, _)| Natural::of(&name(tenant)));
     report.tenants.iter().map(|&(tenant, _)| name(tenant)).collect()
+}
+
+/// A name as people sort names: `tenant-9` before `tenant-10`.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Natural {
+    parts: Vec<(String, Option<u64>)>,
+    /// Tells `a1` from `a01`.
+    name: String,
+}
+
+impl Natural {
+    fn of(name: &str) -> Natural {
+        let mut parts = Vec::new();
+        let mut rest = name;
+        while !rest.is_empty() {
+            let (text, digits) =
+                rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
+            let (number, behind) =
+                digits.split_at(digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len()));
+            let number = (!number.is_empty()).then(|| number.parse().unwrap_or(u64::MAX));
+            parts.push((text.to_owned(), number));
+            rest = behind;
+        }
+        Natural { parts, name: name.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_numbers_are_in_the_order_of_the_numbers() {
+        let mut names = ["t10", "t9", "b", "t9-2", "t09", "", "t", "9", "t9-10"];
+        names.sort_by_cached_key(|name| Natural::of(name));
+        assert_eq!(names, ["", "9", "b", "t", "t09", "t9", "t9-2", "t9-10", "t10"]);
+    }
 }

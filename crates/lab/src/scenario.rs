@@ -15,6 +15,7 @@ mod saturation;
 pub mod schema;
 #[cfg(test)]
 mod tests;
+pub mod tier;
 mod workload;
 
 pub use plan::{Plan, PolicyNames, Workload};
@@ -31,7 +32,7 @@ pub struct Draft {
 }
 
 /// The kinds of workload, by their field under `workload`.
-const WORKLOAD_KINDS: [&str; 4] = ["spec", "trace", "distribution", "mix"];
+const WORKLOAD_KINDS: [&str; 5] = ["preset", "spec", "trace", "distribution", "mix"];
 
 impl Default for Draft {
     fn default() -> Draft {
@@ -75,8 +76,9 @@ impl Draft {
         set_policy(&mut self.tree, kind, Node::from_flag(flag, text));
     }
 
-    /// Chooses the kind of workload (`spec`, `trace` or `distribution`) and drops all others,
-    /// because the command line wins. `text` is the path of a `spec` or `trace`.
+    /// Chooses the kind of workload (`preset`, `spec`, `trace` or `distribution`) and drops all
+    /// others, because the command line wins. `text` is the name of a `preset` or the path of a
+    /// `spec` or `trace`.
     pub fn choose_workload(&mut self, flag: &str, kind: &str, text: Option<&str>) {
         let mut workload = self.tree.field("workload").cloned().unwrap_or_else(Node::empty);
         for other in WORKLOAD_KINDS.into_iter().filter(|other| *other != kind) {
@@ -96,7 +98,7 @@ impl Draft {
         let path = match field {
             "rate" if has("mix") => "workload.mix.aggregate_rate".to_owned(),
             _ if has("mix") => format!("workload.mix.{field}"),
-            _ if has("spec") || has("trace") => format!("workload.{field}"),
+            _ if has("preset") || has("spec") || has("trace") => format!("workload.{field}"),
             _ => format!("workload.distribution.{field}"),
         };
         self.set(flag, &path, text);

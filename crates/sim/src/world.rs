@@ -173,7 +173,7 @@ impl<'a> World<'a> {
             return;
         }
         let Some(next) = self.source.follow_up(ended, ending, at) else { return };
-        assert!(next.arrival >= at, "a client asks again after the answer");
+        assert!(next.arrival > at, "a client asks again after the answer");
         let arrival = next.arrival;
         let place = self.vacant.pop().unwrap_or_else(|| {
             self.follow_ups.push(None);

@@ -148,7 +148,7 @@ fn strategy(finished: &Finished<'_>) -> String {
 }
 
 /// Items separated by commas, in lines of at most [`WIDTH`] columns where they fit.
-fn wrapped(items: &[String]) -> String {
+pub(crate) fn wrapped(items: &[String]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for item in items {
         match lines.last_mut() {
@@ -389,7 +389,7 @@ fn folded(text: &str) -> String {
 }
 
 /// A table without vertical lines: the first column to the left, numbers to the right.
-fn table(header: &[&str]) -> Table {
+pub(crate) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table
         .load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')))
@@ -407,7 +407,7 @@ fn table(header: &[&str]) -> Table {
 }
 
 /// About four significant digits; a dash where there is no number.
-fn plain(value: Option<f64>) -> String {
+pub(crate) fn plain(value: Option<f64>) -> String {
     match value {
         None => "-".to_owned(),
         Some(value) if value < 9.995 => format!("{value:.2}"),
@@ -421,12 +421,12 @@ fn whole(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| grouped(blis_core::math::count(value)))
 }
 
-fn percent(value: Option<f64>) -> String {
+pub(crate) fn percent(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{:.1} %", value * 100.0))
 }
 
 /// A count with commas between thousands.
-fn grouped(count: u64) -> String {
+pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -438,7 +438,7 @@ fn grouped(count: u64) -> String {
     text
 }
 
-fn bold(text: &str) -> String {
+pub(crate) fn bold(text: &str) -> String {
     paint(text, "1")
 }
 

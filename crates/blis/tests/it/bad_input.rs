@@ -171,9 +171,10 @@ fn what_does_not_exist_yet_is_refused_and_what_has_no_effect_is_not() {
          alias of `coefficients`); `roofline` and profile files are not supported yet",
     );
     refused(
-        "--workload chatbot",
-        "--workload: found `chatbot`; legal: `distribution`; use `--workload-spec` or `--trace` \
-         for files (presets are not supported yet)",
+        "--workload chatbo",
+        "--workload: unknown preset `chatbo`, did you mean `chatbot`?; known: `orthogonal-slo`, \
+         `independent`, `multi-turn-4x512`, `mixed-slo-multi-turn`, `rag-4096`, `agentic-2048`, \
+         `saas-150x6000`, `chatbot`, `summarization`, `contentgen`, `multidoc`",
     );
     let bench = Bench::new();
     let harmless = "--kv-cpu-blocks 0 --kv-offload-threshold 0.9 --kv-transfer-bandwidth 100 \

@@ -2,9 +2,12 @@
 
 mod bad_input;
 mod golden;
+mod inspect;
 mod interrupt;
 mod outputs;
+mod replay;
 mod same;
+mod traces;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -382,6 +382,9 @@ fn a_trace_keeps_its_names() {
     assert!(starts("\"a,1\",0,standard,t,s,0,0,finished,40,2,0,,"), "{rows}");
     assert!(starts("1,1.5,batch,default,s,1,0,finished,9,1,0,,"), "{rows}");
     let ran = bench.blis("run --trace t.jsonl --rate 5");
-    assert_eq!(ran.err, "error: --rate: a trace has its own arrivals; remove it\n");
+    assert_eq!(
+        ran.err,
+        "error: --rate: a trace has its own arrivals; remove it, or use `speedup` or `trace_limit`\n"
+    );
     assert_eq!(ran.code, Some(2));
 }

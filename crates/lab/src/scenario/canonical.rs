@@ -3,7 +3,7 @@
 use crate::scenario::plan::{Plan, Workload};
 use blis_core::SloClass;
 use blis_sim::{Engine, Gateway, Signals};
-use blis_workload::{Client, Mix};
+use blis_workload::{Client, Mix, TraceEdit};
 use std::fmt::Write;
 
 /// FNV-1a, 64 bits: short, and the same everywhere for ever.
@@ -51,6 +51,7 @@ pub(super) fn canonical(plan: &Plan) -> String {
     if let Some(tier) = tier {
         line("engine.preemption", &format_args!("{preemption:?}"));
         line("kv_tier", &format_args!("{tier:?}"));
+        line("kv_tier.offload", &plan.policies.offload);
     }
     let Gateway { admission_latency, routing_latency } = plan.gateway;
     line("gateway.admission_latency", &admission_latency);
@@ -85,8 +86,11 @@ pub(super) fn canonical(plan: &Plan) -> String {
 
 fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {
     match workload {
-        Workload::Trace { path: _, requests, hash } => {
+        Workload::Trace { path: _, options, requests, closed_loop: _, hash } => {
             line("workload.trace.requests", requests);
+            if options.edit != TraceEdit::default() {
+                line("workload.trace.edit", &format_args!("{:?}", options.edit));
+            }
             line("workload.trace.hash", &format_args!("{hash:016x}"));
         }
         Workload::Mix(mix) => {

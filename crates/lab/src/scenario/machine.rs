@@ -6,7 +6,7 @@ use crate::scenario::schema::{Coefficient, EngineFields, Preset, Scenario};
 use crate::yaml::{Amount, Node, Whole};
 use blis_core::Span;
 use blis_core::math::{count, float};
-use blis_latency::{Catalogue, Coefficients, Constant, Fit, StepTime};
+use blis_latency::{Catalogue, Coefficients, Constant, Fit, Memory, StepTime, kv_blocks};
 use blis_sim::{Engine, Preemption};
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ use std::sync::Arc;
 const CATALOGUE_BLOCK_SIZE: u64 = 16;
 const DEFAULT_MODEL: &str = "meta-llama/llama-3.1-8b-instruct";
 const DEFAULT_STEP_US: f64 = 100.0;
+/// vLLM's default.
+const DEFAULT_UTILIZATION: f64 = 0.9;
 
 /// What the catalogue and the latency fields give.
 pub(super) struct Machine {
@@ -61,8 +63,8 @@ impl Reader<'_> {
     fn fit(&self, catalogue: &Catalogue) -> Result<Fit, Problem> {
         let name = self.model();
         let Some(model) = catalogue.model(name) else {
-            let names: Vec<&str> =
-                catalogue.models.iter().map(|model| model.name.as_str()).collect();
+            let fitted = catalogue.models.iter().filter(|m| catalogue.fit(m, None, None).is_some());
+            let names: Vec<&str> = fitted.map(|model| model.name.as_str()).collect();
             let hint = hint(name, names.iter().copied());
             let message = format!(
                 "unknown model `{name}`{hint}; known: {}; or give alpha and beta coefficients \
@@ -172,14 +174,17 @@ pub(super) fn engine(
         Preset::VllmB200 => (16_384, 1_024),
     };
     let block_size = fields.block_size.map_or(16, Whole::get_u32);
-    let blocks = match (fields.total_kv_blocks, machine.blocks) {
-        (Some(blocks), _) => blocks.get_u32(),
-        (None, Some(blocks)) => rescaled(blocks, block_size),
-        (None, None) => {
-            let path = "engine.total_kv_blocks";
-            let message = "missing; the catalogue does not know this machine, so say how many KV \
-                           blocks an instance has";
+    let blocks = match (fields.total_kv_blocks, fields.gpu_memory_utilization, machine.blocks) {
+        (Some(_), Some(_), _) => {
+            let path = "engine.gpu_memory_utilization";
+            let message = "`total_kv_blocks` is given as well; keep one of the two";
             return Err(Problem::new(tree.place_of(path), path, message));
+        }
+        (Some(blocks), None, _) => blocks.get_u32(),
+        (None, None, Some(blocks)) => rescaled(blocks, block_size),
+        (None, utilization, _) => {
+            let share = utilization.map_or(DEFAULT_UTILIZATION, |share| share.get());
+            derived(machine, share, block_size, tree)?
         }
     };
     let watermark = fields.watermark.map_or(0.0, |share| share.get());
@@ -194,6 +199,24 @@ pub(super) fn engine(
         watermark_blocks: u32::try_from(watermark_blocks).expect("a share of a 32-bit number"),
         preemption: Preemption::default(),
         tier: None,
+    })
+}
+
+/// As many blocks as fit into the machine's memory beside the model.
+fn derived(machine: &Machine, share: f64, size: u32, tree: &Node) -> Result<u32, Problem> {
+    let problem = |path: &str, message: String| Problem::new(tree.place_of(path), path, message);
+    let catalogue = Catalogue::shipped();
+    let model = catalogue.model(&machine.model);
+    let gpu = machine.hardware.as_deref().and_then(|name| catalogue.gpu(name));
+    let (Some(model), Some(gpu)) = (model, gpu) else {
+        let message = "missing; the catalogue does not know this machine, so say how many KV \
+                       blocks an instance has";
+        return Err(problem("engine.total_kv_blocks", message.to_owned()));
+    };
+    let tp = machine.tp.unwrap_or(1);
+    let memory = Memory { usable_gib: gpu.usable_gib, utilisation: share, tp };
+    kv_blocks(&model.shape(), memory, size).map_err(|error| {
+        problem("tp", format!("{} on {} with tp {tp}: {error}", model.name, gpu.name))
     })
 }
 

@@ -10,7 +10,7 @@ use blis_latency::StepTime;
 use blis_metrics::SloTargets;
 use blis_policy::Cluster;
 use blis_sim::{Config, Engine, Gateway, Signals};
-use blis_workload::{Mix, TraceSource};
+use blis_workload::{Mix, TraceOptions, TraceSource};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -75,6 +75,8 @@ pub struct PolicyNames {
     pub preempt: String,
     /// Which cached blocks go first.
     pub evict: String,
+    /// Which blocks are copied to the CPU tier, if there is one.
+    pub offload: String,
 }
 
 /// What is sent.
@@ -86,8 +88,12 @@ pub enum Workload {
     Trace {
         /// The file.
         path: PathBuf,
-        /// How many requests it holds.
+        /// How to read it.
+        options: TraceOptions,
+        /// How many requests it gives.
         requests: u64,
+        /// Whether some of them follow up on others.
+        closed_loop: bool,
         /// Hash of its content.
         hash: u64,
     },
@@ -122,8 +128,9 @@ impl Plan {
     pub fn source(&self, seed: u64) -> Result<Box<dyn Source>, Problem> {
         match &self.workload {
             Workload::Mix(mix) => Ok(Box::new(Mix { seed, ..mix.clone() }.source())),
-            Workload::Trace { path, requests, .. } => {
-                let source = TraceSource::open(path).map_err(|error| trace_problem(&error))?;
+            Workload::Trace { path, options, requests, .. } => {
+                let source =
+                    TraceSource::open(path, options).map_err(|error| trace_problem(&error))?;
                 Ok(Box::new(source.expecting(*requests)))
             }
         }
@@ -133,7 +140,9 @@ impl Plan {
     pub fn expected_requests(&self) -> Option<u64> {
         match &self.workload {
             Workload::Mix(mix) => mix.expected(),
-            Workload::Trace { requests, .. } => Some(*requests),
+            Workload::Trace { requests, closed_loop, .. } => {
+                Some(*requests).filter(|_| !closed_loop)
+            }
         }
     }
 

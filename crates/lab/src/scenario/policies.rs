@@ -68,7 +68,7 @@ impl Policies {
             priority: spell(scenario.priority.as_ref(), "constant"),
             preempt: spell(scenario.preempt.as_ref(), "tail"),
             evict: spell(scenario.evict.as_ref(), "lru"),
-            offload: "threshold".to_owned(),
+            offload: spell(scenario.kv_tier.offload.as_ref(), "threshold"),
         }
     }
 
@@ -144,6 +144,7 @@ impl BuiltPolicies {
             priority: self.priority.canonical.clone(),
             preempt: self.preempt.canonical.clone(),
             evict: self.evict.canonical.clone(),
+            offload: self.offload.canonical.clone(),
         }
     }
 

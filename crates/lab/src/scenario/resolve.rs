@@ -4,12 +4,12 @@ use crate::problem::Problem;
 use crate::scenario::plan::{Plan, Workload};
 use crate::scenario::policies::Policies;
 use crate::scenario::rate::RateSpec;
-use crate::scenario::schema::{Scenario, SloFields, TargetFields};
-use crate::scenario::{canonical, horizon, machine, saturation, workload};
+use crate::scenario::schema::Scenario;
+use crate::scenario::{canonical, horizon, machine, saturation, tier, workload};
+use crate::slo;
 use crate::yaml::{self, Node, Whole};
+use blis_core::Span;
 use blis_core::param::ParamError;
-use blis_core::{SloClass, Span};
-use blis_metrics::{SloTarget, SloTargets};
 use blis_policy::{Cluster, PolicyError};
 use blis_sim::{Gateway, Signals};
 
@@ -19,7 +19,8 @@ const DEFAULT_SEED: u64 = 42;
 pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
     let scenario: Scenario = yaml::decode(tree)?;
     let machine = machine::machine(&scenario, tree)?;
-    let engine = machine::engine(&scenario.engine, &machine, tree)?;
+    let mut engine = machine::engine(&scenario.engine, &machine, tree)?;
+    let mut notes = tier::set_tier(&mut engine, &scenario, &machine, tree)?;
     let instances = scenario.cluster.instances.map_or(1, Whole::get_u32);
     let texts = Policies::read(&scenario, tree)?;
     let cluster =
@@ -35,6 +36,7 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
         horizon: given_horizon,
     };
     let sent = reader.read()?;
+    notes.extend(sent.notes);
     let micros = |given: Option<Whole<0, { super::schema::LONGEST_US }>>| {
         Span::from_micros(given.map_or(0, Whole::get))
     };
@@ -59,10 +61,10 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
         latency_name: machine.latency_name,
         policies: names,
         horizon: sent.horizon,
-        slo: targets(&scenario.slo),
+        slo: slo::or(&scenario.slo.targets, &sent.slo.unwrap_or_default()),
         workload: sent.workload,
         saturation: None,
-        notes: sent.notes,
+        notes,
         texts,
         canonical: String::new(),
     };
@@ -112,19 +114,4 @@ fn policy_problem(tree: &Node, path: &str, error: &PolicyError) -> Problem {
         _ => error.to_string(),
     };
     Problem::new(tree.place_of(&path), path, message)
-}
-
-fn targets(fields: &SloFields) -> SloTargets {
-    let SloFields { critical, standard, sheddable, batch, background } = fields;
-    let target = |fields: &TargetFields| SloTarget {
-        ttft_ms: fields.ttft_ms.map(|ms| ms.get()),
-        itl_ms: fields.itl_ms.map(|ms| ms.get()),
-        e2e_ms: fields.e2e_ms.map(|ms| ms.get()),
-    };
-    SloTargets::default()
-        .with(SloClass::Critical, target(critical))
-        .with(SloClass::Standard, target(standard))
-        .with(SloClass::Sheddable, target(sheddable))
-        .with(SloClass::Batch, target(batch))
-        .with(SloClass::Background, target(background))
 }

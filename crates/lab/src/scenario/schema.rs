@@ -5,7 +5,9 @@
 //! interface.
 
 use crate::scenario::rate::RateSpec;
-use crate::workload_spec::ClientSpec;
+use crate::scenario::tier::{KvTierFields, PreemptionField};
+use crate::slo::SloSpec;
+use crate::workload_spec::{ClientSpec, CohortSpec};
 use crate::yaml::{Amount, Range, Whole};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -38,8 +40,12 @@ ranges! {
     StepMicros: 1e-3, 1e9, "a number from 0.001 to 1e9 (microseconds)";
     /// A latency target.
     TargetMillis: 0.0, 1e12, "a number from 0 to 1e12 (milliseconds)";
+    /// A share of a GPU's memory.
+    Utilization: 0.01, 1.0, "a number from 0.01 to 1";
     /// A share below one.
     Share: 0.0, 0.99, "a number from 0 to 0.99";
+    /// An instant of a trace.
+    SliceSeconds: 0.0, 315_360_000.0, "a number from 0 to 315360000 (seconds, ten years)";
     /// Any number.
     Finite: f64::MIN, f64::MAX, "a number";
 }
@@ -66,6 +72,8 @@ pub struct Scenario {
     pub cluster: ClusterFields,
     /// The engine of each instance.
     pub engine: EngineFields,
+    /// The CPU tier behind its KV blocks.
+    pub kv_tier: KvTierFields,
     /// Delays of the gateway.
     pub gateway: GatewayFields,
     /// How fresh the router's view is.
@@ -84,8 +92,9 @@ pub struct Scenario {
     pub evict: Option<PolicyFields>,
     /// When to stop at the latest; beyond ten years is never.
     pub horizon_us: Option<Whole<1, { u64::MAX }>>,
-    /// Targets by class.
-    pub slo: SloFields,
+    /// Targets by class, or the name of a set of them. Where it leaves one open, the workload's own
+    /// is used.
+    pub slo: SloSpec,
     /// What is sent.
     pub workload: WorkloadFields,
 }
@@ -132,6 +141,10 @@ pub struct EngineFields {
     pub reserve_full_prompt: Option<bool>,
     /// Share of the blocks that stays free when a request is admitted to a batch.
     pub watermark: Option<Amount<Share>>,
+    /// Share of a GPU's memory that the server may use; KV blocks are counted from it.
+    pub gpu_memory_utilization: Option<Amount<Utilization>>,
+    /// What becomes of the KV of a preempted request.
+    pub preemption: Option<PreemptionField>,
 }
 
 /// Budgets that belong together.
@@ -217,22 +230,36 @@ pub struct RoutingFields {
     pub lru_capacity: Option<String>,
 }
 
-/// `workload:`; exactly one of `spec`, `trace`, `distribution` and `mix`.
+/// `workload:`; exactly one of `preset`, `spec`, `trace`, `distribution` and `mix`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorkloadFields {
+    /// Name of a workload that ships.
+    pub preset: Option<String>,
     /// Path of a workload specification, relative to the scenario file.
     pub spec: Option<String>,
-    /// Path of a native trace, relative to the scenario file.
+    /// Path of a trace, relative to the scenario file.
     pub trace: Option<String>,
     /// One kind of client with normal lengths.
     pub distribution: Option<DistributionFields>,
     /// Clients written out.
     pub mix: Option<MixFields>,
-    /// Replaces the rate of `spec`.
+    /// Replaces the rate of `preset` or `spec`.
     pub rate: Option<RateSpec>,
-    /// Replaces the number of requests of `spec`; 0: no limit but the horizon.
+    /// Replaces the number of requests of `preset` or `spec`; 0: no limit but the horizon.
     pub num_requests: Option<Whole<0, MOST_REQUESTS>>,
+    /// Format of `trace`; by default the one that its first line is in.
+    pub trace_format: Option<String>,
+    /// Divides the arrival times of `trace`.
+    pub speedup: Option<Amount<Finite>>,
+    /// Uses `trace` from this second of its own time on.
+    pub trace_start_s: Option<Amount<SliceSeconds>>,
+    /// Uses `trace` up to this second of its own time.
+    pub trace_end_s: Option<Amount<SliceSeconds>>,
+    /// Share of the sessions of `trace` that is used; which ones follows from the seed 0.
+    pub trace_sample: Option<Amount<Finite>>,
+    /// Uses so many requests of `trace`.
+    pub trace_limit: Option<Whole<1, MOST_REQUESTS>>,
 }
 
 /// `workload.distribution:`.
@@ -279,6 +306,8 @@ pub struct MixFields {
     pub num_requests: Option<Whole<0, MOST_REQUESTS>>,
     /// The clients, as in a workload specification.
     pub clients: Vec<ClientSpec>,
+    /// The cohorts, as in a workload specification.
+    pub cohorts: Vec<CohortSpec>,
 }
 
 impl<'de> Deserialize<'de> for PolicyFields {

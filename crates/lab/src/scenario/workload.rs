@@ -1,13 +1,20 @@
 //! The workload of a scenario: which of the four kinds it is, and its defaults.
 
-use crate::problem::{Place, Problem, quoted};
+use crate::presets;
+use crate::problem::{Place, Problem, hint, quoted};
 use crate::scenario::plan::Workload;
 use crate::scenario::rate::{Level, RateSpec};
 use crate::scenario::schema::{DistributionFields, MixFields, Scenario, TokenFields};
-use crate::workload_spec::{self, ClassNames, ClientContext, trace_problem};
+use crate::workload_spec::{
+    self, ClassNames, ClientContext, Clients, Section, SpecFile, trace_problem,
+};
 use crate::yaml::{Kind, Node, Whole};
-use blis_core::Time;
-use blis_workload::{MAX_TOKENS, Mix, Rate, SimpleLength, SimpleWorkload, SpecError, TraceSource};
+use blis_core::{Span, Time};
+use blis_metrics::SloTargets;
+use blis_workload::{
+    MAX_TOKENS, Mix, Rate, Sample, SimpleLength, SimpleWorkload, SpecError, TraceEdit, TraceFormat,
+    TraceOptions, TraceSource,
+};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -26,13 +33,15 @@ pub(super) struct Resolved {
     /// workload's is the share itself.
     pub(super) rate: Option<RateSpec>,
     pub(super) notes: Vec<String>,
+    /// Targets that go with the workload.
+    pub(super) slo: Option<SloTargets>,
     pub(super) seed: Option<u64>,
     pub(super) horizon: Option<Time>,
 }
 
 impl Resolved {
     fn new(workload: Workload, rate: Option<RateSpec>, horizon: Option<Time>) -> Resolved {
-        Resolved { workload, rate, notes: Vec::new(), seed: None, horizon }
+        Resolved { workload, rate, notes: Vec::new(), slo: None, seed: None, horizon }
     }
 }
 
@@ -60,12 +69,23 @@ impl Reader<'_> {
     pub(super) fn read(&self) -> Result<Resolved, Problem> {
         let fields = &self.scenario.workload;
         self.check_kinds()?;
+        if let Some(name) = &fields.preset {
+            return self.spec(self.preset(name)?);
+        }
         match (&fields.spec, &fields.trace, &fields.mix) {
-            (Some(path), ..) => self.spec(&self.path("workload.spec", path)?),
-            (_, Some(path), _) => trace(&self.path("workload.trace", path)?, self.horizon),
+            (Some(path), ..) => {
+                self.spec(workload_spec::read(&self.path("workload.spec", path)?, self.model)?)
+            }
+            (_, Some(path), _) => self.trace(&self.path("workload.trace", path)?),
             (.., Some(fields)) => self.mix(fields),
             _ => self.distribution(&fields.distribution.clone().unwrap_or_default()),
         }
+    }
+
+    fn preset(&self, name: &str) -> Result<SpecFile, Problem> {
+        const PATH: &str = "workload.preset";
+        let unknown = |text| Problem::new(self.tree.place_of(PATH), PATH, text);
+        presets::find(name).map_err(unknown)?.read(self.model)
     }
 
     fn path(&self, field: &str, path: &str) -> Result<PathBuf, Problem> {
@@ -80,6 +100,7 @@ impl Reader<'_> {
     fn check_kinds(&self) -> Result<(), Problem> {
         let (fields, tree) = (&self.scenario.workload, self.tree);
         let kinds = [
+            ("preset", fields.preset.is_some()),
             ("spec", fields.spec.is_some()),
             ("trace", fields.trace.is_some()),
             ("distribution", fields.distribution.is_some()),
@@ -101,35 +122,43 @@ impl Reader<'_> {
             let message = format!("{} are given together; keep exactly one", quoted(&given));
             return Err(Problem::new(tree.place_of("workload"), "workload", message));
         }
-        let replaced = [
-            ("workload.rate", fields.rate.is_some(), given == ["spec"]),
-            ("workload.num_requests", fields.num_requests.is_some(), given == ["spec"]),
+        let specified = given == ["spec"] || given == ["preset"];
+        let traced = given == ["trace"];
+        let dependent = [
+            ("workload.rate", fields.rate.is_some(), specified),
+            ("workload.num_requests", fields.num_requests.is_some(), specified),
+            ("workload.trace_format", fields.trace_format.is_some(), traced),
+            ("workload.speedup", fields.speedup.is_some(), traced),
+            ("workload.trace_start_s", fields.trace_start_s.is_some(), traced),
+            ("workload.trace_end_s", fields.trace_end_s.is_some(), traced),
+            ("workload.trace_sample", fields.trace_sample.is_some(), traced),
+            ("workload.trace_limit", fields.trace_limit.is_some(), traced),
         ];
-        if let Some((path, ..)) = replaced.iter().find(|(_, given, legal)| *given && !legal) {
-            let message = match given.first() {
-                Some(&"trace") => "a trace has its own arrivals; remove it",
-                _ => "it only replaces the value of `workload.spec`; remove it",
+        if let Some((path, ..)) = dependent.iter().find(|(_, given, legal)| *given && !legal) {
+            let message = match *path {
+                "workload.rate" | "workload.num_requests" if traced => {
+                    "a trace has its own arrivals; remove it, or use `speedup` or `trace_limit`"
+                }
+                "workload.rate" | "workload.num_requests" => {
+                    "it only replaces the value of `workload.spec` or `workload.preset`; remove it"
+                }
+                _ => "it only changes how a trace is read; remove it, or give `workload.trace`",
             };
             return Err(Problem::new(tree.place_of(path), *path, message));
         }
         Ok(())
     }
 
-    fn spec(&self, path: &Path) -> Result<Resolved, Problem> {
+    fn spec(&self, file: SpecFile) -> Result<Resolved, Problem> {
         let (scenario, tree) = (self.scenario, self.tree);
         let fields = &scenario.workload;
-        let file = workload_spec::read(path, self.model)?;
         let mut mix = file.mix;
-        let rate = fields.rate.clone();
-        match &rate {
-            Some(rate) => mix.rate = provisional(rate),
-            None if file.has_rate => {}
-            None => {
-                let message =
-                    "missing; write the requests per second of all clients, or give `--rate`";
-                return Err(Problem::new(file.tree.place.clone(), "aggregate_rate", message));
-            }
-        }
+        let rate = fields.rate.clone().or(file.rate);
+        let Some(written) = &rate else {
+            let message = "missing; write the requests per second of all clients, or give `--rate`";
+            return Err(Problem::new(file.tree.place.clone(), "aggregate_rate", message));
+        };
+        mix.rate = provisional(written);
         if let Some(requests) = fields.num_requests {
             mix.num_requests = Some(requests.get()).filter(|&n| n > 0);
         }
@@ -152,24 +181,27 @@ impl Reader<'_> {
                 None => workload_spec::translate(&file.tree, "", &error),
             }
         })?;
-        let (seed, horizon) = (file.seed, mix.horizon);
-        Ok(Resolved { workload: Workload::Mix(mix), rate, notes: Vec::new(), seed, horizon })
+        let (notes, seed, slo, horizon) = (file.notes, file.seed, file.slo, mix.horizon);
+        Ok(Resolved { workload: Workload::Mix(mix), rate, notes, seed, slo, horizon })
     }
 
     fn mix(&self, fields: &MixFields) -> Result<Resolved, Problem> {
-        const PATH: &str = "workload.mix.clients";
+        const BASE: &str = "workload.mix";
         let (tree, horizon) = (self.tree, self.horizon);
         let context = ClientContext { names: ClassNames::Current, model: self.model };
+        let (clients, cohorts) = (&fields.clients, &fields.cohorts);
+        let section = Section { tree, base: BASE, clients, cohorts };
+        let Clients { clients, notes } = workload_spec::read_clients(&section, &context)?;
         let rate = fields.aggregate_rate.clone().unwrap_or(DEFAULT_RATE);
         let mix = Mix {
-            clients: workload_spec::clients(tree, PATH, &fields.clients, &context)?,
+            clients,
             rate: provisional(&rate),
             num_requests: requests(fields.num_requests, &rate),
             horizon,
             seed: 0,
         };
-        mix.validate().map_err(|error| workload_spec::translate(tree, "workload.mix", &error))?;
-        Ok(Resolved::new(Workload::Mix(mix), Some(rate), horizon))
+        mix.validate().map_err(|error| workload_spec::translate(tree, BASE, &error))?;
+        Ok(Resolved { notes, ..Resolved::new(Workload::Mix(mix), Some(rate), horizon) })
     }
 
     fn distribution(&self, fields: &DistributionFields) -> Result<Resolved, Problem> {
@@ -197,6 +229,65 @@ impl Reader<'_> {
         mix.validate().map_err(|error| in_distribution(tree, &error))?;
         Ok(Resolved::new(Workload::Mix(mix), Some(rate), horizon))
     }
+
+    /// The requests of a trace. It is read once to check it, and again in every run.
+    fn trace(&self, path: &Path) -> Result<Resolved, Problem> {
+        let name = path.display().to_string();
+        let unreadable = |error: std::io::Error| Problem::unreadable(&name, &error);
+        let meta = std::fs::metadata(path).map_err(unreadable)?;
+        if !meta.is_file() {
+            return Err(Problem::of_file(&name, "not a regular file; name a trace file"));
+        }
+        let options = self.trace_options()?;
+        let hash = hash_file(path).map_err(unreadable)?;
+        let summary = TraceSource::open(path, &options)
+            .and_then(TraceSource::summarize)
+            .map_err(|error| trace_problem(&error))?;
+        let workload = Workload::Trace {
+            path: path.to_owned(),
+            options,
+            requests: summary.requests,
+            closed_loop: summary.follow_ups > 0,
+            hash,
+        };
+        let mut resolved = Resolved::new(workload, None, self.horizon);
+        if summary.skipped.total() > 0 {
+            resolved.notes.push(format!("{name}: left out {}", summary.skipped));
+        }
+        Ok(resolved)
+    }
+
+    fn trace_options(&self) -> Result<TraceOptions, Problem> {
+        let fields = &self.scenario.workload;
+        let problem = |path: &str, message| Problem::new(self.tree.place_of(path), path, message);
+        let format = match fields.trace_format.as_deref() {
+            None => None,
+            Some(name) => Some(TraceFormat::from_name(name).ok_or_else(|| {
+                let known = TraceFormat::ALL.map(TraceFormat::name);
+                let hint = hint(name, known);
+                let message = format!("found `{name}`{hint}; legal: {}", quoted(&known));
+                problem("workload.trace_format", message)
+            })?),
+        };
+        let edit = TraceEdit {
+            speedup: fields.speedup.map_or(1.0, |speedup| speedup.get()),
+            from: fields.trace_start_s.map(|start| Span::from_secs_f64(start.get())),
+            until: fields.trace_end_s.map(|end| Span::from_secs_f64(end.get())),
+            sample: fields.trace_sample.map(|share| Sample { share: share.get(), seed: 0 }),
+            limit: fields.trace_limit.map(Whole::get),
+        };
+        edit.validate().map_err(|error| {
+            let path = match error.field.as_str() {
+                "speedup" => "workload.speedup",
+                "from" => "workload.trace_start_s",
+                "until" => "workload.trace_end_s",
+                "limit" => "workload.trace_limit",
+                _ => "workload.trace_sample",
+            };
+            problem(path, workload_spec::message(&error))
+        })?;
+        Ok(TraceOptions { format, edit })
+    }
 }
 
 /// `path` as the one who wrote it sees it: relative to the file it stands in, or to the current
@@ -208,22 +299,6 @@ fn beside(tree: &Node, field: &str, path: &str) -> PathBuf {
         }
         Place::Flag(_) | Place::Unknown => PathBuf::from(path),
     }
-}
-
-fn trace(path: &Path, horizon: Option<Time>) -> Result<Resolved, Problem> {
-    let name = path.display().to_string();
-    let unreadable = |error: std::io::Error| Problem::unreadable(&name, &error);
-    let meta = std::fs::metadata(path).map_err(unreadable)?;
-    if !meta.is_file() {
-        // It is read twice, once to check it and once to run it.
-        return Err(Problem::of_file(&name, "not a regular file; name a trace file"));
-    }
-    let hash = hash_file(path).map_err(unreadable)?;
-    let summary = TraceSource::open(path)
-        .and_then(TraceSource::summarize)
-        .map_err(|error| trace_problem(&error))?;
-    let workload = Workload::Trace { path: path.to_owned(), requests: summary.requests, hash };
-    Ok(Resolved::new(workload, None, horizon))
 }
 
 fn hash_file(path: &Path) -> std::io::Result<u64> {

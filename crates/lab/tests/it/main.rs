@@ -7,3 +7,4 @@ mod harness;
 mod null_effects;
 mod queueing;
 mod telling;
+mod workloads;

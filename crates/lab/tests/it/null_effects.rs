@@ -100,6 +100,28 @@ const ROWS: &[Row] = &[
     ),
     row("first chunk only", Roomy, Set(&[("engine.reserve_full_prompt", "false")]), Same),
     row("a watermark of 0", Tight, Set(&[("engine.watermark", "0.0")]), Same),
+    // The CPU tier.
+    row("a tier without blocks", Tight, Set(&[("kv_tier.cpu_blocks", "0")]), Same),
+    row("a tier behind a GPU with room", Roomy, Set(&[("kv_tier.cpu_blocks", "500")]), Same),
+    row(
+        "a threshold of 1 behind a GPU with room",
+        Roomy,
+        Set(&[("kv_tier.cpu_blocks", "500"), ("kv_tier.offload", "threshold[threshold=1]")]),
+        Same,
+    ),
+    row(
+        "copies of victims behind a GPU with room",
+        Roomy,
+        Set(&[("kv_tier.cpu_blocks", "500"), ("kv_tier.offload", "on-evict")]),
+        Same,
+    ),
+    row(
+        "swapping behind a GPU with room",
+        Roomy,
+        Set(&[("kv_tier.cpu_blocks", "500"), ("engine.preemption", "swap")]),
+        Same,
+    ),
+    row("recomputing", Tight, Set(&[("engine.preemption", "recompute")]), Same),
     // Order and admission.
     row(
         "priorities of one class",
@@ -162,6 +184,13 @@ const ROWS: &[Row] = &[
         Differs,
     ),
     row("a watermark", Tight, Set(&[("engine.watermark", "0.2")]), Differs),
+    row("a tier", Tight, Set(&[("kv_tier.cpu_blocks", "500")]), Differs),
+    row(
+        "copies of everything",
+        Roomy,
+        Set(&[("kv_tier.cpu_blocks", "500"), ("kv_tier.offload", "write-through")]),
+        Differs,
+    ),
     row(
         "priorities of two classes",
         Cluster,

@@ -193,10 +193,12 @@ impl Summary {
 
     fn fairness(&self) -> Option<f64> {
         let seen = self.tenants.iter().filter(|tally| tally.arrived > 0);
-        let shares: Vec<f64> = seen.map(|t| float(t.finished) / float(t.arrived)).collect();
+        let mut shares: Vec<f64> = seen.map(|t| float(t.finished) / float(t.arrived)).collect();
         if shares.is_empty() {
             return None;
         }
+        // In an order of their own, so that the sum is the same however tenants are numbered.
+        shares.sort_by(f64::total_cmp);
         // Nobody served anything: everybody was treated alike.
         Some(jain(shares.into_iter()).unwrap_or(1.0))
     }

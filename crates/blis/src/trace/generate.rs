@@ -1,0 +1,73 @@
+//! `blis trace generate`: the requests of a scenario's workload as a native trace.
+
+use crate::args::GenerateArgs;
+use crate::failure::Failure;
+use crate::report::table::grouped;
+use crate::trace::file::TraceFile;
+use crate::{interrupt, output, run};
+use blis_core::{Ending, Request, RequestId, Source};
+use blis_lab::RunFailure;
+use blis_workload::{After, TraceError};
+use std::path::PathBuf;
+
+/// Writes what `args` describe.
+pub(super) fn generate(args: &GenerateArgs) -> Result<(), Failure> {
+    args.flags.check()?;
+    let draft = run::draft(args.scenario.as_deref(), None, &args.flags)?;
+    let inputs: Vec<PathBuf> =
+        args.scenario.iter().cloned().chain(draft.workload_files()).collect();
+    let target = super::target(&args.out, &inputs)?;
+    let plan = draft.resolve()?;
+    if !args.quiet {
+        run::tell(&plan);
+    }
+    let mut source = plan.source(plan.seed)?;
+    interrupt::listen();
+    let mut file = TraceFile::create(&target)?;
+    while let Some(request) = next(&mut *source)? {
+        if interrupt::asked() {
+            return Err(Failure::Interrupted);
+        }
+        // Nothing arrives after the horizon of a run.
+        if plan.horizon.is_some_and(|horizon| request.arrival > horizon) {
+            break;
+        }
+        write_session(&mut file, request, &mut *source)?;
+    }
+    let (seed, written) = (plan.seed, file.rows());
+    file.finish()?;
+    if !args.quiet {
+        output::note(&format!("{} requests written, seed {seed}", grouped(written)));
+    }
+    Ok(())
+}
+
+fn next(source: &mut dyn Source) -> Result<Option<Request>, Failure> {
+    source.next_request().map_err(|error| match error.downcast::<TraceError>() {
+        Ok(error) => (*error).into(),
+        Err(error) => RunFailure::Source(error.to_string()).into(),
+    })
+}
+
+/// Writes a request and all that its client sends because of the answers. They are asked for as if
+/// every answer came at once, so that what lies between two of them is the time to think.
+fn write_session(
+    file: &mut TraceFile,
+    first: Request,
+    source: &mut dyn Source,
+) -> Result<(), Failure> {
+    let mut last = numbered(first, file.rows());
+    file.write(&last, None, source)?;
+    while let Some(next) = source.follow_up(&last, Ending::Finished, last.arrival) {
+        let name = last.name.clone().unwrap_or_else(|| last.id.0.to_string().into());
+        let after = After { name, think: next.arrival.since(last.arrival) };
+        last = numbered(next, file.rows());
+        file.write(&last, Some(&after), source)?;
+    }
+    Ok(())
+}
+
+/// A request whose number is its line's: that is its name, if it has no other.
+fn numbered(request: Request, line: u64) -> Request {
+    Request { id: RequestId(line), ..request }
+}

@@ -1,0 +1,60 @@
+//! `blis trace inspect`: what a trace looks like.
+
+use crate::args::{InspectArgs, TextFormat};
+use crate::failure::Failure;
+use crate::output;
+use crate::report;
+use crate::trace::{input, json, table};
+use blis_core::{Ending, Request, Source, Time};
+use blis_workload::{Inspection, Inspector, TraceSource};
+use std::collections::BTreeMap;
+
+/// A trace that was looked at.
+pub(super) struct Inspected {
+    /// Its file, as it was given.
+    pub(super) name: String,
+    /// Where it was read from, for the names of tenants and the rows that were left out.
+    pub(super) source: TraceSource,
+    /// What it looks like.
+    pub(super) found: Inspection,
+    /// Requests that wait for an answer, taken to come at once.
+    pub(super) follow_ups: u64,
+}
+
+/// Prints what the trace of `args` looks like.
+pub(super) fn inspect(args: &InspectArgs) -> Result<(), Failure> {
+    let mut source = input::open(&args.input)?;
+    let mut inspector =
+        if args.no_sharing { Inspector::new() } else { Inspector::with_sharing(args.block_size) };
+    let follow_ups = feed(&mut source, &mut inspector)?;
+    let name = input::name(&args.input);
+    let inspected = Inspected { name, source, found: inspector.finish(), follow_ups };
+    output::print(&match args.format {
+        TextFormat::Table => table::text(&inspected),
+        TextFormat::Json => report::json::text(&json::object(&inspected)),
+    })
+}
+
+/// Shows all requests to the inspector in order of arrival. Those that wait for an answer arrive as
+/// if every answer came at once; the value is how many there are.
+fn feed(source: &mut TraceSource, inspector: &mut Inspector) -> Result<u64, Failure> {
+    let mut follow_ups = 0;
+    let mut later: BTreeMap<(Time, u64), Request> = BTreeMap::new();
+    let mut first = source.read_request()?;
+    loop {
+        let arrival = first.as_ref().map_or(Time::NEVER, |request| request.arrival);
+        let due = later.first_entry().filter(|entry| entry.key().0 < arrival);
+        let request = if let Some(entry) = due {
+            entry.remove()
+        } else {
+            let Some(request) = first else { return Ok(follow_ups) };
+            first = source.read_request()?;
+            request
+        };
+        inspector.see(&request);
+        if let Some(next) = source.follow_up(&request, Ending::Finished, request.arrival) {
+            later.insert((next.arrival, follow_ups), next);
+            follow_ups += 1;
+        }
+    }
+}

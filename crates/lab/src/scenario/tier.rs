@@ -1,0 +1,251 @@
+//! The CPU tier of a scenario: how large it is, what is copied to it, and over which link.
+//!
+//! ```yaml
+//! kv_tier:
+//!   cpu_blocks: 44000
+//!   offload: threshold[threshold=0.8]
+//!   reload: async
+//!   link: h200-pcie                  # or bandwidth_blocks_per_us and base_latency_us
+//! ```
+
+use crate::problem::{Problem, hint, quoted};
+use crate::scenario::machine::Machine;
+use crate::scenario::schema::{PolicyFields, Scenario};
+use crate::yaml::{Amount, Node, Range, Whole};
+use blis_core::Span;
+use blis_kv::LinkSpeed;
+use blis_latency::Catalogue;
+use blis_sim::{Engine, KvTier, Preemption, Reload};
+use serde::Deserialize;
+
+/// `kv_tier:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct KvTierFields {
+    /// Blocks of the tier; 0: there is none.
+    pub cpu_blocks: Option<Whole<0, 2_147_483_648>>,
+    /// Which blocks are copied to it.
+    pub offload: Option<PolicyFields>,
+    /// Who waits for blocks that are copied back.
+    pub reload: Option<ReloadField>,
+    /// The link's speed, by name.
+    pub link: Option<String>,
+    /// Blocks that the link moves in a microsecond, in each direction.
+    pub bandwidth_blocks_per_us: Option<Amount<BlocksPerMicro>>,
+    /// What a transfer takes beyond moving its blocks.
+    pub base_latency_us: Option<Amount<BaseMicros>>,
+    /// A block that comes back so soon after it was copied out counts as thrashing.
+    pub thrashing_window_ms: Option<Amount<WindowMillis>>,
+}
+
+/// Who waits for blocks that are copied back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReloadField {
+    /// The step of the whole batch.
+    #[default]
+    Blocking,
+    /// The request, while others run.
+    Async,
+}
+
+/// What becomes of the KV of a preempted request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PreemptionField {
+    /// It is computed again.
+    #[default]
+    Recompute,
+    /// It is copied to the CPU tier.
+    Swap,
+}
+
+macro_rules! range {
+    ($name:ident, $min:expr, $max:expr, $legal:literal, $doc:literal) => {
+        #[doc = $doc]
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct $name;
+        impl Range for $name {
+            const MIN: f64 = $min;
+            const MAX: f64 = $max;
+            const LEGAL: &'static str = $legal;
+        }
+    };
+}
+
+range!(BlocksPerMicro, 1e-9, 1e9, "a number from 1e-9 to 1e9 (blocks per microsecond)", "A speed.");
+range!(BaseMicros, 0.0, 1e12, "a number from 0 to 1e12 (microseconds)", "A latency.");
+range!(WindowMillis, 0.0, 1e12, "a number from 0 to 1e12 (milliseconds)", "A window.");
+
+/// A link between a GPU and its host, in one direction.
+struct Preset {
+    name: &'static str,
+    /// Of one GPU; the GPUs of an instance copy their parts side by side.
+    gb_per_s: f64,
+    base_us: f64,
+    source: &'static str,
+}
+
+/// Fits of base and slope to `data/h200/transfers.csv`, and data sheets. On a data sheet there is
+/// no base latency, so these have the measured one.
+const LINKS: [Preset; 6] = [
+    Preset {
+        name: "h200-pcie",
+        gb_per_s: 53.8,
+        base_us: 40.0,
+        source: "measured on an H200 over PCIe 5.0 x16, one copy a transfer",
+    },
+    Preset {
+        name: "h200-pcie-per-block",
+        gb_per_s: 51.0,
+        base_us: 40.0,
+        source: "measured on an H200 over PCIe 5.0 x16, one copy a block",
+    },
+    Preset {
+        name: "h200-pcie-per-layer",
+        gb_per_s: 2.6,
+        base_us: 0.0,
+        source: "measured on an H200 over PCIe 5.0 x16, one copy a block, layer, K and V",
+    },
+    Preset {
+        name: "h100-pcie",
+        gb_per_s: 64.0,
+        base_us: 40.0,
+        source: "data sheet, PCIe 5.0 x16: 64 GB/s a direction",
+    },
+    Preset {
+        name: "a100-pcie",
+        gb_per_s: 32.0,
+        base_us: 40.0,
+        source: "data sheet, PCIe 4.0 x16: 32 GB/s a direction",
+    },
+    Preset {
+        name: "gb200-c2c",
+        gb_per_s: 450.0,
+        base_us: 40.0,
+        source: "data sheet, NVLink-C2C: 450 GB/s a direction",
+    },
+];
+
+const DEFAULT_WINDOW_MS: f64 = 1_000.0;
+const FIELDS: [&str; 6] = [
+    "offload",
+    "reload",
+    "link",
+    "bandwidth_blocks_per_us",
+    "base_latency_us",
+    "thrashing_window_ms",
+];
+
+/// Sets the tier and the preemption of `engine`. Returns notes for the user.
+pub(super) fn set_tier(
+    engine: &mut Engine,
+    scenario: &Scenario,
+    machine: &Machine,
+    tree: &Node,
+) -> Result<Vec<String>, Problem> {
+    let fields = &scenario.kv_tier;
+    let problem = |path: &str, message: String| Problem::new(tree.place_of(path), path, message);
+    let blocks = fields.cpu_blocks.map_or(0, Whole::get_u32);
+    let swap = scenario.engine.preemption == Some(PreemptionField::Swap);
+    if blocks == 0 {
+        let unread = FIELDS.iter().map(|name| format!("kv_tier.{name}"));
+        if let Some(path) = unread.into_iter().find(|path| tree.has(path)) {
+            let message = "there is no CPU tier that reads it; give `cpu_blocks` (or \
+                           `--kv-cpu-blocks`), or remove it";
+            return Err(problem(&path, message.to_owned()));
+        }
+        if swap {
+            let message = "there is no CPU tier to swap to; give `kv_tier.cpu_blocks` (or \
+                           `--kv-cpu-blocks`), or `recompute`";
+            return Err(problem("engine.preemption", message.to_owned()));
+        }
+        return Ok(Vec::new());
+    }
+    let (speed, notes) = Reader { fields, machine, tree, block_size: engine.block_size }.speed()?;
+    let window = fields.thrashing_window_ms.map_or(DEFAULT_WINDOW_MS, |ms| ms.get());
+    engine.preemption = if swap { Preemption::Swap } else { Preemption::Recompute };
+    engine.tier = Some(KvTier {
+        blocks,
+        out: speed,
+        back: speed,
+        reload: match fields.reload.unwrap_or_default() {
+            ReloadField::Blocking => Reload::Blocking,
+            ReloadField::Async => Reload::Async,
+        },
+        thrashing_window: Span::from_micros_f64(window * 1e3),
+    });
+    Ok(notes)
+}
+
+struct Reader<'a> {
+    fields: &'a KvTierFields,
+    machine: &'a Machine,
+    tree: &'a Node,
+    block_size: u32,
+}
+
+impl Reader<'_> {
+    /// The speed of the link: the named or the machine's, with what is written out replaced.
+    fn speed(&self) -> Result<(LinkSpeed, Vec<String>), Problem> {
+        let preset = self.preset()?;
+        let usual = preset.and_then(|preset| self.blocks_per_us(preset));
+        let given = self.fields.bandwidth_blocks_per_us.map(|speed| speed.get());
+        let Some(blocks_per_us) = given.or(usual) else {
+            let path = "kv_tier.bandwidth_blocks_per_us";
+            let message = "missing; the catalogue does not know the model, and so not how large \
+                           its blocks are: say how many of them the link moves in a microsecond";
+            return Err(Problem::new(self.tree.place_of(path), path, message));
+        };
+        let base_us = self.fields.base_latency_us.map(|base| base.get());
+        let base_us = base_us.or(preset.map(|preset| preset.base_us)).unwrap_or(0.0);
+        let mut notes = Vec::new();
+        if let (Some(given), Some(usual), Some(preset)) = (given, usual, preset)
+            && given > 1.05 * usual
+        {
+            notes.push(format!(
+                "a transfer bandwidth of {given} blocks/us is {:.0} times that of `{}` ({usual:.3} \
+                 blocks/us of {} tokens: {}); see `kv_tier.link`",
+                given / usual,
+                preset.name,
+                self.block_size,
+                preset.source,
+            ));
+        }
+        let base = Span::from_micros_f64(base_us);
+        Ok((LinkSpeed { base, blocks_per_us }, notes))
+    }
+
+    /// The link that is named, or the one that the machine has.
+    fn preset(&self) -> Result<Option<&'static Preset>, Problem> {
+        let Some(name) = &self.fields.link else {
+            let gpu = self.machine.hardware.as_deref().unwrap_or_default().to_uppercase();
+            let usual = if gpu.starts_with("A100") { "a100-pcie" } else { "h200-pcie" };
+            return Ok(LINKS.iter().find(|link| link.name == usual));
+        };
+        LINKS.iter().find(|link| link.name == name).map(Some).ok_or_else(|| {
+            let path = "kv_tier.link";
+            let known = LINKS.map(|link| link.name);
+            let hint = hint(name, known);
+            let message = format!(
+                "unknown link `{name}`{hint}; known: {}; or give `bandwidth_blocks_per_us`",
+                quoted(&known)
+            );
+            Problem::new(self.tree.place_of(path), path, message)
+        })
+    }
+
+    /// Blocks of the model that the links of all GPUs of an instance move in a microsecond.
+    fn blocks_per_us(&self, preset: &Preset) -> Option<f64> {
+        let catalogue = Catalogue::shipped();
+        let model = catalogue.model(&self.machine.model)?;
+        let block_bytes = model.shape().kv_bytes_per_token() * f64::from(self.block_size);
+        let gpus = f64::from(self.machine.tp.unwrap_or(1));
+        Some(gpus * preset.gb_per_s * 1e3 / block_bytes)
+    }
+}
+
+/// The names of all links and where their speeds come from, for reference pages.
+pub fn links() -> impl Iterator<Item = (&'static str, f64, f64, &'static str)> {
+    LINKS.iter().map(|link| (link.name, link.gb_per_s, link.base_us, link.source))
+}
