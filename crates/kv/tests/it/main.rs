@@ -1,7 +1,10 @@
-//! The pool against a naive reference, under random operations and in all small worlds.
+//! The pool against a naive reference, under random operations and in all small worlds; the link
+//! against exact arithmetic.
 
 mod exhaustive;
+mod link;
 mod pair;
 mod prompts;
 mod random;
+mod ratio;
 mod reference;
