@@ -3,6 +3,7 @@
 
 mod exhaustive;
 mod link;
+mod named;
 mod pair;
 mod prompts;
 mod random;

@@ -87,6 +87,13 @@ impl Prompts {
         ])
     }
 
+    /// Prompts of blocks that are named; equal names after equal beginnings are equal blocks.
+    pub(crate) fn named(prompts: &[Vec<u64>]) -> Prompts {
+        let segments: Vec<Vec<(u64, u32)>> =
+            prompts.iter().map(|names| names.iter().map(|&name| (name, BLOCK)).collect()).collect();
+        Prompts::new(&segments.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
     /// Two prompts of 3 blocks that share the first `shared`.
     pub(crate) fn two(shared: u32) -> Prompts {
         let (same, other) = (shared * BLOCK, (3 - shared) * BLOCK);
