@@ -172,3 +172,19 @@ fn a_copy_that_is_made_again_is_warm_again() {
     }
     assert_eq!([&first, &second, &third].map(|prompt| copied(&pool, prompt)), [1, 0, 1]);
 }
+
+#[test]
+fn what_comes_back_from_the_tier_is_judged_as_if_it_were_new() {
+    let [prompt] = prompts([&[1, 2]]);
+    let mut pool = Pool::with_tier(4, 4);
+    for _ in 0..3 {
+        let mut table = computed(&mut pool, &prompt);
+        pool.copy_table_now(&table, 1);
+        pool.release(&mut table, |run| {
+            assert_eq!((run.uses, run.upto, run.worth), (1, 2, 0));
+            7
+        });
+        assert_eq!(evict(&mut pool, 2), 2);
+        assert_eq!(copied(&pool, &prompt), 2);
+    }
+}
