@@ -23,7 +23,12 @@ pub struct LinkSpeed {
 impl LinkSpeed {
     /// How long `blocks` blocks take that have the link to themselves.
     pub fn alone(&self, blocks: u32) -> Span {
-        self.base + up(f64::from(blocks) * 1e3 / self.blocks_per_us)
+        self.base + self.moving(f64::from(blocks))
+    }
+
+    /// How long so many blocks move at the whole bandwidth.
+    fn moving(&self, blocks: f64) -> Span {
+        up(blocks * 1e3 / self.blocks_per_us)
     }
 }
 
@@ -128,6 +133,8 @@ impl Link {
                         return None;
                     }
                     self.moving.remove(0);
+                    // What nobody measures from can start anew, and small numbers are exact.
+                    let work = if self.moving.is_empty() { 0.0 } else { work };
                     (self.work, self.as_of) = (work, at);
                     return Some((at, id));
                 }
@@ -166,8 +173,8 @@ impl Link {
 
     /// When the work, at the present number of transfers, reaches `work`.
     fn time_of(&self, work: f64) -> Time {
-        let share = float(self.moving.len() as u64) / self.speed.blocks_per_us * 1e3;
-        self.as_of + up((work - self.work) * share)
+        let blocks = (work - self.work) * float(self.moving.len() as u64);
+        self.as_of + self.speed.moving(blocks)
     }
 }
 

@@ -8,8 +8,11 @@
 //!            start_copy              land                       evict in the tier
 //!   not copied -----> on its way ----------> there, warmest ... coldest ---------> not copied
 //!                       |                      ^
-//!                       +- evicted: abandoned  +-- touch: it was read
+//!                       +- evicted: abandoned  +-- touch: it was read, or was to be copied again
 //! ```
+//!
+//! A copy that was to be made again counts as used, as if it had been made: otherwise a larger
+//! tier, which still has it, would forget it sooner than a smaller one, which has to make it anew.
 //!
 //! When a copy starts and how long it takes is the engine's business (`link.rs`).
 
@@ -17,6 +20,7 @@ use crate::link::TransferId;
 use crate::pool::{Ends, Pool, Table};
 use blis_core::Blocks;
 use blis_core::runs::{Match, RunId};
+use std::collections::BTreeMap;
 
 /// What the tier has of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,35 +28,35 @@ pub(crate) enum Copied {
     /// Nothing.
     #[default]
     No,
-    /// A copy is on its way.
-    Leaving(TransferId),
-    /// All of it.
-    There(There),
+    /// A copy is on its way, by this transfer.
+    Leaving(TransferId, Place),
+    /// All of it, since this time of the engine's.
+    There(u64, Place),
 }
 
-/// A copy in the tier.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct There {
-    /// When it came, in the engine's time.
-    since: u64,
+/// A place in a list of runs: of a departure's, or of all copies in the tier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
     colder: Option<RunId>,
     warmer: Option<RunId>,
 }
 
 /// The tier's memory.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Tier {
     total: u32,
     used: u32,
     /// From the coldest to the warmest copy.
     copies: Ends,
+    /// What is on its way by each transfer, in the order in which it lands. Runs are cut and
+    /// evicted meanwhile, so only the pool knows.
+    leaving: BTreeMap<TransferId, Ends>,
 }
 
 /// A copy on its way: what to tell the pool when it is done.
 #[derive(Clone, Debug)]
 pub struct Departure {
     id: TransferId,
-    runs: Vec<RunId>,
     /// How many blocks are copied.
     pub blocks: u32,
 }
@@ -66,14 +70,15 @@ pub struct Touched {
 
 impl Copied {
     pub(crate) fn is_there(self) -> bool {
-        matches!(self, Copied::There(_))
+        matches!(self, Copied::There(..))
     }
 }
 
 impl Pool {
     /// A pool of `total` free blocks with a tier of `copies` blocks behind it.
     pub fn with_tier(total: u32, copies: u32) -> Pool {
-        let tier = Tier { total: copies, used: 0, copies: Ends::default() };
+        let (ends, leaving) = (Ends::default(), BTreeMap::new());
+        let tier = Tier { total: copies, used: 0, copies: ends, leaving };
         let mut pool = Pool::new(total);
         pool.tier = (copies > 0).then_some(tier);
         pool
@@ -86,7 +91,7 @@ impl Pool {
 
     /// Blocks that the tier holds.
     pub fn copied(&self) -> u32 {
-        self.tier.map_or(0, |tier| tier.used)
+        self.tier.as_ref().map_or(0, |tier| tier.used)
     }
 
     /// Idle blocks that the tier does not have and that are not on their way to it, up to `most`.
@@ -122,39 +127,61 @@ impl Pool {
         let mut touched = Touched::default();
         let mut read = Vec::new();
         for step in steps {
+            let start = at;
             at += step.blocks;
-            if let Copied::There(there) = self.tree.get(step.run).copied
+            if let Copied::There(came, _) = self.tree.get(step.run).copied
                 && at > from
             {
-                read.push(step.run);
-                touched.recent += if there.since >= since { step.blocks } else { 0 };
+                let run = if step.whole { step.run } else { self.split(step.run, step.blocks) };
+                if start < from {
+                    self.split(run, from - start);
+                }
+                read.push(run);
+                touched.recent += if came >= since { at - start.max(from) } else { 0 };
             }
         }
         // The deepest is the coldest of them, so that trunks outlive leaves.
         for run in read.into_iter().rev() {
-            self.unlink_copy(run);
-            self.link_warmest(run);
+            self.warm(run);
         }
         touched
     }
 
     /// Starts to copy what a table shares and the tier lacks. `None` if that is nothing.
     pub fn start_copy(&mut self, table: &Table, id: TransferId) -> Option<Departure> {
-        let mut runs = Vec::new();
-        let mut next = table.leaf();
-        while let Some(run) = next {
-            if self.tree.get(run).copied == Copied::No {
-                runs.push(run);
-            }
-            next = self.tree.parent(run);
-        }
-        self.depart(runs, id)
+        let mut runs = self.warm_table(table);
+        runs.retain(|&run| self.tree.get(run).copied == Copied::No);
+        self.depart(&runs, id)
     }
 
-    /// Starts to copy the idle runs that are evicted first, up to `most` blocks of those that the
-    /// tier lacks. `None` if there are none.
+    /// Makes the copies of what a table shares the warmest, the deepest first, and returns all runs
+    /// of it in that order. What does not fit into the tier is left out from the leaves on: they
+    /// are of no use without trunks.
+    fn warm_table(&mut self, table: &Table) -> Vec<RunId> {
+        let room = self.tier.as_ref().map_or(0, |tier| tier.total);
+        let mut runs = Vec::new();
+        let (mut next, mut upto) = (table.leaf(), table.shared());
+        while let Some(run) = next {
+            let above = upto - self.tree.blocks(run);
+            next = self.tree.parent(run);
+            if above < room {
+                let run = if upto > room { self.split(run, room - above) } else { run };
+                runs.push(run);
+            }
+            upto = above;
+        }
+        for &run in &runs {
+            if self.tree.get(run).copied.is_there() {
+                self.warm(run);
+            }
+        }
+        runs
+    }
+
+    /// Starts to copy the idle runs of the least worth, then released first, up to `most` blocks of
+    /// those that the tier lacks. `None` if there are none.
     pub fn start_copy_of_idle(&mut self, most: u32, id: TransferId) -> Option<Departure> {
-        let most = most.min(self.tier?.total);
+        let most = most.min(self.tier.as_ref()?.total);
         let mut runs = Vec::new();
         let mut left = most;
         let uncopied = self.idle_runs().filter(|&run| self.tree.get(run).copied == Copied::No);
@@ -172,100 +199,110 @@ impl Pool {
             // Only the end of the last one, which goes first; what is left of it keeps its place.
             self.split(last, wanted - most);
         }
-        self.depart(runs, id)
+        self.depart(&runs, id)
     }
 
-    fn depart(&mut self, mut runs: Vec<RunId>, id: TransferId) -> Option<Departure> {
-        let room = self.tier?.total;
-        let mut blocks: u32 = runs.iter().map(|&run| self.tree.blocks(run)).sum();
-        // What does not fit is left out from the leaves on: they are of no use without trunks.
-        while blocks > room {
-            let first = runs.remove(0);
-            let length = self.tree.blocks(first);
-            let excess = blocks - room;
-            if excess < length {
-                let head = self.split(first, length - excess);
-                runs.insert(0, head);
-            }
-            blocks -= excess.min(length);
+    /// Sends runs on their way, which fit into the tier.
+    fn depart(&mut self, runs: &[RunId], id: TransferId) -> Option<Departure> {
+        let mut blocks = 0;
+        for &run in runs {
+            blocks += self.tree.blocks(run);
+            self.tree.get_mut(run).copied = Copied::Leaving(id, Place::default());
+            self.link_warmest(run);
         }
-        for &run in &runs {
-            self.tree.get_mut(run).copied = Copied::Leaving(id);
-        }
-        (blocks > 0).then_some(Departure { id, runs, blocks })
+        (blocks > 0).then_some(Departure { id, blocks })
     }
 
     /// A copy is done at `now`. Returns how many blocks are in the tier by it: all but those that
     /// were evicted on the way.
     pub fn land(&mut self, departure: &Departure, now: u64) -> u32 {
         let mut landed = 0;
-        for &run in &departure.runs {
-            // Whatever was cut off the run stands above it.
-            let mut next = self.tree.contains(run).then_some(run);
-            while let Some(run) = next
-                && self.tree.get(run).copied == Copied::Leaving(departure.id)
-            {
-                landed += self.tree.blocks(run);
-                self.tree.get_mut(run).copied = Copied::No;
-                self.store(run, now);
-                next = self.tree.parent(run);
-            }
+        while let Some(run) = self.first_leaving(departure.id) {
+            landed += self.tree.blocks(run);
+            self.store(run, now);
         }
         landed
     }
 
-    /// Copies the last `blocks` blocks of an idle run at once, if the tier lacks them. Returns the
-    /// run that holds just these, and how many blocks were copied.
+    fn first_leaving(&self, id: TransferId) -> Option<RunId> {
+        self.tier.as_ref()?.leaving.get(&id)?.oldest
+    }
+
+    /// Copies the last `blocks` blocks of an idle run at once, if the tier lacks them, or as many
+    /// of them from the trunk on as it has room for. The run is cut where the copy begins and ends.
+    /// Returns its last part, which is to be evicted first, and how many blocks were copied.
     pub fn copy_now(&mut self, run: RunId, blocks: u32, now: u64) -> (RunId, u32) {
-        let length = self.tree.blocks(run);
-        let Some(tier) = self.tier else { return (run, 0) };
-        if self.tree.get(run).copied.is_there() {
-            return (run, 0);
-        }
+        let Some(tier) = &self.tier else { return (run, 0) };
+        let (length, room) = (self.tree.blocks(run), tier.total);
         let blocks = blocks.min(length);
-        if blocks > tier.total {
+        if blocks == 0 {
             return (run, 0);
         }
         if blocks < length {
             self.split(run, length - blocks);
         }
-        self.tree.get_mut(run).copied = Copied::No;
-        self.store(run, now);
-        (run, blocks)
+        if self.tree.get(run).copied.is_there() {
+            self.warm(run);
+            return (run, 0);
+        }
+        let copied = if blocks > room { self.split(run, room) } else { run };
+        self.store(copied, now);
+        (run, blocks.min(room))
     }
 
-    /// Copies all that a table shares and the tier lacks at once. Returns how many blocks.
-    pub fn copy_table_now(&mut self, table: &Table, id: TransferId, now: u64) -> u32 {
-        self.start_copy(table, id).map_or(0, |departure| self.land(&departure, now))
+    /// Copies all that a table shares and the tier lacks at once, also what is on its way. Returns
+    /// how many blocks.
+    pub fn copy_table_now(&mut self, table: &Table, now: u64) -> u32 {
+        let mut copied = 0;
+        let runs = self.warm_table(table);
+        for &run in &runs {
+            if !self.tree.get(run).copied.is_there() {
+                copied += self.tree.blocks(run);
+                self.store(run, now);
+            }
+        }
+        // Trunks are warmer than leaves, whether they were there before or not.
+        for run in runs {
+            self.warm(run);
+        }
+        copied
     }
 
     /// A run that was evicted can no longer be copied.
     pub(crate) fn forget_copy_under_way(&mut self, run: RunId) {
-        let known = self.tree.get_mut(run);
-        if let Copied::Leaving(_) = known.copied {
-            known.copied = Copied::No;
+        if let Copied::Leaving(..) = self.tree.get(run).copied {
+            self.unlink_copy(run);
+            self.tree.get_mut(run).copied = Copied::No;
         }
     }
 
-    /// `head` was cut off `run`: it is copied as that was.
+    /// `head` was cut off `run`: it is copied as that was, and has its place behind it.
     pub(crate) fn split_copy(&mut self, run: RunId, head: RunId) {
-        if let Copied::There(there) = self.tree.get(run).copied {
-            let fresh = There { since: there.since, colder: None, warmer: None };
-            self.tree.get_mut(head).copied = Copied::There(fresh);
-            let after = there.warmer;
-            self.link_copies(Some(run), Some(head));
-            self.link_copies(Some(head), after);
-        }
+        let list = match self.tree.get(run).copied {
+            Copied::No => return,
+            Copied::Leaving(id, _) => Some(id),
+            Copied::There(..) => None,
+        };
+        let after = self.place_mut(run).warmer;
+        self.link_copies(list, Some(run), Some(head));
+        self.link_copies(list, Some(head), after);
     }
 
     /// Puts a run into the tier as the warmest, and the coldest out as far as there is no room.
     fn store(&mut self, run: RunId, now: u64) {
+        self.forget_copy_under_way(run);
         let blocks = self.tree.blocks(run);
-        let tier = self.tier.expect("only a pool with a tier stores copies");
-        self.make_room_in_tier((tier.used + blocks).saturating_sub(tier.total));
-        let there = There { since: now, colder: None, warmer: None };
-        self.tree.get_mut(run).copied = Copied::There(there);
+        let tier = self.tier_mut();
+        let excess = (tier.used + blocks).saturating_sub(tier.total);
+        self.make_room_in_tier(excess);
+        self.tree.get_mut(run).copied = Copied::There(now, Place::default());
         self.tier_mut().used += blocks;
+        self.link_warmest(run);
+    }
+
+    /// Makes a copy that is there the warmest.
+    fn warm(&mut self, run: RunId) {
+        self.unlink_copy(run);
         self.link_warmest(run);
     }
 
@@ -289,56 +326,104 @@ impl Pool {
         self.tier.as_mut().expect("only a pool with a tier has copies")
     }
 
-    fn there_mut(&mut self, run: RunId) -> &mut There {
+    fn place_mut(&mut self, run: RunId) -> &mut Place {
         match &mut self.tree.get_mut(run).copied {
-            Copied::There(there) => there,
-            _ => unreachable!("only copies in the tier are listed"),
+            Copied::There(_, place) | Copied::Leaving(_, place) => place,
+            Copied::No => unreachable!("only copies are listed"),
         }
     }
 
+    /// Lists a run last where it belongs: among the copies in the tier, or in its departure.
     fn link_warmest(&mut self, run: RunId) {
-        let warmest = self.tier_mut().copies.newest;
-        self.link_copies(warmest, Some(run));
-        self.link_copies(Some(run), None);
+        let list = self.list_of(run);
+        let warmest = self.ends_mut(list).newest;
+        self.link_copies(list, warmest, Some(run));
+        self.link_copies(list, Some(run), None);
     }
 
     fn unlink_copy(&mut self, run: RunId) {
-        let There { colder, warmer, .. } = *self.there_mut(run);
-        self.link_copies(colder, warmer);
+        let list = self.list_of(run);
+        let Place { colder, warmer } = *self.place_mut(run);
+        self.link_copies(list, colder, warmer);
+        if let Some(id) = list
+            && colder.is_none()
+            && warmer.is_none()
+        {
+            self.tier_mut().leaving.remove(&id);
+        }
     }
 
-    /// Makes two copies neighbours in the tier's list; `None` is the list's end.
-    fn link_copies(&mut self, colder: Option<RunId>, warmer: Option<RunId>) {
+    /// The transfer of a run that is on its way; `None` if its copy is there.
+    fn list_of(&self, run: RunId) -> Option<TransferId> {
+        match self.tree.get(run).copied {
+            Copied::Leaving(id, _) => Some(id),
+            _ => None,
+        }
+    }
+
+    fn ends_mut(&mut self, list: Option<TransferId>) -> &mut Ends {
+        let tier = self.tier_mut();
+        match list {
+            Some(id) => tier.leaving.entry(id).or_default(),
+            None => &mut tier.copies,
+        }
+    }
+
+    /// Makes two runs neighbours in the list of a transfer or of the tier; `None` is its end.
+    fn link_copies(
+        &mut self,
+        list: Option<TransferId>,
+        colder: Option<RunId>,
+        warmer: Option<RunId>,
+    ) {
         match colder {
-            Some(run) => self.there_mut(run).warmer = warmer,
-            None => self.tier_mut().copies.oldest = warmer,
+            Some(run) => self.place_mut(run).warmer = warmer,
+            None => self.ends_mut(list).oldest = warmer,
         }
         match warmer {
-            Some(run) => self.there_mut(run).colder = colder,
-            None => self.tier_mut().copies.newest = colder,
+            Some(run) => self.place_mut(run).colder = colder,
+            None => self.ends_mut(list).newest = colder,
         }
     }
 
     /// Checks the tier's books; a part of `check`.
     pub(crate) fn check_tier(&self) {
-        let Some(tier) = self.tier else {
+        let Some(tier) = &self.tier else {
             let copied = |run| self.tree.get(run).copied != Copied::No;
             assert!(!self.tree.runs().any(copied), "no tier, no copies");
             return;
         };
-        let (mut run, mut previous, mut used) = (tier.copies.oldest, None, 0);
-        while let Some(copy) = run {
-            let Copied::There(there) = self.tree.get(copy).copied else {
-                panic!("{copy:?} is listed and not there");
-            };
-            used += self.tree.blocks(copy);
-            assert_eq!(there.colder, previous, "the tier's links go both ways");
-            (run, previous) = (there.warmer, run);
-        }
-        assert_eq!(tier.copies.newest, previous, "the tier's list ends with the warmest");
+        let used = self.check_copies(None, tier.copies);
         let there = self.tree.runs().filter(|&run| self.tree.get(run).copied.is_there());
         let all: u32 = there.map(|run| self.tree.blocks(run)).sum();
         assert_eq!((used, used), (tier.used, all), "every copy is listed and counted");
         assert!(used <= tier.total, "no more copies than the tier has room for");
+        let listed = tier.leaving.iter().map(|(&id, &ends)| self.check_copies(Some(id), ends));
+        let listed: u32 = listed.sum();
+        let leaving = self.tree.runs().filter(|&run| self.list_of(run).is_some());
+        let mut blocks = 0;
+        for run in leaving {
+            assert!(self.tree.get(run).resident, "{run:?} is on its way and not here");
+            blocks += self.tree.blocks(run);
+        }
+        assert_eq!(listed, blocks, "whatever is on its way is listed");
+    }
+
+    /// Checks a list of copies; returns how many blocks it has.
+    fn check_copies(&self, list: Option<TransferId>, ends: Ends) -> u32 {
+        let (mut run, mut previous, mut blocks) = (ends.oldest, None, 0);
+        assert!(list.is_none() || run.is_some(), "a departure without blocks is forgotten");
+        while let Some(copy) = run {
+            let place = match self.tree.get(copy).copied {
+                Copied::There(_, place) if list.is_none() => place,
+                Copied::Leaving(id, place) if list == Some(id) => place,
+                _ => panic!("{copy:?} is in a list that it does not belong to"),
+            };
+            blocks += self.tree.blocks(copy);
+            assert_eq!(place.colder, previous, "the tier's links go both ways");
+            (run, previous) = (place.warmer, run);
+        }
+        assert_eq!(ends.newest, previous, "the tier's list ends with the warmest");
+        blocks
     }
 }

@@ -57,6 +57,7 @@ impl Pool {
         let mut seen = std::collections::BTreeSet::new();
         let worthless = [(&0, &self.worthless)];
         for (&worth, ends) in worthless.into_iter().chain(&self.worthy) {
+            assert!(worth == 0 || ends.oldest.is_some(), "a list without runs is forgotten");
             let (mut run, mut previous) = (ends.oldest, None);
             while let Some(idle) = run {
                 let known = self.tree.get(idle);

@@ -1,76 +1,64 @@
 //! The pool and the reference side by side: every operation is done to both, then everything that
 //! can be seen of them is compared.
 
+use crate::operation::{Operation, Worth};
 use crate::prompts::{Prompt, Prompts};
-use crate::reference::Reference;
-use blis_kv::{Pool, Table};
-use std::fmt;
-
-/// What can be done. Amounts are cut down to what is possible and an operation on a slot that is
-/// taken or empty does nothing, so that every operation is legal in every state.
-#[derive(Clone, Copy)]
-pub(crate) enum Operation {
-    /// A request comes whose prompt is `prompt`, and claims what is cached of the first `known`
-    /// blocks.
-    Start { slot: usize, prompt: usize, known: usize },
-    /// A request gets up to so many blocks more; idle blocks are evicted for it.
-    Grow { slot: usize, blocks: u32 },
-    /// Up to so many more blocks of a request are full.
-    Commit { slot: usize, blocks: u32 },
-    /// A request goes.
-    Release { slot: usize },
-    /// Up to so many idle blocks are evicted.
-    Evict { blocks: u32 },
-}
-
-/// One line each, so that a failing history is short enough to read.
-impl fmt::Debug for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Operation::Start { slot, prompt, known } => {
-                write!(f, "{slot}: start prompt {prompt}, claim of {known}")
-            }
-            Operation::Grow { slot, blocks } => write!(f, "{slot}: grow {blocks}"),
-            Operation::Commit { slot, blocks } => write!(f, "{slot}: commit {blocks}"),
-            Operation::Release { slot } => write!(f, "{slot}: release"),
-            Operation::Evict { blocks } => write!(f, "evict {blocks}"),
-        }
-    }
-}
+use crate::reference::{Judged, Reference};
+use blis_kv::{Departure, Hit, Pool, Table};
+use std::cell::RefCell;
 
 /// A live request.
 #[derive(Clone, Copy, Debug)]
-struct Live {
-    prompt: usize,
-    table: Table,
+pub(crate) struct Live {
+    pub(crate) prompt: usize,
+    pub(crate) table: Table,
 }
 
 /// The same history in the pool and in the reference.
 #[derive(Clone, Debug)]
 pub(crate) struct Pair<'a> {
-    prompts: &'a Prompts,
-    pool: Pool,
+    pub(crate) prompts: &'a Prompts,
+    pub(crate) pool: Pool,
     pub(crate) reference: Reference,
     /// By slot.
-    live: Vec<Option<Live>>,
+    pub(crate) live: Vec<Option<Live>>,
+    /// Copies on their way, in the order in which they left.
+    pub(crate) departures: Vec<(u64, Departure)>,
+    /// Operations so far: the time, and the number of the next departure.
+    pub(crate) now: u64,
 }
 
 impl<'a> Pair<'a> {
-    /// Pools of `total` blocks for at most `slots` requests at a time.
-    pub(crate) fn new(prompts: &'a Prompts, total: u32, slots: usize) -> Pair<'a> {
-        let reference = Reference::new(total as usize);
-        Pair { prompts, pool: Pool::new(total), reference, live: vec![None; slots] }
+    /// Pools of `total` blocks and tiers of `copies` for at most `slots` requests at a time.
+    pub(crate) fn new(prompts: &'a Prompts, total: u32, copies: u32, slots: usize) -> Pair<'a> {
+        Pair {
+            prompts,
+            pool: Pool::with_tier(total, copies),
+            reference: Reference::new(total as usize, copies as usize),
+            live: vec![None; slots],
+            departures: Vec::new(),
+            now: 0,
+        }
     }
 
-    /// Does an operation to both and compares them. Returns whether there was something to do: if
-    /// not, the next comparison tells whether nothing changed.
+    /// Does an operation to both and compares what is cheap to see. Returns whether there was
+    /// something to do: if not, the next comparison tells whether nothing changed.
     pub(crate) fn apply(&mut self, operation: Operation) -> bool {
+        self.now += 1;
         let done = match operation {
             Operation::Start { slot, prompt, known } => self.start(slot, prompt, known),
             Operation::Grow { slot, blocks } => self.grow(slot, blocks),
             Operation::Commit { slot, blocks } => self.commit(slot, blocks),
-            Operation::Release { slot } => self.release(slot),
+            Operation::Release { slot, worth } => self.release(slot, worth),
             Operation::Evict { blocks } => self.evict(blocks) > 0,
+            Operation::Reload { slot } => self.reload(slot),
+            Operation::StartCopy { slot } => self.start_copy(slot),
+            Operation::StartCopyOfIdle { most } => self.start_copy_of_idle(most),
+            Operation::Land { which } => self.land(which),
+            Operation::CopyNow { blocks } => self.copy_now(blocks),
+            Operation::EvictWithCopy { blocks } => self.evict_with_copy(blocks),
+            Operation::CopyTableNow { slot } => self.copy_table_now(slot),
+            Operation::Touch { prompt, from, upto, age } => self.touch(prompt, from, upto, age),
         };
         if done {
             self.compare();
@@ -84,13 +72,17 @@ impl<'a> Pair<'a> {
         }
         let whole = &self.prompts.whole[prompt];
         let known = known.min(whole.len());
-        let table = self.pool.claim(self.pool.lookup(whole.first(known)));
+        let hit = self.pool.lookup(whole.first(known));
+        let table = self.pool.claim(hit);
+        if let Some(leaf) = hit.leaf() {
+            assert_eq!(table.leaf(), leaf, "the leaf that the hit foretold");
+        }
         self.reference.claim(slot, &whole.hashes[..known]);
         self.live[slot] = Some(Live { prompt, table });
         true
     }
 
-    fn grow(&mut self, slot: usize, blocks: u32) -> bool {
+    pub(crate) fn grow(&mut self, slot: usize, blocks: u32) -> bool {
         let available = self.pool.available();
         let Some(live) = &self.live[slot] else { return false };
         // One block more than the prompt's, for generated tokens.
@@ -106,7 +98,7 @@ impl<'a> Pair<'a> {
         blocks > 0
     }
 
-    fn commit(&mut self, slot: usize, blocks: u32) -> bool {
+    pub(crate) fn commit(&mut self, slot: usize, blocks: u32) -> bool {
         let Some(live) = &mut self.live[slot] else { return false };
         let whole = &self.prompts.whole[live.prompt];
         let most = live.table.blocks().min(count(whole.len()));
@@ -117,23 +109,32 @@ impl<'a> Pair<'a> {
         done
     }
 
-    fn release(&mut self, slot: usize) -> bool {
+    fn release(&mut self, slot: usize, worth: Worth) -> bool {
         let Some(mut live) = self.live[slot].take() else { return false };
-        self.pool.release(&mut live.table, |_| 0);
+        let judged = RefCell::new(Vec::new());
+        let shared = live.table.shared();
+        self.pool.release(&mut live.table, |of| {
+            let worth = worth.of(of);
+            judged.borrow_mut().push(Judged { of, worth });
+            worth
+        });
         assert_eq!(live.table, Table::default(), "a released table is empty");
-        self.reference.release(slot);
+        let judged = judged.into_inner();
+        assert_eq!(judged.first().map_or(0, |run| run.of.upto), shared, "the deepest run first");
+        assert!(judged.is_sorted_by(|a, b| a.of.upto > b.of.upto), "then those above it");
+        self.reference.release(slot, &judged);
         true
     }
 
-    /// Evicts up to `blocks` of the oldest idle blocks; returns how many.
-    fn evict(&mut self, blocks: u32) -> u32 {
+    /// Evicts up to `blocks` of the idle blocks that go first; returns how many.
+    pub(crate) fn evict(&mut self, blocks: u32) -> u32 {
         let mut evicted = 0;
         while evicted < blocks
-            && let Some(oldest) = self.pool.first_idle()
+            && let Some(first) = self.pool.first_idle()
         {
-            let wanted = blocks - evicted;
-            let taken = self.pool.evict(oldest, wanted);
-            assert_eq!(taken as usize, self.reference.evict(wanted as usize), "evicted of a run");
+            let taken = self.pool.evict(first, blocks - evicted);
+            assert!(taken > 0, "an idle run has blocks");
+            self.reference.evict(taken as usize);
             evicted += taken;
         }
         evicted
@@ -150,8 +151,11 @@ impl<'a> Pair<'a> {
         for prompt in &self.prompts.lookups {
             self.compare_lookup(prompt);
         }
-        self.compare_drains();
         // Last, because a list of idle runs that is a circle has no end to walk to.
+        self.check();
+    }
+
+    fn check(&self) {
         self.pool.check(self.live.iter().flatten().map(|live| &live.table));
     }
 
@@ -162,14 +166,25 @@ impl<'a> Pair<'a> {
         assert_eq!(counts, (free, idle, in_use), "free, idle, in use");
         assert_eq!(self.pool.available() as usize, free + idle, "available");
         assert_eq!(self.pool.total() as usize, free + idle + in_use, "total");
-        assert_eq!(self.pool.runs(), self.reference.runs(), "runs");
         assert_eq!(self.pool.first_idle().is_some(), idle > 0, "something to evict");
+        assert_eq!(self.pool.copied() as usize, self.reference.tier.used(), "copied");
+        let lacking = |&&hash: &&u64| self.reference.tier.lacks(hash);
+        let uncopied = self.reference.idle().iter().filter(lacking).count();
+        for most in [0, 1, uncopied, usize::MAX / 2] {
+            let most = u32::try_from(most).unwrap_or(u32::MAX);
+            let expected = count(uncopied).min(most);
+            assert_eq!(self.pool.idle_uncopied(most), expected, "idle and not copied");
+        }
+        if !self.pool.has_tier() {
+            // With one, runs also stand for copies, which the reference keeps block by block.
+            assert_eq!(self.pool.runs(), self.reference.runs(), "runs");
+        }
     }
 
     fn compare_lookup(&self, prompt: &Prompt) {
         let hit = self.pool.lookup(prompt.first(prompt.len()));
-        let (blocks, idle) = self.reference.lookup(&prompt.hashes);
-        assert_eq!((hit.blocks as usize, hit.idle as usize), (blocks, idle), "hit, idle hit");
+        let (blocks, idle, copied) = self.reference.lookup(&prompt.hashes);
+        assert_eq!(seen(&hit), (blocks, idle, copied), "hit, idle hit, copied");
         let (free, all_idle, _) = self.reference.counts();
         let room = count(free + all_idle - idle);
         for blocks in [0, 1, room, room + 1, self.pool.total() + 1] {
@@ -177,21 +192,60 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Evicts copies of both, one block at a time, and compares what is left each time.
-    fn compare_drains(&self) {
+    fn compare_wholes(&self) {
+        for prompt in &self.prompts.whole {
+            let hit = self.pool.lookup(prompt.first(prompt.len()));
+            assert_eq!(seen(&hit), self.reference.lookup(&prompt.hashes), "left of {prompt:?}");
+        }
+    }
+
+    /// Evicts copies of both, one block at a time, and compares what is left each time: that tells
+    /// the order of the idle lists.
+    pub(crate) fn compare_drains(&self) {
         let mut drained = self.clone();
         while drained.evict(1) > 0 {
-            for prompt in &self.prompts.whole {
-                let left = drained.pool.lookup(prompt.first(prompt.len()));
-                let left = (left.blocks as usize, left.idle as usize);
-                assert_eq!(left, drained.reference.lookup(&prompt.hashes), "left of {prompt:?}");
-            }
+            drained.compare_wholes();
         }
         drained.compare_counts();
-        drained.pool.check(self.live.iter().flatten().map(|live| &live.table));
+        drained.check();
+    }
+
+    /// Lets everything end, then fills the tier with strange blocks, one at a time, and compares
+    /// what is left each time: that tells the order of the copies.
+    pub(crate) fn compare_tier_drains(&self) {
+        if !self.pool.has_tier() || self.pool.total() == 0 {
+            return;
+        }
+        let mut drained = self.clone();
+        while drained.land(0) {}
+        for slot in 0..drained.live.len() {
+            drained.release(slot, Worth::None);
+        }
+        while drained.evict(u32::MAX) > 0 {}
+        drained.compare_wholes();
+        assert_eq!(drained.pool.free(), drained.pool.total(), "everything ends");
+        for stranger in &self.prompts.strangers[..self.reference.tier.total()] {
+            let mut table = Table::default();
+            drained.pool.grow(&mut table, 1);
+            drained.pool.commit(&mut table, stranger.first(1));
+            assert_eq!(drained.pool.copy_table_now(&table, 0), 1, "a strange block is new");
+            drained.pool.release(&mut table, |_| 0);
+            let first = drained.pool.first_idle().expect("the strange block is idle");
+            drained.pool.evict(first, 1);
+            drained.reference.tier.store(stranger.hashes[0], 0);
+            drained.compare_wholes();
+        }
+        drained.check();
+        let strangers = drained.pool.runs();
+        assert_eq!(strangers, self.reference.tier.total(), "nothing else is left in the tree");
     }
 }
 
-fn count(blocks: usize) -> u32 {
+/// What can be seen of a hit.
+fn seen(hit: &Hit) -> (usize, usize, usize) {
+    (hit.blocks as usize, hit.idle as usize, hit.copied as usize)
+}
+
+pub(crate) fn count(blocks: usize) -> u32 {
     u32::try_from(blocks).expect("block counts fit u32")
 }

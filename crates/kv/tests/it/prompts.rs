@@ -19,6 +19,8 @@ pub(crate) struct Prompts {
     pub(crate) whole: Vec<Prompt>,
     /// Every prompt whole, truncated twice, and extended by blocks that no request has.
     pub(crate) lookups: Vec<Prompt>,
+    /// Single blocks that no prompt has.
+    pub(crate) strangers: Vec<Prompt>,
 }
 
 /// Full blocks of a content.
@@ -69,7 +71,8 @@ impl Prompts {
                 lookups.push(Prompt::new(segments, some));
             }
         }
-        Prompts { whole, lookups }
+        let strangers = (0..40).map(|at| Prompt::new(&[(1_000 + at, BLOCK)], 1)).collect();
+        Prompts { whole, lookups, strangers }
     }
 
     /// Eight prompts of 5 to 10 blocks in two families, sharing 0, 2, 6, 7 or 8 blocks; one is the
@@ -85,6 +88,13 @@ impl Prompts {
             &[(6, 14), (7, 6)],
             &[(6, 1), (8, 9)],
         ])
+    }
+
+    /// Prompts of blocks that are named; equal names after equal beginnings are equal blocks.
+    pub(crate) fn named(prompts: &[Vec<u64>]) -> Prompts {
+        let segments: Vec<Vec<(u64, u32)>> =
+            prompts.iter().map(|names| names.iter().map(|&name| (name, BLOCK)).collect()).collect();
+        Prompts::new(&segments.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
     /// Two prompts of 3 blocks that share the first `shared`.
