@@ -40,6 +40,7 @@ use Meaning::{Amount, BuiltIn, Field, List, NotYet, Policy, Workload};
 
 const MODEL: &str = "Model and machine";
 const ENGINE: &str = "Engine";
+const TIER: &str = "KV tier";
 const CLUSTER: &str = "Cluster";
 const POLICY: &str = "Policies";
 const WORKLOAD: &str = "Workload";
@@ -82,6 +83,24 @@ const FLAGS: &[Flag] = &[
         "Most prompt tokens of one request in a step; 0: no limit [default: 0]"),
     flag(ENGINE, "reserve-full-prompt", "BOOL", Field("engine.reserve_full_prompt"),
         "Schedule a request only if its whole prompt fits [default: true]"),
+    flag(ENGINE, "gpu-memory-utilization", "SHARE", Field("engine.gpu_memory_utilization"),
+        "Count the KV blocks from the GPUs' memory, of which the server may use this share"),
+    flag(ENGINE, "preemption-mode", "MODE", Field("engine.preemption"),
+        "What becomes of the KV of a preempted request: recompute or swap [default: recompute]"),
+    flag(TIER, "kv-cpu-blocks", "N", Field("kv_tier.cpu_blocks"),
+        "Blocks of the CPU tier; 0: none [default: 0]"),
+    flag(TIER, "kv-offload", "POLICY", Field("kv_tier.offload.policy"),
+        "What is copied to it: threshold, on-evict or write-through [default: threshold]"),
+    flag(TIER, "kv-offload-threshold", "SHARE", Field("kv_tier.offload.params.threshold"),
+        "Share of the GPU blocks above which idle ones are copied out [default: 0.9]"),
+    flag(TIER, "kv-reload", "MODE", Field("kv_tier.reload"),
+        "Who waits for copies back: blocking (the step) or async (the request) [default: blocking]"),
+    flag(TIER, "kv-link", "NAME", Field("kv_tier.link"),
+        "Speed of the link by name, e.g. h200-pcie [default: the machine's]"),
+    flag(TIER, "kv-transfer-bandwidth", "BLOCKS/US", Field("kv_tier.bandwidth_blocks_per_us"),
+        "Bandwidth of the link in blocks per us, each direction [default: the link's]"),
+    flag(TIER, "kv-transfer-base-latency", "US", Field("kv_tier.base_latency_us"),
+        "Fixed cost of a transfer, in us [default: the link's]"),
     flag(CLUSTER, "num-instances", "N", Field("cluster.instances"),
         "Engine instances [default: 1]"),
     flag(CLUSTER, "admission-latency", "US", Field("gateway.admission_latency_us"),
@@ -150,18 +169,8 @@ const FLAGS: &[Flag] = &[
         "Keep this share of the sessions of --trace, each whole"),
     flag(WORKLOAD, "trace-limit", "N", Field("workload.trace_limit"),
         "Stop after this many requests of --trace"),
-    flag(LATER, "kv-cpu-blocks", "N", NotYet(&["0"]),
-        "Blocks of the CPU tier"),
-    flag(LATER, "kv-offload-threshold", "SHARE", NotYet(&["0.9"]),
-        "Utilisation above which blocks are offloaded"),
-    flag(LATER, "kv-transfer-bandwidth", "BLOCKS/US", NotYet(&["100", "100.0"]),
-        "Bandwidth between the tiers"),
-    flag(LATER, "kv-transfer-base-latency", "US", NotYet(&["0"]),
-        "Fixed cost of a transfer"),
     flag(LATER, "kv-event-delay", "US", NotYet(&["0"]),
         "Delay of KV events"),
-    flag(LATER, "kv-reload", "MODE", NotYet(&["blocking"]),
-        "blocking or async"),
     flag(LATER, "timeline", "FILE", NotYet(&[]),
         "Timeline of queue, batch and KV"),
     flag(LATER, "counterfactual-k", "N", NotYet(&["0"]),

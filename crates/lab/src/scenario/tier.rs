@@ -149,8 +149,10 @@ pub(super) fn set_tier(
     let blocks = fields.cpu_blocks.map_or(0, Whole::get_u32);
     let swap = scenario.engine.preemption == Some(PreemptionField::Swap);
     if blocks == 0 {
+        // Settings of a tier that is switched off by name are those of a sweep.
         let unread = FIELDS.iter().map(|name| format!("kv_tier.{name}"));
-        if let Some(path) = unread.into_iter().find(|path| tree.has(path)) {
+        let mut unread = unread.filter(|_| fields.cpu_blocks.is_none());
+        if let Some(path) = unread.find(|path| tree.has(path)) {
             let message = "there is no CPU tier that reads it; give `cpu_blocks` (or \
                            `--kv-cpu-blocks`), or remove it";
             return Err(problem(&path, message.to_owned()));

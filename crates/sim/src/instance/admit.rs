@@ -55,11 +55,13 @@ impl Instance {
                 self.load(slot, hit, now, kit);
                 continue;
             }
+            if hit.copied > 0 {
+                self.note_reload(slot, hit.blocks, ready, false, now, kit);
+            }
             let mut table = self.pool.claim(hit);
             self.make_room(first, now, kit);
             self.pool.grow(&mut table, first);
             if hit.copied > 0 {
-                self.note_reload(slot, hit.blocks, ready, false, now, kit);
                 let reloaded = kit.live.get(slot).request.content.blocks(block_size, ready);
                 self.pool.commit(&mut table, reloaded);
             }

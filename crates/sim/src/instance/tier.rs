@@ -160,11 +160,12 @@ impl Instance {
     /// Takes a request out of the queue whose prompt goes on in the tier, if its blocks fit: they
     /// are claimed, and the copy begins. `hit` is what was found; the caller has checked the fit.
     pub(super) fn load(&mut self, slot: Slot, hit: Hit, now: Time, kit: &mut Kit<'_>) {
+        let upto = hit.blocks + hit.copied;
+        // What is read is the warmest in the tier before room is made, which may fill the tier.
+        self.note_reload(slot, hit.blocks, upto, true, now, kit);
         let mut table = self.pool.claim(hit);
         self.make_room(hit.copied, now, kit);
         self.pool.grow(&mut table, hit.copied);
-        let upto = hit.blocks + hit.copied;
-        self.note_reload(slot, hit.blocks, upto, true, now, kit);
         let tier = self.tier.as_mut().expect("only a tier has blocks to load");
         let id = tier.next_id();
         tier.back.start(now, hit.copied, id);
@@ -282,9 +283,10 @@ impl Instance {
 
     /// Copies the full blocks of a preempted request out at once; the step waits for it.
     pub(super) fn swap_out(&mut self, table: &Table, now: Time, kit: &mut Kit<'_>) {
-        let Some(tier) = &mut self.tier else { return };
-        let id = tier.next_id();
-        let blocks = self.pool.copy_table_now(table, id, now.as_nanos());
+        if self.tier.is_none() {
+            return;
+        }
+        let blocks = self.pool.copy_table_now(table, now.as_nanos());
         self.note_victims(blocks, now, kit);
     }
 
