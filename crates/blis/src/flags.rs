@@ -94,7 +94,7 @@ const FLAGS: &[Flag] = &[
     flag(TIER, "kv-offload-threshold", "SHARE", Field("kv_tier.offload.params.threshold"),
         "Share of the GPU blocks above which idle ones are copied out [default: 0.9]"),
     flag(TIER, "kv-reload", "MODE", Field("kv_tier.reload"),
-        "Who waits for copies back: blocking (the step) or async (the request) [default: blocking]"),
+        "Who waits for copies back: blocking (the step), async (the request) [default: blocking]"),
     flag(TIER, "kv-link", "NAME", Field("kv_tier.link"),
         "Speed of the link by name, e.g. h200-pcie [default: the machine's]"),
     flag(TIER, "kv-transfer-bandwidth", "BLOCKS/US", Field("kv_tier.bandwidth_blocks_per_us"),

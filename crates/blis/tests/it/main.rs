@@ -7,6 +7,7 @@ mod interrupt;
 mod outputs;
 mod replay;
 mod same;
+mod tier;
 mod traces;
 
 use std::path::Path;
