@@ -13,7 +13,8 @@ usage: cargo xtask <chore>
 
   tidy                        list what breaks the rules of the house; nothing: all is well
   reference                   write the generated pages under `docs/reference`
-  bench [--row N] [--runs N]  measure the promised costs; exit 1 if one is missed";
+  bench [--row N] [--runs N] [--traces DIR]
+                              measure the promised costs; exit 1 if one is missed";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
