@@ -49,13 +49,15 @@ fn run_tidy() -> ExitCode {
 
 fn run_reference() -> ExitCode {
     match reference::write(&workspace_root()) {
-        Ok(path) => {
-            println!("wrote {}", path.display());
+        Ok(paths) => {
+            for path in paths {
+                println!("wrote {}", path.display());
+            }
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("cannot write `{}`: {error}", reference::POLICIES);
-            ExitCode::from(3)
+            eprintln!("cannot write the pages under `docs/reference`: {error}");
+            ExitCode::FAILURE
         }
     }
 }

@@ -61,6 +61,7 @@ fn run(finished: &Finished<'_>) -> Value {
     fields.number("wall_seconds", finished.wall_seconds);
     fields.number("cpu_seconds", finished.cpu_seconds);
     fields.count("events", outcome.events);
+    fields.number("saturation_per_sec", finished.plan.saturation);
     fields.text("end", outcome.end.name());
     fields.into_value()
 }

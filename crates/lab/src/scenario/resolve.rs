@@ -4,6 +4,7 @@ use crate::problem::Problem;
 use crate::scenario::plan::{Plan, Workload};
 use crate::scenario::policies::Policies;
 use crate::scenario::rate::RateSpec;
+use crate::scenario::saturation::REFERENCE_SCORERS;
 use crate::scenario::schema::Scenario;
 use crate::scenario::{canonical, horizon, machine, saturation, tier, workload};
 use crate::slo;
@@ -79,6 +80,10 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
 fn set_rate(plan: &mut Plan, rate: &RateSpec) -> Result<(), Problem> {
     let found = saturation::measure(plan)?;
     plan.saturation = Some(found);
+    plan.notes.push(format!(
+        "this cluster saturates at {found} arrivals a second of this workload, measured with \
+         {REFERENCE_SCORERS}; the rate is a share of that"
+    ));
     if let Workload::Mix(mix) = &mut plan.workload {
         mix.rate = rate.rate(found);
         mix.validate().map_err(|error| {

@@ -7,7 +7,7 @@ use blis_metrics::{Fact, Listener};
 use blis_sim::Pace;
 use std::collections::HashSet;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Hears nothing.
 struct Deaf;
@@ -67,12 +67,12 @@ fn write(name: &str, rows: &[Row]) -> PathBuf {
         )
         .expect("writing to a string cannot fail");
     }
-    let path = std::env::temp_dir().join(format!("blis-{}-{name}.jsonl", std::process::id()));
-    std::fs::write(&path, text).expect("the temporary folder can be written to");
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.jsonl"));
+    std::fs::write(&path, text).expect("the folder for such files can be written to");
     path
 }
 
-fn run_trace(path: &PathBuf, instances: usize) -> RunResult {
+fn run_trace(path: &Path, instances: usize) -> RunResult {
     let text = format!(
         "cluster: {{instances: {instances}}}\nengine: {{total_kv_blocks: 10000000}}\n\
          workload: {{trace: {}}}",
