@@ -5,6 +5,7 @@ pub(crate) mod fitness;
 pub(crate) mod inversions;
 pub(crate) mod json;
 pub(crate) mod numbers;
+pub(crate) mod plot;
 pub(crate) mod requests;
 pub(crate) mod results;
 pub(crate) mod sections;

@@ -269,7 +269,7 @@ fn run_many(args: &RunArgs, plan: &Plan, weights: Option<&Weights>) -> Result<u8
 }
 
 /// A stalled run or a violation of the audit is the program's own fault.
-fn check_invariants(result: &RunResult) -> Result<(), Failure> {
+pub(crate) fn check_invariants(result: &RunResult) -> Result<(), Failure> {
     if let End::Stalled { why } = &result.outcome.end {
         let seed = result.seed;
         return Err(Failure::Internal(format!("the run with seed {seed} stalled: {why}")));

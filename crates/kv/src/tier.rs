@@ -94,20 +94,6 @@ impl Pool {
         self.tier.as_ref().map_or(0, |tier| tier.used)
     }
 
-    /// Idle blocks that the tier does not have and that are not on their way to it, up to `most`.
-    pub fn idle_uncopied(&self, most: u32) -> u32 {
-        let mut blocks = 0_u32;
-        for run in self.idle_runs() {
-            if self.tree.get(run).copied == Copied::No {
-                blocks = blocks.saturating_add(self.tree.blocks(run));
-            }
-            if blocks >= most {
-                return most;
-            }
-        }
-        blocks
-    }
-
     /// Blocks of a match and of those behind it that the tier has.
     pub(crate) fn copied_from(&self, first: Match, rest: impl Iterator<Item = Match>) -> u32 {
         if self.tier.is_none() {
@@ -178,26 +164,27 @@ impl Pool {
         runs
     }
 
-    /// Starts to copy the idle runs of the least worth, then released first, up to `most` blocks of
-    /// those that the tier lacks. `None` if there are none.
-    pub fn start_copy_of_idle(&mut self, most: u32, id: TransferId) -> Option<Departure> {
-        let most = most.min(self.tier.as_ref()?.total);
+    /// Starts to copy what the tier lacks of the first `blocks` idle blocks in the order in which
+    /// they go, and no more than it holds. `None` if it lacks none of them.
+    pub fn start_copy_of_idle(&mut self, blocks: u32, id: TransferId) -> Option<Departure> {
+        let mut left = blocks.min(self.tier.as_ref()?.total);
         let mut runs = Vec::new();
-        let mut left = most;
-        let uncopied = self.idle_runs().filter(|&run| self.tree.get(run).copied == Copied::No);
-        for run in uncopied {
+        let mut cut = None;
+        for run in self.idle_runs() {
             if left == 0 {
                 break;
             }
-            runs.push(run);
-            left = left.saturating_sub(self.tree.blocks(run));
+            let length = self.tree.blocks(run);
+            if self.tree.get(run).copied == Copied::No {
+                runs.push(run);
+                // Only the end of the last one, which goes first; what is left of it keeps its
+                // place.
+                cut = (length > left).then(|| length - left);
+            }
+            left = left.saturating_sub(length);
         }
-        let wanted: u32 = runs.iter().map(|&run| self.tree.blocks(run)).sum();
-        if let Some(&last) = runs.last()
-            && wanted > most
-        {
-            // Only the end of the last one, which goes first; what is left of it keeps its place.
-            self.split(last, wanted - most);
+        if let (Some(&last), Some(kept)) = (runs.last(), cut) {
+            self.split(last, kept);
         }
         self.depart(&runs, id)
     }

@@ -5,7 +5,7 @@ use blis_core::random::{Dice, Purpose};
 use blis_lab::{Draft, RunResult};
 use blis_metrics::{Fact, Listener};
 use blis_sim::Pace;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ fn rows(seed: u64) -> Vec<Row> {
 /// Tokens found by a cache of 16-token blocks that never forgets, one for each of `instances`
 /// served in turn. A block is known by all ids up to its own and its place within that one.
 fn naive_hits(rows: &[Row], instances: usize) -> usize {
-    let mut caches: Vec<HashSet<(&[u64], usize)>> = vec![HashSet::new(); instances];
+    let mut caches: Vec<BTreeSet<(&[u64], usize)>> = vec![BTreeSet::new(); instances];
     let mut hits = 0;
     for (number, Row { input, ids }) in rows.iter().enumerate() {
         let cache = &mut caches[number % instances];

@@ -309,7 +309,7 @@ impl Instance {
         let memory = MemoryView {
             total: self.pool.total(),
             in_use: self.pool.in_use(),
-            idle_uncopied: self.pool.idle_uncopied(u32::MAX),
+            idle: self.pool.idle(),
         };
         let blocks = kit.offload.idle_blocks_to_copy(&memory);
         if blocks > 0 {
