@@ -72,6 +72,10 @@ impl Copied {
     pub(crate) fn is_there(self) -> bool {
         matches!(self, Copied::There(..))
     }
+
+    pub(crate) fn is_leaving(self) -> bool {
+        matches!(self, Copied::Leaving(..))
+    }
 }
 
 impl Pool {
@@ -193,8 +197,11 @@ impl Pool {
     fn depart(&mut self, runs: &[RunId], id: TransferId) -> Option<Departure> {
         let mut blocks = 0;
         for &run in runs {
-            blocks += self.tree.blocks(run);
-            self.tree.get_mut(run).copied = Copied::Leaving(id, Place::default());
+            let length = self.tree.blocks(run);
+            blocks += length;
+            let known = self.tree.get_mut(run);
+            known.copied = Copied::Leaving(id, Place::default());
+            self.leaving += if known.holders == 0 { length } else { 0 };
             self.link_warmest(run);
         }
         (blocks > 0).then_some(Departure { id, blocks })
@@ -257,7 +264,9 @@ impl Pool {
 
     /// A run that was evicted can no longer be copied.
     pub(crate) fn forget_copy_under_way(&mut self, run: RunId) {
-        if let Copied::Leaving(..) = self.tree.get(run).copied {
+        let known = self.tree.get(run);
+        if known.copied.is_leaving() {
+            self.leaving -= if known.holders == 0 { self.tree.blocks(run) } else { 0 };
             self.unlink_copy(run);
             self.tree.get_mut(run).copied = Copied::No;
         }
@@ -388,12 +397,15 @@ impl Pool {
         let listed = tier.leaving.iter().map(|(&id, &ends)| self.check_copies(Some(id), ends));
         let listed: u32 = listed.sum();
         let leaving = self.tree.runs().filter(|&run| self.list_of(run).is_some());
-        let mut blocks = 0;
+        let (mut blocks, mut idle) = (0, 0);
         for run in leaving {
-            assert!(self.tree.get(run).resident, "{run:?} is on its way and not here");
+            let known = self.tree.get(run);
+            assert!(known.resident, "{run:?} is on its way and not here");
             blocks += self.tree.blocks(run);
+            idle += if known.holders == 0 { self.tree.blocks(run) } else { 0 };
         }
         assert_eq!(listed, blocks, "whatever is on its way is listed");
+        assert_eq!(idle, self.leaving, "idle blocks on their way are counted");
     }
 
     /// Checks a list of copies; returns how many blocks it has.

@@ -27,10 +27,10 @@ pub(crate) struct Line {
     pub(crate) points: Vec<Option<(f64, f64)>>,
 }
 
-const WIDTH: f64 = 860.0;
+/// Of the part between the axes.
+const PLOT: f64 = 570.0;
 const HEIGHT: f64 = 420.0;
 const LEFT: f64 = 70.0;
-const RIGHT: f64 = 220.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 52.0;
 /// Okabe and Ito's colours, without the yellow.
@@ -41,8 +41,11 @@ impl Chart {
     /// The chart as an SVG document.
     pub(crate) fn svg(&self) -> String {
         let scale = Scale::of(&self.lines);
+        // About as wide as the longest name in the legend.
+        let longest = self.lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
+        let width = LEFT + PLOT + 56.0 + 7.4 * float(longest as u64);
         let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {HEIGHT}\" \
              font-family=\"system-ui, sans-serif\" font-size=\"13\" fill=\"currentColor\">\n\
              <title>{}</title>\n",
             escaped(&self.title)
@@ -58,7 +61,7 @@ impl Chart {
 
     fn across(&self, level: usize) -> f64 {
         let steps = float(self.levels.len().max(2) as u64 - 1);
-        LEFT + 24.0 + (WIDTH - LEFT - RIGHT - 48.0) * float(level as u64) / steps
+        LEFT + 24.0 + (PLOT - 48.0) * float(level as u64) / steps
     }
 
     fn axes(&self, svg: &mut String, scale: &Scale) {
@@ -70,7 +73,7 @@ impl Chart {
                 format_args!(
                     "<line x1=\"{LEFT}\" x2=\"{}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"currentColor\" \
                  stroke-opacity=\"0.15\"/>",
-                    WIDTH - RIGHT
+                    LEFT + PLOT
                 ),
             );
             text(svg, (LEFT - 8.0, y + 4.0), "end", &number(tick), "");
@@ -78,7 +81,7 @@ impl Chart {
         for (level, name) in self.levels.iter().enumerate() {
             text(svg, (self.across(level), bottom + 20.0), "middle", name, "");
         }
-        let middle = f64::midpoint(LEFT, WIDTH - RIGHT);
+        let middle = f64::midpoint(LEFT, LEFT + PLOT);
         text(svg, (middle, HEIGHT - 8.0), "middle", &self.x, " fill-opacity=\"0.75\"");
     }
 
@@ -108,7 +111,7 @@ impl Chart {
                 path.trim_end()
             ),
         );
-        let (x, y) = (WIDTH - RIGHT + 18.0, TOP + 10.0 + 20.0 * float(index as u64));
+        let (x, y) = (LEFT + PLOT + 18.0, TOP + 10.0 + 20.0 * float(index as u64));
         push(
             svg,
             format_args!(

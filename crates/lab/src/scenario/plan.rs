@@ -162,6 +162,7 @@ impl Plan {
         Cluster {
             instances: self.instances,
             blocks: self.engine.total_kv_blocks,
+            cpu_blocks: self.engine.tier.map_or(0, |tier| tier.blocks),
             block_size: self.engine.block_size,
         }
     }

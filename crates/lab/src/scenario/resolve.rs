@@ -24,8 +24,12 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
     let mut notes = tier::set_tier(&mut engine, &scenario, &machine, tree)?;
     let instances = scenario.cluster.instances.map_or(1, Whole::get_u32);
     let texts = Policies::read(&scenario, tree)?;
-    let cluster =
-        Cluster { instances, blocks: engine.total_kv_blocks, block_size: engine.block_size };
+    let cluster = Cluster {
+        instances,
+        blocks: engine.total_kv_blocks,
+        cpu_blocks: engine.tier.map_or(0, |tier| tier.blocks),
+        block_size: engine.block_size,
+    };
     let built =
         texts.build(&cluster).map_err(|(path, error)| policy_problem(tree, path, &error))?;
     let names = built.names();

@@ -225,7 +225,7 @@ impl Instance {
         } else {
             first
         };
-        if wanted > self.pool.available() {
+        if !self.pool.fits(&Hit::NONE, wanted) {
             return Err(());
         }
         let tier = self.tier.as_mut().expect("seen above");

@@ -148,6 +148,7 @@ impl Scenario {
         let cluster = Cluster {
             instances: self.instances,
             blocks: self.engine.total_kv_blocks,
+            cpu_blocks: self.engine.tier.map_or(0, |tier| tier.blocks),
             block_size: self.engine.block_size,
         };
         let routing = RoutingText {
