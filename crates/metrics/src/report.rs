@@ -31,6 +31,8 @@ pub struct Report {
     /// system) / duration. A request closes when its last step ends, so this is the arrival rate
     /// times (mean E2E less output processing), exactly.
     pub mean_in_system: Option<f64>,
+    /// Requests that arrived per second, from the first arrival to the last.
+    pub offered_per_sec: Option<f64>,
     /// The run's duration in seconds.
     pub duration_s: f64,
 }
@@ -70,9 +72,10 @@ pub struct Section {
     pub responses_per_sec: Option<f64>,
     /// `total_output_tokens` per second of the run.
     pub tokens_per_sec: Option<f64>,
-    /// Requests that attained their objectives, per second of the run.
+    /// Requests that attained their objectives, per second of the run; absent if none had any.
     pub goodput_per_sec: Option<f64>,
-    /// Share of `injected` that finished within every target of its class.
+    /// Share of `injected` that finished within every target of its class and its own deadline;
+    /// absent if none had any.
     pub slo_attainment: Option<f64>,
 }
 

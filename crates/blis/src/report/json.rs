@@ -69,6 +69,7 @@ fn run(finished: &Finished<'_>) -> Value {
 fn cluster(report: &Report) -> Value {
     let mut fields = Fields::default();
     fields.section(&report.cluster);
+    fields.number("offered_per_sec", report.offered_per_sec);
     fields.number("jain_fairness", report.jain_fairness);
     if let Some(saturation) = report.saturation {
         fields.text("saturation", saturation.name());

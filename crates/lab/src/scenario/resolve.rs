@@ -13,6 +13,7 @@ use blis_core::Span;
 use blis_core::param::ParamError;
 use blis_policy::{Cluster, PolicyError};
 use blis_sim::{Gateway, Signals};
+use blis_workload::Rate;
 
 const DEFAULT_SEED: u64 = 42;
 
@@ -84,12 +85,17 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
 fn set_rate(plan: &mut Plan, rate: &RateSpec) -> Result<(), Problem> {
     let found = saturation::measure(plan)?;
     plan.saturation = Some(found);
-    plan.notes.push(format!(
-        "this cluster saturates at {found} arrivals a second of this workload, measured with \
-         {REFERENCE_SCORERS}; the rate is a share of that"
-    ));
     if let Workload::Mix(mix) = &mut plan.workload {
         mix.rate = rate.rate(found);
+        let unit = if mix.has_sessions() { "sessions" } else { "requests" };
+        let meant = match mix.rate {
+            Rate::Steady(rate) => format!("the rate is {rate:.4} {unit} a second"),
+            Rate::Shaped(_) => "the rates are shares of that".to_owned(),
+        };
+        plan.notes.push(format!(
+            "this cluster keeps up with {found} {unit} a second of this workload (measured with \
+             {REFERENCE_SCORERS}); {meant}"
+        ));
         mix.validate().map_err(|error| {
             let message = format!("{error}, where saturation is {found} a second");
             Problem::of_file("workload.rate", message)

@@ -25,7 +25,7 @@ const MOST_TRIALS: usize = 100_000;
 const DEFAULT_SEEDS: u64 = 3;
 const FIRST_SEED: u64 = 42;
 
-/// A study as written. Patches are taken from the tree: they are scenarios, and are checked as such.
+/// A study as written. Patches are taken from the tree: they are scenarios, and checked as such.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StudyFields {

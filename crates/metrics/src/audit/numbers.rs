@@ -25,6 +25,7 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
         jain_fairness,
         saturation: _,
         mean_in_system,
+        offered_per_sec,
         duration_s,
     } = report;
     check.section("cluster", cluster);
@@ -43,6 +44,7 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
     check.decomposition(decomposition, report);
     check.share("jain_fairness", *jain_fairness);
     check.number("mean_in_system", *mean_in_system);
+    check.number("offered_per_sec", *offered_per_sec);
     check.number("duration_s", Some(*duration_s));
     check.log.first
 }

@@ -115,6 +115,7 @@ impl Summary {
             jain_fairness: self.fairness(),
             saturation: saturation::judge(&self.arrivals, &self.delays).filter(|_| ran),
             mean_in_system: per(float_sum(self.time_in_system), float(elapsed.as_nanos())),
+            offered_per_sec: offered(&self.arrivals),
             duration_s: elapsed.as_secs_f64(),
             cluster,
         }
@@ -224,6 +225,8 @@ impl Summary {
             }
             _ => false,
         };
+        let promised = record.deadline.is_some() || !self.targets.of(record.class).is_empty();
+        let attained = promised.then_some(attained);
         self.time_in_system += u128::from(at.saturating_since(record.arrival).as_nanos());
         self.classes[record.class.index()].close(status, record, attained);
         at_index(&mut self.tenants, record.tenant.0 as usize).close(status, record, attained);
@@ -345,9 +348,16 @@ fn section(tally: &Tally, latencies: &Latencies, itl: Latency, elapsed: Span) ->
         scheduling_delay: latencies.delay,
         responses_per_sec: rate(tally.finished),
         tokens_per_sec: rate(tally.output_tokens),
-        goodput_per_sec: rate(tally.attained).filter(|_| tally.arrived > 0),
-        slo_attainment: per(float(tally.attained), float(tally.arrived)),
+        goodput_per_sec: rate(tally.attained).filter(|_| tally.promised),
+        slo_attainment: per(float(tally.attained), float(tally.arrived)).filter(|_| tally.promised),
     }
+}
+
+/// Requests per second from the first arrival to the last.
+fn offered(arrivals: &[u64]) -> Option<f64> {
+    let (first, last) = (arrivals.first()?, arrivals.last()?);
+    let gaps = float(arrivals.len() as u64 - 1);
+    per(gaps, Span::from_nanos(last - first).as_secs_f64())
 }
 
 /// Statistics of nanoseconds as a latency in ms.

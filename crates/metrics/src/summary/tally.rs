@@ -20,6 +20,8 @@ pub(super) struct Tally {
     pub(super) queued: u64,
     pub(super) running: u64,
     pub(super) attained: u64,
+    /// Whether anything was promised to any of them.
+    pub(super) promised: bool,
     pub(super) preemptions: u64,
     pub(super) input_tokens: u64,
     pub(super) output_tokens: u64,
@@ -75,8 +77,10 @@ pub(super) struct CacheTally {
 }
 
 impl Tally {
-    pub(super) fn close(&mut self, status: Status, record: &Record<'_>, attained: bool) {
+    /// A request ended; `attained` whether it got what it was promised, `None` if that is nothing.
+    pub(super) fn close(&mut self, status: Status, record: &Record<'_>, attained: Option<bool>) {
         self.arrived += 1;
+        self.promised |= attained.is_some();
         let (place, joined_queue) = match status {
             Status::Finished => (&mut self.finished, true),
             Status::Rejected(_) => (&mut self.rejected, false),
@@ -86,7 +90,7 @@ impl Tally {
             Status::Running => (&mut self.running, true),
         };
         *place += 1;
-        self.attained += u64::from(attained);
+        self.attained += u64::from(attained.unwrap_or(status == Status::Finished));
         self.preemptions += u64::from(record.preemptions);
         self.output_tokens += u64::from(record.output_tokens);
         if joined_queue {
@@ -115,6 +119,7 @@ impl<'a> Sum<&'a Tally> for Tally {
             queued: a.queued + b.queued,
             running: a.running + b.running,
             attained: a.attained + b.attained,
+            promised: a.promised || b.promised,
             preemptions: a.preemptions + b.preemptions,
             input_tokens: a.input_tokens + b.input_tokens,
             output_tokens: a.output_tokens + b.output_tokens,
