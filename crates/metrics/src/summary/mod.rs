@@ -294,6 +294,7 @@ impl Listener for Summary {
             Fact::Admitted { .. }
             | Fact::FirstToken { .. }
             | Fact::Offloading { .. }
+            | Fact::Sample { .. }
             | Fact::Reloaded { .. }
             | Fact::Unloaded { .. } => {}
         }

@@ -9,6 +9,7 @@ mod admit;
 mod glide;
 mod queue;
 mod running;
+mod sample;
 mod step;
 mod stride;
 mod tier;
@@ -134,7 +135,7 @@ impl Instance {
             kv_utilization: share(self.pool.in_use().into(), self.pool.total().into()),
             free_blocks: self.pool.available(),
             cache_hit_rate: share(self.cached_tokens, self.prompt_tokens),
-            thrashing_rate: self.tier.as_ref().map_or(0.0, |tier| tier.thrashing_rate()),
+            thrashing_rate: self.tier.as_ref().and_then(|t| t.thrashing_rate()).unwrap_or(0.0),
         }
     }
 

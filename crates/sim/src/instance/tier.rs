@@ -65,8 +65,9 @@ impl Thrashing {
         self.as_of = now;
     }
 
-    fn rate(&self) -> f64 {
-        if self.out > 0.0 { (self.back_soon / self.out).min(1.0) } else { 0.0 }
+    /// Absent before anything was copied out.
+    fn rate(&self) -> Option<f64> {
+        (self.out > 0.0).then(|| (self.back_soon / self.out).min(1.0))
     }
 }
 
@@ -113,12 +114,22 @@ impl TierState {
         self.stalled
     }
 
+    /// Requests that wait for their blocks, or have them and wait for room.
+    pub(super) fn loads(&self) -> usize {
+        self.loading.len() + self.ready.len()
+    }
+
+    /// Transfers that are under way at `now`, out and back.
+    pub(super) fn transfers(&self, now: Time) -> (usize, usize) {
+        (self.out.transfers_at(now), self.back.transfers_at(now))
+    }
+
     /// How long the copies back that are under way at `now` still take.
     pub(super) fn backlog(&self, now: Time) -> Span {
         self.back.backlog(now)
     }
 
-    pub(super) fn thrashing_rate(&self) -> f64 {
+    pub(super) fn thrashing_rate(&self) -> Option<f64> {
         self.thrashing.rate()
     }
 

@@ -1,6 +1,6 @@
 //! What a router is shown.
 
-use crate::harness::{request, small_world};
+use crate::harness::{Scenario, request, small_world};
 use blis_core::{Dice, InstanceId, RequestView, Span};
 use blis_policy::{Choice, InstanceView, Router};
 use blis_sim::Signals;
@@ -17,10 +17,14 @@ impl Router for Teller {
 }
 
 fn shown(signals: Signals) -> Vec<Vec<InstanceView>> {
-    let (teller, shown) = channel();
     let requests = (0..40).map(|n| request(n * 900, 64, 6)).collect();
     let mut world = small_world().with(requests);
     (world.instances, world.signals) = (2, signals);
+    shown_in(&world)
+}
+
+fn shown_in(world: &Scenario) -> Vec<Vec<InstanceView>> {
+    let (teller, shown) = channel();
     world.run_routed_by(Box::new(Teller(teller)));
     shown.iter().collect()
 }
@@ -57,4 +61,23 @@ fn a_stale_view_is_as_old_as_its_last_poll_and_knows_what_was_sent_since() {
         ages += u32::from(views[0].as_of < now);
     }
     assert!(ages > 20, "views were stale {ages} times");
+}
+
+/// Long answers are taken in runs of steps; a sample lands a part of one. Neither fresh nor stale
+/// views may tell.
+#[test]
+fn samples_do_not_change_what_a_router_is_shown() {
+    let requests = (0..30).map(|n| request(n * 9_100, 64, 60)).collect();
+    let mut world = small_world().with(requests);
+    world.instances = 2;
+    let stale = Signals::Periodic { interval: Span::from_micros(5_000) };
+    for signals in [Signals::Immediate, stale] {
+        world.signals = signals;
+        let plain = shown_in(&world);
+        for micros in [70, 1_003, 9_000] {
+            let sample_interval = Some(Span::from_micros(micros));
+            let sampled = shown_in(&Scenario { sample_interval, ..world.clone() });
+            assert_eq!(format!("{plain:?}"), format!("{sampled:?}"), "{signals:?}, {micros} us");
+        }
+    }
 }
