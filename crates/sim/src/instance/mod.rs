@@ -90,6 +90,7 @@ pub(crate) struct Tally {
 /// What an instance shows to whoever polls it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gauges {
+    /// Requests that are there and do not run.
     pub(crate) waiting: u32,
     pub(crate) running: u32,
     pub(crate) joined: u64,
@@ -128,8 +129,10 @@ impl Instance {
                 blis_core::math::float(part) / blis_core::math::float(whole)
             }
         };
+        // Whoever waits for blocks from the CPU tier has not left the queue for others to see.
+        let loads = self.tier.as_ref().map_or(0, |tier| tier.loads());
         Gauges {
-            waiting: count(self.queue.len()),
+            waiting: count(self.queue.len() + loads),
             running: count(self.running.len()),
             joined: self.joined,
             kv_utilization: share(self.pool.in_use().into(), self.pool.total().into()),

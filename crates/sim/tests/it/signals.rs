@@ -1,9 +1,10 @@
 //! What a router is shown.
 
-use crate::harness::{Scenario, request, small_world};
+use crate::harness::{Scenario, prompted, request, small_world};
 use blis_core::{Dice, InstanceId, RequestView, Span};
+use blis_kv::LinkSpeed;
 use blis_policy::{Choice, InstanceView, Router};
-use blis_sim::Signals;
+use blis_sim::{KvTier, Reload, Signals};
 use std::sync::mpsc::{Sender, channel};
 
 /// Sends everything to instance 0 and tells what it was shown.
@@ -47,6 +48,30 @@ fn load_counts_what_was_sent_and_has_not_ended_once() {
     assert!(views.iter().all(|views| views[0].load() == views[0].in_flight));
     assert!(views.iter().any(|views| views[0].queue_depth > 0 || views[0].unseen > 0));
     assert!(views.iter().any(|views| views[0].running > 1 && views[0].free_blocks < 1_000));
+}
+
+/// An engine that waits for blocks from its CPU tier is not idle. Prompts of one stream are copied
+/// out as another comes, and take 1 ms a block to come back.
+#[test]
+fn load_counts_requests_that_wait_for_their_blocks() {
+    let requests = (0..40).map(|n| prompted(n * 2_500, &[(n % 2, 65)], 1)).collect();
+    let mut world = small_world().with(requests);
+    world.engine.total_kv_blocks = 6;
+    world.offload = "write-through";
+    let speed = |blocks_per_us| LinkSpeed { base: Span::ZERO, blocks_per_us };
+    world.engine.tier = Some(KvTier {
+        blocks: 20,
+        out: speed(f64::INFINITY),
+        back: speed(0.001),
+        reload: Reload::Async,
+        thrashing_window: Span::ZERO,
+    });
+    let views = shown_in(&world);
+    assert!(views.iter().all(|views| views[0].load() == views[0].in_flight));
+    let loads = |views: &&Vec<InstanceView>| {
+        views[0].running == 0 && views[0].queue_depth > 0 && views[0].pending_transfer_us > 0.0
+    };
+    assert!(views.iter().filter(loads).count() > 10, "a test of something");
 }
 
 #[test]
