@@ -89,6 +89,8 @@ pub enum Fact<'a> {
         blocks: u32,
         /// Blocks that were dropped before their copy was done.
         abandoned: u32,
+        /// Blocks that the tier holds now.
+        cpu_blocks: u32,
         /// Whether the copy was made beside the steps.
         beside: bool,
     },

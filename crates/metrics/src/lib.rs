@@ -18,7 +18,7 @@ pub use fact::{Batch, Fact, Listener, Reading, Record, Status, TtftSplit};
 pub use fanout::Fanout;
 pub use report::{
     Decomposition, InstanceSection, KvSection, Latency, Report, RoutingSection, Saturation,
-    Section, SplitMs, SplitStats,
+    Section, SplitMs, SplitStats, TierSection,
 };
 pub use sample::{Samples, Statistics, WeightedSamples};
 pub use slo::{SloTarget, SloTargets};

@@ -152,7 +152,8 @@ impl Instance {
             let abandoned = departure.blocks - blocks;
             let window = kit.engine.tier.map_or(Span::ZERO, |tier| tier.thrashing_window);
             tier.thrashing.count(now, window, blocks, 0);
-            let fact = Fact::Offloaded { instance: self.id, blocks, abandoned, beside: true };
+            let (instance, cpu_blocks) = (self.id, self.pool.copied());
+            let fact = Fact::Offloaded { instance, blocks, abandoned, cpu_blocks, beside: true };
             kit.listener.hear(now, &fact);
         }
         while let Some((_, id)) = tier.back.take_done(now) {
@@ -307,7 +308,8 @@ impl Instance {
         tier.victims += blocks;
         let window = kit.engine.tier.map_or(Span::ZERO, |tier| tier.thrashing_window);
         tier.thrashing.count(now, window, blocks, 0);
-        let fact = Fact::Offloaded { instance: self.id, blocks, abandoned: 0, beside: false };
+        let (instance, cpu_blocks) = (self.id, self.pool.copied());
+        let fact = Fact::Offloaded { instance, blocks, abandoned: 0, cpu_blocks, beside: false };
         kit.listener.hear(now, &fact);
     }
 

@@ -101,8 +101,8 @@ fn a_sample_shows_what_was_before_its_instant() {
 }
 
 /// Write-through over a link of 0.05 blocks a us and 100 us base. The prompt of 48 tokens (3
-/// blocks) queues at 148, prefill 1096 to 1244: finished, and its 3 blocks are copied out from 1244 on:
-/// 100 + 60, done at 1404. Nothing runs then, so nobody notices before the next request, which
+/// blocks) queues at 148, prefill 1096 to 1244: finished, and its 3 blocks are copied out from then
+/// on: 100 + 60, done at 1404. Nothing runs then, so nobody notices before the next request, which
 /// queues at 2000 + 148: the copies are in the tier from 2148 on.
 #[test]
 fn a_link_is_occupied_until_its_transfers_are_done_and_the_tier_has_what_was_noticed() {
