@@ -143,12 +143,13 @@ impl Instance {
     /// Lands the copies that are done.
     pub(super) fn land_transfers(&mut self, now: Time, kit: &mut Kit<'_>) {
         let Some(tier) = &mut self.tier else { return };
-        while let Some((_, id)) = tier.out.take_done(now) {
+        while let Some((done, id)) = tier.out.take_done(now) {
             let place = tier.departures.iter().position(|(departure, _)| *departure == id);
             // Copies that a step has waited for were landed when they began.
             let Some(place) = place else { continue };
             let (_, departure) = tier.departures.swap_remove(place);
-            let blocks = self.pool.land(&departure, now.as_nanos());
+            // The copies are as old as the transfer says, however late that is noticed.
+            let blocks = self.pool.land(&departure, done.as_nanos());
             let abandoned = departure.blocks - blocks;
             let window = kit.engine.tier.map_or(Span::ZERO, |tier| tier.thrashing_window);
             tier.thrashing.count(now, window, blocks, 0);

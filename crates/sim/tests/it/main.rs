@@ -1,6 +1,7 @@
 //! The simulator against hand-made cases, itself, and theory.
 
 mod golden;
+mod golden_tier;
 mod harness;
 mod relations;
 mod signals;
