@@ -12,7 +12,7 @@
 //! | 4 | 40 + 153.847 = 193.847 |
 //! | 8 | 40 + 307.693 = 347.693 |
 //!
-//! Most cases begin alike. Stream 7 asks with 65 tokens at 0: 5 blocks, of which 4 are full and stay
+//! Most cases begin alike. Stream 7 asks with 65 tokens at 0: 5 blocks, 4 of them full, which stay
 //! cached. A *wall* of 180 private tokens at 5000 takes all 12 blocks, so that the 4 go: queued at
 //! 5280, prefill 1360, done at 6640. It leaves 11 cached blocks and a free one.
 

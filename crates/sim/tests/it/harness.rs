@@ -200,6 +200,19 @@ impl Scenario {
     /// Runs with requests from `source` instead of the list.
     pub(crate) fn run_with(&self, source: &mut dyn Source) -> Told {
         let mut scribe = Scribe::default();
+        let outcome = self.run_audited(source, &mut scribe);
+        scribe.closed.sort_by_key(|ended| ended.request);
+        scribe.facts.sort_by_key(|&(at, lane, _)| (at, lane));
+        let Scribe { facts, closed, blocks_in_use, samples, .. } = scribe;
+        Told { facts, closed, blocks_in_use, samples, outcome }
+    }
+
+    /// Runs and tells `listener` everything; the audit must find nothing.
+    pub(crate) fn run_audited(
+        &self,
+        source: &mut dyn Source,
+        listener: &mut dyn Listener,
+    ) -> Outcome {
         let mut audit = Audit::new(AuditConfig {
             instances: self.instances,
             total_blocks: Some(self.engine.total_kv_blocks),
@@ -211,7 +224,7 @@ impl Scenario {
             loads_beside: self.engine.tier.is_some_and(|tier| tier.reload == Reload::Async),
             max_preemptions: 10_000,
         });
-        let mut both = Fanout::new(vec![&mut scribe, &mut audit]);
+        let mut both = Fanout::new(vec![listener, &mut audit]);
         let outcome = blis_sim::run(self.config(), source, &mut both, &mut Unobserved)
             .expect("a list cannot fail");
         let end = RunEnd {
@@ -221,10 +234,7 @@ impl Scenario {
         };
         let found = audit.finish(&end);
         assert!(found.is_clean(), "the audit found {:#?}", found.first);
-        scribe.closed.sort_by_key(|ended| ended.request);
-        scribe.facts.sort_by_key(|&(at, lane, _)| (at, lane));
-        let Scribe { facts, closed, blocks_in_use, samples, .. } = scribe;
-        Told { facts, closed, blocks_in_use, samples, outcome }
+        outcome
     }
 }
 

@@ -1,5 +1,6 @@
 //! The simulator against hand-made cases, itself, and theory.
 
+mod exhaustive;
 mod golden;
 mod golden_tier;
 mod harness;
