@@ -65,6 +65,14 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) requests_out: Option<PathBuf>,
 
+    /// Write what every instance looks like at regular times to this CSV file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) timeline: Option<PathBuf>,
+
+    /// Time between the rows of --timeline, in ms [default: 100]
+    #[arg(long, value_name = "MS", help_heading = "Output")]
+    pub(crate) timeline_interval_ms: Option<String>,
+
     /// Record the requests that arrived, as a trace to replay with `--trace`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace_out: Option<PathBuf>,

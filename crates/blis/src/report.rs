@@ -10,6 +10,7 @@ pub(crate) mod requests;
 pub(crate) mod results;
 pub(crate) mod sections;
 pub(crate) mod table;
+pub(crate) mod timeline;
 
 use blis_lab::{Plan, RunResult};
 use fitness::Fitness;

@@ -79,10 +79,10 @@ static OTHERS: [What; 20] = [
     what("missed_hit_rate", "", OfCluster(|r| r.kv.missed_hit_rate)),
     what("evicted_blocks", "", OfCluster(|r| Some(float(r.kv.evicted_blocks)))),
     what("lost_tokens", "", OfCluster(|r| Some(float(r.kv.lost_tokens)))),
-    what("offloaded_blocks", "", OfCluster(|r| Some(float(r.kv.offloaded_blocks)))),
-    what("reloaded_blocks", "", OfCluster(|r| Some(float(r.kv.reloaded_blocks)))),
-    what("transfer_stall", "ms", OfCluster(|r| Some(r.kv.transfer_stall_ms))),
-    what("thrashing_rate", "", OfCluster(|r| r.kv.thrashing_rate)),
+    what("offloaded_blocks", "", OfCluster(|r| Some(float(r.kv.tier.offloaded_blocks)))),
+    what("reloaded_blocks", "", OfCluster(|r| Some(float(r.kv.tier.reloaded_blocks)))),
+    what("transfer_stall", "ms", OfCluster(|r| Some(r.kv.tier.transfer_stall_ms))),
+    what("thrashing_rate", "", OfCluster(|r| r.kv.tier.thrashing_rate)),
     what("routing_balance", "", OfCluster(|r| r.routing.jain_balance)),
 ];
 

@@ -64,7 +64,8 @@ impl Study {
         audit: bool,
         observe: impl Fn() -> O + Sync,
     ) -> Result<Findings, RunFailure> {
-        let trial = |&seed: &u64| Trial { seed, pace: Pace::FastForward, audit };
+        let pace = Pace::FastForward;
+        let trial = |&seed: &u64| Trial { seed, pace, audit, sample_interval: None };
         let trials: Vec<(&Plan, Trial)> = self
             .cells
             .iter()

@@ -8,6 +8,7 @@ mod outputs;
 mod replay;
 mod same;
 mod tier;
+mod timeline;
 mod traces;
 
 use std::path::Path;

@@ -118,6 +118,7 @@ impl Plan {
             horizon: Some(self.horizon.unwrap_or(LAST)),
             pace: trial.pace,
             audit: trial.audit,
+            sample_interval: trial.sample_interval,
         }
     }
 

@@ -79,6 +79,11 @@ struct Tokens {
 }
 
 impl Instance {
+    /// Requests that wait, load and run.
+    pub(super) fn population(&self) -> [u64; 3] {
+        [self.waiting, self.loading, self.running]
+    }
+
     /// Something was stated about this instance.
     pub(super) fn heard(&mut self, place: Place, log: &mut AuditReport) {
         let clock = self.clock;

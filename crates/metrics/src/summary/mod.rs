@@ -17,7 +17,7 @@ use crate::sample::{Groups, Samples, Statistics, WeightedSamples, float_sum};
 use crate::slo::SloTargets;
 use blis_core::math::float;
 use blis_core::{InstanceId, RequestId, SloClass, Span, TenantId, Time};
-use tally::{CacheTally, StepTally, Tally};
+use tally::{CacheTally, StepTally, Tally, TierTally};
 
 /// Stands for "never" where a time or span is kept as plain nanoseconds.
 const NEVER: u64 = u64::MAX;
@@ -178,7 +178,9 @@ impl Summary {
 
     fn kv_section(&self) -> KvSection {
         let evicted = self.instances.iter().map(|instance| instance.steps.evicted_blocks).sum();
-        self.cache.section(evicted)
+        let tiers: TierTally = self.instances.iter().map(|instance| &instance.steps.tier).sum();
+        let busy = self.instances.iter().map(|instance| instance.steps.busy()).sum();
+        self.cache.section(evicted, tiers.section(busy))
     }
 
     fn routing_section(&self) -> RoutingSection {
@@ -280,20 +282,15 @@ impl Listener for Summary {
                 // The instance is known even if no request was heard to be sent there.
                 self.instance(instance);
             }
-            Fact::Offloaded { blocks, abandoned, .. } => {
-                self.cache.offloaded += u64::from(blocks);
-                self.cache.abandoned += u64::from(abandoned);
-            }
-            Fact::Reloading { blocks, recent, .. } => {
-                self.cache.reloaded += u64::from(blocks);
-                self.cache.reloaded_soon += u64::from(recent);
-            }
-            Fact::Stalled { span, .. } => self.cache.stall += span,
+            Fact::Offloaded { instance, .. }
+            | Fact::Reloading { instance, .. }
+            | Fact::Stalled { instance, .. } => self.instance(instance).steps.tier.hear(fact),
             Fact::Closed { status, ref record } => self.closed(at, status, record),
             // A request that waits for its blocks has not left the queue until it is scheduled.
             Fact::Admitted { .. }
             | Fact::FirstToken { .. }
             | Fact::Offloading { .. }
+            | Fact::Sample { .. }
             | Fact::Reloaded { .. }
             | Fact::Unloaded { .. } => {}
         }
