@@ -207,6 +207,18 @@ pub(crate) mod examples {
         }
     }
 
+    /// A running request like any other.
+    pub(crate) fn running() -> RunningView {
+        RunningView {
+            class: SloClass::Standard,
+            arrival: Time::ZERO,
+            priority: 0.0,
+            computed_tokens: 100,
+            generated: 3,
+            blocks: 7,
+        }
+    }
+
     /// The routing dice of request `key`.
     pub(crate) fn dice(key: u64) -> Dice {
         Dice::new(42, Purpose::Routing, key)

@@ -122,6 +122,9 @@ const ROWS: &[Row] = &[
         Same,
     ),
     row("recomputing", Tight, Set(&[("engine.preemption", "recompute")]), Same),
+    // Eviction and preemption.
+    row("victims by equal priorities", Tight, Set(&[("preempt", "lowest-priority")]), Same),
+    row("victims of a GPU with room", Roomy, Set(&[("preempt", "fewest-blocks")]), Same),
     // Order and admission.
     row(
         "priorities of one class",
@@ -191,6 +194,14 @@ const ROWS: &[Row] = &[
         Set(&[("kv_tier.cpu_blocks", "500"), ("kv_tier.offload", "write-through")]),
         Differs,
     ),
+    row(
+        "victims by priority",
+        Tight,
+        Set(&[("preempt", "lowest-priority"), ("priority", "slo-class")]),
+        Differs,
+    ),
+    row("victims by progress", Tight, Set(&[("preempt", "least-progress")]), Differs),
+    row("victims by blocks", Tight, Set(&[("preempt", "fewest-blocks")]), Differs),
     row(
         "priorities of two classes",
         Cluster,

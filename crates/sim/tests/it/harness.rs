@@ -24,6 +24,7 @@ pub(crate) struct Scenario {
     pub(crate) admission: &'static str,
     pub(crate) routing: &'static str,
     pub(crate) evict: &'static str,
+    pub(crate) preempt: &'static str,
     pub(crate) offload: &'static str,
     pub(crate) scorers: Option<&'static str>,
     pub(crate) order: &'static str,
@@ -46,7 +47,16 @@ pub(crate) struct Told {
     pub(crate) closed: Vec<Ended>,
     /// Blocks in use at the end of steps, by time and lane. A run of steps tells only its last.
     pub(crate) blocks_in_use: BTreeMap<(Time, u32), u32>,
+    /// Who was preempted, in that order for each instance.
+    pub(crate) victims: Vec<Victim>,
     pub(crate) outcome: Outcome,
+}
+
+/// A preempted request, and those that ran beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Victim {
+    pub(crate) request: u64,
+    pub(crate) beside: Vec<u64>,
 }
 
 /// How a request ended.
@@ -85,6 +95,7 @@ pub(crate) fn small_world() -> Scenario {
         admission: "always-admit",
         routing: "round-robin",
         evict: "lru",
+        preempt: "tail",
         offload: "threshold",
         scorers: None,
         order: "fcfs",
@@ -158,6 +169,7 @@ impl Scenario {
         };
         let admission = blis_policy::build_admission(self.admission, &cluster).expect("legal");
         let router = blis_policy::build_router(&routing, &cluster).expect("legal");
+        let evict = blis_policy::build_evict(self.evict, &cluster).expect("legal");
         Config {
             instances: self.instances,
             engine: self.engine,
@@ -172,8 +184,8 @@ impl Scenario {
                     .expect("legal")
                     .policy,
                 order: blis_policy::build_order(self.order, &cluster).expect("legal").policy,
-                preempt: blis_policy::build_preempt("tail", &cluster).expect("legal").policy,
-                evict: blis_policy::build_evict(self.evict, &cluster).expect("legal").policy,
+                preempt: blis_policy::build_preempt(self.preempt, &cluster).expect("legal").policy,
+                evict: evict.policy,
                 offload: blis_policy::build_offload(self.offload, &cluster).expect("legal").policy,
             },
             latency: Arc::clone(&self.latency),
@@ -213,8 +225,8 @@ impl Scenario {
         assert!(found.is_clean(), "the audit found {:#?}", found.first);
         scribe.closed.sort_by_key(|ended| ended.request);
         scribe.facts.sort_by_key(|&(at, lane, _)| (at, lane));
-        let Scribe { facts, closed, blocks_in_use, .. } = scribe;
-        Told { facts, closed, blocks_in_use, outcome }
+        let Scribe { facts, closed, blocks_in_use, victims, .. } = scribe;
+        Told { facts, closed, blocks_in_use, victims, outcome }
     }
 }
 
@@ -287,6 +299,9 @@ struct Scribe {
     /// The run of steps that an instance told last: its tokens come right after it.
     steps: Option<(u32, u64, Span)>,
     blocks_in_use: BTreeMap<(Time, u32), u32>,
+    /// Who runs, and in which lane.
+    running: Vec<(u64, u32)>,
+    victims: Vec<Victim>,
 }
 
 impl Listener for Scribe {
@@ -295,6 +310,7 @@ impl Listener for Scribe {
         self.clocks.resize(self.clocks.len().max(lane as usize + 1), Time::ZERO);
         assert!(self.clocks[lane as usize] <= at, "lane {lane} goes back in time with {fact:?}");
         self.clocks[lane as usize] = at;
+        self.follow(lane, fact);
         match *fact {
             Fact::Steps { count, duration, blocks_in_use, .. } => {
                 self.steps = Some((lane, count, duration));
@@ -320,6 +336,23 @@ impl Listener for Scribe {
 }
 
 impl Scribe {
+    /// Keeps track of who runs.
+    fn follow(&mut self, lane: u32, fact: &Fact<'_>) {
+        match *fact {
+            Fact::Scheduled { request, .. } => self.running.push((request.0, lane)),
+            Fact::Preempted { request, .. } => {
+                self.running.retain(|&(running, _)| running != request.0);
+                let here = self.running.iter().filter(|&&(_, other)| other == lane);
+                let beside = here.map(|&(running, _)| running).collect();
+                self.victims.push(Victim { request: request.0, beside });
+            }
+            Fact::Closed { record, .. } => {
+                self.running.retain(|&(running, _)| running != record.request.0);
+            }
+            _ => {}
+        }
+    }
+
     /// Writes a fact about `count` steps down step by step.
     fn tell(&mut self, at: Time, lane: u32, count: u64, duration: Span, fact: &Fact<'_>) {
         let mut one = fact.clone();

@@ -4,4 +4,5 @@ mod golden;
 mod harness;
 mod relations;
 mod signals;
+mod victims;
 mod worlds;

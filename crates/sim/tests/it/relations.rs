@@ -24,11 +24,13 @@ fn fast_forward_tells_the_same_facts_as_stepping() {
         Ok(fast)
     });
     coverage.guard(0.05);
+    let rare = [coverage.chosen_victim];
+    assert!(rare.iter().all(|&worlds| worlds >= 75), "{rare:?} of {} worlds", coverage.worlds);
 }
 
 #[test]
 fn a_world_run_twice_tells_the_same() {
-    let coverage = in_random_worlds(100, |world| {
+    let coverage = in_random_worlds(200, |world| {
         let (once, twice) = (world.run(), world.run());
         same_facts(&once, &twice, Time::NEVER)?;
         Ok(once)
