@@ -213,6 +213,7 @@ impl Instance {
             let running = self.running.iter().map(|running| &running.table);
             let loads = self.tier.iter().flat_map(|tier| tier.tables());
             self.pool.check(running.chain(loads));
+            self.pool.check_worths();
         }
     }
 }

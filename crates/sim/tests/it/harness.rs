@@ -241,6 +241,11 @@ impl Told {
         self.closed.iter().filter_map(|ended| Some(whole_micros(ended.e2e?))).collect()
     }
 
+    /// Cached tokens that each request found when it was first scheduled, in order of arrival.
+    pub(crate) fn found(&self) -> Vec<u32> {
+        self.closed.iter().map(|ended| ended.cached.expect("it was scheduled")).collect()
+    }
+
     /// How many facts contain `word`.
     pub(crate) fn count(&self, word: &str) -> usize {
         self.facts.iter().filter(|(_, _, fact)| fact.contains(word)).count()

@@ -24,7 +24,7 @@ fn fast_forward_tells_the_same_facts_as_stepping() {
         Ok(fast)
     });
     coverage.guard(0.05);
-    let rare = [coverage.chosen_victim];
+    let rare = [coverage.judged_eviction, coverage.chosen_victim];
     assert!(rare.iter().all(|&worlds| worlds >= 75), "{rare:?} of {} worlds", coverage.worlds);
 }
 
@@ -362,5 +362,12 @@ fn slowed(world: &Scenario, times: u64) -> Scenario {
     slow.gateway.routing_latency = slow.gateway.routing_latency * times;
     slow.horizon = slow.horizon.map(later);
     slow.latency = Arc::new(Slowed(Arc::clone(&world.latency), times));
+    if world.evict.starts_with("session-aware") {
+        slow.evict = match times {
+            2 => "session-aware[grace=0.004]",
+            7 => "session-aware[grace=0.014]",
+            _ => unreachable!("twice or seven times as slow"),
+        };
+    }
     slow
 }

@@ -63,6 +63,7 @@ pub(crate) struct Coverage {
     pub(crate) chunked_prefill: u32,
     pub(crate) prefix_hit: u32,
     pub(crate) eviction: u32,
+    pub(crate) judged_eviction: u32,
     pub(crate) chosen_victim: u32,
     pub(crate) priority_order: u32,
     pub(crate) queue: u32,
@@ -93,7 +94,9 @@ impl Coverage {
         self.preemption += u32::from(told.count("Preempted") > 0);
         self.chunked_prefill += u32::from(longest > Some(chunk));
         self.prefix_hit += u32::from(hit);
-        self.eviction += u32::from(told.count("Evicted") > 0);
+        let evicts = told.count("Evicted") > 0;
+        self.eviction += u32::from(evicts);
+        self.judged_eviction += u32::from(evicts && scenario.evict != "lru");
         let preempts = told.count("Preempted") > 0;
         self.chosen_victim += u32::from(preempts && scenario.preempt != "tail");
         self.priority_order += u32::from(queued && scenario.order != "fcfs");
@@ -217,6 +220,9 @@ prop_compose! {
         preempt in prop::sample::select(vec![
             "tail", "lowest-priority", "least-progress", "fewest-blocks",
         ]),
+        evict in prop::sample::select(vec![
+            "lru", "lru", "lfu", "slo-aware", "session-aware[grace=0.002]",
+        ]),
         offload in prop::sample::select(vec![
             "threshold[threshold=0]", "threshold[threshold=0.6]", "on-evict", "write-through",
         ]),
@@ -242,6 +248,7 @@ prop_compose! {
             order,
             priority,
             preempt,
+            evict,
             offload,
             admission,
             seed,
