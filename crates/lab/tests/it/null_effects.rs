@@ -126,6 +126,7 @@ const ROWS: &[Row] = &[
     row("recomputing", Tight, Set(&[("engine.preemption", "recompute")]), Same),
     // Eviction and preemption.
     row("evictors behind a GPU with room", Roomy, Set(&[("evict", "lfu")]), Same),
+    row("an oracle behind a GPU with room", Roomy, Set(&[("evict", "belady")]), Same),
     row("protection of the only class", Evicting, Set(&[("evict", "slo-aware")]), Same),
     row("protection of all classes", Tight, Set(&[("evict", PROTECTED)]), Same),
     row("grace for sessions, without one", Evicting, Set(&[("evict", "session-aware")]), Same),
@@ -201,6 +202,7 @@ const ROWS: &[Row] = &[
         Differs,
     ),
     row("eviction by use", Evicting, Set(&[("evict", "lfu")]), Differs),
+    row("eviction by the future", Evicting, Set(&[("evict", "belady")]), Differs),
     row("protection of one class of two", Tight, Set(&[("evict", "slo-aware")]), Differs),
     row("grace for the preempted", Tight, Set(&[("evict", "session-aware")]), Differs),
     row(

@@ -1,5 +1,6 @@
 //! Eviction: which cached blocks nobody uses are dropped first. One file a policy, one line here.
 
+pub mod belady;
 pub mod lfu;
 pub mod lru;
 pub mod session_aware;
@@ -10,4 +11,4 @@ use crate::spec::Spec;
 
 /// All of them, by name.
 pub const ALL: &[&Spec<dyn Evict>] =
-    &[&lfu::SPEC, &lru::SPEC, &session_aware::SPEC, &slo_aware::SPEC];
+    &[&belady::SPEC, &lfu::SPEC, &lru::SPEC, &session_aware::SPEC, &slo_aware::SPEC];

@@ -99,3 +99,58 @@ fn session_aware_keeps_the_context_of_a_live_session_and_lets_it_go_when_it_expi
     assert_eq!(last_finds("session-aware[grace=0.5]", &session), 0, "expired in the flood");
     assert_eq!(last_finds("session-aware[grace=5]", &rounds(None)), 0, "no session");
 }
+
+#[test]
+fn belady_keeps_what_is_needed_again_first() {
+    // In turn, with room for two of three: the oldest is always the one that is needed next.
+    let requests: Vec<Request> = (0..9).map(|turn| prompt(turn, turn % 3)).collect();
+    let found = |evict| {
+        let mut scenario = tight(evict, requests.clone());
+        scenario.engine.total_kv_blocks = 13;
+        scenario.run().found()
+    };
+    assert_eq!(found("lru"), [0; 9]);
+    assert_eq!(found("belady"), [0, 0, 0, 96, 0, 96, 0, 96, 0]);
+}
+
+#[test]
+fn belady_keeps_the_beginning_of_a_prompt_whose_end_is_not_needed() {
+    // Of the first prompt's 10 blocks 3 are needed again; the two in between need 22.
+    let long = |tenth: u64, stream| prompted(tenth * 100_000, &[(stream, 161)], 1);
+    let requests = [long(0, 7), long(1, 8), long(2, 9), prompted(300_000, &[(7, 49)], 1)];
+    assert_eq!(last_finds("lru", &requests), 0);
+    assert_eq!(last_finds("belady", &requests), 48);
+}
+
+#[test]
+fn belady_stops_waiting_for_whoever_is_turned_away() {
+    // The third begins as the second, but never fits. Then 14 of 20 blocks are needed, of which 8
+    // are free.
+    let never = prompted(200_000, &[(7, PROMPT), (u64::MAX, 400)], 1);
+    let large = request(300_000, 220, 1);
+    let requests = vec![prompt(0, 8), prompt(1, 7), never, large, prompt(4, 8)];
+    let found = |evict| tight(evict, requests.clone()).run().closed[4].cached;
+    assert_eq!((found("lru"), found("belady")), (Some(0), Some(96)));
+}
+
+/// The first two need 8 blocks together until the first wants its fifth: the second is preempted
+/// with 4 full blocks, and the first takes one of them. When it is done, its 5 blocks are of no use
+/// any more. The third, which is critical, comes next and needs 4.
+#[test]
+fn belady_keeps_what_a_preempted_request_comes_back_for() {
+    let critical = Request { class: SloClass::Critical, ..request(30_000, 60, 2) };
+    let requests = vec![request(0, 40, 41), request(0, 40, 60), critical];
+    let cached_on_return = |evict| {
+        let mut scenario = tight(evict, requests.clone());
+        scenario.engine.total_kv_blocks = 8;
+        (scenario.order, scenario.priority) = ("priority-fcfs", "slo-class");
+        let told = scenario.run();
+        assert_eq!(told.victims.iter().map(|victim| victim.request).collect::<Vec<_>>(), [1]);
+        let scheduled =
+            |(_, _, fact): &&(_, _, String)| fact.starts_with("Scheduled { request: RequestId(1),");
+        let (_, _, fact) = told.facts.iter().rfind(scheduled).expect("it comes back");
+        fact.split("cached_tokens: ").nth(1).expect("a field").split(',').next().map(str::to_owned)
+    };
+    assert_eq!(cached_on_return("lru").as_deref(), Some("0"));
+    assert_eq!(cached_on_return("belady").as_deref(), Some("48"));
+}

@@ -8,7 +8,8 @@ use blis_latency::{Coefficients, StepTime};
 use blis_metrics::{Audit, AuditConfig, Fact, Fanout, Listener, Record, RunEnd, Status, TtftSplit};
 use blis_policy::{Cluster, Needs, Router, RoutingText};
 use blis_sim::{
-    Config, Engine, Gateway, Outcome, Pace, Policies, Preemption, Reload, Signals, Unobserved,
+    Config, Engine, Future, Gateway, Outcome, Pace, Policies, Preemption, Reload, Signals,
+    Unobserved,
 };
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -149,7 +150,7 @@ impl Scenario {
         let mut config = self.config();
         config.policies.router = router;
         config.policies.router_needs =
-            Needs { load: true, kv: true, hit_rate: true, transfers: true };
+            Needs { load: true, kv: true, hit_rate: true, transfers: true, future: false };
         let mut source = Listed::new(self.requests.clone());
         let mut nobody = Fanout::new(Vec::new());
         blis_sim::run(config, &mut source, &mut nobody, &mut Unobserved).expect("cannot fail")
@@ -170,6 +171,11 @@ impl Scenario {
         let admission = blis_policy::build_admission(self.admission, &cluster).expect("legal");
         let router = blis_policy::build_router(&routing, &cluster).expect("legal");
         let evict = blis_policy::build_evict(self.evict, &cluster).expect("legal");
+        let future = evict.needs.future.then(|| {
+            let mut source = Listed::new(self.requests.clone());
+            Future::read(&mut source, self.engine.block_size, Time::NEVER)
+                .expect("a list cannot fail")
+        });
         Config {
             instances: self.instances,
             engine: self.engine,
@@ -186,8 +192,10 @@ impl Scenario {
                 order: blis_policy::build_order(self.order, &cluster).expect("legal").policy,
                 preempt: blis_policy::build_preempt(self.preempt, &cluster).expect("legal").policy,
                 evict: evict.policy,
+                evict_needs: evict.needs,
                 offload: blis_policy::build_offload(self.offload, &cluster).expect("legal").policy,
             },
+            future,
             latency: Arc::clone(&self.latency),
             seed: self.seed,
             horizon: self.horizon,

@@ -1,5 +1,6 @@
 //! The simulator against hand-made cases, itself, and theory.
 
+mod belady;
 mod evictors;
 mod golden;
 mod harness;

@@ -64,6 +64,7 @@ pub(crate) struct Coverage {
     pub(crate) prefix_hit: u32,
     pub(crate) eviction: u32,
     pub(crate) judged_eviction: u32,
+    pub(crate) foreseen_eviction: u32,
     pub(crate) chosen_victim: u32,
     pub(crate) priority_order: u32,
     pub(crate) queue: u32,
@@ -97,6 +98,7 @@ impl Coverage {
         let evicts = told.count("Evicted") > 0;
         self.eviction += u32::from(evicts);
         self.judged_eviction += u32::from(evicts && scenario.evict != "lru");
+        self.foreseen_eviction += u32::from(evicts && scenario.evict == "belady");
         let preempts = told.count("Preempted") > 0;
         self.chosen_victim += u32::from(preempts && scenario.preempt != "tail");
         self.priority_order += u32::from(queued && scenario.order != "fcfs");
@@ -221,7 +223,7 @@ prop_compose! {
             "tail", "lowest-priority", "least-progress", "fewest-blocks",
         ]),
         evict in prop::sample::select(vec![
-            "lru", "lru", "lfu", "slo-aware", "session-aware[grace=0.002]",
+            "lru", "lru", "lfu", "slo-aware", "session-aware[grace=0.002]", "belady",
         ]),
         offload in prop::sample::select(vec![
             "threshold[threshold=0]", "threshold[threshold=0.6]", "on-evict", "write-through",
