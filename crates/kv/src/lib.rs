@@ -10,5 +10,5 @@ pub mod pool;
 pub mod tier;
 
 pub use link::{Link, LinkSpeed, TransferId};
-pub use pool::{Hit, Pool, Table, Use};
+pub use pool::{Hit, Judged, Pool, Table, Use};
 pub use tier::{Departure, Touched};

@@ -107,6 +107,15 @@ pub struct Use {
     pub worth: u64,
 }
 
+/// The evictor's opinion of the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// What it is worth.
+    pub worth: u64,
+    /// From which block of the content on; before that, the evictor is asked again.
+    pub from: u32,
+}
+
 impl Hit {
     /// Nothing found.
     pub const NONE: Hit = Hit { blocks: 0, idle: 0, leaving: 0, copied: 0, last: None };
@@ -264,14 +273,26 @@ impl Pool {
     }
 
     /// Gives all blocks of a table back: full ones become idle, deepest first, each with the worth
-    /// that `worth` gives it; the rest becomes free.
+    /// that `worth` gives its run; the rest becomes free.
     pub fn release(&mut self, table: &mut Table, worth: impl Fn(Use) -> u64) {
+        self.release_cut(table, |ended| Judged { worth: worth(ended), from: 0 });
+    }
+
+    /// As `release`, but a run whose blocks are not all worth the same is cut where `judge` says.
+    pub fn release_cut(&mut self, table: &mut Table, mut judge: impl FnMut(Use) -> Judged) {
         let mut run = table.leaf;
         let mut upto = table.shared;
         while let Some(held) = run {
+            let above = upto - self.tree.blocks(held);
+            let Run { uses, worth, .. } = *self.tree.get(held);
+            let judged = judge(Use { uses, upto, worth });
+            if judged.from > above {
+                // What is cut off is what the run continues now, so it comes next.
+                self.split(held, judged.from - above);
+            }
             let blocks = self.tree.blocks(held);
             let known = self.tree.get_mut(held);
-            known.worth = worth(Use { uses: known.uses, upto, worth: known.worth });
+            known.worth = judged.worth;
             known.holders -= 1;
             if known.holders == 0 {
                 self.leaving += if known.copied.is_leaving() { blocks } else { 0 };
@@ -358,9 +379,12 @@ impl Pool {
 
     /// Adds private blocks to the cache below the table's leaf; returns how many: all of them.
     fn append(&mut self, table: &mut Table, full: Blocks<'_>) -> u32 {
+        // A run that others have used before is not lengthened: its uses and its worth are not
+        // those of the new blocks.
         let own = table.leaf.filter(|&leaf| {
             let known = self.tree.get(leaf);
-            known.holders == 1 && known.copied == Copied::No && self.tree.children(leaf) == 0
+            let alone = known.holders == 1 && known.uses == 1;
+            alone && known.copied == Copied::No && self.tree.children(leaf) == 0
         });
         if let Some(leaf) = own {
             self.tree.extend(leaf, full, table.shared);

@@ -7,11 +7,11 @@ use crate::names::{Named, Names};
 use crate::problem::Problem;
 use crate::scenario::Plan;
 use crate::workload_spec::trace_problem;
-use blis_core::{Source, Span, TenantId};
+use blis_core::{Source, Span, TenantId, Time};
 use blis_metrics::{
     Audit, AuditConfig, AuditReport, Fanout, Listener, Report, RunEnd, Summary, check_report,
 };
-use blis_sim::{End, Observer, Outcome, Pace, Reload, RunError};
+use blis_sim::{End, Future, Observer, Outcome, Pace, Reload, RunError};
 use blis_workload::TraceError;
 
 /// What distinguishes one run of a plan from another.
@@ -97,7 +97,13 @@ pub fn run_scenario(
     if let Some(names) = names {
         source = Box::new(Named { source, names });
     }
-    let config = plan.config(&trial);
+    let mut config = plan.config(&trial);
+    if config.policies.evict_needs.future {
+        let until = config.horizon.unwrap_or(Time::NEVER);
+        let mut beforehand = plan.source(trial.seed)?;
+        let future = Future::read(&mut *beforehand, plan.engine.block_size, until);
+        config.future = Some(future.map_err(run_failure)?);
+    }
     let mut summary = Summary::new(plan.slo);
     let mut audit = trial.audit.then(|| Audit::new(audit_config(plan)));
     let outcome = if audit.is_none() && listeners.is_empty() {
@@ -113,13 +119,7 @@ pub fn run_scenario(
         }
         blis_sim::run(config, &mut *source, &mut fanout, observer)
     };
-    let outcome = outcome.map_err(|RunError::Source(error)| {
-        match error.downcast::<TraceError>() {
-            // The trace knows whether its content or the reading is at fault.
-            Ok(error) => RunFailure::Input(trace_problem(&error)),
-            Err(error) => RunFailure::Source(error.to_string()),
-        }
-    })?;
+    let outcome = outcome.map_err(run_failure)?;
     let end =
         RunEnd { ended_at: outcome.ended_at, end: outcome.end.clone(), instances: plan.instances };
     let mut report = summary.finish(&end);
@@ -132,6 +132,14 @@ pub fn run_scenario(
         found
     });
     Ok(RunResult { seed: trial.seed, report, outcome, tenants, audit })
+}
+
+fn run_failure(RunError::Source(error): RunError) -> RunFailure {
+    match error.downcast::<TraceError>() {
+        // The trace knows whether its content or the reading is at fault.
+        Ok(error) => RunFailure::Input(trace_problem(&error)),
+        Err(error) => RunFailure::Source(error.to_string()),
+    }
 }
 
 fn audit_config(plan: &Plan) -> AuditConfig {

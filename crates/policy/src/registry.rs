@@ -106,7 +106,7 @@ fn render(page: &mut String, entry: &Entry) {
 
 /// The polled values behind `needs`, as a list.
 fn signals(needs: Needs) -> String {
-    let Needs { load, kv, hit_rate, transfers } = needs;
+    let Needs { load, kv, hit_rate, transfers, future } = needs;
     let mut names = Vec::new();
     if load {
         names.extend(["`queue_depth`", "`running`", "`unseen`"]);
@@ -119,6 +119,9 @@ fn signals(needs: Needs) -> String {
     }
     if transfers {
         names.extend(["`pending_transfer_us`", "`thrashing_rate`"]);
+    }
+    if future {
+        names.push("`next_use`, which only an oracle knows");
     }
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

@@ -1,7 +1,7 @@
 //! What policies may see. Everything here is a fact with a source and an age; nothing is an
 //! intermediate result.
 
-use blis_core::{InstanceId, RequestView, SessionId, SloClass, Time};
+use blis_core::{InstanceId, RequestId, RequestView, SessionId, SloClass, Time};
 
 /// What a router knows about one instance.
 ///
@@ -42,7 +42,8 @@ impl InstanceView {
     }
 }
 
-/// Which of the polled values a policy reads. The host computes only what is declared.
+/// Which of the polled values a policy reads, and whether it is an oracle. The host computes only
+/// what is declared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each group of signals")]
 pub struct Needs {
@@ -54,11 +55,14 @@ pub struct Needs {
     pub hit_rate: bool,
     /// `pending_transfer_us`, `thrashing_rate`.
     pub transfers: bool,
+    /// `next_use`, which only an oracle has: the requests to come must be known beforehand.
+    pub future: bool,
 }
 
 impl Needs {
     /// Nothing but the router's own counts.
-    pub const NONE: Needs = Needs { load: false, kv: false, hit_rate: false, transfers: false };
+    pub const NONE: Needs =
+        Needs { load: false, kv: false, hit_rate: false, transfers: false, future: false };
 
     /// What `self` or `other` reads.
     #[must_use]
@@ -68,6 +72,7 @@ impl Needs {
             kv: self.kv || other.kv,
             hit_rate: self.hit_rate || other.hit_rate,
             transfers: self.transfers || other.transfers,
+            future: self.future || other.future,
         }
     }
 
@@ -122,6 +127,9 @@ pub struct UseView {
     pub upto: u32,
     /// What the run was worth before.
     pub worth: f64,
+    /// The first request of those to come, in order of arrival, that begins with the run and all
+    /// before it. Only for those that need the `future`; for others, and if there is none, `None`.
+    pub next_use: Option<RequestId>,
 }
 
 /// The KV memory of an engine, for the offloader.
@@ -141,7 +149,7 @@ pub(crate) mod examples {
     use super::*;
     use crate::contract::Scorer;
     use blis_core::random::Purpose;
-    use blis_core::{Content, Dice, RequestId, Segment, StreamId, TenantId};
+    use blis_core::{Content, Dice, Segment, StreamId, TenantId};
     use std::sync::LazyLock;
 
     /// A prompt of full blocks of 16 tokens, each named by the stream it is of.
@@ -204,6 +212,19 @@ pub(crate) mod examples {
             uses: 1,
             upto: 1,
             worth: 0.0,
+            next_use: None,
+        }
+    }
+
+    /// A running request like any other.
+    pub(crate) fn running() -> RunningView {
+        RunningView {
+            class: SloClass::Standard,
+            arrival: Time::ZERO,
+            priority: 0.0,
+            computed_tokens: 100,
+            generated: 3,
+            blocks: 7,
         }
     }
 

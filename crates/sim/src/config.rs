@@ -1,5 +1,6 @@
 //! What a run is made of, and how it ends. Plain values: reading files and flags is the lab's work.
 
+use crate::future::Future;
 use blis_core::{Span, Time};
 use blis_kv::LinkSpeed;
 use blis_latency::StepTime;
@@ -19,6 +20,8 @@ pub struct Config {
     pub signals: Signals,
     /// The decisions.
     pub policies: Policies,
+    /// What oracles know; `None` unless a policy needs it.
+    pub future: Option<Future>,
     /// How long things take.
     pub latency: Arc<dyn StepTime>,
     /// Seed of the policies' random choices.
@@ -132,6 +135,8 @@ pub struct Policies {
     pub preempt: Box<dyn Preempt>,
     /// What cached blocks are worth.
     pub evict: Box<dyn Evict>,
+    /// What the evictor reads.
+    pub evict_needs: Needs,
     /// Which blocks are copied to the CPU tier.
     pub offload: Box<dyn Offload>,
 }

@@ -6,6 +6,7 @@
 
 mod agenda;
 pub mod config;
+mod future;
 mod gateway;
 mod instance;
 mod live;
@@ -16,6 +17,8 @@ pub use config::{
     Config, Engine, Gateway, KvTier, Observer, Outcome, Pace, Policies, Preemption, Progress,
     Reload, RunError, Signals, Unobserved,
 };
+
+pub use future::Future;
 
 pub use blis_metrics::End;
 

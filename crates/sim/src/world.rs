@@ -2,6 +2,7 @@
 
 use crate::agenda::{Agenda, Event, Phase};
 use crate::config::{Config, Observer, Outcome, Progress, RunError};
+use crate::future::Future;
 use crate::instance::{Instance, Kit, Rules, Tally};
 use crate::live::{LiveRequests, Place, Slot};
 use crate::signals::Board;
@@ -47,6 +48,8 @@ impl<'a> World<'a> {
         listener: &'a mut dyn Listener,
     ) -> World<'a> {
         assert!(config.instances > 0, "a cluster has instances");
+        let oracle = config.policies.evict_needs.future;
+        assert_eq!(config.future.is_some(), oracle, "oracles know the future, and nobody else");
         let instances =
             (0..config.instances).map(|id| Instance::new(InstanceId(id), &config.engine)).collect();
         World {
@@ -143,6 +146,9 @@ impl<'a> World<'a> {
         board.after_change(instance.index(), engine);
         self.board.ended(instance, self.tally.closed - closed);
         self.agenda.set_step(instance, next);
+        while let Some(slot) = self.config.future.as_mut().and_then(Future::take_scheduled) {
+            self.end_use(slot, Some(instance));
+        }
         let mut finished = std::mem::take(&mut self.finished);
         for (request, left) in finished.drain(..) {
             self.follow_up(&request, Ending::Finished, left);
@@ -160,6 +166,9 @@ impl<'a> World<'a> {
     pub(crate) fn close(&mut self, slot: Slot, status: Status, now: Time) {
         let record = self.live.get(slot).record();
         self.listener.hear(now, &Fact::Closed { status, record });
+        if matches!(status, Status::Rejected(_) | Status::Unservable) {
+            self.end_use(slot, None);
+        }
         let request = self.live.remove(slot);
         self.tally.closed += 1;
         let ending = match status {
@@ -186,6 +195,20 @@ impl<'a> World<'a> {
         self.agenda.add_follow_up(arrival, place);
     }
 
+    /// A request that oracles expected is scheduled at `instance`, or nowhere: what the others have
+    /// of its prompt is needed later than they thought.
+    fn end_use(&mut self, slot: Slot, instance: Option<InstanceId>) {
+        let Some(future) = &mut self.config.future else { return };
+        future.end(self.live.get(slot).request.id);
+        let now = self.now;
+        let (_, instances, mut kit) = self.split();
+        for (index, other) in instances.iter_mut().enumerate() {
+            if instance.is_none_or(|instance| instance.index() != index) {
+                other.judge_again(slot, now, &mut kit);
+            }
+        }
+    }
+
     /// The board, the instances, and what instances work with: disjoint parts of the world.
     fn split(&mut self) -> (&mut Board, &mut [Instance], Kit<'_>) {
         let kit = Kit {
@@ -200,6 +223,7 @@ impl<'a> World<'a> {
             preempt: &*self.config.policies.preempt,
             evict: &*self.config.policies.evict,
             offload: &*self.config.policies.offload,
+            future: self.config.future.as_mut(),
             pace: self.config.pace,
             horizon: self.horizon,
             audit: self.config.audit,

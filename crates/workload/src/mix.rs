@@ -104,6 +104,13 @@ impl Mix {
         if self.has_sessions() { MAX_IN_SESSIONS } else { MAX_REQUESTS }
     }
 
+    /// Whether some clients wait for an answer before they ask again.
+    pub fn is_closed_loop(&self) -> bool {
+        let closed =
+            |client: &Client| client.sessions.as_ref().is_some_and(Sessions::is_closed_loop);
+        self.clients.iter().any(closed)
+    }
+
     /// How many requests there will be, if that is certain.
     pub fn expected(&self) -> Option<u64> {
         let endless = |client: &Client| {

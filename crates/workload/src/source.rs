@@ -112,8 +112,6 @@ impl MixSource {
             })
             .collect();
         let first = lanes.iter_mut().map(|lane| lane.next_arrival(mix.seed, &mix.rate)).collect();
-        let closed =
-            |client: &Client| client.sessions.as_ref().is_some_and(Sessions::is_closed_loop);
         MixSource {
             seed: mix.seed,
             rate: mix.rate.clone(),
@@ -124,7 +122,7 @@ impl MixSource {
             most: mix.num_requests,
             end: mix.end(),
             expected: mix.expected(),
-            closed_loop: mix.clients.iter().any(closed),
+            closed_loop: mix.is_closed_loop(),
             cut: None,
             tenants,
         }

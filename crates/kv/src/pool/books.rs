@@ -52,6 +52,24 @@ impl Pool {
         self.check_tier();
     }
 
+    /// Checks that no idle run is worth less than an idle one that continues it, as evictors
+    /// promise.
+    ///
+    /// # Panics
+    /// If one is: it could not be dropped when its turn comes.
+    pub fn check_worths(&self) {
+        for run in self.tree.runs() {
+            let idle = |run| self.tree.get(run).holders == 0 && self.tree.get(run).resident;
+            if let Some(parent) = self.tree.parent(run)
+                && idle(parent)
+                && idle(run)
+            {
+                let (above, below) = (self.tree.get(parent).worth, self.tree.get(run).worth);
+                assert!(above >= below, "{parent:?} is worth less than what continues it, {run:?}");
+            }
+        }
+    }
+
     fn check_lists(&self) {
         let mut listed = 0;
         let mut seen = std::collections::BTreeSet::new();

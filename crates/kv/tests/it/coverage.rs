@@ -27,6 +27,8 @@ pub(crate) enum Case {
     WholeEviction,
     /// A block of worth becomes idle.
     WorthyBlock,
+    /// A run is cut where its worth changes.
+    SplitByRelease,
     /// An older block of less worth is passed over, because a resident one continues it.
     PassedOver,
     /// A lookup of a request goes on in the tier.
@@ -92,6 +94,9 @@ impl Case {
 
     /// Those that need worths.
     pub(crate) const WORTH: [Case; 2] = [Case::WorthyBlock, Case::PassedOver];
+
+    /// Those that need evictors that cut runs.
+    pub(crate) const CUT: [Case; 1] = [Case::SplitByRelease];
 
     /// Those that need a tier.
     pub(crate) const TIER: [Case; 20] = [

@@ -1,7 +1,7 @@
 //! What went wrong once, each in the shortest history that shows it.
 
 use crate::prompts::{Prompt, Prompts};
-use blis_kv::{Pool, Table, TransferId};
+use blis_kv::{Judged, Pool, Table, TransferId};
 
 /// Prompts of blocks that are named.
 fn prompts<const N: usize>(names: [&[u64]; N]) -> [Prompt; N] {
@@ -186,5 +186,44 @@ fn what_comes_back_from_the_tier_is_judged_as_if_it_were_new() {
         });
         assert_eq!(evict(&mut pool, 2), 2);
         assert_eq!(copied(&pool, &prompt), 2);
+    }
+}
+
+#[test]
+fn what_lengthens_a_run_that_others_have_used_is_judged_by_itself() {
+    let [short, long] = prompts([&[1, 2], &[1, 2, 3]]);
+    let mut pool = Pool::new(4);
+    for _ in 0..3 {
+        let mut table = pool.claim(pool.lookup(short.first(2)));
+        let missing = 2 - table.blocks();
+        pool.grow(&mut table, missing);
+        pool.commit(&mut table, short.first(2));
+        pool.release(&mut table, |_| 9);
+    }
+    let mut table = pool.claim(pool.lookup(long.first(3)));
+    pool.grow(&mut table, 1);
+    pool.commit(&mut table, long.first(3));
+    let judged = std::cell::RefCell::new(Vec::new());
+    pool.release(&mut table, |run| {
+        judged.borrow_mut().push((run.upto, run.uses, run.worth));
+        run.worth
+    });
+    assert_eq!(judged.into_inner(), [(3, 1, 0), (2, 4, 9)]);
+    assert_eq!(evict(&mut pool, 1), 1);
+    assert_eq!(pool.lookup(long.first(3)).blocks, 2, "the new block went first");
+}
+
+#[test]
+fn the_books_tell_when_a_run_is_worth_less_than_what_continues_it() {
+    for (worths, orderly) in [([5, 3], true), ([4, 4], true), ([3, 5], false)] {
+        let [prompt] = prompts([&[1, 2]]);
+        let mut pool = Pool::new(4);
+        let mut table = computed(&mut pool, &prompt);
+        pool.release_cut(&mut table, |run| {
+            let from = run.upto - 1;
+            Judged { worth: worths[from as usize], from }
+        });
+        let checked = std::panic::catch_unwind(|| pool.check_worths());
+        assert_eq!(checked.is_ok(), orderly, "{worths:?}");
     }
 }

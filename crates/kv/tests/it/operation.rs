@@ -52,6 +52,8 @@ pub(crate) enum Worth {
     More,
     /// Anything below 4.
     Any(u64),
+    /// Every third block is worth something else than those behind it.
+    Cut,
 }
 
 impl Worth {
@@ -63,6 +65,15 @@ impl Worth {
             Worth::Uses => run.uses.into(),
             Worth::More => run.worth + 1,
             Worth::Any(seed) => mix(seed, run.upto.into()) % 4,
+            Worth::Cut => u64::from(40 - (run.upto - 1) / 3),
+        }
+    }
+
+    /// From which block on that holds.
+    pub(crate) fn from(self, run: Use) -> u32 {
+        match self {
+            Worth::Cut => (run.upto - 1) / 3 * 3,
+            _ => 0,
         }
     }
 }

@@ -3,9 +3,8 @@
 
 use crate::operation::{Operation, Worth};
 use crate::prompts::{Prompt, Prompts};
-use crate::reference::{Judged, Reference};
-use blis_kv::{Departure, Hit, Pool, Table};
-use std::cell::RefCell;
+use crate::reference::{Asked, Reference};
+use blis_kv::{Departure, Hit, Judged, Pool, Table};
 
 /// A live request.
 #[derive(Clone, Copy, Debug)]
@@ -111,18 +110,17 @@ impl<'a> Pair<'a> {
 
     fn release(&mut self, slot: usize, worth: Worth) -> bool {
         let Some(mut live) = self.live[slot].take() else { return false };
-        let judged = RefCell::new(Vec::new());
+        let mut asked = Vec::new();
         let shared = live.table.shared();
-        self.pool.release(&mut live.table, |of| {
-            let worth = worth.of(of);
-            judged.borrow_mut().push(Judged { of, worth });
-            worth
+        self.pool.release_cut(&mut live.table, |of| {
+            let told = Judged { worth: worth.of(of), from: worth.from(of) };
+            asked.push(Asked { of, told });
+            told
         });
         assert_eq!(live.table, Table::default(), "a released table is empty");
-        let judged = judged.into_inner();
-        assert_eq!(judged.first().map_or(0, |run| run.of.upto), shared, "the deepest run first");
-        assert!(judged.is_sorted_by(|a, b| a.of.upto > b.of.upto), "then those above it");
-        self.reference.release(slot, &judged);
+        assert_eq!(asked.first().map_or(0, |run| run.of.upto), shared, "the deepest run first");
+        assert!(asked.is_sorted_by(|a, b| a.of.upto > b.of.upto), "then those above it");
+        self.reference.release(slot, &asked);
         true
     }
 

@@ -59,6 +59,7 @@ fn worth() -> impl Strategy<Value = Worth> {
         1 => Just(Worth::Uses),
         1 => Just(Worth::More),
         2 => any::<u64>().prop_map(Worth::Any),
+        2 => Just(Worth::Cut),
     ]
 }
 
@@ -120,5 +121,6 @@ fn the_pool_and_a_naive_reference_agree_after_every_operation() {
     assert!(operations >= 100_000, "{operations} operations did something: {seen:?}");
     seen.assert_met(&Case::PLAIN, 100);
     seen.assert_met(&Case::WORTH, 100);
+    seen.assert_met(&Case::CUT, 100);
     seen.assert_met(&Case::TIER, 50);
 }

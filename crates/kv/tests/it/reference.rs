@@ -36,7 +36,7 @@ struct Block {
     before: Option<BlockId>,
     holders: BTreeSet<Holder>,
     begins_run: bool,
-    /// How often its run was claimed or committed.
+    /// How often it was claimed or committed.
     uses: u32,
     worth: u64,
 }
@@ -46,9 +46,9 @@ pub(crate) type Found = (usize, usize, usize);
 
 /// What the pool asked the evictor of a run, and what it was told.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Judged {
+pub(crate) struct Asked {
     pub(crate) of: blis_kv::Use,
-    pub(crate) worth: u64,
+    pub(crate) told: blis_kv::Judged,
 }
 
 impl Reference {
@@ -170,18 +170,25 @@ impl Reference {
         }
     }
 
-    /// Takes all blocks of a holder, the last one first. `judged` are the runs that the pool asked
+    /// Takes all blocks of a holder, the last one first. `asked` are the runs that the pool asked
     /// about, deepest first: only the pool knows where they end.
-    pub(crate) fn release(&mut self, holder: Holder, judged: &[Judged]) {
+    pub(crate) fn release(&mut self, holder: Holder, asked: &[Asked]) {
         let held = self.held.remove(&holder).expect("a holder releases once");
+        for Asked { of, told } in asked {
+            if 0 < told.from && told.from < of.upto {
+                let cut = self.cut_after(held[told.from as usize - 1]);
+                self.seen.note(Case::SplitByRelease, cut);
+            }
+        }
         for (index, block) in held.into_iter().enumerate().rev() {
             self.blocks[block].holders.remove(&holder);
             if self.blocks[block].content.is_none() {
                 self.free.push(block);
                 continue;
             }
-            let run = judged.iter().rfind(|run| run.of.upto as usize > index);
-            let Judged { of, worth } = *run.expect("the pool asks about every run");
+            let run = asked.iter().rfind(|run| run.of.upto as usize > index);
+            let Asked { of, told } = *run.expect("the pool asks about every run");
+            let worth = told.worth;
             if self.tier.total() == 0 {
                 let known = (self.blocks[block].uses, self.blocks[block].worth);
                 assert_eq!((of.uses, of.worth), known, "uses and worth before of block {index}");
@@ -290,20 +297,18 @@ impl Reference {
     }
 
     /// Makes a held block known; returns whether it begins a run: it lengthens the run before it
-    /// only if nobody else holds that, nothing continues it, and the tier lacks it. What lengthens
-    /// a run is counted with it.
+    /// only if nobody else holds or has held that, nothing continues it, and the tier lacks it.
     fn publish(&mut self, block: BlockId, hash: BlockHash, before: Option<BlockId>) -> bool {
         let lengthened = before.filter(|&above| {
-            let Block { content, holders, .. } = &self.blocks[above];
+            let Block { content, holders, uses, .. } = &self.blocks[above];
             let copied = content.is_some_and(|hash| !self.tier.lacks(hash));
-            holders.len() == 1 && !copied && self.continued_by(above).next().is_none()
+            let alone = holders.len() == 1 && *uses == 1;
+            alone && !copied && self.continued_by(above).next().is_none()
         });
-        let (uses, worth) =
-            lengthened.map_or((1, 0), |above| (self.blocks[above].uses, self.blocks[above].worth));
         self.published.insert(hash, block);
         let own = &mut self.blocks[block];
         (own.content, own.before, own.begins_run) = (Some(hash), before, lengthened.is_none());
-        (own.uses, own.worth) = (uses, worth);
+        (own.uses, own.worth) = (1, 0);
         lengthened.is_none()
     }
 

@@ -3,7 +3,7 @@
 
 use crate::prompts::{BlockHash, Prompt, Prompts};
 use blis_core::random::mix;
-use blis_kv::{Pool, Use};
+use blis_kv::{Judged, Pool, Use};
 
 /// Blocks of the longest prompt, with what it generates: no pool may be smaller.
 pub(crate) const LARGEST: u32 = 6;
@@ -118,17 +118,13 @@ impl Trace {
         }
         pool.grow(&mut table, missing);
         pool.commit(&mut table, all);
-        if policies.by_block {
-            // Whoever claims a part of a run cuts it there.
-            for blocks in 1..prompt.len() {
-                let mut part = pool.claim(pool.lookup(prompt.first(blocks)));
-                pool.release(&mut part, |run| run.worth);
-            }
-        }
         if policies.offload == Offload::OnRelease {
             pool.copy_table_now(&table, 0);
         }
-        pool.release(&mut table, |run| self.worth(run, next_use, policies.evictor));
+        pool.release_cut(&mut table, |run| Judged {
+            worth: self.worth(run, next_use, policies.evictor),
+            from: if policies.by_block { run.upto - 1 } else { 0 },
+        });
         pool.check([].iter());
         Served { blocks: hit.blocks, copied: hit.copied }
     }

@@ -99,8 +99,18 @@ pub enum Workload {
     },
 }
 
+impl Workload {
+    /// Whether some requests depend on when others end.
+    pub fn is_closed_loop(&self) -> bool {
+        match self {
+            Workload::Mix(mix) => mix.is_closed_loop(),
+            Workload::Trace { closed_loop, .. } => *closed_loop,
+        }
+    }
+}
+
 impl Plan {
-    /// What `sim` needs for `trial`.
+    /// What `sim` needs for `trial`, but for the future, which oracles are told of.
     ///
     /// # Panics
     /// Never: all texts were checked when the plan was made.
@@ -113,6 +123,7 @@ impl Plan {
             gateway: self.gateway,
             signals: self.signals,
             policies: policies.into_sim(),
+            future: None,
             latency: self.latency.clone(),
             seed: trial.seed,
             horizon: Some(self.horizon.unwrap_or(LAST)),

@@ -148,6 +148,11 @@ impl BuiltPolicies {
         }
     }
 
+    /// Whether a policy is an oracle, and must be told of the requests to come.
+    pub(super) fn need_the_future(&self) -> bool {
+        self.evict.needs.future
+    }
+
     /// What `sim` takes.
     pub(super) fn into_sim(self) -> blis_sim::Policies {
         blis_sim::Policies {
@@ -158,6 +163,7 @@ impl BuiltPolicies {
             priority: self.priority.policy,
             order: self.order.policy,
             preempt: self.preempt.policy,
+            evict_needs: self.evict.needs,
             evict: self.evict.policy,
             offload: self.offload.policy,
         }

@@ -43,6 +43,13 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
     };
     let sent = reader.read()?;
     notes.extend(sent.notes);
+    if built.need_the_future() {
+        check_oracle(&names.evict, &sent.workload, tree)?;
+        notes.push(format!(
+            "`{}` knows the requests to come: what it gives is a bound, not a strategy",
+            names.evict
+        ));
+    }
     let micros = |given: Option<Whole<0, { super::schema::LONGEST_US }>>| {
         Span::from_micros(given.map_or(0, Whole::get))
     };
@@ -79,6 +86,20 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
     }
     plan.canonical = canonical::canonical(&plan);
     Ok(plan)
+}
+
+/// An oracle must be able to know the requests to come.
+fn check_oracle(name: &str, workload: &Workload, tree: &Node) -> Result<(), Problem> {
+    if !workload.is_closed_loop() {
+        return Ok(());
+    }
+    let path = if tree.has("evict.policy") { "evict.policy" } else { "evict" };
+    let message = format!(
+        "found `{name}`, which must know all requests beforehand, but clients of this workload \
+         wait for answers before they ask again; give another policy, e.g. `lru`, or a workload \
+         that is not closed loop"
+    );
+    Err(Problem::new(tree.place_of(path), path, message))
 }
 
 /// Measures the cluster's saturation, of which `rate` is a share.

@@ -231,3 +231,31 @@ fn a_mangled_scenario_never_panics() {
         let _ = resolve(&whole[..pair[1]]);
     }
 }
+
+/// A workload of conversations; `pacing` says who waits for whom.
+fn conversations(evict: &str, pacing: &str) -> String {
+    format!(
+        "evict: {evict}\nworkload:\n  mix:\n    aggregate_rate: 5\n    num_requests: 20\n    \
+         clients:\n      - id: a\n        rate_fraction: 1\n        arrival: {{process: poisson}}\n        \
+         input_distribution: {{type: constant, params: {{value: 50}}}}\n        \
+         output_distribution: {{type: constant, params: {{value: 20}}}}\n        \
+         reasoning: {{multi_turn: {{max_rounds: 3, think_time_us: 1000{pacing}}}}}\n"
+    )
+}
+
+#[test]
+fn an_oracle_is_refused_where_the_requests_to_come_are_not_known() {
+    let resolve = |text: &str| Draft::from_text("s.yaml", text).and_then(|draft| draft.resolve());
+    let known = resolve(&conversations("belady", "")).expect("arrivals are given");
+    let note = "`belady` knows the requests to come: what it gives is a bound, not a strategy";
+    assert!(known.notes.iter().any(|told| told == note), "{:?}", known.notes);
+    let closed = ", closed_loop: true";
+    resolve(&conversations("lru", closed)).expect("only oracles mind");
+    let refused = resolve(&conversations("belady", closed)).expect_err("nobody can know");
+    assert_eq!(
+        refused.to_string(),
+        "s.yaml:1:8: evict: found `belady`, which must know all requests beforehand, but clients of \
+         this workload wait for answers before they ask again; give another policy, e.g. `lru`, or \
+         a workload that is not closed loop"
+    );
+}

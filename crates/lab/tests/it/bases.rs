@@ -18,6 +18,10 @@ pub(crate) enum Base {
     Roomy,
     /// Two instances short of KV blocks: requests are preempted and cached blocks evicted.
     Tight,
+    /// Two instances that serve eight tenants of one class, each with a system prompt of its own:
+    /// more than there are KV blocks for, so that it matters which are evicted. Nobody is
+    /// preempted.
+    Evicting,
     /// Prompts of 100 tokens of their own; routing by prefix and load.
     Own,
     /// The same, but the first 10 tokens of all prompts are equal: less than a block.
@@ -31,8 +35,8 @@ pub(crate) enum Base {
 }
 
 use Base::{
-    Brief, Cluster, OneClass, Own, Reordered, Roomy, ShortPrefix, Single, Tight, Unshared,
-    WrittenOut,
+    Brief, Cluster, Evicting, OneClass, Own, Reordered, Roomy, ShortPrefix, Single, Tight,
+    Unshared, WrittenOut,
 };
 
 const BRIEF: &str = "
@@ -122,6 +126,15 @@ impl Base {
                 let engine = "{total_kv_blocks: 64, max_num_scheduled_tokens: 256}";
                 written(2, engine, &strategy, 50, &two)
             }
+            Evicting => {
+                let tenant = |tenant: u32| {
+                    let prefix = format!("prefix_group: tenant-{tenant}, prefix_length: 256");
+                    format!("- {{id: tenant-{tenant}, {CLIENT}, {VARIED}, {prefix}}}")
+                };
+                let tenants: Vec<String> = (0..8).map(tenant).collect();
+                let engine = "{total_kv_blocks: 260, max_num_running_reqs: 4}";
+                written(2, engine, "round-robin", 40, &tenants.join("\n      "))
+            }
             Own => {
                 let input = "input_distribution: {type: constant, params: {value: 100}}";
                 written(4, capped, &weighted("pa:1,qd:1"), 160, &client(input))
@@ -144,7 +157,7 @@ impl Base {
         assert!(cluster.completed > 100, "{self:?} completes {}", cluster.completed);
         let queue = report.decomposition.cluster.expect("there are first tokens").mean.queue;
         assert!(queue > 1.0, "{self:?} queues for {queue} ms");
-        let shares = matches!(self, Cluster | Single | OneClass | Roomy | Tight);
+        let shares = !matches!(self, Unshared | Own | ShortPrefix | Brief | WrittenOut | Reordered);
         assert_eq!(report.kv.cached_tokens > 5_000, shares, "{self:?}: {:?}", report.kv);
         let (preempted, evicted) = (cluster.preemption_count, report.kv.evicted_blocks);
         assert_eq!(
@@ -152,6 +165,8 @@ impl Base {
             self == Tight,
             "{self:?}: {preempted}, {evicted}"
         );
+        let only_evicts = preempted == 0 && evicted > 1_000;
+        assert!(self != Evicting || only_evicts, "{preempted}, {evicted}");
     }
 }
 

@@ -46,7 +46,9 @@ enum Verdict {
     Differs,
 }
 
-use Base::{Brief, Cluster, OneClass, Own, Reordered, Roomy, ShortPrefix, Single, Tight, Unshared};
+use Base::{
+    Brief, Cluster, Evicting, OneClass, Own, Reordered, Roomy, ShortPrefix, Single, Tight, Unshared,
+};
 use Change::{Again, Flags, Set, Stepwise, To, Unaudited};
 use Verdict::{Differs, Same, SameButExpectations};
 
@@ -122,6 +124,14 @@ const ROWS: &[Row] = &[
         Same,
     ),
     row("recomputing", Tight, Set(&[("engine.preemption", "recompute")]), Same),
+    // Eviction and preemption.
+    row("evictors behind a GPU with room", Roomy, Set(&[("evict", "lfu")]), Same),
+    row("an oracle behind a GPU with room", Roomy, Set(&[("evict", "belady")]), Same),
+    row("protection of the only class", Evicting, Set(&[("evict", "slo-aware")]), Same),
+    row("protection of all classes", Tight, Set(&[("evict", PROTECTED)]), Same),
+    row("grace for sessions, without one", Evicting, Set(&[("evict", "session-aware")]), Same),
+    row("victims by equal priorities", Tight, Set(&[("preempt", "lowest-priority")]), Same),
+    row("victims of a GPU with room", Roomy, Set(&[("preempt", "fewest-blocks")]), Same),
     // Order and admission.
     row(
         "priorities of one class",
@@ -191,6 +201,18 @@ const ROWS: &[Row] = &[
         Set(&[("kv_tier.cpu_blocks", "500"), ("kv_tier.offload", "write-through")]),
         Differs,
     ),
+    row("eviction by use", Evicting, Set(&[("evict", "lfu")]), Differs),
+    row("eviction by the future", Evicting, Set(&[("evict", "belady")]), Differs),
+    row("protection of one class of two", Tight, Set(&[("evict", "slo-aware")]), Differs),
+    row("grace for the preempted", Tight, Set(&[("evict", "session-aware")]), Differs),
+    row(
+        "victims by priority",
+        Tight,
+        Set(&[("preempt", "lowest-priority"), ("priority", "slo-class")]),
+        Differs,
+    ),
+    row("victims by progress", Tight, Set(&[("preempt", "least-progress")]), Differs),
+    row("victims by blocks", Tight, Set(&[("preempt", "fewest-blocks")]), Differs),
     row(
         "priorities of two classes",
         Cluster,
@@ -201,6 +223,9 @@ const ROWS: &[Row] = &[
     row("a horizon before the end", Cluster, Set(&[("horizon_us", "2000000")]), Differs),
     row("delays", Cluster, Set(&[("gateway.routing_latency_us", "1")]), Differs),
 ];
+
+/// All classes are worth as much, so that none is protected from another.
+const PROTECTED: &str = "slo-aware[critical=3,standard=3,sheddable=3,batch=3,background=3]";
 
 const BRIEF_AS_FLAGS: &[(&str, &str)] = &[
     ("cluster.instances", "2"),

@@ -35,18 +35,11 @@ impl Preempt for Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use blis_core::{SloClass, Time};
+    use crate::view::examples::running;
 
     #[test]
     fn the_last_running_request_is_the_victim_whatever_its_priority() {
-        let running = RunningView {
-            class: SloClass::Critical,
-            arrival: Time::ZERO,
-            priority: 10.0,
-            computed_tokens: 100,
-            generated: 3,
-            blocks: 7,
-        };
+        let running = RunningView { priority: 10.0, ..running() };
         assert_eq!(Tail.victim(&[running; 4]), 3);
         assert_eq!(Tail.victim(&[running]), 0);
     }

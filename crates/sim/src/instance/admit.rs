@@ -115,6 +115,9 @@ impl Instance {
             self.prompt_tokens += u64::from(live.request.content.prompt_tokens());
             self.cached_tokens += u64::from(cached_tokens);
         }
+        if let Some(future) = &mut kit.future {
+            future.note_scheduled(running.slot);
+        }
         let request = live.request.id;
         let fact = Fact::Scheduled { request, instance: self.id, cached_tokens, total_tokens };
         kit.listener.hear(now, &fact);

@@ -17,9 +17,10 @@ mod tier;
 pub(crate) use queue::Rules;
 
 use crate::config::{Engine, Pace};
+use crate::future::{Future, Stretch};
 use crate::live::{LiveRequests, Place, Slot};
-use blis_core::{InstanceId, Request, SloClass, Span, Time};
-use blis_kv::{Pool, Table, Use};
+use blis_core::{InstanceId, Request, RequestId, SloClass, Span, Time};
+use blis_kv::{Judged, Pool, Table, Use};
 use blis_latency::StepTime;
 use blis_metrics::{Fact, Listener};
 use blis_policy::{Evict, Offload, Preempt, UseView};
@@ -66,6 +67,8 @@ pub(crate) struct Kit<'a> {
     pub(crate) preempt: &'a dyn Preempt,
     pub(crate) evict: &'a dyn Evict,
     pub(crate) offload: &'a dyn Offload,
+    /// What an oracle knows.
+    pub(crate) future: Option<&'a mut Future>,
     pub(crate) pace: Pace,
     /// The run ends no later than this, so nothing is planned beyond it.
     pub(crate) horizon: Time,
@@ -197,6 +200,14 @@ impl Instance {
         self.running.iter().map(|running| (running.slot, running.generated))
     }
 
+    /// What this engine has of the prompt of a request is needed later than an oracle thought, so
+    /// the oracle is asked again.
+    pub(crate) fn judge_again(&mut self, slot: Slot, now: Time, kit: &mut Kit<'_>) {
+        let prompt = kit.live.get(slot).request.content.prompt_blocks(kit.engine.block_size);
+        let mut table = self.pool.claim(self.pool.lookup(prompt));
+        release(&mut self.pool, &mut table, slot, Released::Done, now, kit);
+    }
+
     /// Whether the engine has something to do and is not doing it: a broken invariant.
     pub(crate) fn is_stuck(&self) -> bool {
         let loads = self.tier.as_ref().is_some_and(|tier| tier.has_loads());
@@ -217,6 +228,7 @@ impl Instance {
             let running = self.running.iter().map(|running| &running.table);
             let loads = self.tier.iter().flat_map(|tier| tier.tables());
             self.pool.check(running.chain(loads));
+            self.pool.check_worths();
         }
     }
 }
@@ -237,10 +249,10 @@ fn release(
     slot: Slot,
     why: Released,
     now: Time,
-    kit: &Kit<'_>,
+    kit: &mut Kit<'_>,
 ) {
     let request = &kit.live.get(slot).request;
-    pool.release(table, |Use { uses, upto, worth }| {
+    let judge = |Use { uses, upto, worth }: Use, next_use: Option<RequestId>| {
         let worth = kit.evict.worth(&UseView {
             class: request.class,
             session: request.session,
@@ -249,10 +261,23 @@ fn release(
             uses,
             upto,
             worth: f64::from_bits(worth),
+            next_use,
         });
         assert!(worth >= 0.0 && worth.is_finite(), "a worth is a number, not negative");
         // Numbers that are not negative are ordered as their bits are; -0.0 must not be one.
         (worth + 0.0).to_bits()
+    };
+    let Some(future) = &mut kit.future else {
+        pool.release(table, |ended| judge(ended, None));
+        return;
+    };
+    if why == Released::ComesBack {
+        future.come_again(request.id, &request.content, table.shared());
+    }
+    future.look(request.content.blocks(kit.engine.block_size, table.shared()));
+    pool.release_cut(table, |ended| {
+        let Stretch { from, next_use } = future.before(ended.upto);
+        Judged { worth: judge(ended, next_use), from }
     });
 }
 

@@ -11,7 +11,8 @@ use blis_metrics::{
 };
 use blis_policy::{Cluster, Needs, Router, RoutingText};
 use blis_sim::{
-    Config, Engine, Gateway, Outcome, Pace, Policies, Preemption, Reload, Signals, Unobserved,
+    Config, Engine, Future, Gateway, Outcome, Pace, Policies, Preemption, Reload, Signals,
+    Unobserved,
 };
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -27,6 +28,7 @@ pub(crate) struct Scenario {
     pub(crate) admission: &'static str,
     pub(crate) routing: &'static str,
     pub(crate) evict: &'static str,
+    pub(crate) preempt: &'static str,
     pub(crate) offload: &'static str,
     pub(crate) scorers: Option<&'static str>,
     pub(crate) order: &'static str,
@@ -52,7 +54,16 @@ pub(crate) struct Told {
     pub(crate) blocks_in_use: BTreeMap<(Time, u32), u32>,
     /// Samples in the order in which they were stated.
     pub(crate) samples: Vec<(Time, InstanceId, Reading)>,
+    /// Who was preempted, in that order for each instance.
+    pub(crate) victims: Vec<Victim>,
     pub(crate) outcome: Outcome,
+}
+
+/// A preempted request, and those that ran beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Victim {
+    pub(crate) request: u64,
+    pub(crate) beside: Vec<u64>,
 }
 
 /// How a request ended.
@@ -91,6 +102,7 @@ pub(crate) fn small_world() -> Scenario {
         admission: "always-admit",
         routing: "round-robin",
         evict: "lru",
+        preempt: "tail",
         offload: "threshold",
         scorers: None,
         order: "fcfs",
@@ -145,7 +157,7 @@ impl Scenario {
         let mut config = self.config();
         config.policies.router = router;
         config.policies.router_needs =
-            Needs { load: true, kv: true, hit_rate: true, transfers: true };
+            Needs { load: true, kv: true, hit_rate: true, transfers: true, future: false };
         let mut source = Listed::new(self.requests.clone());
         let mut nobody = Fanout::new(Vec::new());
         blis_sim::run(config, &mut source, &mut nobody, &mut Unobserved).expect("cannot fail")
@@ -166,6 +178,12 @@ impl Scenario {
         };
         let admission = blis_policy::build_admission(self.admission, &cluster).expect("legal");
         let router = blis_policy::build_router(&routing, &cluster).expect("legal");
+        let evict = blis_policy::build_evict(self.evict, &cluster).expect("legal");
+        let future = evict.needs.future.then(|| {
+            let mut source = Listed::new(self.requests.clone());
+            Future::read(&mut source, self.engine.block_size, Time::NEVER)
+                .expect("a list cannot fail")
+        });
         Config {
             instances: self.instances,
             engine: self.engine,
@@ -180,10 +198,12 @@ impl Scenario {
                     .expect("legal")
                     .policy,
                 order: blis_policy::build_order(self.order, &cluster).expect("legal").policy,
-                preempt: blis_policy::build_preempt("tail", &cluster).expect("legal").policy,
-                evict: blis_policy::build_evict(self.evict, &cluster).expect("legal").policy,
+                preempt: blis_policy::build_preempt(self.preempt, &cluster).expect("legal").policy,
+                evict: evict.policy,
+                evict_needs: evict.needs,
                 offload: blis_policy::build_offload(self.offload, &cluster).expect("legal").policy,
             },
+            future,
             latency: Arc::clone(&self.latency),
             seed: self.seed,
             horizon: self.horizon,
@@ -203,8 +223,8 @@ impl Scenario {
         let outcome = self.run_audited(source, &mut scribe);
         scribe.closed.sort_by_key(|ended| ended.request);
         scribe.facts.sort_by_key(|&(at, lane, _)| (at, lane));
-        let Scribe { facts, closed, blocks_in_use, samples, .. } = scribe;
-        Told { facts, closed, blocks_in_use, samples, outcome }
+        let Scribe { facts, closed, blocks_in_use, samples, victims, .. } = scribe;
+        Told { facts, closed, blocks_in_use, samples, victims, outcome }
     }
 
     /// Runs and tells `listener` everything; the audit must find nothing.
@@ -247,6 +267,11 @@ impl Told {
     /// E2E of each finished request in microseconds, in order of arrival.
     pub(crate) fn e2es_us(&self) -> Vec<u64> {
         self.closed.iter().filter_map(|ended| Some(whole_micros(ended.e2e?))).collect()
+    }
+
+    /// Cached tokens that each request found when it was first scheduled, in order of arrival.
+    pub(crate) fn found(&self) -> Vec<u32> {
+        self.closed.iter().map(|ended| ended.cached.expect("it was scheduled")).collect()
     }
 
     /// How many facts contain `word`.
@@ -308,6 +333,9 @@ struct Scribe {
     steps: Option<(u32, u64, Span)>,
     blocks_in_use: BTreeMap<(Time, u32), u32>,
     samples: Vec<(Time, InstanceId, Reading)>,
+    /// Who runs, and in which lane.
+    running: Vec<(u64, u32)>,
+    victims: Vec<Victim>,
 }
 
 impl Listener for Scribe {
@@ -316,6 +344,7 @@ impl Listener for Scribe {
         self.clocks.resize(self.clocks.len().max(lane as usize + 1), Time::ZERO);
         assert!(self.clocks[lane as usize] <= at, "lane {lane} goes back in time with {fact:?}");
         self.clocks[lane as usize] = at;
+        self.follow(lane, fact);
         match *fact {
             Fact::Steps { count, duration, blocks_in_use, .. } => {
                 self.steps = Some((lane, count, duration));
@@ -343,6 +372,23 @@ impl Listener for Scribe {
 }
 
 impl Scribe {
+    /// Keeps track of who runs.
+    fn follow(&mut self, lane: u32, fact: &Fact<'_>) {
+        match *fact {
+            Fact::Scheduled { request, .. } => self.running.push((request.0, lane)),
+            Fact::Preempted { request, .. } => {
+                self.running.retain(|&(running, _)| running != request.0);
+                let here = self.running.iter().filter(|&&(_, other)| other == lane);
+                let beside = here.map(|&(running, _)| running).collect();
+                self.victims.push(Victim { request: request.0, beside });
+            }
+            Fact::Closed { record, .. } => {
+                self.running.retain(|&(running, _)| running != record.request.0);
+            }
+            _ => {}
+        }
+    }
+
     /// Writes a fact about `count` steps down step by step.
     fn tell(&mut self, at: Time, lane: u32, count: u64, duration: Span, fact: &Fact<'_>) {
         let mut one = fact.clone();

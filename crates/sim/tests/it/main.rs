@@ -1,5 +1,7 @@
 //! The simulator against hand-made cases, itself, and theory.
 
+mod belady;
+mod evictors;
 mod exhaustive;
 mod golden;
 mod golden_tier;
@@ -7,4 +9,5 @@ mod harness;
 mod relations;
 mod signals;
 mod timeline;
+mod victims;
 mod worlds;

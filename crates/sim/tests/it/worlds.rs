@@ -2,7 +2,7 @@
 //! tested.
 
 use crate::harness::{Scenario, Told, prompted, small_world};
-use blis_core::{Content, Request, Segment, SloClass, Span, StreamId, Time};
+use blis_core::{Content, Request, Segment, SessionId, SloClass, Span, StreamId, Time};
 use blis_kv::LinkSpeed;
 use blis_latency::{StepShape, StepTime};
 use blis_sim::{Engine, Gateway, KvTier, Pace, Preemption, Reload, Signals};
@@ -63,6 +63,9 @@ pub(crate) struct Coverage {
     pub(crate) chunked_prefill: u32,
     pub(crate) prefix_hit: u32,
     pub(crate) eviction: u32,
+    pub(crate) judged_eviction: u32,
+    pub(crate) foreseen_eviction: u32,
+    pub(crate) chosen_victim: u32,
     pub(crate) priority_order: u32,
     pub(crate) queue: u32,
     pub(crate) rejection: u32,
@@ -92,7 +95,12 @@ impl Coverage {
         self.preemption += u32::from(told.count("Preempted") > 0);
         self.chunked_prefill += u32::from(longest > Some(chunk));
         self.prefix_hit += u32::from(hit);
-        self.eviction += u32::from(told.count("Evicted") > 0);
+        let evicts = told.count("Evicted") > 0;
+        self.eviction += u32::from(evicts);
+        self.judged_eviction += u32::from(evicts && scenario.evict != "lru");
+        self.foreseen_eviction += u32::from(evicts && scenario.evict == "belady");
+        let preempts = told.count("Preempted") > 0;
+        self.chosen_victim += u32::from(preempts && scenario.preempt != "tail");
         self.priority_order += u32::from(queued && scenario.order != "fcfs");
         self.queue += u32::from(queued);
         self.rejection += u32::from(told.count("Rejected") > 0);
@@ -185,9 +193,11 @@ prop_compose! {
         output in prop::sample::select(vec![1_u32, 1, 2, 5, 13, 40]),
         class in prop::sample::select(SloClass::ALL.to_vec()),
         same_answer in prop::bool::weighted(0.1),
+        session in prop::option::weighted(0.3, 0_u64..5),
     ) -> Request {
         let mut request = prompted(at_us, &[shared, (u64::MAX, own)], output);
         request.class = class;
+        request.session = session.map(SessionId);
         if same_answer {
             // Twins: prompt and answer are one shared stream, so equal blocks are computed side by
             // side.
@@ -209,6 +219,12 @@ prop_compose! {
         ]),
         order in prop::sample::select(vec!["fcfs", "priority-fcfs", "sjf", "reverse-priority"]),
         priority in prop::sample::select(vec!["constant", "slo-class"]),
+        preempt in prop::sample::select(vec![
+            "tail", "lowest-priority", "least-progress", "fewest-blocks",
+        ]),
+        evict in prop::sample::select(vec![
+            "lru", "lru", "lfu", "slo-aware", "session-aware[grace=0.002]", "belady",
+        ]),
         offload in prop::sample::select(vec![
             "threshold[threshold=0]", "threshold[threshold=0.6]", "on-evict", "write-through",
         ]),
@@ -233,6 +249,8 @@ prop_compose! {
             scorers: routing.1,
             order,
             priority,
+            preempt,
+            evict,
             offload,
             admission,
             seed,
