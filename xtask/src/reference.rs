@@ -1,25 +1,120 @@
 //! Writes the pages under `docs/reference`, which are generated from the code and never by hand.
 
+use blis_core::SloClass;
+use blis_lab::{presets, scenario, slo};
+use blis_latency::Catalogue;
+use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where the page of all policies lies, relative to the root.
-pub const POLICIES: &str = "docs/reference/policies.md";
+/// A generated page.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    /// Where it lies, relative to the root.
+    pub place: &'static str,
+    /// What makes it.
+    pub make: fn() -> String,
+}
+
+/// All generated pages.
+pub const PAGES: [Page; 3] = [
+    Page { place: "docs/reference/policies.md", make: policies },
+    Page { place: "docs/reference/workloads.md", make: workloads },
+    Page { place: "docs/reference/hardware.md", make: hardware },
+];
 
 /// The page of all policies and their parameters.
-pub fn policies() -> String {
+fn policies() -> String {
     blis_policy::registry::reference_markdown()
+}
+
+/// The page of the workloads that ship and of the sets of targets.
+fn workloads() -> String {
+    let mut page = String::from(
+        "# Workloads and targets\n\n`blis run --workload NAME` runs one of these workloads; `blis \
+         workloads NAME` prints it as a\nspecification to start from. How to write one is in \
+         [workloads.md](../workloads.md).\n\n| workload | what it is |\n|---|---|\n",
+    );
+    for preset in presets::ALL {
+        line(&mut page, format_args!("| `{}` | {} |", preset.name, preset.summary));
+    }
+    page.push_str(
+        "\n## Sets of latency targets\n\n`slo: NAME` in a scenario or a specification. Targets are in \
+         ms: time to first token, mean inter-token\nlatency, time to the last token; `-`: none. \
+         Goodput counts the requests that met all of theirs.\n",
+    );
+    for set in slo::ALL {
+        line(&mut page, format_args!("\n### `{}`\n\n{}. {}\n", set.name, set.summary, set.source));
+        line(&mut page, format_args!("| class | TTFT | ITL | E2E |\n|---|---|---|---|"));
+        for (class, target) in SloClass::ALL.iter().zip(set.classes) {
+            let show = |ms: Option<f64>| ms.map_or_else(|| "-".to_owned(), |ms| ms.to_string());
+            let (ttft, itl, e2e) = (show(target.ttft_ms), show(target.itl_ms), show(target.e2e_ms));
+            line(&mut page, format_args!("| `{}` | {ttft} | {itl} | {e2e} |", class.name()));
+        }
+    }
+    page
+}
+
+/// The page of models, GPUs, fits and links.
+fn hardware() -> String {
+    let catalogue = Catalogue::shipped();
+    let mut page = String::from(
+        "# Models and machines\n\n## Models\n\n| model | layers | KV heads | KV bytes a token | \
+         where the figures come from |\n|---|---|---|---|---|\n",
+    );
+    for model in &catalogue.models {
+        let bytes = model.shape().kv_bytes_per_token();
+        let (name, layers, heads) = (&model.name, model.layers, model.kv_heads);
+        let row = format_args!("| `{name}` | {layers} | {heads} | {bytes} | {} |", model.source);
+        line(&mut page, row);
+    }
+    page.push_str(
+        "\n## GPUs\n\n| GPU | memory, GiB | bf16 TFLOP/s | TB/s | where the figures come from |\n\
+         |---|---|---|---|---|\n",
+    );
+    for gpu in &catalogue.gpus {
+        let (name, memory, flops) = (&gpu.name, gpu.memory_gib, gpu.bf16_tflops);
+        let (bandwidth, source) = (gpu.bandwidth_tb_s, &gpu.source);
+        let row = format_args!("| `{name}` | {memory} | {flops} | {bandwidth} | {source} |");
+        line(&mut page, row);
+    }
+    page.push_str(
+        "\n## Fitted coefficients\n\n| model | GPU | TP | KV blocks | where the figures come from \
+         |\n|---|---|---|---|---|\n",
+    );
+    for fit in &catalogue.fits {
+        let (model, gpu, tp) = (&fit.model, &fit.gpu, fit.tp);
+        let (blocks, source) = (fit.total_kv_blocks, &fit.source);
+        line(&mut page, format_args!("| `{model}` | `{gpu}` | {tp} | {blocks} | {source} |"));
+    }
+    page.push_str(
+        "\n## Links to the CPU tier (`kv_tier.link`)\n\nOf one GPU in one direction; the GPUs of an \
+         instance copy side by side.\n\n| link | GB/s | base, us | where the figures come from \
+         |\n|---|---|---|---|\n",
+    );
+    for (name, gb_per_s, base_us, source) in scenario::tier::links() {
+        line(&mut page, format_args!("| `{name}` | {gb_per_s} | {base_us} | {source} |"));
+    }
+    page
+}
+
+fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
+    writeln!(page, "{text}").expect("writing to a string cannot fail");
 }
 
 /// Writes the generated pages under `root` and returns where.
 ///
 /// # Errors
 /// If a page cannot be written.
-pub fn write(root: &Path) -> io::Result<PathBuf> {
-    let path = root.join(POLICIES);
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+pub fn write(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut written = Vec::new();
+    for Page { place, make } in PAGES {
+        let path = root.join(place);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::write(&path, make())?;
+        written.push(path);
     }
-    std::fs::write(&path, policies())?;
-    Ok(path)
+    Ok(written)
 }

@@ -27,6 +27,11 @@ pub(crate) enum Command {
     Trace(TraceArgs),
     /// List the workloads that are shipped, or print one
     Workloads(WorkloadsArgs),
+    /// Run a study: arms, workloads and swept values, side by side
+    ///
+    /// Every combination is run with every seed, on the same requests. The table shows means and
+    /// 95 % intervals.
+    Study(StudyArgs),
     /// List policies and their parameters
     Policies(PoliciesArgs),
     /// Print a completion script for a shell
@@ -59,6 +64,14 @@ pub(crate) struct RunArgs {
     /// Write one row a request to this CSV file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) requests_out: Option<PathBuf>,
+
+    /// Write what every instance looks like at regular times to this CSV file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) timeline: Option<PathBuf>,
+
+    /// Time between the rows of --timeline, in ms [default: 100]
+    #[arg(long, value_name = "MS", help_heading = "Output")]
+    pub(crate) timeline_interval_ms: Option<String>,
 
     /// Record the requests that arrived, as a trace to replay with `--trace`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -285,4 +298,40 @@ pub(crate) enum ListFormat {
     Json,
     /// The reference page
     Markdown,
+}
+
+/// `blis study`.
+#[derive(Debug, Args)]
+pub(crate) struct StudyArgs {
+    /// Study file (YAML)
+    pub(crate) study: PathBuf,
+
+    /// Layout of the result
+    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
+    pub(crate) format: TextFormat,
+
+    /// Write one row a run to this CSV file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) csv: Option<PathBuf>,
+
+    /// Draw the first number of the study, or the one of --plot-metric, to this SVG file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) plot: Option<PathBuf>,
+
+    /// Which number --plot draws
+    #[arg(long, value_name = "METRIC", requires = "plot", help_heading = "Output")]
+    pub(crate) plot_metric: Option<String>,
+
+    /// No progress bar and no notes
+    #[arg(long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+
+    /// Runs at a time; 0: one for each core
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
+    #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
+    pub(crate) jobs: u16,
+
+    /// Check every invariant as the runs go
+    #[arg(long, help_heading = "Running")]
+    pub(crate) audit: bool,
 }

@@ -171,8 +171,6 @@ const FLAGS: &[Flag] = &[
         "Stop after this many requests of --trace"),
     flag(LATER, "kv-event-delay", "US", NotYet(&["0"]),
         "Delay of KV events"),
-    flag(LATER, "timeline", "FILE", NotYet(&[]),
-        "Timeline of queue, batch and KV"),
     flag(LATER, "counterfactual-k", "N", NotYet(&["0"]),
         "Alternatives kept for each routing decision"),
 ];

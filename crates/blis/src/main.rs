@@ -16,6 +16,7 @@ mod policies;
 mod progress;
 mod report;
 mod run;
+mod study;
 mod target;
 mod trace;
 mod workloads;
@@ -42,6 +43,7 @@ fn command() -> u8 {
     };
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Study(args) => study::study(&args).map(|()| failure::DONE),
         Command::Trace(args) => trace::trace(&args).map(|()| failure::DONE),
         Command::Workloads(args) => workloads::list(&args).map(|()| failure::DONE),
         Command::Policies(args) => policies::list(&args).map(|()| failure::DONE),

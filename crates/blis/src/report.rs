@@ -5,10 +5,12 @@ pub(crate) mod fitness;
 pub(crate) mod inversions;
 pub(crate) mod json;
 pub(crate) mod numbers;
+pub(crate) mod plot;
 pub(crate) mod requests;
 pub(crate) mod results;
 pub(crate) mod sections;
 pub(crate) mod table;
+pub(crate) mod timeline;
 
 use blis_lab::{Plan, RunResult};
 use fitness::Fitness;

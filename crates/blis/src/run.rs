@@ -12,6 +12,7 @@ use crate::report::inversions::Inversions;
 use crate::report::requests::RequestRows;
 use crate::report::results::Results;
 use crate::report::sections::{self, Decisions};
+use crate::report::timeline::{self, Timeline};
 use crate::report::{Finished, json, table};
 use crate::target::Target;
 use crate::trace::Recorder;
@@ -56,14 +57,16 @@ fn inputs(args: &RunArgs, draft: &Draft, plan: &Plan) -> Vec<PathBuf> {
 struct Targets {
     results: Option<Target>,
     rows: Option<Target>,
+    timeline: Option<Target>,
     trace: Option<Target>,
 }
 
 /// The outputs of `args` that are files, by flag.
-fn outputs(args: &RunArgs) -> [(&'static str, Option<&Path>); 3] {
+fn outputs(args: &RunArgs) -> [(&'static str, Option<&Path>); 4] {
     [
         ("--results-path", args.results_path.as_deref()),
         ("--requests-out", args.requests_out.as_deref()),
+        ("--timeline", args.timeline.as_deref()),
         ("--trace-out", args.trace_out.as_deref()),
     ]
 }
@@ -91,7 +94,8 @@ impl Targets {
             Some(targets.swap_remove(index).1)
         };
         let (results, rows) = (take("--results-path"), take("--requests-out"));
-        Ok(Targets { results, rows, trace: take("--trace-out") })
+        let (timeline, trace) = (take("--timeline"), take("--trace-out"));
+        Ok(Targets { results, rows, timeline, trace })
     }
 }
 
@@ -99,28 +103,31 @@ impl Targets {
 struct Writers {
     results: Option<Results>,
     rows: Option<RequestRows>,
+    timeline: Option<Timeline>,
     trace: Option<Recorder>,
 }
 
 impl Writers {
     /// Opens every file; `names` must be given to the run as well.
     fn create(targets: &Targets, names: &Names) -> Result<Writers, Failure> {
-        let Targets { results, rows, trace } = targets;
+        let Targets { results, rows, timeline, trace } = targets;
         let open = |target| Results::create(target, names.clone());
         let results = results.as_ref().map(open).transpose()?;
         let open = |target| RequestRows::create(target, names.clone());
         let rows = rows.as_ref().map(open).transpose()?;
+        let timeline = timeline.as_ref().map(Timeline::create).transpose()?;
         let open = |target| Recorder::create(target, names.clone());
         let trace = trace.as_ref().map(open).transpose()?;
-        Ok(Writers { results, rows, trace })
+        Ok(Writers { results, rows, timeline, trace })
     }
 
     fn listeners(&mut self) -> Vec<&mut dyn Listener> {
-        let Writers { results, rows, trace } = self;
+        let Writers { results, rows, timeline, trace } = self;
         let results = results.as_mut().map(|writer| writer as &mut dyn Listener);
         let rows = rows.as_mut().map(|writer| writer as &mut dyn Listener);
+        let timeline = timeline.as_mut().map(|writer| writer as &mut dyn Listener);
         let trace = trace.as_mut().map(|writer| writer as &mut dyn Listener);
-        [results, rows, trace].into_iter().flatten().collect()
+        [results, rows, timeline, trace].into_iter().flatten().collect()
     }
 
     fn finish(self, result: &RunResult) -> Result<(), Failure> {
@@ -129,6 +136,9 @@ impl Writers {
         }
         if let Some(rows) = self.rows {
             rows.finish()?;
+        }
+        if let Some(timeline) = self.timeline {
+            timeline.finish()?;
         }
         match self.trace {
             Some(trace) => trace.finish(),
@@ -148,6 +158,11 @@ fn check(args: &RunArgs) -> Result<(), Failure> {
     if args.summarize_trace && format(args) != Format::Blis {
         return Err(Failure::Input(
             "--summarize-trace: only the layout `blis` prints it; add `--format blis`".into(),
+        ));
+    }
+    if args.timeline_interval_ms.is_some() && args.timeline.is_none() {
+        return Err(Failure::Input(
+            "--timeline-interval-ms: there is no timeline; add `--timeline FILE`".into(),
         ));
     }
     for (flag, path) in outputs(args) {
@@ -178,7 +193,7 @@ pub(crate) fn draft(
 
 fn trial(args: &RunArgs, seed: u64) -> Trial {
     let pace = if args.stepwise { Pace::Stepwise } else { Pace::FastForward };
-    Trial { seed, pace, audit: args.audit }
+    Trial { seed, pace, audit: args.audit, sample_interval: None }
 }
 
 fn bar(args: &RunArgs) -> Bar {
@@ -196,6 +211,9 @@ fn run_one(
     plan: &Plan,
     weights: Option<&Weights>,
 ) -> Result<u8, Failure> {
+    let sampled = args.timeline.as_ref();
+    let interval = sampled.map(|_| timeline::interval(args.timeline_interval_ms.as_deref()));
+    let trial = Trial { sample_interval: interval.transpose()?, ..trial(args, plan.seed) };
     // Keeping requests costs a copy of each, so only who records them asks for it.
     let names = if targets.trace.is_some() { Names::with_requests() } else { Names::default() };
     let mut writers = Writers::create(targets, &names)?;
@@ -208,7 +226,6 @@ fn run_one(
     }
     let stopwatch = Stopwatch::start();
     let mut watch = Watch::new(plan.expected_requests(), bar(args));
-    let trial = trial(args, plan.seed);
     let result = run_scenario(plan, trial, &mut listeners, wanted, &mut watch)?;
     drop(watch);
     let finished = Finished {
@@ -269,7 +286,7 @@ fn run_many(args: &RunArgs, plan: &Plan, weights: Option<&Weights>) -> Result<u8
 }
 
 /// A stalled run or a violation of the audit is the program's own fault.
-fn check_invariants(result: &RunResult) -> Result<(), Failure> {
+pub(crate) fn check_invariants(result: &RunResult) -> Result<(), Failure> {
     if let End::Stalled { why } = &result.outcome.end {
         let seed = result.seed;
         return Err(Failure::Internal(format!("the run with seed {seed} stalled: {why}")));

@@ -66,6 +66,16 @@ impl Link {
         self.announced.len() + self.moving.len()
     }
 
+    /// How many transfers have begun before `at` and are not done before it. A transfer may have
+    /// been announced for later.
+    pub fn transfers_at(&self, at: Time) -> usize {
+        let Some(mut link) = self.clone_if_needed() else { return 0 };
+        // What is done at `at` itself is still on its way just before.
+        while at > Time::ZERO && link.take_done(at - Span::from_nanos(1)).is_some() {}
+        let begun = |&&(moves, ..): &&(Time, TransferId, u32)| moves < at + self.speed.base;
+        link.announced.iter().filter(begun).count() + link.moving.len()
+    }
+
     /// Starts a transfer of `blocks` blocks (> 0). Everything that was done before `now` must have
     /// been taken.
     pub fn start(&mut self, now: Time, blocks: u32, id: TransferId) {
@@ -275,6 +285,21 @@ mod tests {
     fn an_infinite_bandwidth_without_base_is_free() {
         let mut link = Link::new(LinkSpeed { base: Span::ZERO, blocks_per_us: f64::INFINITY });
         assert_eq!(run(&mut link, &[(7, 1_000), (7, 5)]), [(0, at(7)), (1, at(7))]);
+    }
+
+    #[test]
+    fn a_transfer_is_on_the_link_from_after_it_begins_until_it_is_done() {
+        let mut link = link();
+        link.start(at(10), 40, TransferId(1));
+        link.start(at(50), 40, TransferId(2));
+        // The first moves alone from 110 to 130 and is done as it begins to share; both have moved
+        // their blocks at 130 and 170.
+        let found: Vec<usize> = [(10, 0), (10, 1), (50, 0), (50, 1), (130, 0), (130, 1), (170, 0)]
+            .map(|(micros, nanos)| at(micros) + Span::from_nanos(nanos))
+            .map(|instant| link.transfers_at(instant))
+            .to_vec();
+        assert_eq!(found, [0, 1, 1, 2, 2, 1, 1]);
+        assert_eq!((link.transfers_at(at(171)), link.transfers()), (0, 2), "looking takes nothing");
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub struct Pool {
     total: u32,
     free: u32,
     idle: u32,
+    /// Idle blocks whose copy is on its way to the tier.
+    pub(crate) leaving: u32,
     in_use: u32,
     /// Idle runs of no worth: under `lru` all of them.
     worthless: Ends,
@@ -57,7 +59,7 @@ pub(crate) struct Ends {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Run {
     /// Tables that hold it. 0: idle, and in a list of idle runs if it is resident.
-    holders: u32,
+    pub(crate) holders: u32,
     /// Whether its blocks are in this memory.
     pub(crate) resident: bool,
     /// Resident runs directly below.
@@ -87,6 +89,8 @@ pub struct Hit {
     pub blocks: u32,
     /// How many of them are idle, and so stop being available when claimed.
     pub idle: u32,
+    /// How many of the idle ones are being copied.
+    leaving: u32,
     /// Blocks behind them that the CPU tier has.
     pub copied: u32,
     last: Option<Match>,
@@ -105,7 +109,7 @@ pub struct Use {
 
 impl Hit {
     /// Nothing found.
-    pub const NONE: Hit = Hit { blocks: 0, idle: 0, copied: 0, last: None };
+    pub const NONE: Hit = Hit { blocks: 0, idle: 0, leaving: 0, copied: 0, last: None };
 
     /// The leaf of a table that holds just what was found; `None` if no table can, because a run
     /// was left in the middle.
@@ -142,6 +146,7 @@ impl Pool {
             total,
             free: total,
             idle: 0,
+            leaving: 0,
             in_use: 0,
             worthless: Ends::default(),
             worthy: BTreeMap::new(),
@@ -193,15 +198,23 @@ impl Pool {
             hit.blocks += step.blocks;
             if run.holders == 0 {
                 hit.idle += step.blocks;
+                hit.leaving += if run.copied.is_leaving() { step.blocks } else { 0 };
             }
             hit.last = Some(step);
         }
         hit
     }
 
-    /// Whether `blocks` more blocks can be had after claiming `hit`.
+    /// Idle blocks that are being copied to the tier.
+    pub fn leaving(&self) -> u32 {
+        self.leaving
+    }
+
+    /// Whether `blocks` more blocks can be had after claiming `hit`, without dropping any whose
+    /// copy is on its way.
     pub fn fits(&self, hit: &Hit, blocks: u32) -> bool {
-        blocks <= self.available() - hit.idle
+        let leaving = self.leaving - hit.leaving;
+        blocks <= self.available() - hit.idle - leaving
     }
 
     /// Takes the blocks of `hit`, which must be what `lookup` has just found, into an empty table.
@@ -261,6 +274,7 @@ impl Pool {
             known.worth = worth(Use { uses: known.uses, upto, worth: known.worth });
             known.holders -= 1;
             if known.holders == 0 {
+                self.leaving += if known.copied.is_leaving() { blocks } else { 0 };
                 self.in_use -= blocks;
                 self.idle += blocks;
                 self.list_newest(held);
@@ -274,9 +288,15 @@ impl Pool {
     }
 
     /// The idle run to be evicted first: of the least worth, then released first, and continued by
-    /// no run of this memory.
+    /// no run of this memory. One that is being copied goes only if there is no other.
     pub fn first_idle(&self) -> Option<RunId> {
-        self.idle_runs().find(|&run| self.tree.get(run).below == 0)
+        let mut ends = self.idle_runs().filter(|&run| self.tree.get(run).below == 0);
+        let first = ends.next()?;
+        if !self.tree.get(first).copied.is_leaving() || self.leaving == self.idle {
+            return Some(first);
+        }
+        let settled = ends.find(|&run| !self.tree.get(run).copied.is_leaving());
+        Some(settled.unwrap_or(first))
     }
 
     /// All idle runs in the order in which they go.
@@ -300,6 +320,7 @@ impl Pool {
         self.free += blocks;
         if blocks < self.tree.blocks(run) {
             if self.tree.children(run) == 0 && !known.copied.is_there() {
+                self.leaving -= if known.copied.is_leaving() { blocks } else { 0 };
                 self.tree.trim(run, blocks);
                 return blocks;
             }
@@ -375,8 +396,10 @@ impl Pool {
     }
 
     fn hold(&mut self, run: RunId) {
-        if self.tree.get(run).holders == 0 {
+        let known = self.tree.get(run);
+        if known.holders == 0 {
             let blocks = self.tree.blocks(run);
+            self.leaving -= if known.copied.is_leaving() { blocks } else { 0 };
             self.unlist(run);
             self.idle -= blocks;
             self.in_use += blocks;

@@ -72,6 +72,10 @@ impl Copied {
     pub(crate) fn is_there(self) -> bool {
         matches!(self, Copied::There(..))
     }
+
+    pub(crate) fn is_leaving(self) -> bool {
+        matches!(self, Copied::Leaving(..))
+    }
 }
 
 impl Pool {
@@ -92,20 +96,6 @@ impl Pool {
     /// Blocks that the tier holds.
     pub fn copied(&self) -> u32 {
         self.tier.as_ref().map_or(0, |tier| tier.used)
-    }
-
-    /// Idle blocks that the tier does not have and that are not on their way to it, up to `most`.
-    pub fn idle_uncopied(&self, most: u32) -> u32 {
-        let mut blocks = 0_u32;
-        for run in self.idle_runs() {
-            if self.tree.get(run).copied == Copied::No {
-                blocks = blocks.saturating_add(self.tree.blocks(run));
-            }
-            if blocks >= most {
-                return most;
-            }
-        }
-        blocks
     }
 
     /// Blocks of a match and of those behind it that the tier has.
@@ -178,26 +168,27 @@ impl Pool {
         runs
     }
 
-    /// Starts to copy the idle runs of the least worth, then released first, up to `most` blocks of
-    /// those that the tier lacks. `None` if there are none.
-    pub fn start_copy_of_idle(&mut self, most: u32, id: TransferId) -> Option<Departure> {
-        let most = most.min(self.tier.as_ref()?.total);
+    /// Starts to copy what the tier lacks of the first `blocks` idle blocks in the order in which
+    /// they go, and no more than it holds. `None` if it lacks none of them.
+    pub fn start_copy_of_idle(&mut self, blocks: u32, id: TransferId) -> Option<Departure> {
+        let mut left = blocks.min(self.tier.as_ref()?.total);
         let mut runs = Vec::new();
-        let mut left = most;
-        let uncopied = self.idle_runs().filter(|&run| self.tree.get(run).copied == Copied::No);
-        for run in uncopied {
+        let mut cut = None;
+        for run in self.idle_runs() {
             if left == 0 {
                 break;
             }
-            runs.push(run);
-            left = left.saturating_sub(self.tree.blocks(run));
+            let length = self.tree.blocks(run);
+            if self.tree.get(run).copied == Copied::No {
+                runs.push(run);
+                // Only the end of the last one, which goes first; what is left of it keeps its
+                // place.
+                cut = (length > left).then(|| length - left);
+            }
+            left = left.saturating_sub(length);
         }
-        let wanted: u32 = runs.iter().map(|&run| self.tree.blocks(run)).sum();
-        if let Some(&last) = runs.last()
-            && wanted > most
-        {
-            // Only the end of the last one, which goes first; what is left of it keeps its place.
-            self.split(last, wanted - most);
+        if let (Some(&last), Some(kept)) = (runs.last(), cut) {
+            self.split(last, kept);
         }
         self.depart(&runs, id)
     }
@@ -206,8 +197,11 @@ impl Pool {
     fn depart(&mut self, runs: &[RunId], id: TransferId) -> Option<Departure> {
         let mut blocks = 0;
         for &run in runs {
-            blocks += self.tree.blocks(run);
-            self.tree.get_mut(run).copied = Copied::Leaving(id, Place::default());
+            let length = self.tree.blocks(run);
+            blocks += length;
+            let known = self.tree.get_mut(run);
+            known.copied = Copied::Leaving(id, Place::default());
+            self.leaving += if known.holders == 0 { length } else { 0 };
             self.link_warmest(run);
         }
         (blocks > 0).then_some(Departure { id, blocks })
@@ -270,7 +264,9 @@ impl Pool {
 
     /// A run that was evicted can no longer be copied.
     pub(crate) fn forget_copy_under_way(&mut self, run: RunId) {
-        if let Copied::Leaving(..) = self.tree.get(run).copied {
+        let known = self.tree.get(run);
+        if known.copied.is_leaving() {
+            self.leaving -= if known.holders == 0 { self.tree.blocks(run) } else { 0 };
             self.unlink_copy(run);
             self.tree.get_mut(run).copied = Copied::No;
         }
@@ -401,12 +397,15 @@ impl Pool {
         let listed = tier.leaving.iter().map(|(&id, &ends)| self.check_copies(Some(id), ends));
         let listed: u32 = listed.sum();
         let leaving = self.tree.runs().filter(|&run| self.list_of(run).is_some());
-        let mut blocks = 0;
+        let (mut blocks, mut idle) = (0, 0);
         for run in leaving {
-            assert!(self.tree.get(run).resident, "{run:?} is on its way and not here");
+            let known = self.tree.get(run);
+            assert!(known.resident, "{run:?} is on its way and not here");
             blocks += self.tree.blocks(run);
+            idle += if known.holders == 0 { self.tree.blocks(run) } else { 0 };
         }
         assert_eq!(listed, blocks, "whatever is on its way is listed");
+        assert_eq!(idle, self.leaving, "idle blocks on their way are counted");
     }
 
     /// Checks a list of copies; returns how many blocks it has.

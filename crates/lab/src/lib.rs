@@ -4,6 +4,7 @@
 //! This crate reads files and starts threads; it must never print, exit or read a wall clock.
 
 pub mod interval;
+pub mod metric;
 pub mod names;
 pub mod pool;
 pub mod presets;
@@ -11,10 +12,12 @@ pub mod problem;
 pub mod run;
 pub mod scenario;
 pub mod slo;
+pub mod study;
 pub mod workload_spec;
 pub mod yaml;
 
 pub use interval::Interval;
+pub use metric::Metric;
 pub use names::Names;
 pub use pool::replicate;
 pub use problem::{Place, Problem};

@@ -7,7 +7,7 @@ use crate::names::{Named, Names};
 use crate::problem::Problem;
 use crate::scenario::{Plan, Workload};
 use crate::workload_spec::trace_problem;
-use blis_core::{Source, TenantId};
+use blis_core::{Source, Span, TenantId};
 use blis_metrics::{
     Audit, AuditConfig, AuditReport, Fanout, Listener, Report, RunEnd, Summary, check_report,
 };
@@ -23,6 +23,8 @@ pub struct Trial {
     pub pace: Pace,
     /// Whether every invariant is checked along the way.
     pub audit: bool,
+    /// Time between samples of all instances, for those who listen to them; `None`: no samples.
+    pub sample_interval: Option<Span>,
 }
 
 /// What a run gives.
@@ -147,6 +149,7 @@ fn audit_config(plan: &Plan) -> AuditConfig {
     AuditConfig {
         instances: plan.instances,
         total_blocks: Some(plan.engine.total_kv_blocks),
+        cpu_blocks: plan.engine.tier.map_or(0, |tier| tier.blocks),
         max_running: plan.engine.max_num_running_reqs,
         max_step_tokens: plan.engine.max_num_scheduled_tokens,
         max_context_tokens: None,

@@ -57,6 +57,11 @@ impl Draft {
         yaml::read_text(name, text).map(|tree| Draft { tree })
     }
 
+    /// The scenario in `tree`.
+    pub(crate) fn from_tree(tree: Node) -> Draft {
+        Draft { tree }
+    }
+
     /// Sets the field at `path` (`a.b.c`) to what `flag` says.
     pub fn set(&mut self, flag: &str, path: &str, text: &str) {
         let steps: Vec<&str> = path.split('.').collect();

@@ -89,6 +89,8 @@ pub enum Fact<'a> {
         blocks: u32,
         /// Blocks that were dropped before their copy was done.
         abandoned: u32,
+        /// Blocks that the tier holds now.
+        cpu_blocks: u32,
         /// Whether the copy was made beside the steps.
         beside: bool,
     },
@@ -161,6 +163,14 @@ pub enum Fact<'a> {
         /// Where.
         instance: InstanceId,
     },
+    /// What an instance looked like at a sample instant, after all that happened before it. Stated
+    /// for all instances at one instant, in order of their numbers, and only if samples are wanted.
+    Sample {
+        /// Where.
+        instance: InstanceId,
+        /// What its gauges showed.
+        reading: Reading,
+    },
     /// The request's story is over (or the run is). Stated exactly once for each request.
     Closed {
         /// How it ended.
@@ -194,6 +204,7 @@ impl Fact<'_> {
             | Fact::Stalled { instance, .. }
             | Fact::Steps { instance, .. }
             | Fact::Tokens { instance, .. }
+            | Fact::Sample { instance, .. }
             | Fact::FirstToken { instance, .. } => Some(*instance),
         }
     }
@@ -212,6 +223,37 @@ pub struct Batch {
     pub running: u32,
     /// Requests left waiting when the step began.
     pub waiting: u32,
+}
+
+/// What the gauges of an instance show at one instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// Requests in the queue.
+    pub waiting: u32,
+    /// Requests that wait for blocks from the CPU tier on their own, or have them but no room.
+    pub loading: u32,
+    /// Requests in the batch.
+    pub running: u32,
+    /// Blocks that hold nothing.
+    pub blocks_free: u32,
+    /// Blocks that are cached and that nobody uses.
+    pub blocks_cached: u32,
+    /// Blocks that requests hold.
+    pub blocks_in_use: u32,
+    /// Blocks that the CPU tier holds, as far as the engine has noticed: it does once a step.
+    pub cpu_blocks: u32,
+    /// Transfers to the CPU tier that have begun and are not done.
+    pub out_transfers: u32,
+    /// Transfers from the CPU tier that have begun and are not done.
+    pub back_transfers: u32,
+    /// How long those to the GPU still take, and those that a step under way waits for later.
+    pub pending_transfer: Span,
+    /// Prompt tokens of the requests scheduled for the first time so far.
+    pub prompt_tokens: u64,
+    /// How many of them were cached.
+    pub cached_tokens: u64,
+    /// Share of the blocks copied out lately that came back soon; absent if none was copied.
+    pub thrashing_rate: Option<f64>,
 }
 
 /// How a request's story ended.

@@ -14,11 +14,11 @@ pub mod summary;
 
 pub use audit::{Audit, AuditConfig, AuditReport, Violation, check_report};
 pub use end::{End, RunEnd};
-pub use fact::{Batch, Fact, Listener, Record, Status, TtftSplit};
+pub use fact::{Batch, Fact, Listener, Reading, Record, Status, TtftSplit};
 pub use fanout::Fanout;
 pub use report::{
     Decomposition, InstanceSection, KvSection, Latency, Report, RoutingSection, Saturation,
-    Section, SplitMs, SplitStats,
+    Section, SplitMs, SplitStats, TierSection,
 };
 pub use sample::{Samples, Statistics, WeightedSamples};
 pub use slo::{SloTarget, SloTargets};

@@ -31,6 +31,8 @@ pub struct Report {
     /// system) / duration. A request closes when its last step ends, so this is the arrival rate
     /// times (mean E2E less output processing), exactly.
     pub mean_in_system: Option<f64>,
+    /// Requests that arrived per second, from the first arrival to the last.
+    pub offered_per_sec: Option<f64>,
     /// The run's duration in seconds.
     pub duration_s: f64,
 }
@@ -70,9 +72,10 @@ pub struct Section {
     pub responses_per_sec: Option<f64>,
     /// `total_output_tokens` per second of the run.
     pub tokens_per_sec: Option<f64>,
-    /// Requests that attained their objectives, per second of the run.
+    /// Requests that attained their objectives, per second of the run; absent if none had any.
     pub goodput_per_sec: Option<f64>,
-    /// Share of `injected` that finished within every target of its class.
+    /// Share of `injected` that finished within every target of its class and its own deadline;
+    /// absent if none had any.
     pub slo_attainment: Option<f64>,
 }
 
@@ -116,6 +119,27 @@ pub struct InstanceSection {
     pub peak_blocks_in_use: u32,
     /// Cached blocks dropped to make room.
     pub evicted_blocks: u64,
+    /// Its CPU tier.
+    pub tier: TierSection,
+}
+
+/// The numbers of the CPU tier of an instance, or of all of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TierSection {
+    /// Blocks copied to the tier.
+    pub offloaded_blocks: u64,
+    /// Blocks dropped before their copy to the tier was done.
+    pub abandoned_blocks: u64,
+    /// Blocks copied back.
+    pub reloaded_blocks: u64,
+    /// Share of the blocks copied out that were copied back within the thrashing window.
+    pub thrashing_rate: Option<f64>,
+    /// How long steps waited for copies.
+    pub transfer_stall_ms: f64,
+    /// Share of the time of all steps in which they waited for copies.
+    pub transfer_stall_share: Option<f64>,
+    /// Most blocks that the tier of an instance held.
+    pub peak_cpu_blocks: u32,
 }
 
 /// The numbers of the prefix cache.
@@ -137,16 +161,8 @@ pub struct KvSection {
     pub evicted_blocks: u64,
     /// Computed tokens whose KV was lost to preemption.
     pub lost_tokens: u64,
-    /// Blocks copied to the CPU tier.
-    pub offloaded_blocks: u64,
-    /// Blocks dropped before their copy to the CPU tier was done.
-    pub abandoned_blocks: u64,
-    /// Blocks copied back from the CPU tier.
-    pub reloaded_blocks: u64,
-    /// Share of the blocks copied out that were copied back within the thrashing window.
-    pub thrashing_rate: Option<f64>,
-    /// How long steps waited for copies, over all instances.
-    pub transfer_stall_ms: f64,
+    /// The CPU tiers of all instances.
+    pub tier: TierSection,
 }
 
 /// Where requests went.

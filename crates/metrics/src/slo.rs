@@ -37,6 +37,11 @@ impl SloTargets {
 }
 
 impl SloTarget {
+    /// Whether nothing is promised.
+    pub fn is_empty(&self) -> bool {
+        *self == SloTarget::default()
+    }
+
     /// Whether a finished request of `output_tokens` tokens is within every target; its own
     /// deadline is the caller's to check. A request of one token has no inter-token latency and
     /// meets that target.

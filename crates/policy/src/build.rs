@@ -118,7 +118,7 @@ mod tests {
     use crate::view::Needs;
     use proptest::prelude::*;
 
-    const CLUSTER: Cluster = Cluster { instances: 4, blocks: 100, block_size: 16 };
+    const CLUSTER: Cluster = Cluster { instances: 4, blocks: 100, cpu_blocks: 0, block_size: 16 };
 
     fn routing<'a>(policy: &'a str, scorers: Option<&'a str>) -> RoutingText<'a> {
         RoutingText { policy, scorers, picker: None, lru_capacity: None }

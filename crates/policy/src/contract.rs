@@ -106,8 +106,8 @@ pub trait Evict: Send {
 
 /// Which blocks are copied to the CPU tier, and when.
 pub trait Offload: Send {
-    /// A request has joined or left the batch: how many of the idle blocks that would be dropped
-    /// first should have a copy. Their copies are made beside the steps.
+    /// A request has joined or left the batch: how many of the idle blocks, counted from those that
+    /// would be dropped first, should have a copy. Those that lack one are copied beside the steps.
     fn idle_blocks_to_copy(&self, _memory: &MemoryView) -> u32 {
         0
     }

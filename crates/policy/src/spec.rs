@@ -21,6 +21,8 @@ pub struct Cluster {
     pub instances: u32,
     /// KV blocks of one instance.
     pub blocks: u32,
+    /// Blocks of the CPU tier behind them; 0: none.
+    pub cpu_blocks: u32,
     /// Tokens of one block.
     pub block_size: u32,
 }
@@ -244,7 +246,7 @@ mod tests {
     use super::*;
     use crate::{admission, routing};
 
-    const CLUSTER: Cluster = Cluster { instances: 2, blocks: 100, block_size: 16 };
+    const CLUSTER: Cluster = Cluster { instances: 2, blocks: 100, cpu_blocks: 0, block_size: 16 };
 
     fn canonical_of(text: &str) -> Result<String, String> {
         build_from_text("admission policy", admission::ALL, text, &CLUSTER)

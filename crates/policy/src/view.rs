@@ -131,8 +131,8 @@ pub struct MemoryView {
     pub total: u32,
     /// Blocks that requests hold.
     pub in_use: u32,
-    /// Cached blocks that nobody uses and that the CPU tier does not have.
-    pub idle_uncopied: u32,
+    /// Cached blocks that nobody uses.
+    pub idle: u32,
 }
 
 /// Small views for the tests of policies.

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const CLUSTER: Cluster = Cluster { instances: 2, blocks: 100, block_size: 16 };
+    const CLUSTER: Cluster = Cluster { instances: 2, blocks: 100, cpu_blocks: 0, block_size: 16 };
 
     fn canonical(text: &str) -> Result<String, String> {
         WeightedScorers::parse(text, None, &CLUSTER)

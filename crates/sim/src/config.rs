@@ -29,6 +29,8 @@ pub struct Config {
     pub pace: Pace,
     /// Whether the KV pools check their own books as they go.
     pub audit: bool,
+    /// Time between samples of all instances (> 0), from the start on; `None`: no samples.
+    pub sample_interval: Option<Span>,
 }
 
 /// An engine instance, in vLLM's words.

@@ -36,6 +36,8 @@ pub(crate) struct World<'a> {
     now: Time,
     /// Events at the present instant, to tell a livelock from work.
     events_now: u64,
+    /// When the instances are looked at next for samples.
+    next_sample: Time,
 }
 
 impl<'a> World<'a> {
@@ -63,6 +65,7 @@ impl<'a> World<'a> {
             closed_loop: source.is_closed_loop(),
             now: Time::ZERO,
             events_now: 0,
+            next_sample: config.sample_interval.map_or(Time::NEVER, |_| Time::ZERO),
             config,
             source,
         }
@@ -219,11 +222,35 @@ impl<'a> World<'a> {
 
     fn advance_clock(&mut self, at: Time) {
         assert!(at >= self.now, "time runs backwards, from {} to {at}", self.now);
+        if at >= self.next_sample {
+            self.sample(at);
+        }
         self.events_now = if at == self.now { self.events_now + 1 } else { 0 };
         self.now = at;
         let live = self.tally.arrived - self.tally.closed;
         let limit = 64 + 16 * (live + u64::from(self.config.instances));
         assert!(self.events_now <= limit, "more than {limit} events at {at}: a livelock");
+    }
+
+    /// States the samples that are due at `until` or before, when nothing else is left to happen
+    /// before it: instant by instant, so that they come in order of time over all instances.
+    #[cold]
+    fn sample(&mut self, until: Time) {
+        let Some(interval) = self.config.sample_interval else { return };
+        assert!(interval > Span::ZERO, "samples are some time apart");
+        while self.next_sample <= until {
+            let at = self.next_sample;
+            self.next_sample = at + interval;
+            let (board, instances, mut kit) = self.split();
+            for (index, engine) in instances.iter_mut().enumerate() {
+                // Catching up is a change to those who look at the instance now and then.
+                board.before_change(index, engine, at, &mut kit);
+                if engine.catch_up(at, &mut kit) {
+                    board.after_change(index, engine);
+                }
+                engine.state_sample(at, &mut kit);
+            }
+        }
     }
 
     fn progress(&self) -> Progress {
@@ -246,6 +273,7 @@ impl<'a> World<'a> {
             End::Horizon => self.horizon,
             End::Interrupted | End::Stalled { .. } => self.now,
         };
+        self.sample(ended_at);
         let (_, instances, mut kit) = self.split();
         for instance in instances {
             // A step that ends at the very end has ended.

@@ -95,7 +95,8 @@ impl Mix {
         self.validate_end()
     }
 
-    fn has_sessions(&self) -> bool {
+    /// Whether arrivals are, in part, those of sessions.
+    pub fn has_sessions(&self) -> bool {
         self.clients.iter().any(|client| client.sessions.is_some())
     }
 

@@ -8,14 +8,18 @@ mod rows;
 
 use measure::Program;
 use rows::{Measured, Row, Value};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What to measure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     row: Option<usize>,
     runs: Option<usize>,
+    traces: Option<PathBuf>,
 }
+
+/// Where real traces are looked for, from the project's root.
+const TRACES: &str = "../shared/traces";
 
 /// Whether all promises that were measured hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +31,8 @@ pub enum Verdict {
 }
 
 impl Options {
-    /// Reads `--row N` (one row of the table only) and `--runs N` (repetitions of each run).
+    /// Reads `--row N` (one row of the table only), `--runs N` (repetitions of each run) and
+    /// `--traces DIR` (where real traces are).
     ///
     /// # Errors
     /// If an option is unknown or its value is no number from 1 on.
@@ -35,6 +40,12 @@ impl Options {
         let mut options = Options::default();
         let mut rest = words;
         while let [name, after @ ..] = rest {
+            if *name == "--traces" {
+                let folder = after.first().ok_or("`--traces` takes the path of a folder")?;
+                options.traces = Some(PathBuf::from(folder));
+                rest = &after[1..];
+                continue;
+            }
             let value = after.first().and_then(|text| text.parse().ok()).filter(|&n| n > 0);
             let value: usize =
                 value.ok_or_else(|| format!("`{name}` takes a whole number from 1 on"))?;
@@ -58,19 +69,22 @@ impl Options {
 /// If the program cannot be built, fails, or does not serve every request.
 pub fn run(options: &Options, root: &Path, print: &mut dyn FnMut(&str)) -> Result<Verdict, String> {
     let program = Program::build(root)?;
+    let traces = options.traces.clone().unwrap_or_else(|| root.join(TRACES));
     let mut verdict = Verdict::Met;
     print("| row | work | measured (median, minimum) | target | met |");
     print("|---|---|---|---|---|");
     for row in rows::ALL.iter().filter(|row| options.row.is_none_or(|n| n == row.number)) {
         let Row { number, work, target, .. } = row;
-        if row.cases.is_empty() {
-            print(&format!("| {number} | {work} | not yet measured | {target} | |"));
+        let absent = row.cases.iter().filter_map(|case| case.needs(&traces));
+        if let Some(file) = absent.into_iter().find(|file| !file.exists()) {
+            let why = format!("not measured: there is no `{}`; give --traces DIR", file.display());
+            print(&format!("| {number} | {work} | {why} | {target} | |"));
             continue;
         }
         let mut measured = Vec::new();
         for case in row.cases {
             let runs = options.runs.unwrap_or(case.runs);
-            let samples = program.samples(&case.arguments(), case.requests, runs)?;
+            let samples = program.samples(&case.arguments(&traces), case.requests, runs)?;
             measured.push(Measured { requests: case.requests, samples });
         }
         for (text, met) in judge(row, &measured) {
@@ -139,7 +153,7 @@ mod tests {
 
     #[test]
     fn options_are_read_and_nonsense_is_refused() {
-        let both = Options { row: Some(2), runs: Some(3) };
+        let both = Options { row: Some(2), runs: Some(3), traces: None };
         assert_eq!(Options::parse(&["--row", "2", "--runs", "3"]), Ok(both));
         assert_eq!(Options::parse(&[]), Ok(Options::default()));
         for bad in [&["--row"][..], &["--row", "9"], &["--runs", "0"], &["--fast", "1"]] {

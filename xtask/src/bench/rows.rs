@@ -2,6 +2,7 @@
 
 use super::measure::Sample;
 use super::{median, minimum};
+use std::path::{Path, PathBuf};
 
 /// One row of the table.
 pub(super) struct Row {
@@ -11,7 +12,7 @@ pub(super) struct Row {
     pub(super) work: &'static str,
     /// What is promised, in words.
     pub(super) target: &'static str,
-    /// What is run; nothing if the program cannot do it yet.
+    /// What is run.
     pub(super) cases: &'static [Case],
     /// What is promised of the runs.
     pub(super) promises: &'static [Promise],
@@ -37,6 +38,15 @@ enum World {
         instances: u32,
         /// Requests per second.
         rate: u32,
+    },
+    /// A trace of the folder of traces, which is no part of the project, on 8 instances.
+    Trace(&'static str),
+    /// This scenario, 64 times with other seeds, so many at a time; 0: one for each core.
+    Sweep {
+        /// The scenario file.
+        scenario: &'static str,
+        /// Runs at a time.
+        jobs: u32,
     },
 }
 
@@ -77,6 +87,9 @@ const SMALL: World = World::Constant { instances: 4, rate: 60 };
 
 /// 1,000 instances at 50 requests/s each.
 const LARGE: World = World::Constant { instances: 1_000, rate: 50_000 };
+
+const MANY_TENANTS: World = World::Sweep { scenario: "scenarios/many-tenants.yaml", jobs: 0 };
+const MANY_TENANTS_ALONE: World = World::Sweep { scenario: "scenarios/many-tenants.yaml", jobs: 1 };
 
 /// The table.
 pub(super) const ALL: &[Row] = &[
@@ -122,10 +135,18 @@ pub(super) const ALL: &[Row] = &[
     },
     Row {
         number: 3,
-        work: "12,031 requests of the Mooncake conversation trace, precise routing; 8 instances",
-        target: "<= 1 CPU-s",
-        cases: &[],
-        promises: &[],
+        work: "12,031 requests of the Mooncake conversation trace, prefix-aware routing, 16-token \
+               blocks; 8 instances",
+        target: "<= 1 CPU-s, <= 500 MB",
+        cases: &[Case {
+            requests: 12_031,
+            world: World::Trace("mooncake_conversation.jsonl"),
+            runs: 9,
+        }],
+        promises: &[
+            Promise { value: cpu, at_most: true, bound: 1.0, unit: "CPU-s", digits: 3 },
+            Promise { value: peak, at_most: true, bound: 500.0, unit: "MB", digits: 1 },
+        ],
     },
     Row {
         number: 4,
@@ -143,19 +164,43 @@ pub(super) const ALL: &[Row] = &[
     },
     Row {
         number: 5,
-        work: "sweep of 64 trials",
+        work: "sweep of 64 trials of `scenarios/many-tenants.yaml`, one for each core at a time",
         target: ">= 0.9 x cores",
-        cases: &[],
-        promises: &[],
+        cases: &[
+            Case { requests: 6_000, world: MANY_TENANTS_ALONE, runs: 3 },
+            Case { requests: 6_000, world: MANY_TENANTS, runs: 3 },
+        ],
+        promises: &[Promise {
+            value: speed_up,
+            at_most: false,
+            bound: 0.9,
+            unit: "x cores",
+            digits: 3,
+        }],
     },
 ];
 
 impl Case {
-    /// The command line.
-    pub(super) fn arguments(&self) -> Vec<String> {
+    /// The file that is needed and that is not a part of the project.
+    pub(super) fn needs(&self, traces: &Path) -> Option<PathBuf> {
+        match self.world {
+            World::Trace(file) => Some(traces.join(file)),
+            _ => None,
+        }
+    }
+
+    /// The command line; `traces` is the folder of traces.
+    pub(super) fn arguments(&self, traces: &Path) -> Vec<String> {
         let requests = self.requests;
         let world = match self.world {
             World::Scenario(file) => file.to_owned(),
+            World::Trace(file) => format!(
+                "--trace {} --num-instances 8 --block-size 16 --routing-policy weighted",
+                traces.join(file).display()
+            ),
+            World::Sweep { scenario, jobs } => {
+                format!("{scenario} --replications 64 --jobs {jobs}")
+            }
             World::Constant { instances, rate } => format!(
                 "--model meta-llama/llama-3.1-8b-instruct --hardware H100 --tp 2 \
                  --num-instances {instances} --routing-policy weighted \
@@ -225,6 +270,18 @@ fn growth(measured: &[Measured]) -> Value {
         median: times[times.len() - 1] / times[0],
         minimum: None,
         note: Some(format!("{} CPU-µs a request", shown.join(", "))),
+    }
+}
+
+/// How many times faster all cores are than one, for each core.
+fn speed_up(measured: &[Measured]) -> Value {
+    let wall = |case: usize| minimum(measured[case].samples.iter().map(|sample| sample.wall_s));
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let (alone, together) = (wall(0), wall(1));
+    Value {
+        median: alone / together / float(cores as u64),
+        minimum: None,
+        note: Some(format!("{alone:.2} s on one core, {together:.2} s on {cores}")),
     }
 }
 

@@ -3,7 +3,6 @@
 use super::manifest;
 use super::tree::{File, Tree};
 use super::{Finding, Rule};
-use crate::reference::POLICIES as REFERENCE;
 
 /// Where the reason for each dependency is written down.
 const DEPENDENCIES: &str = "docs/decisions/0003-dependencies.md";
@@ -23,16 +22,16 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The generated reference on disk is `expected`.
-pub(crate) fn check_reference(tree: &Tree, expected: &str) -> Vec<Finding> {
-    let actual = tree.file(REFERENCE).map_or("", |file| file.text.as_str());
+/// The generated page at `place` is `expected`.
+pub(crate) fn check_reference(tree: &Tree, place: &str, expected: &str) -> Vec<Finding> {
+    let actual = tree.file(place).map_or("", |file| file.text.as_str());
     if actual == expected {
         return Vec::new();
     }
     let differs = actual.lines().zip(expected.lines()).position(|(a, b)| a != b);
     let line = 1 + differs.unwrap_or(actual.lines().count().min(expected.lines().count()));
     let message = "out of date: run `cargo xtask reference`";
-    vec![Finding::new(Rule::Reference, REFERENCE, line, message)]
+    vec![Finding::new(Rule::Reference, place, line, message)]
 }
 
 fn check_changelog(tree: &Tree, manifest: &str, findings: &mut Vec<Finding>) {
@@ -169,15 +168,17 @@ mod tests {
         refuses(check, &direct, Rule::Decisions, "crates/kv/Cargo.toml:2: `rand` has no reason");
     }
 
+    const REFERENCE: &str = "docs/reference/policies.md";
+
     #[test]
     fn a_reference_that_differs_from_the_generated_one_is_found_at_its_line() {
         let fixture = Fixture::with(&[(REFERENCE, "# a\nb\nc\n")]);
         let tree = fixture.tree();
-        assert!(check_reference(&tree, "# a\nb\nc\n").is_empty());
-        let found = check_reference(&tree, "# a\nB\nc\n");
+        assert!(check_reference(&tree, REFERENCE, "# a\nb\nc\n").is_empty());
+        let found = check_reference(&tree, REFERENCE, "# a\nB\nc\n");
         assert_eq!(found.len(), 1);
         let text = found[0].to_string();
         assert!(text.contains(":2: out of date: run `cargo xtask reference`"), "{text}");
-        assert_eq!(check_reference(&Fixture::empty().tree(), "# a\n").len(), 1);
+        assert_eq!(check_reference(&Fixture::empty().tree(), REFERENCE, "# a\n").len(), 1);
     }
 }

@@ -132,7 +132,9 @@ const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
 pub fn check(root: &Path) -> Vec<String> {
     let tree = Tree::read(root);
     let mut findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(&tree)).collect();
-    findings.extend(documents::check_reference(&tree, &crate::reference::policies()));
+    for page in crate::reference::PAGES {
+        findings.extend(documents::check_reference(&tree, page.place, &(page.make)()));
+    }
     let mut findings = except(findings, EXCEPTIONS);
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
     findings.iter().map(ToString::to_string).collect()

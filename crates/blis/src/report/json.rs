@@ -3,7 +3,9 @@
 use crate::report::Finished;
 use crate::report::fitness::Fitness;
 use crate::report::numbers::Fields;
-use blis_metrics::{Decomposition, InstanceSection, KvSection, Report, RoutingSection, SplitStats};
+use blis_metrics::{
+    Decomposition, InstanceSection, KvSection, Report, RoutingSection, SplitStats, TierSection,
+};
 use serde_json::Value;
 
 /// The result of one run.
@@ -61,6 +63,7 @@ fn run(finished: &Finished<'_>) -> Value {
     fields.number("wall_seconds", finished.wall_seconds);
     fields.number("cpu_seconds", finished.cpu_seconds);
     fields.count("events", outcome.events);
+    fields.number("saturation_per_sec", finished.plan.saturation);
     fields.text("end", outcome.end.name());
     fields.into_value()
 }
@@ -68,6 +71,7 @@ fn run(finished: &Finished<'_>) -> Value {
 fn cluster(report: &Report) -> Value {
     let mut fields = Fields::default();
     fields.section(&report.cluster);
+    fields.number("offered_per_sec", report.offered_per_sec);
     fields.number("jain_fairness", report.jain_fairness);
     if let Some(saturation) = report.saturation {
         fields.text("saturation", saturation.name());
@@ -87,6 +91,7 @@ fn instance(section: &InstanceSection) -> Value {
         mean_queue_depth,
         peak_blocks_in_use,
         evicted_blocks,
+        tier,
     } = section;
     let mut fields = Fields::default();
     fields.text("instance_id", format!("instance_{}", instance.0));
@@ -98,7 +103,27 @@ fn instance(section: &InstanceSection) -> Value {
     fields.number("mean_queue_depth", *mean_queue_depth);
     fields.count("peak_blocks_in_use", u64::from(*peak_blocks_in_use));
     fields.count("evicted_blocks", *evicted_blocks);
+    add_tier(&mut fields, tier);
     fields.into_value()
+}
+
+fn add_tier(fields: &mut Fields, section: &TierSection) {
+    let TierSection {
+        offloaded_blocks,
+        abandoned_blocks,
+        reloaded_blocks,
+        thrashing_rate,
+        transfer_stall_ms,
+        transfer_stall_share,
+        peak_cpu_blocks,
+    } = section;
+    fields.count("offloaded_blocks", *offloaded_blocks);
+    fields.count("abandoned_blocks", *abandoned_blocks);
+    fields.count("reloaded_blocks", *reloaded_blocks);
+    fields.number("thrashing_rate", *thrashing_rate);
+    fields.number("transfer_stall_ms", Some(*transfer_stall_ms));
+    fields.number("transfer_stall_share", *transfer_stall_share);
+    fields.count("peak_cpu_blocks", u64::from(*peak_cpu_blocks));
 }
 
 fn kv(section: &KvSection) -> Value {
@@ -110,11 +135,7 @@ fn kv(section: &KvSection) -> Value {
         prompt_tokens,
         evicted_blocks,
         lost_tokens,
-        offloaded_blocks,
-        abandoned_blocks,
-        reloaded_blocks,
-        thrashing_rate,
-        transfer_stall_ms,
+        tier,
     } = section;
     let mut fields = Fields::default();
     fields.number("hit_rate", *hit_rate);
@@ -124,11 +145,7 @@ fn kv(section: &KvSection) -> Value {
     fields.count("prompt_tokens", *prompt_tokens);
     fields.count("evicted_blocks", *evicted_blocks);
     fields.count("lost_tokens", *lost_tokens);
-    fields.count("offloaded_blocks", *offloaded_blocks);
-    fields.count("abandoned_blocks", *abandoned_blocks);
-    fields.count("reloaded_blocks", *reloaded_blocks);
-    fields.number("thrashing_rate", *thrashing_rate);
-    fields.number("transfer_stall_ms", Some(*transfer_stall_ms));
+    add_tier(&mut fields, tier);
     fields.into_value()
 }
 

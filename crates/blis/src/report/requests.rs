@@ -98,7 +98,7 @@ pub(crate) fn status_name(status: Status) -> &'static str {
 }
 
 /// Microseconds, exactly, without trailing zeros.
-fn micros(span: Span) -> String {
+pub(crate) fn micros(span: Span) -> String {
     let (whole, nanos) = (span.as_nanos() / 1_000, span.as_nanos() % 1_000);
     if nanos == 0 {
         return whole.to_string();

@@ -142,12 +142,13 @@ fn cache(text: &mut String, report: &Report) {
     let preemptions = float(report.cluster.preemption_count);
     let preemption_rate = if completed > 0.0 { preemptions / completed } else { 0.0 };
     let hit_rate = report.kv.hit_rate.unwrap_or(0.0);
-    if preemption_rate + hit_rate > 0.0 {
+    // Where nothing is offloaded, nothing comes back too soon.
+    let thrashing = report.kv.tier.thrashing_rate.unwrap_or(0.0);
+    if preemption_rate + hit_rate + thrashing > 0.0 {
         line(text, format_args!("=== KV Cache Metrics ==="));
         line(text, format_args!("Preemption Rate: {preemption_rate:.4}"));
         line(text, format_args!("Cache Hit Rate: {hit_rate:.4}"));
-        // Without a second tier nothing is offloaded, so nothing comes back too soon.
-        line(text, format_args!("KV Thrashing Rate: {:.4}", 0.0));
+        line(text, format_args!("KV Thrashing Rate: {thrashing:.4}"));
     }
 }
 

@@ -5,7 +5,9 @@ use crate::report::fitness::Fitness;
 use blis_core::SloClass;
 use blis_core::math::float;
 use blis_lab::Interval;
-use blis_metrics::{InstanceSection, Latency, Report, Saturation, Section, SloTarget, SplitStats};
+use blis_metrics::{
+    InstanceSection, Latency, Report, Saturation, Section, SloTarget, SplitStats, TierSection,
+};
 use blis_sim::End;
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use std::io::IsTerminal;
@@ -175,7 +177,8 @@ fn counts(finished: &Finished<'_>) -> String {
         left("in transit", cluster.in_transit),
         left("queued", cluster.still_queued),
         left("running", cluster.still_running),
-        rate("requests/s", cluster.responses_per_sec),
+        rate("requests/s offered", report.offered_per_sec),
+        rate("served", cluster.responses_per_sec),
         rate("tokens/s", cluster.tokens_per_sec),
         rate("good requests/s", cluster.goodput_per_sec.filter(|_| promised)),
         left("preemptions", cluster.preemption_count),
@@ -291,6 +294,9 @@ fn cache_and_routing(finished: &Finished<'_>) -> String {
         grouped(preemptions),
         cache.join(", ")
     );
+    if let Some(tier) = &finished.plan.engine.tier {
+        text.push_str(&cpu_tier(tier.blocks, &kv.tier));
+    }
     if report.instances.len() > 1
         && let (Some(most), Some(jain)) = (routing.max_over_mean, routing.jain_balance)
     {
@@ -298,6 +304,32 @@ fn cache_and_routing(finished: &Finished<'_>) -> String {
         text.push_str(&line);
     }
     text
+}
+
+/// What the CPU tiers did, of `blocks` blocks each.
+fn cpu_tier(blocks: u32, tier: &TierSection) -> String {
+    let count = |name: &str, count: u64| Some(format!("{} {name}", grouped(count)));
+    let dropped = tier.abandoned_blocks;
+    let peak = f64::from(tier.peak_cpu_blocks) / f64::from(blocks);
+    let stall = format!(
+        "steps stalled {} ms{}",
+        plain(Some(tier.transfer_stall_ms)),
+        tier.transfer_stall_share
+            .map_or_else(String::new, |share| format!(" ({} of busy)", percent(Some(share))))
+    );
+    let items: Vec<String> = [
+        Some(format!("CPU tier: {} blocks an instance", grouped(blocks.into()))),
+        Some(format!("at most {} in use", percent(Some(peak)))),
+        count("offloaded", tier.offloaded_blocks),
+        count("abandoned", dropped).filter(|_| dropped > 0),
+        count("reloaded", tier.reloaded_blocks),
+        tier.thrashing_rate.map(|rate| format!("thrashing {}", percent(Some(rate)))),
+        Some(stall),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    format!("{}\n", wrapped(&items))
 }
 
 fn instances(report: &Report) -> String {

@@ -156,7 +156,6 @@ fn what_does_not_exist_yet_is_refused_and_what_has_no_effect_is_not() {
         "--kv-event-delay 5",
         "--kv-event-delay: `5` is not supported yet; remove it, or give `0`",
     );
-    refused("--timeline t.json", "--timeline: `t.json` is not supported yet; remove it");
     refused(
         "--counterfactual-k 3",
         "--counterfactual-k: `3` is not supported yet; remove it, or give `0`",

@@ -63,7 +63,7 @@ fn the_table_shows_them() {
     admission always-admit, routing round-robin, scheduler fcfs, priority constant
     2.0 simulated seconds, 14 events, seed 42, scenario 28612359a5ce3982
 
-    2 completed, 1.00 requests/s, 3.00 tokens/s, 0.00 good requests/s
+    2 completed, 1.00 requests/s offered, 1.00 served, 3.00 tokens/s, 0.00 good requests/s
 
     latency, ms   mean    p50    p90    p95    p99    max
     ───────────────────────────────────────────────────────

@@ -9,6 +9,7 @@ mod outputs;
 mod replay;
 mod same;
 mod tier;
+mod timeline;
 mod traces;
 
 use std::path::Path;

@@ -63,10 +63,10 @@ impl Pair<'_> {
     pub(crate) fn start_copy_of_idle(&mut self, most: u32) -> bool {
         let departure = self.pool.start_copy_of_idle(most, TransferId(self.now));
         let mut lacking = self.reference.idle();
-        lacking.retain(|&hash| self.reference.tier.lacks(hash));
         let limit = (most as usize).min(self.reference.tier.total());
         self.reference.seen.note(Case::CutToLimit, 0 < limit && limit < lacking.len());
         lacking.truncate(limit);
+        lacking.retain(|&hash| self.reference.tier.lacks(hash));
         self.depart(departure, &lacking)
     }
 

@@ -195,14 +195,30 @@ impl Reference {
         }
     }
 
-    /// The place of the idle block that goes first: no published block continues it.
+    /// The place of the idle block that goes first: no published block continues it, and if
+    /// possible it is not being copied.
     fn first_idle(&self) -> usize {
         let mut continued = vec![false; self.blocks.len()];
         for before in self.blocks.iter().filter_map(|block| block.before) {
             continued[before] = true;
         }
-        let first = self.idle.iter().position(|&(_, block)| !continued[block]);
-        first.expect("something is idle")
+        let ends = |&(_, block): &(u64, BlockId)| !continued[block];
+        let settled = |idle: &(u64, BlockId)| ends(idle) && !self.is_leaving(idle.1);
+        let first = self.idle.iter().position(settled);
+        first.or_else(|| self.idle.iter().position(ends)).expect("something is idle")
+    }
+
+    fn is_leaving(&self, block: BlockId) -> bool {
+        self.blocks[block].content.is_some_and(|hash| self.tier.is_leaving(hash))
+    }
+
+    /// Idle blocks that are being copied, but for those of `hashes`.
+    pub(crate) fn leaving_besides(&self, hashes: &[BlockHash]) -> usize {
+        let besides = |&&(_, block): &&(u64, BlockId)| {
+            let hash = self.blocks[block].content.expect("idle blocks have content");
+            self.is_leaving(block) && !hashes.contains(&hash)
+        };
+        self.idle.iter().filter(besides).count()
     }
 
     /// Frees the `count` idle blocks that go first.

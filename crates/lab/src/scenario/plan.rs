@@ -120,6 +120,7 @@ impl Plan {
             horizon: Some(self.horizon.unwrap_or(LAST)),
             pace: trial.pace,
             audit: trial.audit,
+            sample_interval: trial.sample_interval,
         }
     }
 
@@ -164,6 +165,7 @@ impl Plan {
         Cluster {
             instances: self.instances,
             blocks: self.engine.total_kv_blocks,
+            cpu_blocks: self.engine.tier.map_or(0, |tier| tier.blocks),
             block_size: self.engine.block_size,
         }
     }

@@ -4,6 +4,7 @@ use crate::problem::Problem;
 use crate::scenario::plan::{Plan, Workload};
 use crate::scenario::policies::Policies;
 use crate::scenario::rate::RateSpec;
+use crate::scenario::saturation::REFERENCE_SCORERS;
 use crate::scenario::schema::Scenario;
 use crate::scenario::{canonical, horizon, machine, saturation, tier, workload};
 use crate::slo;
@@ -12,6 +13,7 @@ use blis_core::Span;
 use blis_core::param::ParamError;
 use blis_policy::{Cluster, PolicyError};
 use blis_sim::{Gateway, Signals};
+use blis_workload::Rate;
 
 const DEFAULT_SEED: u64 = 42;
 
@@ -23,8 +25,12 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
     let mut notes = tier::set_tier(&mut engine, &scenario, &machine, tree)?;
     let instances = scenario.cluster.instances.map_or(1, Whole::get_u32);
     let texts = Policies::read(&scenario, tree)?;
-    let cluster =
-        Cluster { instances, blocks: engine.total_kv_blocks, block_size: engine.block_size };
+    let cluster = Cluster {
+        instances,
+        blocks: engine.total_kv_blocks,
+        cpu_blocks: engine.tier.map_or(0, |tier| tier.blocks),
+        block_size: engine.block_size,
+    };
     let built =
         texts.build(&cluster).map_err(|(path, error)| policy_problem(tree, path, &error))?;
     let names = built.names();
@@ -82,6 +88,15 @@ fn set_rate(plan: &mut Plan, rate: &RateSpec) -> Result<(), Problem> {
     plan.saturation = Some(found);
     if let Workload::Mix(mix) = &mut plan.workload {
         mix.rate = rate.rate(found);
+        let unit = if mix.has_sessions() { "sessions" } else { "requests" };
+        let meant = match mix.rate {
+            Rate::Steady(rate) => format!("the rate is {rate:.4} {unit} a second"),
+            Rate::Shaped(_) => "the rates are shares of that".to_owned(),
+        };
+        plan.notes.push(format!(
+            "this cluster keeps up with {found} {unit} a second of this workload (measured with \
+             {REFERENCE_SCORERS}); {meant}"
+        ));
         mix.validate().map_err(|error| {
             let message = format!("{error}, where saturation is {found} a second");
             Problem::of_file("workload.rate", message)

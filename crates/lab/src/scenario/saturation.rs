@@ -136,22 +136,29 @@ impl Bench {
                            rate at which it might keep up; give the rate in requests per second";
             return Err(Problem::of_file("workload.rate", message));
         }
-        Ok(inside.growth() <= GROWTH)
+        // After the last session has begun, only later rounds come, fewer and fewer of them.
+        let begun = float(self.requests(rate)) / self.session.1 / rate;
+        Ok(inside.growth(Span::from_secs_f64(begun)) <= GROWTH)
+    }
+
+    /// How many requests are sent at `rate`.
+    fn requests(&self, rate: f64) -> u64 {
+        let instances = u64::from(self.plan.instances);
+        let (lasting, rounds) = self.session;
+        let whole_sessions = count(SESSIONS_LONG * lasting.as_secs_f64() * rate.min(1e5) * rounds);
+        (PER_INSTANCE * instances).max(whole_sessions).clamp(LEAST_REQUESTS, MOST_REQUESTS)
     }
 
     /// Sends requests at `rate`; returns when the last of them ended.
     fn run(&self, rate: f64, inside: &mut Inside) -> Result<Time, Problem> {
-        let instances = u64::from(self.plan.instances);
-        let (lasting, rounds) = self.session;
-        let whole_sessions = count(SESSIONS_LONG * lasting.as_secs_f64() * rate.min(1e5) * rounds);
-        let requests = (PER_INSTANCE * instances).max(whole_sessions);
         let mix = Mix {
             rate: Rate::Steady(rate),
-            num_requests: Some(requests.clamp(LEAST_REQUESTS, MOST_REQUESTS)),
+            num_requests: Some(self.requests(rate)),
             ..self.mix.clone()
         };
         let plan = Plan { workload: Workload::Mix(mix), ..self.plan.clone() };
-        let trial = Trial { seed: SEED, pace: Pace::FastForward, audit: false };
+        let trial =
+            Trial { seed: SEED, pace: Pace::FastForward, audit: false, sample_interval: None };
         let result = run_scenario(&plan, trial, &mut [inside], None, &mut Unobserved);
         match result {
             Ok(result) => Ok(result.outcome.ended_at),
@@ -183,14 +190,16 @@ impl Listener for Inside {
 }
 
 impl Inside {
-    /// By how much the number of requests inside grows in the second half of the arrivals, as a
-    /// share of these: the slope of the straight line through it. There must be an arrival.
-    fn growth(&mut self) -> f64 {
+    /// By how much the number of requests inside grows in the second half of the first `lasting`,
+    /// as a share of the arrivals: the slope of the straight line through it.
+    fn growth(&mut self, lasting: Span) -> f64 {
         self.ends.sort_unstable();
-        let half = self.arrivals.len() / 2;
-        let origin = self.arrivals[half];
+        let (from, upto) = (lasting.as_nanos() / 2, lasting.as_nanos());
+        let half = self.arrivals.partition_point(|&arrival| arrival < from);
+        let last = self.arrivals.partition_point(|&arrival| arrival <= upto);
+        let origin = self.arrivals.get(half).copied().unwrap_or(0);
         let (mut n, mut t1, mut t2, mut x1, mut tx) = (0.0, 0.0, 0.0, 0.0, 0.0);
-        for (before, &arrival) in (half..).zip(&self.arrivals[half..]) {
+        for (before, &arrival) in (half..).zip(&self.arrivals[half..last.max(half)]) {
             let gone = self.ends.partition_point(|&end| end <= arrival);
             let inside = float((before + 1).saturating_sub(gone) as u64);
             let t = float(arrival - origin);
@@ -201,7 +210,7 @@ impl Inside {
             tx += t * inside;
         }
         let spread = n * t2 - t1 * t1;
-        let lasting = float(self.arrivals.last().map_or(0, |last| last - origin));
+        let lasting = float(upto.saturating_sub(origin));
         if spread > 0.0 { (n * tx - t1 * x1) / spread * lasting / n } else { 1.0 }
     }
 }
@@ -234,6 +243,25 @@ workload: {distribution: {rate: 1, prompt_tokens: {mean: 16, stdev: 0}, output_t
         assert!((one - 100.0).abs() <= 2.0, "10 ms a request: 100 a second, not {one}");
         let four = saturation(&format!("cluster: {{instances: 4}}\n{ONE_BY_ONE}"));
         assert!((four - 400.0).abs() <= 8.0, "four of them: 400 a second, not {four}");
+    }
+
+    #[test]
+    fn conversations_saturate_too_counted_by_sessions() {
+        // Four rounds of 10 ms each, one after the other.
+        let text = ONE_BY_ONE.replace(
+            "workload: {distribution: {rate: 1, prompt_tokens: {mean: 16, stdev: 0}, \
+             output_tokens: {mean: 10, stdev: 0}}}",
+            "workload: {mix: {clients: [{rate_fraction: 1, arrival: {process: poisson}, \
+             input_distribution: {type: constant, params: {value: 16}}, \
+             output_distribution: {type: constant, params: {value: 10}}, \
+             reasoning: {multi_turn: {max_rounds: 4, think_time_us: 300000, \
+             context_growth: none, closed_loop: true}}}]}}",
+        );
+        assert_ne!(text, ONE_BY_ONE);
+        for text in [text.clone(), text.replace("closed_loop: true", "closed_loop: false")] {
+            let found = saturation(&text);
+            assert!((found - 25.0).abs() <= 0.75, "25 sessions a second, not {found}");
+        }
     }
 
     #[test]

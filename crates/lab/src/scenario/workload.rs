@@ -200,7 +200,7 @@ impl Reader<'_> {
         let mix = Mix {
             clients,
             rate: provisional(&rate),
-            num_requests: requests(fields.num_requests, &rate),
+            num_requests: requests(fields.num_requests, &rate, horizon),
             horizon,
             seed: 0,
         };
@@ -222,7 +222,7 @@ impl Reader<'_> {
         let rate = fields.rate.clone().unwrap_or(DEFAULT_RATE);
         let mix = Mix::simple(SimpleWorkload {
             rate: provisional(&rate),
-            num_requests: requests(fields.num_requests, &rate),
+            num_requests: requests(fields.num_requests, &rate, horizon),
             horizon,
             seed: 0,
             arrival,
@@ -318,12 +318,15 @@ fn hash_file(path: &Path) -> std::io::Result<u64> {
     }
 }
 
-/// How many requests; without a number, a rate that changes sends them until its last change.
+/// How many requests; without a number, they go on until the horizon, or else, if the rate changes,
+/// until its last change.
 fn requests<const MIN: u64, const MAX: u64>(
     given: Option<Whole<MIN, MAX>>,
     rate: &RateSpec,
+    horizon: Option<Time>,
 ) -> Option<u64> {
-    let default = matches!(rate, RateSpec::Level(_)).then_some(DEFAULT_REQUESTS);
+    let endless = matches!(rate, RateSpec::Level(_)) && horizon.is_none();
+    let default = endless.then_some(DEFAULT_REQUESTS);
     given.map(Whole::get).or(default).filter(|&n| n > 0)
 }
 

@@ -7,4 +7,5 @@ mod harness;
 mod null_effects;
 mod queueing;
 mod telling;
+mod traces;
 mod workloads;

@@ -315,7 +315,8 @@ fn arrivals_and_lengths_do_not_depend_on_anything_else() {
 fn replications_are_the_same_with_any_number_of_workers() {
     for base in [Cluster, Tight] {
         let plan = plan(&base.text());
-        let trial = |seed| Trial { seed, pace: Pace::FastForward, audit: true };
+        let pace = Pace::FastForward;
+        let trial = |seed| Trial { seed, pace, audit: true, sample_interval: None };
         let mut trials: Vec<Trial> = (1..=12).map(trial).collect();
         let results = |trials: &[Trial], jobs| {
             let results = replicate(&plan, trials, jobs, |_| Unobserved)

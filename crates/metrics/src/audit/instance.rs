@@ -52,8 +52,18 @@ pub(super) struct Instance {
 pub(super) struct Copies {
     pub(super) leaving: u64,
     pub(super) left: u64,
+    /// `left` when the last step ended.
+    left_before: u64,
     pub(super) returning: u64,
     pub(super) returned: u64,
+}
+
+impl Copies {
+    /// Whether blocks were being copied out since the last step ended, so that requests may have
+    /// waited for the room.
+    fn under_way(&self) -> bool {
+        self.leaving > self.left_before
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,6 +79,11 @@ struct Tokens {
 }
 
 impl Instance {
+    /// Requests that wait, load and run.
+    pub(super) fn population(&self) -> [u64; 3] {
+        [self.waiting, self.loading, self.running]
+    }
+
     /// Something was stated about this instance.
     pub(super) fn heard(&mut self, place: Place, log: &mut AuditReport) {
         let clock = self.clock;
@@ -217,7 +232,7 @@ impl Instance {
             log.note("I4", place, || {
                 format!("a step begins at {begin} before the last one ended at {last_end}")
             });
-        } else if begin > due && self.loaded {
+        } else if begin > due && (self.loaded || self.copies.under_way()) {
             self.held_up += begin.since(due);
         } else {
             log.check(begin == due && self.crowd > 0, "I14", place, || {
@@ -237,6 +252,7 @@ impl Instance {
         self.last_end = at;
         self.due = at;
         self.loaded = self.loading > 0;
+        self.copies.left_before = self.copies.left;
         let tokens = u64::from(run.batch.prefill_tokens) + u64::from(run.batch.decode_seqs);
         self.tokens.computed += run.count * tokens;
     }
@@ -277,7 +293,8 @@ impl Instance {
             if self.cut { Span::ZERO } else { ended_at.saturating_since(self.idle_since) };
         let unfinished = if self.cut { ended_at.saturating_since(self.due) } else { Span::ZERO };
         // Before the cut somebody was there; if nobody ran, no step was on.
-        let stalled = self.cut && !self.cut_running && !self.loaded && unfinished > Span::ZERO;
+        let held_up = self.loaded || self.copies.under_way();
+        let stalled = self.cut && !self.cut_running && !held_up && unfinished > Span::ZERO;
         log.check(!stalled, "I14", place, || {
             format!("idle since {} with requests waiting", self.due)
         });
@@ -290,7 +307,7 @@ impl Instance {
                  the elapsed time"
             )
         });
-        let Copies { leaving, left, returning, returned } = self.copies;
+        let Copies { leaving, left, returning, returned, .. } = self.copies;
         log.check(left <= leaving && returned <= returning, "I5", place, || {
             format!("{left} of {leaving} blocks left, {returned} of {returning} returned")
         });

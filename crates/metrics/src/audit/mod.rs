@@ -29,6 +29,7 @@ mod instance;
 mod numbers;
 mod report;
 mod request;
+mod samples;
 mod totals;
 mod transfers;
 
@@ -50,6 +51,8 @@ pub struct AuditConfig {
     pub instances: u32,
     /// KV blocks of an instance; `None`: without limit.
     pub total_blocks: Option<u32>,
+    /// Blocks of the CPU tier of an instance; 0: there is none.
+    pub cpu_blocks: u32,
     /// Most requests running on an instance at once.
     pub max_running: u32,
     /// Most tokens computed in a step.
@@ -402,6 +405,9 @@ impl Listener for Audit {
             | Fact::Reloaded { .. }
             | Fact::Unloaded { .. }
             | Fact::Stalled { .. } => self.transfer(at, fact),
+            Fact::Sample { instance, ref reading } => {
+                self.sampled(Place::instance(at, instance), instance, reading);
+            }
             Fact::Steps { instance, count, duration, batch, blocks_in_use } => {
                 let steps = Steps { count, duration, batch, blocks_in_use };
                 self.steps(Place::instance(at, instance), instance, &steps);

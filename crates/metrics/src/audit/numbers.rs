@@ -4,7 +4,8 @@
 
 use super::{AuditReport, Place, Violation};
 use crate::report::{
-    Decomposition, InstanceSection, KvSection, Latency, Report, RoutingSection, Section, SplitStats,
+    Decomposition, InstanceSection, KvSection, Latency, Report, RoutingSection, Section,
+    SplitStats, TierSection,
 };
 use blis_core::{InstanceId, Time};
 
@@ -25,6 +26,7 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
         jain_fairness,
         saturation: _,
         mean_in_system,
+        offered_per_sec,
         duration_s,
     } = report;
     check.section("cluster", cluster);
@@ -43,6 +45,7 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
     check.decomposition(decomposition, report);
     check.share("jain_fairness", *jain_fairness);
     check.number("mean_in_system", *mean_in_system);
+    check.number("offered_per_sec", *offered_per_sec);
     check.number("duration_s", Some(*duration_s));
     check.log.first
 }
@@ -106,6 +109,7 @@ impl Check {
         self.number(&name, instance.mean_batch);
         self.number(&name, instance.mean_step_tokens);
         self.number(&name, instance.mean_queue_depth);
+        self.tier(&name, &instance.tier);
     }
 
     /// Sums of groups are the cluster's.
@@ -122,6 +126,17 @@ impl Check {
         self.holds(instances == total, "I7", || {
             format!("the cluster generated {total} tokens, its instances {instances}")
         });
+        let tiers = report.instances.iter().map(|instance| &instance.tier);
+        let (out, back) = tiers.fold((0, 0), |(out, back), tier| {
+            (out + tier.offloaded_blocks, back + tier.reloaded_blocks)
+        });
+        let tier = &report.kv.tier;
+        let whole = (tier.offloaded_blocks, tier.reloaded_blocks);
+        self.holds((out, back) == whole, "I7", || {
+            format!(
+                "{whole:?} blocks left for the CPU tiers and came back, of instances {out}, {back}"
+            )
+        });
         let ids = (0..).map(InstanceId);
         let dense = ids.zip(&report.instances).all(|(id, instance)| id == instance.instance);
         self.holds(dense, "I7", || "instances are not listed by id".to_owned());
@@ -131,6 +146,13 @@ impl Check {
         self.share("hit_rate", kv.hit_rate);
         self.share("phantom_hit_rate", kv.phantom_hit_rate);
         self.share("missed_hit_rate", kv.missed_hit_rate);
+        self.tier("the CPU tier", &kv.tier);
+    }
+
+    fn tier(&mut self, name: &str, tier: &TierSection) {
+        self.share(&format!("thrashing_rate of {name}"), tier.thrashing_rate);
+        self.number(&format!("transfer_stall_ms of {name}"), Some(tier.transfer_stall_ms));
+        self.share(&format!("transfer_stall_share of {name}"), tier.transfer_stall_share);
     }
 
     fn routing(&mut self, routing: &RoutingSection, cluster: &Section) {

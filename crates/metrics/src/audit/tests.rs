@@ -12,6 +12,7 @@ use blis_core::RequestId;
 const CLUSTER: Cluster =
     Cluster { instances: 2, max_running: 4, preempt_every: Some(5), horizon: None };
 const CONFIG: AuditConfig = AuditConfig {
+    cpu_blocks: 50,
     instances: 2,
     total_blocks: Some(100),
     max_running: 4,

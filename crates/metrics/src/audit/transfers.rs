@@ -12,8 +12,12 @@ impl Audit {
             Fact::Offloading { instance, blocks } => {
                 self.leaving(Place::instance(at, instance), instance, blocks);
             }
-            Fact::Offloaded { instance, blocks, abandoned, beside } => {
+            Fact::Offloaded { instance, blocks, abandoned, cpu_blocks, beside } => {
                 let place = Place::instance(at, instance);
+                let room = self.config.cpu_blocks;
+                self.log.check(cpu_blocks <= room, "I3", place, || {
+                    format!("the CPU tier holds {cpu_blocks} blocks, of {room}")
+                });
                 self.log.check(beside || (abandoned == 0 && blocks > 0), "I5", place, || {
                     format!("a step waits for a copy of {blocks} blocks, {abandoned} abandoned")
                 });

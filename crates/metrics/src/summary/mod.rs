@@ -17,7 +17,7 @@ use crate::sample::{Groups, Samples, Statistics, WeightedSamples, float_sum};
 use crate::slo::SloTargets;
 use blis_core::math::float;
 use blis_core::{InstanceId, RequestId, SloClass, Span, TenantId, Time};
-use tally::{CacheTally, StepTally, Tally};
+use tally::{CacheTally, StepTally, Tally, TierTally};
 
 /// Stands for "never" where a time or span is kept as plain nanoseconds.
 const NEVER: u64 = u64::MAX;
@@ -115,6 +115,7 @@ impl Summary {
             jain_fairness: self.fairness(),
             saturation: saturation::judge(&self.arrivals, &self.delays).filter(|_| ran),
             mean_in_system: per(float_sum(self.time_in_system), float(elapsed.as_nanos())),
+            offered_per_sec: offered(&self.arrivals),
             duration_s: elapsed.as_secs_f64(),
             cluster,
         }
@@ -177,7 +178,9 @@ impl Summary {
 
     fn kv_section(&self) -> KvSection {
         let evicted = self.instances.iter().map(|instance| instance.steps.evicted_blocks).sum();
-        self.cache.section(evicted)
+        let tiers: TierTally = self.instances.iter().map(|instance| &instance.steps.tier).sum();
+        let busy = self.instances.iter().map(|instance| instance.steps.busy()).sum();
+        self.cache.section(evicted, tiers.section(busy))
     }
 
     fn routing_section(&self) -> RoutingSection {
@@ -224,6 +227,8 @@ impl Summary {
             }
             _ => false,
         };
+        let promised = record.deadline.is_some() || !self.targets.of(record.class).is_empty();
+        let attained = promised.then_some(attained);
         self.time_in_system += u128::from(at.saturating_since(record.arrival).as_nanos());
         self.classes[record.class.index()].close(status, record, attained);
         at_index(&mut self.tenants, record.tenant.0 as usize).close(status, record, attained);
@@ -277,20 +282,15 @@ impl Listener for Summary {
                 // The instance is known even if no request was heard to be sent there.
                 self.instance(instance);
             }
-            Fact::Offloaded { blocks, abandoned, .. } => {
-                self.cache.offloaded += u64::from(blocks);
-                self.cache.abandoned += u64::from(abandoned);
-            }
-            Fact::Reloading { blocks, recent, .. } => {
-                self.cache.reloaded += u64::from(blocks);
-                self.cache.reloaded_soon += u64::from(recent);
-            }
-            Fact::Stalled { span, .. } => self.cache.stall += span,
+            Fact::Offloaded { instance, .. }
+            | Fact::Reloading { instance, .. }
+            | Fact::Stalled { instance, .. } => self.instance(instance).steps.tier.hear(fact),
             Fact::Closed { status, ref record } => self.closed(at, status, record),
             // A request that waits for its blocks has not left the queue until it is scheduled.
             Fact::Admitted { .. }
             | Fact::FirstToken { .. }
             | Fact::Offloading { .. }
+            | Fact::Sample { .. }
             | Fact::Reloaded { .. }
             | Fact::Unloaded { .. } => {}
         }
@@ -345,9 +345,16 @@ fn section(tally: &Tally, latencies: &Latencies, itl: Latency, elapsed: Span) ->
         scheduling_delay: latencies.delay,
         responses_per_sec: rate(tally.finished),
         tokens_per_sec: rate(tally.output_tokens),
-        goodput_per_sec: rate(tally.attained).filter(|_| tally.arrived > 0),
-        slo_attainment: per(float(tally.attained), float(tally.arrived)),
+        goodput_per_sec: rate(tally.attained).filter(|_| tally.promised),
+        slo_attainment: per(float(tally.attained), float(tally.arrived)).filter(|_| tally.promised),
     }
+}
+
+/// Requests per second from the first arrival to the last.
+fn offered(arrivals: &[u64]) -> Option<f64> {
+    let (first, last) = (arrivals.first()?, arrivals.last()?);
+    let gaps = float(arrivals.len() as u64 - 1);
+    per(gaps, Span::from_nanos(last - first).as_secs_f64())
 }
 
 /// Statistics of nanoseconds as a latency in ms.

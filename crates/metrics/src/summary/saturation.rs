@@ -11,6 +11,8 @@ use blis_core::math::float;
 const ARRIVALS_MIN: u64 = 30;
 /// Growth by more than this share of the arrivals is overload; so long a wait is a backlog.
 const OVERLOAD_SHARE: f64 = 0.05;
+/// Arrivals after which even a queue at 99 % load, 1 / (1 - 0.99)^2, has forgotten how long it was.
+const LONGEST_MEMORY: f64 = 10_000.0;
 /// How many standard deviations of a random walk make growth significant.
 const SIGNIFICANT: f64 = 2.0;
 
@@ -29,7 +31,9 @@ pub(super) fn judge(arrivals: &[u64], waits: &[u64]) -> Option<Saturation> {
         return most.then_some(Saturation::Overloaded);
     }
     let m = float(line.n);
-    let noise = SIGNIFICANT * (m * (line.gap_variation() + 1.0)).sqrt();
+    // A queue that keeps up forgets: it wanders no further than in so many arrivals.
+    let steps = m.min(LONGEST_MEMORY);
+    let noise = SIGNIFICANT * (steps * (line.gap_variation() + 1.0)).sqrt();
     // By Little's law, mean wait / window = mean queue / arrivals in the window.
     let standing = line.x / m > OVERLOAD_SHARE * m;
     Some(match line.growth() {

@@ -3,8 +3,8 @@
 //! Only the summary uses them. All sums are whole numbers until they are reported.
 
 use super::{float_sum, per};
-use crate::fact::{Batch, Record, Status};
-use crate::report::{InstanceSection, KvSection, Section};
+use crate::fact::{Batch, Fact, Record, Status};
+use crate::report::{InstanceSection, KvSection, Section, TierSection};
 use blis_core::math::float;
 use blis_core::{InstanceId, Span, Time};
 use std::iter::Sum;
@@ -20,6 +20,8 @@ pub(super) struct Tally {
     pub(super) queued: u64,
     pub(super) running: u64,
     pub(super) attained: u64,
+    /// Whether anything was promised to any of them.
+    pub(super) promised: bool,
     pub(super) preemptions: u64,
     pub(super) input_tokens: u64,
     pub(super) output_tokens: u64,
@@ -54,6 +56,7 @@ pub(super) struct StepTally {
     queue: QueueTally,
     blocks_peak: u32,
     pub(super) evicted_blocks: u64,
+    pub(super) tier: TierTally,
 }
 
 /// What the prefix cache gave, and what the router thought it would.
@@ -67,16 +70,24 @@ pub(super) struct CacheTally {
     phantom: u64,
     missed: u64,
     pub(super) lost_tokens: u64,
+}
+
+/// The CPU tier of an instance, or of all of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TierTally {
     pub(super) offloaded: u64,
     pub(super) abandoned: u64,
     pub(super) reloaded: u64,
     pub(super) reloaded_soon: u64,
     pub(super) stall: Span,
+    pub(super) cpu_blocks_peak: u32,
 }
 
 impl Tally {
-    pub(super) fn close(&mut self, status: Status, record: &Record<'_>, attained: bool) {
+    /// A request ended; `attained` whether it got what it was promised, `None` if that is nothing.
+    pub(super) fn close(&mut self, status: Status, record: &Record<'_>, attained: Option<bool>) {
         self.arrived += 1;
+        self.promised |= attained.is_some();
         let (place, joined_queue) = match status {
             Status::Finished => (&mut self.finished, true),
             Status::Rejected(_) => (&mut self.rejected, false),
@@ -86,7 +97,7 @@ impl Tally {
             Status::Running => (&mut self.running, true),
         };
         *place += 1;
-        self.attained += u64::from(attained);
+        self.attained += u64::from(attained.unwrap_or(status == Status::Finished));
         self.preemptions += u64::from(record.preemptions);
         self.output_tokens += u64::from(record.output_tokens);
         if joined_queue {
@@ -115,6 +126,7 @@ impl<'a> Sum<&'a Tally> for Tally {
             queued: a.queued + b.queued,
             running: a.running + b.running,
             attained: a.attained + b.attained,
+            promised: a.promised || b.promised,
             preemptions: a.preemptions + b.preemptions,
             input_tokens: a.input_tokens + b.input_tokens,
             output_tokens: a.output_tokens + b.output_tokens,
@@ -163,7 +175,62 @@ impl StepTally {
             mean_queue_depth: per(float_sum(queue.area), float(elapsed.as_nanos())),
             peak_blocks_in_use: self.blocks_peak,
             evicted_blocks: self.evicted_blocks,
+            tier: self.tier.section(self.busy),
         }
+    }
+
+    /// How long steps took so far, in ns.
+    pub(super) fn busy(&self) -> u64 {
+        self.busy
+    }
+}
+
+impl TierTally {
+    /// Something happened to the tier of an instance.
+    pub(super) fn hear(&mut self, fact: &Fact<'_>) {
+        match *fact {
+            Fact::Offloaded { blocks, abandoned, cpu_blocks, .. } => {
+                self.offloaded += u64::from(blocks);
+                self.abandoned += u64::from(abandoned);
+                self.cpu_blocks_peak = self.cpu_blocks_peak.max(cpu_blocks);
+            }
+            Fact::Reloading { blocks, recent, .. } => {
+                self.reloaded += u64::from(blocks);
+                self.reloaded_soon += u64::from(recent);
+            }
+            Fact::Stalled { span, .. } => self.stall += span,
+            _ => {}
+        }
+    }
+
+    /// The numbers of tiers whose engines were `busy` for so many ns.
+    pub(super) fn section(&self, busy: u64) -> TierSection {
+        TierSection {
+            offloaded_blocks: self.offloaded,
+            abandoned_blocks: self.abandoned,
+            reloaded_blocks: self.reloaded,
+            // A block that is copied back twice within the window counts twice.
+            thrashing_rate: per(
+                float(self.reloaded_soon.min(self.offloaded)),
+                float(self.offloaded),
+            ),
+            transfer_stall_ms: self.stall.as_millis_f64(),
+            transfer_stall_share: per(float(self.stall.as_nanos()), float(busy)),
+            peak_cpu_blocks: self.cpu_blocks_peak,
+        }
+    }
+}
+
+impl<'a> Sum<&'a TierTally> for TierTally {
+    fn sum<I: Iterator<Item = &'a TierTally>>(tallies: I) -> TierTally {
+        tallies.fold(TierTally::default(), |a, b| TierTally {
+            offloaded: a.offloaded + b.offloaded,
+            abandoned: a.abandoned + b.abandoned,
+            reloaded: a.reloaded + b.reloaded,
+            reloaded_soon: a.reloaded_soon + b.reloaded_soon,
+            stall: a.stall + b.stall,
+            cpu_blocks_peak: a.cpu_blocks_peak.max(b.cpu_blocks_peak),
+        })
     }
 }
 
@@ -180,7 +247,7 @@ impl CacheTally {
         }
     }
 
-    pub(super) fn section(&self, evicted_blocks: u64) -> KvSection {
+    pub(super) fn section(&self, evicted_blocks: u64, tier: TierSection) -> KvSection {
         KvSection {
             hit_rate: per(float(self.cached_tokens), float(self.prompt_tokens)),
             phantom_hit_rate: per(float(self.phantom), float(self.expected)),
@@ -189,15 +256,7 @@ impl CacheTally {
             prompt_tokens: self.prompt_tokens,
             evicted_blocks,
             lost_tokens: self.lost_tokens,
-            offloaded_blocks: self.offloaded,
-            abandoned_blocks: self.abandoned,
-            reloaded_blocks: self.reloaded,
-            // A block that is copied back twice within the window counts twice.
-            thrashing_rate: per(
-                float(self.reloaded_soon.min(self.offloaded)),
-                float(self.offloaded),
-            ),
-            transfer_stall_ms: self.stall.as_millis_f64(),
+            tier,
         }
     }
 }

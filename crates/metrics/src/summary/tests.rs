@@ -145,7 +145,8 @@ fn attainment_counts_refused_requests_as_missed() {
     let (facts, end) = run(&jobs, ONE);
     let target = |ttft_ms| SloTarget { ttft_ms, ..SloTarget::default() };
     let with = |t| report(&facts, &end, SloTargets::default().with(SloClass::Standard, t)).cluster;
-    close(with(target(None)).slo_attainment, 0.75);
+    assert_eq!(with(target(None)).slo_attainment, None, "nothing was promised");
+    close(with(target(Some(1e9))).slo_attainment, 0.75);
     close(with(target(Some(2.3))).slo_attainment, 0.5);
     close(with(target(Some(2.3))).goodput_per_sec, 2.0 / end.ended_at.as_secs_f64());
     close(with(target(Some(0.1))).slo_attainment, 0.0);

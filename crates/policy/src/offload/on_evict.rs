@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn only_what_is_dropped_is_copied() {
-        let full = MemoryView { total: 10, in_use: 5, idle_uncopied: 5 };
+        let full = MemoryView { total: 10, in_use: 5, idle: 5 };
         assert!(OnEvict.copies_on_evict() && !OnEvict.copies_on_release());
         assert_eq!(OnEvict.idle_blocks_to_copy(&full), 0);
     }

@@ -1,8 +1,9 @@
 //! `threshold`: above a utilisation, the idle blocks that would be dropped first are copied out.
 //!
-//! **Prefers** that no more than the threshold's share of the memory would be lost if it were
-//! dropped: blocks in use and idle blocks without a copy. The blocks stay in the GPU's memory until
-//! the room is needed; dropping them then costs nothing.
+//! **Prefers** to have a copy of as many blocks as the occupied ones, in use or idle, exceed the
+//! threshold's share of the memory by: those that would be dropped first. They stay in the GPU's
+//! memory until the room is needed; dropping them then costs nothing. No more are copied than the
+//! tier holds, since they would only push each other out of it.
 //!
 //! **Reads** the engine's own memory, when a request joins or leaves the batch.
 //!
@@ -13,7 +14,7 @@
 use crate::contract::Offload;
 use crate::spec::Spec;
 use crate::view::{MemoryView, Needs};
-use blis_core::math::{count, float};
+use blis_core::math::count;
 use blis_core::{Param, ParamKind};
 
 /// How `threshold` introduces itself.
@@ -41,9 +42,8 @@ pub struct Threshold {
 impl Offload for Threshold {
     fn idle_blocks_to_copy(&self, memory: &MemoryView) -> u32 {
         let allowed = count(self.share * f64::from(memory.total));
-        let without_copy = u64::from(memory.in_use) + u64::from(memory.idle_uncopied);
-        let excess = without_copy.saturating_sub(allowed).min(memory.idle_uncopied.into());
-        debug_assert!(float(excess) <= f64::from(memory.total), "no more than there is");
+        let occupied = u64::from(memory.in_use) + u64::from(memory.idle);
+        let excess = occupied.saturating_sub(allowed).min(memory.idle.into());
         u32::try_from(excess).expect("no more than the idle blocks")
     }
 }
@@ -55,17 +55,17 @@ mod tests {
     #[test]
     fn the_excess_over_the_threshold_is_copied_as_far_as_it_is_idle() {
         let threshold = Threshold { share: 0.8 };
-        for (in_use, idle_uncopied, copies) in
+        for (in_use, idle, copies) in
             [(50, 30, 0), (50, 31, 1), (50, 50, 20), (90, 10, 10), (100, 0, 0), (0, 100, 20)]
         {
-            let memory = MemoryView { total: 100, in_use, idle_uncopied };
+            let memory = MemoryView { total: 100, in_use, idle };
             assert_eq!(threshold.idle_blocks_to_copy(&memory), copies, "{memory:?}");
         }
     }
 
     #[test]
     fn a_threshold_of_one_copies_nothing_and_of_zero_everything() {
-        let full = MemoryView { total: 100, in_use: 40, idle_uncopied: 60 };
+        let full = MemoryView { total: 100, in_use: 40, idle: 60 };
         assert_eq!(Threshold { share: 1.0 }.idle_blocks_to_copy(&full), 0);
         assert_eq!(Threshold { share: 0.0 }.idle_blocks_to_copy(&full), 60);
     }

@@ -88,7 +88,7 @@ mod tests {
     use crate::build::{RoutingText, build_router};
     use crate::view::examples::{dice, instances, prompt, request};
 
-    const CLUSTER: Cluster = Cluster { instances: 2, blocks: 100, block_size: 16 };
+    const CLUSTER: Cluster = Cluster { instances: 2, blocks: 100, cpu_blocks: 0, block_size: 16 };
 
     fn router(scorers: &str) -> Box<dyn Router> {
         let text = RoutingText {

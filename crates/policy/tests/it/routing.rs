@@ -165,7 +165,7 @@ proptest! {
 
 #[test]
 fn clusters_without_blocks_or_instances_can_be_built_for() {
-    let empty = blis_policy::Cluster { instances: 0, blocks: 0, block_size: 1 };
+    let empty = blis_policy::Cluster { instances: 0, blocks: 0, cpu_blocks: 0, block_size: 1 };
     for spec in routing::ALL {
         let built = build_from_text("routing policy", routing::ALL, spec.name, &empty);
         let question = Question {

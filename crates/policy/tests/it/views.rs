@@ -9,7 +9,8 @@ use blis_policy::{Cluster, InstanceView};
 use proptest::prelude::*;
 
 /// The cluster that policies are built for.
-pub(crate) const CLUSTER: Cluster = Cluster { instances: 8, blocks: 60, block_size: 16 };
+pub(crate) const CLUSTER: Cluster =
+    Cluster { instances: 8, blocks: 60, cpu_blocks: 0, block_size: 16 };
 
 /// One routing decision to be made: a request, and what is known of the instances.
 #[derive(Clone, Debug)]

@@ -9,6 +9,7 @@ mod admit;
 mod glide;
 mod queue;
 mod running;
+mod sample;
 mod step;
 mod stride;
 mod tier;
@@ -89,6 +90,7 @@ pub(crate) struct Tally {
 /// What an instance shows to whoever polls it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gauges {
+    /// Requests that are there and do not run.
     pub(crate) waiting: u32,
     pub(crate) running: u32,
     pub(crate) joined: u64,
@@ -127,14 +129,16 @@ impl Instance {
                 blis_core::math::float(part) / blis_core::math::float(whole)
             }
         };
+        // Whoever waits for blocks from the CPU tier has not left the queue for others to see.
+        let loads = self.tier.as_ref().map_or(0, |tier| tier.loads());
         Gauges {
-            waiting: count(self.queue.len()),
+            waiting: count(self.queue.len() + loads),
             running: count(self.running.len()),
             joined: self.joined,
             kv_utilization: share(self.pool.in_use().into(), self.pool.total().into()),
             free_blocks: self.pool.available(),
             cache_hit_rate: share(self.cached_tokens, self.prompt_tokens),
-            thrashing_rate: self.tier.as_ref().map_or(0.0, |tier| tier.thrashing_rate()),
+            thrashing_rate: self.tier.as_ref().and_then(|t| t.thrashing_rate()).unwrap_or(0.0),
         }
     }
 

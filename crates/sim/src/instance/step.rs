@@ -20,11 +20,11 @@ impl Instance {
     /// do.
     pub(super) fn begin(&mut self, now: Time, kit: &mut Kit<'_>) -> Time {
         let loads = self.tier.as_ref().is_some_and(|tier| tier.has_loads());
-        if self.running.is_empty() && self.queue.is_empty() && !loads {
-            return Time::NEVER;
-        }
         if self.tier.is_some() {
             self.copy_idle(now, kit);
+        }
+        if self.running.is_empty() && self.queue.is_empty() && !loads {
+            return Time::NEVER;
         }
         self.running.keep_counts_small(kit.engine.block_size);
         let stride = self.glide(now, kit).or_else(|| self.form_step(now, kit));

@@ -65,8 +65,9 @@ impl Thrashing {
         self.as_of = now;
     }
 
-    fn rate(&self) -> f64 {
-        if self.out > 0.0 { (self.back_soon / self.out).min(1.0) } else { 0.0 }
+    /// Absent before anything was copied out.
+    fn rate(&self) -> Option<f64> {
+        (self.out > 0.0).then(|| (self.back_soon / self.out).min(1.0))
     }
 }
 
@@ -113,12 +114,22 @@ impl TierState {
         self.stalled
     }
 
+    /// Requests that wait for their blocks, or have them and wait for room.
+    pub(super) fn loads(&self) -> usize {
+        self.loading.len() + self.ready.len()
+    }
+
+    /// Transfers that are under way at `now`, out and back.
+    pub(super) fn transfers(&self, now: Time) -> (usize, usize) {
+        (self.out.transfers_at(now), self.back.transfers_at(now))
+    }
+
     /// How long the copies back that are under way at `now` still take.
     pub(super) fn backlog(&self, now: Time) -> Span {
         self.back.backlog(now)
     }
 
-    pub(super) fn thrashing_rate(&self) -> f64 {
+    pub(super) fn thrashing_rate(&self) -> Option<f64> {
         self.thrashing.rate()
     }
 
@@ -132,16 +143,18 @@ impl Instance {
     /// Lands the copies that are done.
     pub(super) fn land_transfers(&mut self, now: Time, kit: &mut Kit<'_>) {
         let Some(tier) = &mut self.tier else { return };
-        while let Some((_, id)) = tier.out.take_done(now) {
+        while let Some((done, id)) = tier.out.take_done(now) {
             let place = tier.departures.iter().position(|(departure, _)| *departure == id);
             // Copies that a step has waited for were landed when they began.
             let Some(place) = place else { continue };
             let (_, departure) = tier.departures.swap_remove(place);
-            let blocks = self.pool.land(&departure, now.as_nanos());
+            // The copies are as old as the transfer says, however late that is noticed.
+            let blocks = self.pool.land(&departure, done.as_nanos());
             let abandoned = departure.blocks - blocks;
             let window = kit.engine.tier.map_or(Span::ZERO, |tier| tier.thrashing_window);
             tier.thrashing.count(now, window, blocks, 0);
-            let fact = Fact::Offloaded { instance: self.id, blocks, abandoned, beside: true };
+            let (instance, cpu_blocks) = (self.id, self.pool.copied());
+            let fact = Fact::Offloaded { instance, blocks, abandoned, cpu_blocks, beside: true };
             kit.listener.hear(now, &fact);
         }
         while let Some((_, id)) = tier.back.take_done(now) {
@@ -225,7 +238,7 @@ impl Instance {
         } else {
             first
         };
-        if wanted > self.pool.available() {
+        if !self.pool.fits(&Hit::NONE, wanted) {
             return Err(());
         }
         let tier = self.tier.as_mut().expect("seen above");
@@ -296,7 +309,8 @@ impl Instance {
         tier.victims += blocks;
         let window = kit.engine.tier.map_or(Span::ZERO, |tier| tier.thrashing_window);
         tier.thrashing.count(now, window, blocks, 0);
-        let fact = Fact::Offloaded { instance: self.id, blocks, abandoned: 0, beside: false };
+        let (instance, cpu_blocks) = (self.id, self.pool.copied());
+        let fact = Fact::Offloaded { instance, blocks, abandoned: 0, cpu_blocks, beside: false };
         kit.listener.hear(now, &fact);
     }
 
@@ -309,7 +323,7 @@ impl Instance {
         let memory = MemoryView {
             total: self.pool.total(),
             in_use: self.pool.in_use(),
-            idle_uncopied: self.pool.idle_uncopied(u32::MAX),
+            idle: self.pool.idle(),
         };
         let blocks = kit.offload.idle_blocks_to_copy(&memory);
         if blocks > 0 {

@@ -2,10 +2,13 @@
 //! always on.
 
 use blis_core::{
-    Content, Request, RequestId, Segment, SloClass, Source, Span, StreamId, TenantId, Time,
+    Content, InstanceId, Request, RequestId, Segment, SloClass, Source, Span, StreamId, TenantId,
+    Time,
 };
 use blis_latency::{Coefficients, StepTime};
-use blis_metrics::{Audit, AuditConfig, Fact, Fanout, Listener, Record, RunEnd, Status, TtftSplit};
+use blis_metrics::{
+    Audit, AuditConfig, Fact, Fanout, Listener, Reading, Record, RunEnd, Status, TtftSplit,
+};
 use blis_policy::{Cluster, Needs, Router, RoutingText};
 use blis_sim::{
     Config, Engine, Gateway, Outcome, Pace, Policies, Preemption, Reload, Signals, Unobserved,
@@ -32,6 +35,7 @@ pub(crate) struct Scenario {
     pub(crate) horizon: Option<Time>,
     pub(crate) pace: Pace,
     pub(crate) seed: u64,
+    pub(crate) sample_interval: Option<Span>,
     pub(crate) requests: Vec<Request>,
 }
 
@@ -46,6 +50,8 @@ pub(crate) struct Told {
     pub(crate) closed: Vec<Ended>,
     /// Blocks in use at the end of steps, by time and lane. A run of steps tells only its last.
     pub(crate) blocks_in_use: BTreeMap<(Time, u32), u32>,
+    /// Samples in the order in which they were stated.
+    pub(crate) samples: Vec<(Time, InstanceId, Reading)>,
     pub(crate) outcome: Outcome,
 }
 
@@ -95,6 +101,7 @@ pub(crate) fn small_world() -> Scenario {
         horizon: None,
         pace: Pace::FastForward,
         seed: 1,
+        sample_interval: None,
         requests: Vec::new(),
     }
 }
@@ -148,6 +155,7 @@ impl Scenario {
         let cluster = Cluster {
             instances: self.instances,
             blocks: self.engine.total_kv_blocks,
+            cpu_blocks: self.engine.tier.map_or(0, |tier| tier.blocks),
             block_size: self.engine.block_size,
         };
         let routing = RoutingText {
@@ -181,6 +189,7 @@ impl Scenario {
             horizon: self.horizon,
             pace: self.pace,
             audit: true,
+            sample_interval: self.sample_interval,
         }
     }
 
@@ -191,9 +200,23 @@ impl Scenario {
     /// Runs with requests from `source` instead of the list.
     pub(crate) fn run_with(&self, source: &mut dyn Source) -> Told {
         let mut scribe = Scribe::default();
+        let outcome = self.run_audited(source, &mut scribe);
+        scribe.closed.sort_by_key(|ended| ended.request);
+        scribe.facts.sort_by_key(|&(at, lane, _)| (at, lane));
+        let Scribe { facts, closed, blocks_in_use, samples, .. } = scribe;
+        Told { facts, closed, blocks_in_use, samples, outcome }
+    }
+
+    /// Runs and tells `listener` everything; the audit must find nothing.
+    pub(crate) fn run_audited(
+        &self,
+        source: &mut dyn Source,
+        listener: &mut dyn Listener,
+    ) -> Outcome {
         let mut audit = Audit::new(AuditConfig {
             instances: self.instances,
             total_blocks: Some(self.engine.total_kv_blocks),
+            cpu_blocks: self.engine.tier.map_or(0, |tier| tier.blocks),
             max_running: self.engine.max_num_running_reqs,
             max_step_tokens: self.engine.max_num_scheduled_tokens,
             max_context_tokens: None,
@@ -201,7 +224,7 @@ impl Scenario {
             loads_beside: self.engine.tier.is_some_and(|tier| tier.reload == Reload::Async),
             max_preemptions: 10_000,
         });
-        let mut both = Fanout::new(vec![&mut scribe, &mut audit]);
+        let mut both = Fanout::new(vec![listener, &mut audit]);
         let outcome = blis_sim::run(self.config(), source, &mut both, &mut Unobserved)
             .expect("a list cannot fail");
         let end = RunEnd {
@@ -211,10 +234,7 @@ impl Scenario {
         };
         let found = audit.finish(&end);
         assert!(found.is_clean(), "the audit found {:#?}", found.first);
-        scribe.closed.sort_by_key(|ended| ended.request);
-        scribe.facts.sort_by_key(|&(at, lane, _)| (at, lane));
-        let Scribe { facts, closed, blocks_in_use, .. } = scribe;
-        Told { facts, closed, blocks_in_use, outcome }
+        outcome
     }
 }
 
@@ -287,6 +307,7 @@ struct Scribe {
     /// The run of steps that an instance told last: its tokens come right after it.
     steps: Option<(u32, u64, Span)>,
     blocks_in_use: BTreeMap<(Time, u32), u32>,
+    samples: Vec<(Time, InstanceId, Reading)>,
 }
 
 impl Listener for Scribe {
@@ -306,6 +327,8 @@ impl Listener for Scribe {
                 assert_eq!(gap, duration, "in a run of steps every token takes a step");
                 self.tell(at, lane, count, duration, fact);
             }
+            // Kept apart: without samples the other facts are the same.
+            Fact::Sample { instance, reading } => self.samples.push((at, instance, reading)),
             Fact::Closed { status, record } => {
                 self.steps = None;
                 self.close(status, &record);

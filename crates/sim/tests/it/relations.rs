@@ -304,7 +304,7 @@ fn the_area_under_the_number_in_system_is_the_sum_of_times_in_system() {
 }
 
 /// The facts of both runs before `until` are the same.
-fn same_facts(a: &Told, b: &Told, until: Time) -> Result<(), TestCaseError> {
+pub(crate) fn same_facts(a: &Told, b: &Told, until: Time) -> Result<(), TestCaseError> {
     let before = |told: &Told| {
         let end = told.facts.partition_point(|&(at, _, _)| at < until);
         told.facts[..end].to_vec()

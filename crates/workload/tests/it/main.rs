@@ -2,6 +2,7 @@
 //! reader.
 
 mod mix;
+mod rates;
 mod samplers;
 mod sessions;
 mod trace;

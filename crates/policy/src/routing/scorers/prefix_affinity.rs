@@ -8,7 +8,7 @@
 //! are gone.
 //!
 //! **Parameters** `lru-capacity` (blocks): how much it remembers per instance; `auto` is the number
-//! of KV blocks of an instance.
+//! of KV blocks of an instance and its CPU tier.
 //!
 //! **Origin** llm-d's approximate prefix-cache scorer, which bounds its index the same way.
 
@@ -30,11 +30,12 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
         name: LRU_CAPACITY,
         kind: ParamKind::IntOrAuto { min: 1, max: 100_000_000 },
         unit: "blocks",
-        help: "Blocks remembered per instance; auto is the number of KV blocks of an instance",
+        help: "Blocks remembered per instance; auto is what an instance and its CPU tier hold",
     }],
     needs: Needs::NONE,
     build: |values, cluster| {
-        let capacity = values.int_or_auto(LRU_CAPACITY).unwrap_or(cluster.blocks.into());
+        let cached = u64::from(cluster.blocks) + u64::from(cluster.cpu_blocks);
+        let capacity = values.int_or_auto(LRU_CAPACITY).unwrap_or(cached);
         Box::new(PrefixAffinity::new(capacity))
     },
 };

@@ -1,0 +1,198 @@
+//! Numbers of a run by name, for those who choose which to look at: studies and searches.
+//!
+//! A name is that of the number, for all requests (`ttft_p99`) or for those of one service class
+//! (`critical.ttft_p99`). Latencies are in milliseconds.
+
+use crate::problem::{hint, quoted};
+use blis_core::SloClass;
+use blis_core::math::float;
+use blis_metrics::{Latency, Report, Section};
+
+/// A number of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metric {
+    class: Option<SloClass>,
+    what: &'static What,
+}
+
+/// What a number is, whosever it is.
+#[derive(Debug)]
+struct What {
+    name: &'static str,
+    unit: &'static str,
+    value: Value,
+}
+
+impl PartialEq for What {
+    fn eq(&self, other: &What) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for What {}
+
+/// How a number is found.
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    /// Among those of a group of requests.
+    OfRequests(fn(&Section) -> Option<f64>),
+    /// Among those of the whole cluster.
+    OfCluster(fn(&Report) -> Option<f64>),
+}
+
+use Value::{OfCluster, OfRequests};
+
+const fn what(name: &'static str, unit: &'static str, value: Value) -> What {
+    What { name, unit, value }
+}
+
+/// The five statistics of a latency.
+macro_rules! latency {
+    ($name:literal, $field:ident) => {
+        [
+            what(concat!($name, "_mean"), "ms", OfRequests(|s| mean(&s.$field))),
+            what(concat!($name, "_p50"), "ms", OfRequests(|s| s.$field.p50_ms)),
+            what(concat!($name, "_p90"), "ms", OfRequests(|s| s.$field.p90_ms)),
+            what(concat!($name, "_p95"), "ms", OfRequests(|s| s.$field.p95_ms)),
+            what(concat!($name, "_p99"), "ms", OfRequests(|s| s.$field.p99_ms)),
+        ]
+    };
+}
+
+static TTFT: [What; 5] = latency!("ttft", ttft);
+static E2E: [What; 5] = latency!("e2e", e2e);
+static ITL: [What; 5] = latency!("itl", itl);
+
+static OTHERS: [What; 20] = [
+    what("offered", "", OfRequests(|s| Some(float(s.injected)))),
+    what("admitted", "", OfRequests(|s| Some(float(s.injected - s.rejected - s.unservable)))),
+    what("completed", "", OfRequests(|s| Some(float(s.completed)))),
+    what("rejected", "", OfRequests(|s| Some(float(s.rejected)))),
+    what("preemptions", "", OfRequests(|s| Some(float(s.preemption_count)))),
+    what("responses_per_sec", "/s", OfRequests(|s| s.responses_per_sec)),
+    what("tokens_per_sec", "/s", OfRequests(|s| s.tokens_per_sec)),
+    what("goodput_per_sec", "/s", OfRequests(|s| s.goodput_per_sec)),
+    what("slo_attainment", "", OfRequests(|s| s.slo_attainment)),
+    what("jain_fairness", "", OfCluster(|r| r.jain_fairness)),
+    what("hit_rate", "", OfCluster(|r| r.kv.hit_rate)),
+    what("phantom_hit_rate", "", OfCluster(|r| r.kv.phantom_hit_rate)),
+    what("missed_hit_rate", "", OfCluster(|r| r.kv.missed_hit_rate)),
+    what("evicted_blocks", "", OfCluster(|r| Some(float(r.kv.evicted_blocks)))),
+    what("lost_tokens", "", OfCluster(|r| Some(float(r.kv.lost_tokens)))),
+    what("offloaded_blocks", "", OfCluster(|r| Some(float(r.kv.tier.offloaded_blocks)))),
+    what("reloaded_blocks", "", OfCluster(|r| Some(float(r.kv.tier.reloaded_blocks)))),
+    what("transfer_stall", "ms", OfCluster(|r| Some(r.kv.tier.transfer_stall_ms))),
+    what("thrashing_rate", "", OfCluster(|r| r.kv.tier.thrashing_rate)),
+    what("routing_balance", "", OfCluster(|r| r.routing.jain_balance)),
+];
+
+fn mean(latency: &Latency) -> Option<f64> {
+    latency.mean_ms
+}
+
+fn all() -> impl Iterator<Item = &'static What> {
+    TTFT.iter().chain(&E2E).chain(&ITL).chain(&OTHERS)
+}
+
+impl Metric {
+    /// The number called `name`.
+    ///
+    /// # Errors
+    /// What is wrong with the name, and the nearest known one.
+    pub fn parse(name: &str) -> Result<Metric, String> {
+        let (class, rest) = match name.split_once('.') {
+            None => (None, name),
+            Some((class, rest)) => {
+                let known = SloClass::ALL.map(SloClass::name);
+                let found = SloClass::from_name(class).ok_or_else(|| {
+                    let hint = hint(class, known);
+                    format!("unknown class `{class}`{hint}; known: {}", quoted(&known))
+                })?;
+                (Some(found), rest)
+            }
+        };
+        let names: Vec<&str> = all().map(|what| what.name).collect();
+        let what = all().find(|what| what.name == rest).ok_or_else(|| {
+            let hint = hint(rest, names.iter().copied());
+            format!("unknown number `{rest}`{hint}; known: {}", quoted(&names))
+        })?;
+        match (class, what.value) {
+            (Some(class), OfCluster(_)) => {
+                let class = class.name();
+                Err(format!("`{rest}` is one of the whole cluster; write it without `{class}.`"))
+            }
+            _ => Ok(Metric { class, what }),
+        }
+    }
+
+    /// Its value in a run; `None` if there is no sample.
+    pub fn of(&self, report: &Report) -> Option<f64> {
+        match (self.class, self.what.value) {
+            (_, OfCluster(value)) => value(report),
+            (None, OfRequests(value)) => value(&report.cluster),
+            (Some(wanted), OfRequests(value)) => {
+                let section = report.classes.iter().find(|(class, _)| *class == wanted);
+                section.and_then(|(_, section)| value(section))
+            }
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> String {
+        match self.class {
+            None => self.what.name.to_owned(),
+            Some(class) => format!("{}.{}", class.name(), self.what.name),
+        }
+    }
+
+    /// Its unit; empty for counts and shares.
+    pub fn unit(&self) -> &'static str {
+        self.what.unit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_known_once_and_reads_back() {
+        let mut names: Vec<&str> = all().map(|what| what.name).collect();
+        for name in &names {
+            assert_eq!(Metric::parse(name).expect("known").name(), *name);
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), 35);
+    }
+
+    #[test]
+    fn a_class_has_its_own_numbers() {
+        let mut critical = Section { completed: 3, ..Section::default() };
+        critical.ttft.p99_ms = Some(7.0);
+        let mut report =
+            Report { classes: vec![(SloClass::Critical, critical)], ..Report::default() };
+        report.cluster.completed = 5;
+        report.kv.hit_rate = Some(0.25);
+        let of = |name: &str| Metric::parse(name).expect("known").of(&report);
+        assert_eq!(of("critical.completed"), Some(3.0));
+        assert_eq!(of("critical.ttft_p99"), Some(7.0));
+        assert_eq!(of("completed"), Some(5.0));
+        assert_eq!(of("hit_rate"), Some(0.25));
+        assert_eq!(of("batch.completed"), None, "there was no request of that class");
+        assert_eq!(of("ttft_p99"), None, "no sample, no number");
+    }
+
+    #[test]
+    fn wrong_names_are_told_with_the_nearest() {
+        let refusal = |name: &str| Metric::parse(name).expect_err("unknown");
+        assert!(
+            refusal("ttft_p98").starts_with("unknown number `ttft_p98`, did you mean `ttft_p9")
+        );
+        assert!(refusal("critcal.ttft_p99").starts_with("unknown class `critcal`, did you mean"));
+        assert_eq!(
+            refusal("critical.hit_rate"),
+            "`hit_rate` is one of the whole cluster; write it without `critical.`"
+        );
+    }
+}
