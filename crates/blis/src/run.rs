@@ -35,7 +35,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
         interrupt::listen();
         return run_many(args, &plan, weights.as_ref());
     }
-    let targets = Targets::of(args, &inputs(args, &draft))?;
+    let targets = Targets::of(args, &inputs(args, &draft, &plan))?;
     interrupt::listen();
     run_one(args, &targets, &plan, weights.as_ref())
 }
@@ -48,9 +48,9 @@ pub(crate) fn tell(plan: &Plan) {
 }
 
 /// The files that a run is read from.
-fn inputs(args: &RunArgs, draft: &Draft) -> Vec<PathBuf> {
-    let named = [&args.scenario, &args.policy_config];
-    named.into_iter().flatten().cloned().chain(draft.workload_files()).collect()
+fn inputs(args: &RunArgs, draft: &Draft, plan: &Plan) -> Vec<PathBuf> {
+    let named = [&args.scenario, &args.policy_config].into_iter().flatten();
+    named.chain(&plan.files).cloned().chain(draft.workload_files()).collect()
 }
 
 /// Where the outputs of a run go.

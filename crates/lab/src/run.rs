@@ -5,7 +5,7 @@
 
 use crate::names::{Named, Names};
 use crate::problem::Problem;
-use crate::scenario::Plan;
+use crate::scenario::{Plan, Workload};
 use crate::workload_spec::trace_problem;
 use blis_core::{Source, Span, TenantId, Time};
 use blis_metrics::{
@@ -56,15 +56,26 @@ impl RunResult {
                     .to_owned(),
             );
         }
-        if let Some(wanted) = plan.expected_requests().filter(|&wanted| wanted > sent)
-            && *end == End::Drained
-        {
-            warnings.push(format!(
-                "only {sent} of {wanted} requests arrive within ten years; the others are left out"
-            ));
+        if *end == End::Drained || (*end == End::Horizon && sent == 0) {
+            warnings.extend(too_few(plan, sent));
         }
         warnings
     }
+}
+
+/// What to say if fewer requests arrived than were asked for.
+fn too_few(plan: &Plan, sent: u64) -> Option<String> {
+    if let Some(wanted) = plan.expected_requests().filter(|&wanted| wanted > sent) {
+        return Some(format!(
+            "only {sent} of {wanted} requests arrive within ten years; the others are left out"
+        ));
+    }
+    if sent == 0 {
+        return Some("no request arrives: the workload ends before its first".to_owned());
+    }
+    let Workload::Mix(mix) = &plan.workload else { return None };
+    let wanted = mix.num_requests.filter(|&wanted| wanted > sent && plan.horizon.is_none())?;
+    Some(format!("only {sent} of {wanted} requests arrive: there are no clients after them"))
 }
 
 /// Why a run gave nothing.

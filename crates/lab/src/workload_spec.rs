@@ -46,7 +46,7 @@ use inference_perf::InferencePerfSpec;
 use notes::{Note, Notes};
 use serde::Deserialize;
 use servegen::ServegenSpec;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A workload specification as written.
 #[derive(Debug, Default, Deserialize)]
@@ -84,6 +84,8 @@ pub struct SpecFile {
     pub description: Option<String>,
     /// What it asks for without an effect, in sentences with their places.
     pub notes: Vec<String>,
+    /// The files that it is read from besides its own.
+    pub files: Vec<PathBuf>,
     /// The tree, to find the places of what is wrong.
     pub tree: Node,
 }
@@ -132,6 +134,7 @@ fn from_tree(tree: Node, model: &str) -> Result<SpecFile, Problem> {
         slo: spec.slo.map(|slo| slo.targets),
         description: spec.description,
         notes,
+        files: sent.files,
         tree,
     })
 }
@@ -163,6 +166,7 @@ fn check_category(tree: &Node, category: Option<&str>) -> Result<(), Problem> {
 struct Sent {
     clients: Vec<Client>,
     rate: Option<RateSpec>,
+    files: Vec<PathBuf>,
 }
 
 impl Sent {
@@ -183,6 +187,7 @@ impl Sent {
             notes.add(Note::OtherClients, "servegen_data");
         }
         let mut rate = spec.aggregate_rate.clone();
+        let mut files = Vec::new();
         let block = match (written, stages, measured) {
             (false, Some(stages), _) => {
                 let expanded = stages.expand(tree, notes)?;
@@ -195,13 +200,14 @@ impl Sent {
             (false, None, Some(measured)) => {
                 let measured = measured.read(tree, notes)?;
                 rate = rate.or(Some(RateSpec::Level(Level::PerSecond(measured.rate))));
+                files = measured.files;
                 measured.clients
             }
             _ => Vec::new(),
         };
         let section = Section { tree, base: "", clients: &spec.clients, cohorts: &spec.cohorts };
         let clients = cohort::add_clients(block, &section, context, notes)?;
-        Ok(Sent { clients, rate })
+        Ok(Sent { clients, rate, files })
     }
 }
 

@@ -76,8 +76,13 @@ impl Rate {
                     let field = |name: &str| format!("points[{index}].{name}");
                     within(&field("per_sec"), point.per_sec, 0.0, MOST)?;
                     if point.at < before || point.at > Time::ZERO + Span::LONGEST {
-                        let legal = format!("from {before} to {} (ten years)", Span::LONGEST);
-                        return Err(SpecError::new(field("at"), point.at, legal));
+                        let legal = format!(
+                            "a change from {} to {} s (ten years) after the start",
+                            before.as_secs_f64(),
+                            Span::LONGEST.as_secs_f64()
+                        );
+                        let found = format!("one at {} s", point.at.as_secs_f64());
+                        return Err(SpecError::new(field("at"), found, legal));
                     }
                     before = point.at;
                 }

@@ -6,20 +6,27 @@ use crate::report::table::grouped;
 use crate::trace::file::TraceFile;
 use crate::{interrupt, output, run};
 use blis_core::{Ending, Request, RequestId, Source};
-use blis_lab::RunFailure;
-use blis_workload::{After, TraceError};
+use blis_lab::scenario::Workload;
+use blis_lab::{Plan, RunFailure};
+use blis_workload::{After, Client, OnRejection, Pacing, TraceError};
 use std::path::PathBuf;
 
 /// Writes what `args` describe.
 pub(super) fn generate(args: &GenerateArgs) -> Result<(), Failure> {
     args.flags.check()?;
     let draft = run::draft(args.scenario.as_deref(), None, &args.flags)?;
-    let inputs: Vec<PathBuf> =
-        args.scenario.iter().cloned().chain(draft.workload_files()).collect();
-    let target = super::target(&args.out, &inputs)?;
     let plan = draft.resolve()?;
+    let named = args.scenario.iter().chain(&plan.files).cloned();
+    let inputs: Vec<PathBuf> = named.chain(draft.workload_files()).collect();
+    let target = super::target(&args.out, &inputs)?;
     if !args.quiet {
         run::tell(&plan);
+        if retries(&plan) {
+            output::note(
+                "note: retries are not written: whose request is turned away in a run of the trace \
+                 gives up",
+            );
+        }
     }
     let mut source = plan.source(plan.seed)?;
     interrupt::listen();
@@ -40,6 +47,14 @@ pub(super) fn generate(args: &GenerateArgs) -> Result<(), Failure> {
         output::note(&format!("{} requests written, seed {seed}", grouped(written)));
     }
     Ok(())
+}
+
+/// Whether a client sends a request again that was turned away, which a trace cannot say.
+fn retries(plan: &Plan) -> bool {
+    let Workload::Mix(mix) = &plan.workload else { return false };
+    let pacing = |client: &Client| client.sessions.as_ref().map(|sessions| sessions.pacing);
+    let is_retry = |pacing: Pacing| matches!(pacing, Pacing::Closed(OnRejection::Retry { .. }));
+    mix.clients.iter().filter_map(pacing).any(is_retry)
 }
 
 fn next(source: &mut dyn Source) -> Result<Option<Request>, Failure> {

@@ -20,7 +20,12 @@ pub(super) fn open(args: &TraceInputArgs) -> Result<TraceSource, Failure> {
         return Ok(TraceSource::from_reader(reader, &name(args), &options)?);
     }
     // Whether a name is wrong or the system is at fault is told by the first error of all.
-    std::fs::metadata(&args.file).map_err(|error| Problem::unreadable(&name(args), &error))?;
+    let name = name(args);
+    let meta = std::fs::metadata(&args.file).map_err(|error| Problem::unreadable(&name, &error))?;
+    if meta.is_dir() {
+        let message = format!("{name}: cannot read: this is a directory; name a trace file");
+        return Err(Failure::Input(message));
+    }
     Ok(TraceSource::open(&args.file, &options)?)
 }
 

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod golden;
+mod hostile;
 mod inspect;
 mod interrupt;
 mod outputs;

@@ -265,8 +265,9 @@ fn files_that_are_not_there_or_no_traces_are_refused() {
     let error = "error: bad.jsonl:1:50: field `output_tokens`: found 0; legal: a whole number from 1 \
                  to 4294967295\n";
     assert_eq!((ran.code, ran.err.as_str()), (Some(2), error));
-    let ran = bench.blis("trace inspect .");
-    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    let folder = ".: cannot read: this is a directory; name a trace file";
+    refused(&bench, "trace inspect .", folder);
+    refused(&bench, "trace convert . --out o", folder);
     assert_eq!(bench.files(), ["bad.jsonl"], "nothing was written");
 }
 

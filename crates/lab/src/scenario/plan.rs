@@ -56,6 +56,8 @@ pub struct Plan {
     pub saturation: Option<f64>,
     /// What was accepted although it changes nothing, and other things that the user should know.
     pub notes: Vec<String>,
+    /// The files that a specification of the workload names and that were read as well.
+    pub files: Vec<PathBuf>,
     pub(super) texts: Policies,
     pub(super) canonical: String,
 }

@@ -78,6 +78,7 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
         workload: sent.workload,
         saturation: None,
         notes,
+        files: sent.files,
         texts,
         canonical: String::new(),
     };

@@ -131,6 +131,11 @@ impl Bench {
     fn keeps_up(&self, rate: f64) -> Result<bool, Problem> {
         let mut inside = Inside::default();
         self.run(rate, &mut inside)?;
+        if inside.arrivals.is_empty() {
+            let message = "the cluster is so slow that no request arrives in the longest run at a \
+                           rate at which it might keep up; give the rate in requests per second";
+            return Err(Problem::of_file("workload.rate", message));
+        }
         // After the last session has begun, only later rounds come, fewer and fewer of them.
         let begun = float(self.requests(rate)) / self.session.1 / rate;
         Ok(inside.growth(Span::from_secs_f64(begun)) <= GROWTH)
@@ -264,6 +269,16 @@ workload: {distribution: {rate: 1, prompt_tokens: {mean: 16, stdev: 0}, output_t
         let one = saturation(ONE_BY_ONE);
         let other = format!("admission: reject-all\nscheduler: sjf\nseed: 7\n{ONE_BY_ONE}");
         assert_eq!(saturation(&other.replace("rate: 1,", "rate: 9999,")).to_bits(), one.to_bits());
+    }
+
+    #[test]
+    fn a_cluster_too_slow_for_any_request_has_no_saturation() {
+        let slow = "latency: {model: constant, step_us: 1e9}
+engine: {max_num_running_reqs: 1, total_kv_blocks: 1000000}
+workload: {distribution: {rate: 90%, num_requests: 5, output_tokens: {mean: 1e6, max: 4e6}}}";
+        let refused = Draft::from_text("s.yaml", slow).expect("well-formed").resolve();
+        let message = refused.expect_err("nothing can be measured").to_string();
+        assert!(message.starts_with("workload.rate: the cluster is so slow"), "{message}");
     }
 
     #[test]

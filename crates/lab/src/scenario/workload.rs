@@ -37,11 +37,14 @@ pub(super) struct Resolved {
     pub(super) slo: Option<SloTargets>,
     pub(super) seed: Option<u64>,
     pub(super) horizon: Option<Time>,
+    /// The files that a specification is read from besides its own.
+    pub(super) files: Vec<PathBuf>,
 }
 
 impl Resolved {
     fn new(workload: Workload, rate: Option<RateSpec>, horizon: Option<Time>) -> Resolved {
-        Resolved { workload, rate, notes: Vec::new(), slo: None, seed: None, horizon }
+        let (notes, files) = (Vec::new(), Vec::new());
+        Resolved { workload, rate, notes, slo: None, seed: None, horizon, files }
     }
 }
 
@@ -181,8 +184,9 @@ impl Reader<'_> {
                 None => workload_spec::translate(&file.tree, "", &error),
             }
         })?;
-        let (notes, seed, slo, horizon) = (file.notes, file.seed, file.slo, mix.horizon);
-        Ok(Resolved { workload: Workload::Mix(mix), rate, notes, seed, slo, horizon })
+        let SpecFile { notes, seed, slo, files, .. } = file;
+        let horizon = mix.horizon;
+        Ok(Resolved { workload: Workload::Mix(mix), rate, notes, seed, slo, horizon, files })
     }
 
     fn mix(&self, fields: &MixFields) -> Result<Resolved, Problem> {

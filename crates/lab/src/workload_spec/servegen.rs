@@ -45,6 +45,8 @@ pub(super) struct Measured {
     pub(super) clients: Vec<Client>,
     /// Requests per second of all clients.
     pub(super) rate: f64,
+    /// What was read.
+    pub(super) files: Vec<PathBuf>,
 }
 
 /// From when to when; a bound of 0 is none.
@@ -72,9 +74,11 @@ impl ServegenSpec {
     pub(super) fn read(&self, tree: &Node, notes: &mut Notes<'_>) -> Result<Measured, Problem> {
         let span = self.span(tree)?;
         let folder = self.folder(tree)?;
-        let mut clients = Vec::new();
+        let (mut clients, mut files) = (Vec::new(), Vec::new());
         for (id, trace) in chunks(&folder)? {
-            let Some(row) = busiest(&trace, span)? else {
+            let busiest = busiest(&trace, span)?;
+            files.push(trace.clone());
+            let Some(row) = busiest else {
                 notes.add_file(Note::SilentChunk, &trace.display().to_string());
                 continue;
             };
@@ -94,13 +98,14 @@ impl ServegenSpec {
                 sessions: None,
                 deadline: None,
             });
+            files.push(dataset);
         }
         if clients.is_empty() {
             let message = "no chunk of the folder sends anything in the span; choose another";
             return Err(Problem::of_file(&folder.display().to_string(), message));
         }
         let rate = clients.iter().map(|client| client.share).sum();
-        Ok(Measured { clients, rate })
+        Ok(Measured { clients, rate, files })
     }
 
     fn span(&self, tree: &Node) -> Result<Bounds, Problem> {
@@ -166,7 +171,12 @@ fn text_of(path: &Path) -> Result<String, Problem> {
         let message = format!("not a file of at most {LARGEST_FILE} bytes");
         return Err(Problem::of_file(&name, message));
     }
-    fs::read_to_string(path).map_err(|error| Problem::unreadable(&name, &error))
+    let bytes = fs::read(path).map_err(|error| Problem::unreadable(&name, &error))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Problem::of_file(&name, format!("not a text file: byte {at} is not UTF-8"))
+    })?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 /// What is wrong in a line of a file.

@@ -986,6 +986,20 @@ mod servegen {
     }
 
     #[test]
+    fn a_byte_order_mark_costs_no_row_and_other_bytes_are_refused() {
+        let marked = "\u{feff}0,2,1,x\n600,1,1,x\n";
+        let files = [("chunk-a-trace.csv", marked), ("chunk-a-dataset.json", LENGTHS)];
+        let folder = Folder::new(&files);
+        let file = folder.read("").expect("legal");
+        assert_eq!(file.mix.clients[0].share.to_bits(), 2.0_f64.to_bits());
+        assert_eq!(file.files.len(), 2);
+        let path = folder.0.path().join("data/chunk-a-trace.csv");
+        fs::write(path, b"0,2,1,\xff\n").expect("it can be written");
+        let message = folder.read("").expect_err("not UTF-8");
+        assert_eq!(message, "data/chunk-a-trace.csv: not a text file: byte 6 is not UTF-8");
+    }
+
+    #[test]
     fn a_chunk_is_a_client_with_its_highest_rate() {
         let folder = Folder::new(&[
             (

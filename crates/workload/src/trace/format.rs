@@ -82,7 +82,8 @@ impl TraceFormat {
         }
         let first = String::from_utf8_lossy(line);
         Err(format!(
-            "cannot tell the format from the first line `{}`; give it with `--from`, one of `{}`",
+            "cannot tell the format from the first line `{}`; give it with `--from` \
+             (`--trace-format` of a run), one of `{}`",
             printable(&first),
             TraceFormat::ALL.map(TraceFormat::name).join("`, `")
         ))

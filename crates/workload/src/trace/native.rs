@@ -16,7 +16,7 @@ use super::row::{Clock, Roster, Row, Rows, Unit, check_sum};
 use super::scalar::{self, Check, Reading, Scalar, printable};
 use crate::error::SpecError;
 use crate::names::{SeenIds, own_stream, plain_number};
-use blis_core::{Content, Segment};
+use blis_core::{Content, Segment, SessionId};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
@@ -38,6 +38,8 @@ pub(super) struct Native {
     declared: Option<u64>,
     /// The id of the line above.
     above: Option<Id>,
+    /// Its session.
+    session: Option<SessionId>,
 }
 
 /// The id of a line, as cheaply as it can be kept.
@@ -74,6 +76,7 @@ impl Native {
             count: 0,
             declared: None,
             above: None,
+            session: None,
         }
     }
 
@@ -94,6 +97,13 @@ impl Native {
         if let Some(session) = &line.session {
             row.set_session(session, roster);
         }
+        if row.think.is_some() && row.request.session != self.session {
+            let found = line.session.as_ref().map(|name| format!("`{}`", printable(name)));
+            let legal = "the session of the line that it follows up on";
+            let found = found.unwrap_or_else(|| "nothing".to_owned());
+            return Err(SpecError::new("session", found, legal));
+        }
+        self.session = row.request.session;
         if let Some(nanos) = arrival {
             row.request.arrival = self.clock.read("arrival_us", nanos, self.lines.number())?;
         }

@@ -105,6 +105,17 @@ fn follow_ups_that_follow_nothing_are_refused() {
         [head("a", 1), after("b", "a"), after("c", "a")].concat(),
         &format!("{below} `b`, the line above"),
     );
+    for (first, second, found) in
+        [("\"s\"", "\"t\"", "`t`"), ("\"s\"", "null", "nothing"), ("null", "\"t\"", "`t`")]
+    {
+        let first = line(&format!("\"id\":\"a\",\"arrival_us\":1,\"session\":{first}"));
+        let second = line(&format!("\"after\":\"a\",\"session\":{second}"));
+        let legal = "the session of the line that it follows up on";
+        refused(
+            [first, second].concat(),
+            &format!("t:2:1: field `session`: found {found}; legal: {legal}"),
+        );
+    }
     refused(
         [head("a", 1), line("\"after\":\"a\",\"arrival_us\":2.5")].concat(),
         "t:2:1: field `arrival_us`: found 2.5; \

@@ -71,8 +71,8 @@ fn formats_have_names_that_lead_back_to_them() {
 
 #[test]
 fn a_first_line_of_no_format_is_refused_with_the_formats() {
-    let advice = "give it with `--from`, one of `native`, `mooncake`, `azure`, `burstgpt`, \
-                  `tracev2`, `legacy-csv`, `h200`";
+    let advice = "give it with `--from` (`--trace-format` of a run), one of `native`, `mooncake`, \
+                  `azure`, `burstgpt`, `tracev2`, `legacy-csv`, `h200`";
     for line in ["{}", "[1,2]", "5", "time,prompt", "TIMESTAMP,in,out", "<html>"] {
         refused(
             line,
