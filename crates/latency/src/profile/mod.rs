@@ -164,9 +164,7 @@ impl Profile {
         let values = variables(shape);
         let all = VARIABLES.iter().zip(values).zip(&self.parameters.ranges);
         all.filter_map(|((&name, value), range)| {
-            let value = value?;
-            let inside = range.is_some_and(|range| range.min <= value && value <= range.max);
-            (!inside).then_some((name, value))
+            value.filter(|_| is_outside(value, *range)).map(|value| (name, value))
         })
         .collect()
     }
@@ -187,6 +185,12 @@ impl Profile {
         cells.for_each(|cell| *cell *= factor * factor);
         Profile::new(parameters)
     }
+}
+
+/// Whether a variable has a value that was not fitted to.
+fn is_outside(value: Option<f64>, range: Option<Range>) -> bool {
+    let inside = |value| range.is_some_and(|range| range.min <= value && value <= range.max);
+    value.is_some_and(|value| !inside(value))
 }
 
 fn check(parameters: &Parameters) -> Result<(), ProfileError> {
@@ -246,6 +250,13 @@ impl StepTime for Profile {
 
     fn wants_spread(&self) -> bool {
         true
+    }
+
+    fn beyond(&self, shape: &StepShape) -> u32 {
+        let seen = if shape.only_decodes() { window::middle(shape) } else { *shape };
+        let values = variables(&seen).into_iter().zip(&self.parameters.ranges).enumerate();
+        let outside = values.filter(|(_, (value, range))| is_outside(*value, **range));
+        outside.fold(0, |bits, (index, _)| bits | 1 << index)
     }
 }
 
