@@ -80,6 +80,9 @@ pub struct Parameters {
     pub ranges: [Option<Range>; VARIABLES.len()],
     /// Covariance of `terms_us` and `sizes_us`, in that order: a square in rows. Empty: not known.
     pub covariance: Vec<Vec<f64>>,
+    /// How far whole runs of workloads that it was not fitted to were off, as a share (root mean
+    /// square); 0: not known.
+    pub drift: f64,
     /// Where it comes from, one sentence a line.
     pub provenance: Vec<String>,
 }
@@ -98,6 +101,9 @@ pub enum ProfileError {
     /// The usual spread is illegal.
     #[error("the usual spread of contexts is `{0}`; legal: a number from 1 to 1000")]
     Spread(f64),
+    /// The drift is illegal.
+    #[error("the drift is `{0}`; legal: a number from 0 to 1")]
+    Drift(f64),
     /// Sizes are out of order.
     #[error("size `{0}` is not larger than the size before it")]
     Order(u32),
@@ -209,6 +215,9 @@ fn check(parameters: &Parameters) -> Result<(), ProfileError> {
     }
     if !(1.0..=1000.0).contains(&parameters.usual_spread) {
         return Err(ProfileError::Spread(parameters.usual_spread));
+    }
+    if !(0.0..=1.0).contains(&parameters.drift) {
+        return Err(ProfileError::Drift(parameters.drift));
     }
     let disorder = parameters.sizes_us.windows(2).find(|pair| pair[0].0 >= pair[1].0);
     if let Some(pair) = disorder {

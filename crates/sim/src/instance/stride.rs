@@ -1,9 +1,9 @@
 //! A stride: one step, or a run of steps that nothing can disturb, taken at once.
 //!
 //! While every running request decodes and nobody can join or leave, all steps compute the same
-//! batch. As long as the latency model says that they also last equally long, a stride of any length
-//! is two numbers; for a model that never says so the end of each step is kept. A request that
-//! joins the queue cuts the stride after the step under way.
+//! batch. As long as the latency model says that they also last equally long, a stride of any
+//! length is two numbers; for a model that never says so the end of each step is kept. A request
+//! that joins the queue cuts the stride after the step under way.
 
 use blis_core::{Span, Time};
 use blis_metrics::Batch;

@@ -54,6 +54,7 @@ fn fitted() -> Profile {
         gap: Gap { step_us: 4.0, decode_seq_us: 0.3, prefill_seq_us: 1.1 },
         ranges,
         covariance: Vec::new(),
+        drift: 0.0,
         provenance: Vec::new(),
     };
     Profile::new(parameters).expect("legal")
