@@ -25,6 +25,11 @@ pub(crate) enum Command {
     /// A trace has one request a line, as JSON. Those of others (Mooncake, Azure, BurstGPT and
     /// more) are read as well.
     Trace(TraceArgs),
+    /// Fit a latency profile to what a server logged
+    ///
+    /// Prints the errors by kind of step, of the fit and of fits that had not seen the run's
+    /// workload, and all coefficients. The columns of the files are those of data/h200/README.md.
+    Calibrate(CalibrateArgs),
     /// List the workloads that are shipped, or print one
     Workloads(WorkloadsArgs),
     /// Run a study: arms, workloads and swept values, side by side
@@ -229,6 +234,54 @@ pub(crate) struct GenerateArgs {
     /// Do not say what was done
     #[arg(long, help_heading = "Output")]
     pub(crate) quiet: bool,
+}
+
+/// `blis calibrate`.
+#[derive(Debug, Args)]
+#[command(args_override_self = true, allow_negative_numbers = true)]
+pub(crate) struct CalibrateArgs {
+    /// Steps of runs (NAME.steps.csv), or folders of them; runs of one workload share the name up
+    /// to its first dot
+    #[arg(value_name = "STEPS", required = true)]
+    pub(crate) steps: Vec<PathBuf>,
+
+    /// Requests of these runs (NAME.requests.csv) [default: those beside the steps]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) requests: Vec<PathBuf>,
+
+    /// Single steps that were measured without a server
+    #[arg(long, value_name = "FILE")]
+    pub(crate) grid: Option<PathBuf>,
+
+    /// Profile to write, for --latency-model; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// How the server pads its batches: measured-server (data/h200/README.md) or none
+    #[arg(long, value_name = "NAME", default_value = "measured-server")]
+    pub(crate) padding: String,
+
+    /// Tokens of a KV block
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) block_size: u32,
+
+    /// Model that was served, for the profile
+    #[arg(long, value_name = "NAME", help_heading = "Machine")]
+    pub(crate) model: Option<String>,
+
+    /// GPU that served it
+    #[arg(long, value_name = "NAME", help_heading = "Machine")]
+    pub(crate) hardware: Option<String>,
+
+    /// Tensor parallelism
+    #[arg(long, value_name = "N", help_heading = "Machine")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    pub(crate) tp: Option<u32>,
+
+    /// Layout
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: TextFormat,
 }
 
 /// `blis workloads`.

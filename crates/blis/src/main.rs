@@ -7,6 +7,7 @@
 //! internal invariant is broken, 130 interrupted.
 
 mod args;
+mod calibrate;
 mod clock;
 mod failure;
 mod flags;
@@ -45,6 +46,7 @@ fn command() -> u8 {
         Command::Run(args) => run::run(&args),
         Command::Study(args) => study::study(&args).map(|()| failure::DONE),
         Command::Trace(args) => trace::trace(&args).map(|()| failure::DONE),
+        Command::Calibrate(args) => calibrate::calibrate(&args).map(|()| failure::DONE),
         Command::Workloads(args) => workloads::list(&args).map(|()| failure::DONE),
         Command::Policies(args) => policies::list(&args).map(|()| failure::DONE),
         Command::Completions(args) => completions(args.shell).map(|()| failure::DONE),
