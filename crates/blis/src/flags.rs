@@ -66,7 +66,8 @@ const FLAGS: &[Flag] = &[
     flag(MODEL, "tp", "N", Field("tp"),
         "Tensor parallelism [default: 2]"),
     flag(MODEL, "latency-model", "MODEL", Field("latency.model"),
-        "coefficients (alias blackbox) or constant [default: coefficients]"),
+        "coefficients (alias blackbox), constant, profile, roofline, or FILE.yaml [default: what \
+         is known of the machine: coefficients, else its profile]"),
     flag(MODEL, "alpha-coeffs", "A0,A1,A2", List("latency.alpha_us"),
         "Ingress fixed, ingress per prompt token, output processing per token, in us"),
     flag(MODEL, "beta-coeffs", "B0,B1,B2", List("latency.beta_us"),

@@ -7,6 +7,7 @@
 //! internal invariant is broken, 130 interrupted.
 
 mod args;
+mod calibrate;
 mod clock;
 mod failure;
 mod flags;
@@ -19,6 +20,7 @@ mod run;
 mod study;
 mod target;
 mod trace;
+mod validate;
 mod workloads;
 
 use args::{Cli, Command};
@@ -45,6 +47,8 @@ fn command() -> u8 {
         Command::Run(args) => run::run(&args),
         Command::Study(args) => study::study(&args).map(|()| failure::DONE),
         Command::Trace(args) => trace::trace(&args).map(|()| failure::DONE),
+        Command::Calibrate(args) => calibrate::calibrate(&args).map(|()| failure::DONE),
+        Command::Validate(args) => validate::validate(&args).map(|()| failure::DONE),
         Command::Workloads(args) => workloads::list(&args).map(|()| failure::DONE),
         Command::Policies(args) => policies::list(&args).map(|()| failure::DONE),
         Command::Completions(args) => completions(args.shell).map(|()| failure::DONE),

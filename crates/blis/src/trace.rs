@@ -27,7 +27,7 @@ pub(crate) fn trace(args: &TraceArgs) -> Result<(), Failure> {
 }
 
 /// Where `--out` goes; refused if it is one of `inputs`.
-fn target(out: &Path, inputs: &[PathBuf]) -> Result<Target, Failure> {
+pub(crate) fn target(out: &Path, inputs: &[PathBuf]) -> Result<Target, Failure> {
     if out == Path::new("-") {
         return Ok(Target::stdout());
     }

@@ -41,6 +41,8 @@ pub struct Pool {
     /// Idle blocks whose copy is on its way to the tier.
     pub(crate) leaving: u32,
     in_use: u32,
+    /// Blocks of all tables together, each counted as often as it is held.
+    held: u64,
     /// Idle runs of no worth: under `lru` all of them.
     worthless: Ends,
     /// Idle runs of each other worth.
@@ -157,6 +159,7 @@ impl Pool {
             idle: 0,
             leaving: 0,
             in_use: 0,
+            held: 0,
             worthless: Ends::default(),
             worthy: BTreeMap::new(),
             tier: None,
@@ -181,6 +184,11 @@ impl Pool {
     /// Blocks that tables hold.
     pub fn in_use(&self) -> u32 {
         self.in_use
+    }
+
+    /// Blocks that several tables hold, counted once for each holder beyond the first.
+    pub fn shared(&self) -> u64 {
+        self.held - u64::from(self.in_use)
     }
 
     /// Blocks that can be had: free ones, and idle ones by evicting them.
@@ -235,6 +243,7 @@ impl Pool {
             self.hold(held);
             run = self.tree.parent(held);
         }
+        self.held += u64::from(hit.blocks);
         Table { leaf: Some(leaf), shared: hit.blocks, private: 0 }
     }
 
@@ -251,6 +260,7 @@ impl Pool {
         assert!(blocks <= self.free, "{blocks} blocks wanted, {} free", self.free);
         self.free -= blocks;
         self.in_use += blocks;
+        self.held += u64::from(blocks);
         table.private += blocks;
     }
 
@@ -305,6 +315,7 @@ impl Pool {
         }
         self.in_use -= table.private;
         self.free += table.private;
+        self.held -= u64::from(table.blocks());
         *table = Table::default();
     }
 
@@ -579,10 +590,12 @@ mod tests {
         commit(&mut pool, &mut a, &[1, 2, 3]);
         commit(&mut pool, &mut b, &[1, 2, 8]);
         assert_eq!((pool.in_use(), b.blocks(), b.shared()), (5, 4, 3));
+        assert_eq!(pool.shared(), 2, "blocks 1 and 2 are held twice");
         pool.check([a, b].iter());
         pool.release(&mut a, |_| 0);
         pool.release(&mut b, |_| 0);
         assert_eq!((pool.free(), pool.idle()), (6, 4));
+        assert_eq!(pool.shared(), 0);
         pool.check([].iter());
     }
 

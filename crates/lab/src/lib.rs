@@ -3,16 +3,21 @@
 //! The binary describes a run as a [`Draft`], resolves it into a [`Plan`] and asks for runs of it.
 //! This crate reads files and starts threads; it must never print, exit or read a wall clock.
 
+pub mod calibrate;
 pub mod interval;
+pub mod measured;
 pub mod metric;
 pub mod names;
 pub mod pool;
 pub mod presets;
 pub mod problem;
+pub mod profile;
+pub mod replay;
 pub mod run;
 pub mod scenario;
 pub mod slo;
 pub mod study;
+pub mod validate;
 pub mod workload_spec;
 pub mod yaml;
 

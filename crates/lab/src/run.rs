@@ -8,10 +8,11 @@ use crate::problem::Problem;
 use crate::scenario::{Plan, Workload};
 use crate::workload_spec::trace_problem;
 use blis_core::{Source, Span, TenantId, Time};
+use blis_latency::profile::VARIABLES;
 use blis_metrics::{
     Audit, AuditConfig, AuditReport, Fanout, Listener, Report, RunEnd, Summary, check_report,
 };
-use blis_sim::{End, Future, Observer, Outcome, Pace, Reload, RunError};
+use blis_sim::{End, Extrapolated, Future, Observer, Outcome, Pace, Reload, RunError};
 use blis_workload::TraceError;
 
 /// What distinguishes one run of a plan from another.
@@ -59,7 +60,23 @@ impl RunResult {
         if *end == End::Drained || (*end == End::Horizon && sent == 0) {
             warnings.extend(too_few(plan, sent));
         }
+        warnings.extend(self.extrapolation());
         warnings
+    }
+
+    /// That steps were outside what the latency model was fitted to.
+    fn extrapolation(&self) -> Option<String> {
+        let Extrapolated { steps, beyond } = self.outcome.extrapolated;
+        let names = VARIABLES.iter().enumerate().filter(|(bit, _)| beyond >> bit & 1 == 1);
+        let names: Vec<&str> = names.map(|(_, &name)| name).collect();
+        let all: u64 = self.report.instances.iter().map(|instance| instance.steps).sum();
+        (steps > 0).then(|| {
+            format!(
+                "{steps} of {all} steps were outside what the latency profile was fitted to ({}); \
+                 their times are extrapolated",
+                names.join(", ")
+            )
+        })
     }
 }
 

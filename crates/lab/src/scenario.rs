@@ -6,6 +6,7 @@
 
 mod bundle;
 mod canonical;
+mod latency;
 mod machine;
 mod plan;
 mod policies;
@@ -117,7 +118,7 @@ impl Draft {
         bundle::apply(&mut self.tree, path)
     }
 
-    /// The files that the workload is read from, besides the scenario file itself.
+    /// The files that it is read from, besides the scenario file itself.
     pub fn workload_files(&self) -> Vec<PathBuf> {
         workload::files(&self.tree)
     }

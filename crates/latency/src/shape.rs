@@ -88,4 +88,11 @@ pub trait StepTime: Send + Sync + std::fmt::Debug {
     fn wants_spread(&self) -> bool {
         false
     }
+
+    /// In which respects a step is outside what the model was fitted to, as bits in the order of
+    /// `profile::VARIABLES`; 0: in none. The same for all steps that take equally long because
+    /// `repeats` says so.
+    fn beyond(&self, _shape: &StepShape) -> u32 {
+        0
+    }
 }

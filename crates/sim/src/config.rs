@@ -163,6 +163,17 @@ pub struct Outcome {
     /// Simulated events: arrivals, decisions, enqueues and steps. The same with and without
     /// fast-forward.
     pub events: u64,
+    /// Steps whose time is an extrapolation of the latency model.
+    pub extrapolated: Extrapolated,
+}
+
+/// Steps whose shape was outside what the latency model was fitted to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extrapolated {
+    /// How many.
+    pub steps: u64,
+    /// In which respects: the bits of `StepTime::beyond`.
+    pub beyond: u32,
 }
 
 /// How far a run has come.

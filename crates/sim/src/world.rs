@@ -1,7 +1,7 @@
 //! The run loop: takes the next event off the agenda and lets it happen.
 
 use crate::agenda::{Agenda, Event, Phase};
-use crate::config::{Config, Observer, Outcome, Progress, RunError};
+use crate::config::{Config, Extrapolated, Observer, Outcome, Progress, RunError};
 use crate::future::Future;
 use crate::instance::{Instance, Kit, Rules, Tally};
 use crate::live::{LiveRequests, Place, Slot};
@@ -26,6 +26,8 @@ pub(crate) struct World<'a> {
     pub(crate) tally: Tally,
     instances: Vec<Instance>,
     output: Span,
+    /// Whether the latency model wants shapes with the spread of contexts.
+    spread: bool,
     horizon: Time,
     next_request: Option<Request>,
     /// Follow-ups that are known and have not arrived, each at the place that the agenda knows.
@@ -60,6 +62,7 @@ impl<'a> World<'a> {
             tally: Tally::default(),
             instances,
             output: config.latency.output(),
+            spread: config.latency.wants_spread(),
             horizon: config.horizon.unwrap_or(LATEST).min(LATEST),
             next_request: None,
             follow_ups: Vec::new(),
@@ -214,6 +217,7 @@ impl<'a> World<'a> {
         let kit = Kit {
             engine: &self.config.engine,
             latency: &*self.config.latency,
+            spread: self.spread,
             output: self.output,
             rules: Rules {
                 priority: &*self.config.policies.priority,
@@ -314,6 +318,8 @@ impl<'a> World<'a> {
             };
             self.close(slot, status, ended_at);
         }
-        Outcome { end, ended_at, arrived: self.tally.arrived, events: self.tally.events }
+        let Tally { arrived, events, beyond_steps, beyond, .. } = self.tally;
+        let extrapolated = Extrapolated { steps: beyond_steps, beyond };
+        Outcome { end, ended_at, arrived, events, extrapolated }
     }
 }

@@ -143,10 +143,10 @@ fn names_on_flags() {
         "--fitness-weights: found `-1` for `throughput`; legal: a number from 0 to 1e6",
     );
     refused(
-        "--hardware H200",
-        "--hardware: no coefficients for `meta-llama/llama-3.1-8b-instruct` on `H200`; known: H100 \
-         with tp 2, A100-80 with tp 2; or give alpha and beta coefficients and the number of KV \
-         blocks",
+        "--hardware L40S",
+        "--hardware: no coefficients for `meta-llama/llama-3.1-8b-instruct` on `L40S`; known: H100 \
+         with tp 2, A100-80 with tp 2; or take the latency model `roofline`, or give alpha and beta \
+         coefficients and the number of KV blocks",
     );
 }
 
@@ -161,9 +161,10 @@ fn what_does_not_exist_yet_is_refused_and_what_has_no_effect_is_not() {
         "--counterfactual-k: `3` is not supported yet; remove it, or give `0`",
     );
     refused(
-        "--latency-model roofline",
-        "--latency-model: found `roofline`; legal: `coefficients`, `constant` (`blackbox` is an \
-         alias of `coefficients`); `roofline` and profile files are not supported yet",
+        "--latency-model rofline",
+        "--latency-model: found `rofline`, did you mean `roofline`?; legal: `coefficients`, \
+         `constant`, `profile`, `roofline` (`blackbox` is an alias of `coefficients`), or the path \
+         of a profile (`FILE.yaml`)",
     );
     refused(
         "--workload chatbo",

@@ -13,7 +13,7 @@ impl Pool {
         let most = self.tree.runs().map(|run| run.index() + 1).max().unwrap_or(0);
         let mut holders = vec![0_u32; most];
         let mut below = vec![0_u32; most];
-        let mut private = 0;
+        let (mut private, mut held) = (0, 0);
         for table in tables {
             let mut blocks = 0;
             let mut run = table.leaf;
@@ -24,6 +24,7 @@ impl Pool {
             }
             assert_eq!(blocks, table.shared, "a table's runs add up to its shared blocks");
             private += table.private;
+            held += u64::from(table.blocks());
         }
         let (mut shared, mut idle) = (0, 0);
         for run in self.tree.runs() {
@@ -47,6 +48,7 @@ impl Pool {
             assert_eq!(self.tree.get(run).below, below[run.index()], "runs below {run:?}");
         }
         assert_eq!((self.in_use, self.idle), (shared + private, idle), "in use, idle");
+        assert_eq!(self.held, held, "blocks by holder");
         assert_eq!(self.free + self.idle + self.in_use, self.total, "blocks add up");
         self.check_lists();
         self.check_tier();

@@ -2,18 +2,16 @@
 //! what follows from them (latency model, KV blocks), together with the engine's own settings.
 
 use crate::problem::{Problem, hint, quoted};
-use crate::scenario::schema::{Coefficient, EngineFields, Preset, Scenario};
-use crate::yaml::{Amount, Node, Whole};
-use blis_core::Span;
+use crate::scenario::schema::{EngineFields, Preset, Scenario};
+use crate::yaml::{Node, Whole};
 use blis_core::math::{count, float};
-use blis_latency::{Catalogue, Coefficients, Constant, Fit, Memory, StepTime, kv_blocks};
+use blis_latency::{Catalogue, Fit, Memory, ModelShape, StepTime, kv_blocks};
 use blis_sim::{Engine, Preemption};
 use std::sync::Arc;
 
 /// Tokens of a block in the catalogue's block counts.
 const CATALOGUE_BLOCK_SIZE: u64 = 16;
 const DEFAULT_MODEL: &str = "meta-llama/llama-3.1-8b-instruct";
-const DEFAULT_STEP_US: f64 = 100.0;
 /// vLLM's default.
 const DEFAULT_UTILIZATION: f64 = 0.9;
 
@@ -26,11 +24,14 @@ pub(super) struct Machine {
     pub(super) latency_name: String,
     /// The catalogue's KV blocks of 16 tokens.
     blocks: Option<u32>,
+    /// The model's shape, if it is known.
+    shape: Option<ModelShape>,
 }
 
-struct Reader<'a> {
-    scenario: &'a Scenario,
-    tree: &'a Node,
+/// What a scenario says about its machine.
+pub(super) struct Reader<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) tree: &'a Node,
 }
 
 /// Looks up the machine of `scenario`, which was decoded from `tree`.
@@ -38,24 +39,34 @@ pub(super) fn machine(scenario: &Scenario, tree: &Node) -> Result<Machine, Probl
     let reader = Reader { scenario, tree };
     let catalogue = Catalogue::shipped();
     let fit = reader.fit(&catalogue);
-    let (latency, latency_name) = reader.latency(fit.as_ref())?;
+    let chosen = reader.latency(&catalogue, fit.as_ref())?;
     let known = fit.as_ref().ok();
+    // A profile knows the machine that it was fitted on; what the scenario says comes first.
+    let hardware = scenario.hardware.clone().or(chosen.hardware);
+    let tp = scenario.tp.map(Whole::get_u32).or(chosen.tp);
+    let fits = |fit: &&Fit| {
+        let same = hardware.as_deref().is_none_or(|gpu| fit.gpu.eq_ignore_ascii_case(gpu));
+        same && tp.is_none_or(|tp| fit.tp == tp)
+    };
+    let known = known.filter(fits);
+    let name = catalogue.model(reader.model()).map(|model| model.name.clone());
     Ok(Machine {
-        model: known.map_or_else(|| reader.model().to_owned(), |fit| fit.model.clone()),
-        hardware: known.map(|fit| fit.gpu.clone()).or_else(|| scenario.hardware.clone()),
-        tp: known.map(|fit| fit.tp).or_else(|| scenario.tp.map(Whole::get_u32)),
-        latency,
-        latency_name,
+        model: name.unwrap_or_else(|| reader.model().to_owned()),
+        hardware: known.map(|fit| fit.gpu.clone()).or(hardware),
+        tp: known.map(|fit| fit.tp).or(tp),
+        latency: chosen.model,
+        latency_name: chosen.name,
         blocks: known.map(|fit| fit.total_kv_blocks),
+        shape: reader.shape(&catalogue).ok(),
     })
 }
 
 impl Reader<'_> {
-    fn problem(&self, path: &str, message: impl Into<String>) -> Problem {
+    pub(super) fn problem(&self, path: &str, message: impl Into<String>) -> Problem {
         Problem::new(self.tree.place_of(path), path, message)
     }
 
-    fn model(&self) -> &str {
+    pub(super) fn model(&self) -> &str {
         self.scenario.model.as_deref().unwrap_or(DEFAULT_MODEL)
     }
 
@@ -89,74 +100,12 @@ impl Reader<'_> {
             ];
             let wanted: Vec<String> = wanted.into_iter().flatten().collect();
             let message = format!(
-                "no coefficients for `{}`{}; known: {}; or give alpha and beta coefficients and \
-                 the number of KV blocks",
+                "no coefficients for `{}`{}; known: {}; or take the latency model `roofline`, or \
+                 give alpha and beta coefficients and the number of KV blocks",
                 model.name,
                 wanted.concat(),
                 fits.join(", ")
             );
-            self.problem(path, message)
-        })
-    }
-
-    fn latency(&self, fit: Result<&Fit, &Problem>) -> Result<(Arc<dyn StepTime>, String), Problem> {
-        let fields = &self.scenario.latency;
-        match fields.model.as_deref().unwrap_or("coefficients") {
-            "coefficients" | "blackbox" => {
-                if fields.step_us.is_some() {
-                    let message = "only the latency model `constant` reads it; remove it";
-                    return Err(self.problem("latency.step_us", message));
-                }
-                let alpha = self.coefficients("latency.alpha_us", fields.alpha_us.as_ref())?;
-                let beta = self.coefficients("latency.beta_us", fields.beta_us.as_ref())?;
-                let (alpha, beta) = match (alpha, beta, fit) {
-                    (Some(alpha), Some(beta), _) => (alpha, beta),
-                    (alpha, beta, Ok(fit)) => {
-                        (alpha.unwrap_or(fit.alpha_us), beta.unwrap_or(fit.beta_us))
-                    }
-                    (_, _, Err(problem)) => return Err(problem.clone()),
-                };
-                let model = Coefficients::new(alpha, beta)
-                    .map_err(|error| self.problem("latency", error.to_string()))?;
-                let name = format!("coefficients alpha_us={alpha:?} beta_us={beta:?}");
-                Ok((Arc::new(model), name))
-            }
-            "constant" => {
-                for (path, given) in [
-                    ("latency.alpha_us", fields.alpha_us.is_some()),
-                    ("latency.beta_us", fields.beta_us.is_some()),
-                ] {
-                    if given {
-                        let message = "the latency model `constant` does not read it; remove it";
-                        return Err(self.problem(path, message));
-                    }
-                }
-                let micros = fields.step_us.map_or(DEFAULT_STEP_US, |step| step.get());
-                let step = Span::from_micros_f64(micros);
-                Ok((Arc::new(Constant { step }), format!("constant step_us={micros:?}")))
-            }
-            other => {
-                let known = ["coefficients", "constant"];
-                let message = format!(
-                    "found `{other}`{}; legal: {} (`blackbox` is an alias of `coefficients`); \
-                     `roofline` and profile files are not supported yet",
-                    hint(other, known),
-                    quoted(&known)
-                );
-                Err(self.problem("latency.model", message))
-            }
-        }
-    }
-
-    fn coefficients(
-        &self,
-        path: &str,
-        list: Option<&Vec<Amount<Coefficient>>>,
-    ) -> Result<Option<[f64; 3]>, Problem> {
-        let Some(list) = list else { return Ok(None) };
-        let numbers: Vec<f64> = list.iter().map(Amount::get).collect();
-        <[f64; 3]>::try_from(numbers).map(Some).map_err(|numbers| {
-            let message = format!("found {} numbers; legal: three (microseconds)", numbers.len());
             self.problem(path, message)
         })
     }
@@ -206,17 +155,16 @@ pub(super) fn engine(
 fn derived(machine: &Machine, share: f64, size: u32, tree: &Node) -> Result<u32, Problem> {
     let problem = |path: &str, message: String| Problem::new(tree.place_of(path), path, message);
     let catalogue = Catalogue::shipped();
-    let model = catalogue.model(&machine.model);
     let gpu = machine.hardware.as_deref().and_then(|name| catalogue.gpu(name));
-    let (Some(model), Some(gpu)) = (model, gpu) else {
+    let (Some(shape), Some(gpu)) = (&machine.shape, gpu) else {
         let message = "missing; the catalogue does not know this machine, so say how many KV \
                        blocks an instance has";
         return Err(problem("engine.total_kv_blocks", message.to_owned()));
     };
     let tp = machine.tp.unwrap_or(1);
     let memory = Memory { usable_gib: gpu.usable_gib, utilisation: share, tp };
-    kv_blocks(&model.shape(), memory, size).map_err(|error| {
-        problem("tp", format!("{} on {} with tp {tp}: {error}", model.name, gpu.name))
+    kv_blocks(shape, memory, size).map_err(|error| {
+        problem("tp", format!("{} on {} with tp {tp}: {error}", machine.model, gpu.name))
     })
 }
 

@@ -103,7 +103,8 @@ pub struct Scenario {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LatencyFields {
-    /// `coefficients` (alias `blackbox`) or `constant`.
+    /// `coefficients` (alias `blackbox`), `constant`, `profile`, `roofline`, or the path of a
+    /// profile, relative to the scenario file.
     pub model: Option<String>,
     /// Ingress fixed, ingress per prompt token, output processing per token.
     pub alpha_us: Option<Vec<Amount<Coefficient>>>,

@@ -2,6 +2,7 @@
 
 use crate::presets;
 use crate::problem::{Place, Problem, hint, quoted};
+use crate::scenario::latency::is_path;
 use crate::scenario::plan::Workload;
 use crate::scenario::rate::{Level, RateSpec};
 use crate::scenario::schema::{DistributionFields, MixFields, Scenario, TokenFields};
@@ -58,13 +59,16 @@ pub(super) struct Reader<'a> {
     pub(super) horizon: Option<Time>,
 }
 
-/// The paths of the files that the workload in `tree` is read from, as they were written.
+/// The paths of the files that `tree` is read from besides itself, as they were written.
 pub(super) fn files(tree: &Node) -> Vec<PathBuf> {
-    let path = |field: &str| match &tree.field("workload")?.field(field)?.kind {
-        Kind::Scalar { text, .. } => Some(beside(tree, &format!("workload.{field}"), text)),
+    let path = |part: &str, field: &str| match &tree.field(part)?.field(field)?.kind {
+        Kind::Scalar { text, .. } if part == "workload" || is_path(text) => {
+            Some(beside(tree, &format!("{part}.{field}"), text))
+        }
         _ => None,
     };
-    ["spec", "trace"].into_iter().filter_map(path).collect()
+    let fields = [("workload", "spec"), ("workload", "trace"), ("latency", "model")];
+    fields.into_iter().filter_map(|(part, field)| path(part, field)).collect()
 }
 
 impl Reader<'_> {
@@ -296,7 +300,7 @@ impl Reader<'_> {
 
 /// `path` as the one who wrote it sees it: relative to the file it stands in, or to the current
 /// directory if it stands on the command line.
-fn beside(tree: &Node, field: &str, path: &str) -> PathBuf {
+pub(super) fn beside(tree: &Node, field: &str, path: &str) -> PathBuf {
     match tree.place_of(field) {
         Place::File { file, .. } => {
             Path::new(&*file).parent().map_or_else(|| PathBuf::from(path), |dir| dir.join(path))

@@ -28,6 +28,11 @@ const FLOOR: f64 = 0.02;
 /// A padded size counts as if so many more steps said that it is like its neighbours.
 const PRIOR_STEPS: f64 = 4.0;
 
+/// What sharing saves counts as if so many more steps said that it saves nothing. In a workload in
+/// which everybody shares the same prefix it can hardly be told from what a sequence costs, and
+/// without a preference a fit to that workload alone gives all to one and takes it from the other.
+const SHARING_PRIOR_STEPS: f64 = 100.0;
+
 /// Rows in a block whose errors may depend on one another, for the covariance.
 const BLOCK: usize = 64;
 
@@ -115,6 +120,7 @@ fn fit_weighted(
         gap: fit_gap(runs, emphasis),
         ranges: ranges(runs),
         covariance,
+        drift: 0.0,
         provenance: options.provenance.clone(),
     };
     Ok(Profile::new(parameters)?)
@@ -276,6 +282,7 @@ impl Design {
     /// The coefficients in microseconds, and their covariance.
     fn solve(&self) -> (Vec<f64>, Vec<Vec<f64>>) {
         let mut line = vec![0.0; self.side()];
+        let shared = self.mean(KV_READ_SHARED);
         let mut scaled: Option<Vec<f64>> = None;
         let mut normal = Normal::new(self.side());
         for _ in 0..=ROUNDS {
@@ -290,6 +297,7 @@ impl Design {
                 line[TERMS + size] = 1.0;
                 normal.add(&line, 0.0, PRIOR_STEPS * 0.5 / FLOOR);
             }
+            self.prefer_no_saving(shared, &mut line, &mut normal);
             scaled = Some(normal.solve_not_negative());
         }
         let scaled = scaled.unwrap_or_default();
@@ -301,6 +309,23 @@ impl Design {
             .collect();
         let covariance = self.covariance(&normal, &scaled, &units);
         (scaled.iter().zip(&units).map(|(value, unit)| value * unit).collect(), covariance)
+    }
+
+    /// The mean of a column over all rows, by their weights.
+    fn mean(&self, column: usize) -> f64 {
+        let weights: f64 = self.equations.iter().map(|equation| equation.weight).sum();
+        let values =
+            self.equations.iter().map(|equation| equation.weight * equation.columns[column]);
+        values.sum::<f64>() / weights
+    }
+
+    /// Adds the preference that blocks which others read already take as long as all, in a step of
+    /// which so much is `shared`.
+    fn prefer_no_saving(&self, shared: f64, line: &mut [f64], normal: &mut Normal) {
+        line.fill(0.0);
+        line[KV_READ_SHARED] = shared / self.scale[KV_READ_SHARED];
+        line[KV_READ] = -shared / self.scale[KV_READ];
+        normal.add(line, 0.0, SHARING_PRIOR_STEPS * 0.5 / FLOOR);
     }
 
     /// The covariance of the coefficients that are not at their bound: errors of neighbouring steps

@@ -3,7 +3,8 @@
 use super::judge::workloads;
 use super::log::Run;
 use super::{FitError, Options, fit_weighted};
-use crate::profile::Profile;
+use crate::profile::term::TERMS;
+use crate::profile::{Profile, ProfileError};
 use blis_core::Dice;
 use blis_core::random::Purpose;
 
@@ -35,4 +36,53 @@ pub fn resampled(
         at.map_or(1.0, |at| weights[at])
     };
     Ok(fit_weighted(runs, options, &emphasis)?.scaled(factor)?)
+}
+
+/// As `resampled`, of a profile whose measurements are not at hand: its coefficients vary as its
+/// covariance says, and none gets negative.
+///
+/// # Errors
+/// If a coefficient becomes illegal.
+pub fn varied(
+    profile: &Profile,
+    drift: f64,
+    seed: u64,
+    index: u64,
+) -> Result<Profile, ProfileError> {
+    let mut dice = Dice::new(seed, Purpose::Sampling, index);
+    let mut parameters = profile.parameters().clone();
+    let root = root(&parameters.covariance);
+    let draws: Vec<f64> = root.iter().map(|_| dice.normal()).collect();
+    let change = |row: &[f64]| row.iter().zip(&draws).map(|(cell, draw)| cell * draw).sum::<f64>();
+    let changes: Vec<f64> = root.iter().map(|row| change(row)).collect();
+    let (terms, sizes) = changes.split_at(TERMS.min(changes.len()));
+    for (value, change) in parameters.terms_us.iter_mut().zip(terms) {
+        *value = (*value + change).max(0.0);
+    }
+    for ((_, value), change) in parameters.sizes_us.iter_mut().zip(sizes) {
+        *value = (*value + change).max(0.0);
+    }
+    let factor = (1.0 + drift * dice.normal()).clamp(1.0 / SLOWEST, SLOWEST);
+    Profile::new(parameters)?.scaled(factor)
+}
+
+/// The lower triangle whose product with its transpose is `square`; columns of coefficients without
+/// variance are 0.
+fn root(square: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let side = square.len();
+    let mut root = vec![vec![0.0; side]; side];
+    for i in 0..side {
+        for j in 0..=i {
+            let before: f64 = (0..j).map(|k| root[i][k] * root[j][k]).sum();
+            let left = square[i][j] - before;
+            root[i][j] = if i == j {
+                left.max(0.0).sqrt()
+            } else if root[j][j] > 1e-9 * square[j][j].sqrt() && root[j][j] > 0.0 {
+                left / root[j][j]
+            } else {
+                0.0
+            };
+        }
+    }
+    root
 }

@@ -157,6 +157,38 @@ fn sharing_that_nobody_saw_saves_nothing() {
 }
 
 #[test]
+fn where_everybody_shares_one_prefix_its_saving_is_not_traded_for_what_a_sequence_costs() {
+    let lens = Lens { padding: Padding::measured_server(), usual_spread: 1.5 };
+    let mut dice = Dice::new(11, Purpose::Sampling, 0);
+    let rows = (0..1500).map(|_| {
+        let seqs = 2 + random(&mut dice, 80);
+        let longest = 900 + random(&mut dice, 300);
+        let shape = StepShape {
+            decode_seqs: seqs,
+            decode_context: u64::from(seqs) * 800 + dice.below(100) as u64,
+            decode_longest: longest,
+            shared_context: 512 * u64::from(seqs - 1),
+            ..StepShape::default()
+        };
+        let truth = dot(&lens.features(&shape, Site::Served), &TRUTH);
+        Row { shape, micros: truth * (1.0 + 0.03 * dice.normal()), gap_micros: None }
+    });
+    let (name, rows) = ("one prefix".to_owned(), rows.collect());
+    let run = Run { workload: name.clone(), name, site: Site::Served, rows };
+    let profile = fit(&[run], &options()).expect("enough rows");
+    // Many sequences that share nothing, of the same lengths.
+    let shape = StepShape {
+        decode_seqs: 80,
+        decode_context: 64_000,
+        decode_longest: 1000,
+        ..StepShape::default()
+    };
+    let truth = dot(&lens.features(&shape, Site::Served), &TRUTH);
+    let off = profile.step_micros(&shape, Site::Served) / truth - 1.0;
+    assert!(off.abs() < 0.08, "{off}");
+}
+
+#[test]
 fn interrupted_steps_do_not_bend_the_fit() {
     let mut runs = made_up(0.01, 4);
     for row in runs.iter_mut().flat_map(|run| run.rows.iter_mut().step_by(50)) {

@@ -80,6 +80,9 @@ pub struct Parameters {
     pub ranges: [Option<Range>; VARIABLES.len()],
     /// Covariance of `terms_us` and `sizes_us`, in that order: a square in rows. Empty: not known.
     pub covariance: Vec<Vec<f64>>,
+    /// How far whole runs of workloads that it was not fitted to were off, as a share (root mean
+    /// square); 0: not known.
+    pub drift: f64,
     /// Where it comes from, one sentence a line.
     pub provenance: Vec<String>,
 }
@@ -98,6 +101,9 @@ pub enum ProfileError {
     /// The usual spread is illegal.
     #[error("the usual spread of contexts is `{0}`; legal: a number from 1 to 1000")]
     Spread(f64),
+    /// The drift is illegal.
+    #[error("the drift is `{0}`; legal: a number from 0 to 1")]
+    Drift(f64),
     /// Sizes are out of order.
     #[error("size `{0}` is not larger than the size before it")]
     Order(u32),
@@ -164,9 +170,7 @@ impl Profile {
         let values = variables(shape);
         let all = VARIABLES.iter().zip(values).zip(&self.parameters.ranges);
         all.filter_map(|((&name, value), range)| {
-            let value = value?;
-            let inside = range.is_some_and(|range| range.min <= value && value <= range.max);
-            (!inside).then_some((name, value))
+            value.filter(|_| is_outside(value, *range)).map(|value| (name, value))
         })
         .collect()
     }
@@ -189,6 +193,12 @@ impl Profile {
     }
 }
 
+/// Whether a variable has a value that was not fitted to.
+fn is_outside(value: Option<f64>, range: Option<Range>) -> bool {
+    let inside = |value| range.is_some_and(|range| range.min <= value && value <= range.max);
+    value.is_some_and(|value| !inside(value))
+}
+
 fn check(parameters: &Parameters) -> Result<(), ProfileError> {
     let terms = term::ALL.iter().map(|term| term.name.to_owned()).zip(parameters.terms_us);
     let sizes = parameters.sizes_us.iter().map(|&(size, value)| (format!("size {size}"), value));
@@ -205,6 +215,9 @@ fn check(parameters: &Parameters) -> Result<(), ProfileError> {
     }
     if !(1.0..=1000.0).contains(&parameters.usual_spread) {
         return Err(ProfileError::Spread(parameters.usual_spread));
+    }
+    if !(0.0..=1.0).contains(&parameters.drift) {
+        return Err(ProfileError::Drift(parameters.drift));
     }
     let disorder = parameters.sizes_us.windows(2).find(|pair| pair[0].0 >= pair[1].0);
     if let Some(pair) = disorder {
@@ -246,6 +259,13 @@ impl StepTime for Profile {
 
     fn wants_spread(&self) -> bool {
         true
+    }
+
+    fn beyond(&self, shape: &StepShape) -> u32 {
+        let seen = if shape.only_decodes() { window::middle(shape) } else { *shape };
+        let values = variables(&seen).into_iter().zip(&self.parameters.ranges).enumerate();
+        let outside = values.filter(|(_, (value, range))| is_outside(*value, **range));
+        outside.fold(0, |bits, (index, _)| bits | 1 << index)
     }
 }
 

@@ -18,6 +18,7 @@ pub(crate) fn some_parameters() -> Parameters {
         gap: Gap { step_us: 10.8, decode_seq_us: 1.2, prefill_seq_us: 24.6 },
         ranges: [Some(Range { min: 1.0, max: 256.0 }); VARIABLES.len()],
         covariance: Vec::new(),
+        drift: 0.01,
         provenance: vec!["made up".to_owned()],
     }
 }
@@ -168,6 +169,7 @@ fn illegal_parameters_are_refused() {
     assert!(refuses(&|p| p.sizes_us[1].1 = f64::INFINITY).contains("`size 448`"));
     assert!(refuses(&|p| p.gap.step_us = -1.0).contains("`gap step`"));
     assert!(refuses(&|p| p.usual_spread = 0.5).contains("`0.5`"));
+    assert!(refuses(&|p| p.drift = -0.1).contains("drift is `-0.1`"));
     assert!(refuses(&|p| p.sizes_us[1].0 = 256).contains("size `256`"));
     assert!(refuses(&|p| p.covariance = vec![vec![0.0; 3]; 3]).contains("side of `3`"));
 }

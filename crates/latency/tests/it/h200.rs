@@ -41,7 +41,7 @@ fn small(number: f64) -> u32 {
     u32::try_from(count(number)).expect("a small number")
 }
 
-fn served(name: &str) -> Run {
+pub(crate) fn served(name: &str) -> Run {
     let steps = table(&format!("{name}.steps.csv"));
     let step = |of: &dyn Fn(&str) -> f64| LoggedStep {
         start_us: of("start_us"),

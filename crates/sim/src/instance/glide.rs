@@ -34,22 +34,19 @@ impl Instance {
         let covered =
             (self.pool.free() / length).saturating_sub(1).saturating_mul(kit.engine.block_size);
         let steps = self.running.steps_to_finish().min(self.running.steps_to_due().max(covered));
-        let shape = StepShape {
-            decode_seqs: length,
-            decode_context: self.running.steady_context(),
-            ..StepShape::default()
-        };
+        let shape = self.steady_shape(kit);
         let batch = self.batch_of(&shape);
-        let mut stride = if kit.latency.context_free() {
+        let equal = kit.latency.repeats(&shape);
+        // A model that tells context lengths apart by windows may be at the end of one.
+        let mut stride = if equal == 1 && kit.latency.repeats(&shape.after(1)) == 1 {
+            let ends = ends_of_steps(now, shape, steps.min(UNEVEN_STEPS), kit);
+            Stride::uneven_glide(now, ends, batch)
+        } else {
             let duration = kit.latency.predict(&shape);
             let until_horizon = kit.horizon.saturating_since(now).as_nanos() / duration.as_nanos();
-            Stride::even_glide(now, duration, u64::from(steps).min(until_horizon + 1), batch)
-        } else {
-            Stride::uneven_glide(
-                now,
-                ends_of_steps(now, shape, steps.min(UNEVEN_STEPS), kit),
-                batch,
-            )
+            let steps = u64::from(steps.min(equal)).min(until_horizon + 1);
+            let beyond = kit.latency.beyond(&shape);
+            Stride::even_glide(now, duration, steps, batch).going(beyond)
         };
         if let Some(done) = self.tier.as_ref().and_then(|tier| tier.next_done()) {
             // Copies are noticed at the next boundary.
@@ -81,14 +78,14 @@ impl Instance {
     }
 }
 
-/// When each of at most `steps` decode steps ends, for a model that looks at context lengths. None
-/// begins after the horizon.
+/// When each of at most `steps` decode steps ends, for a model that says of no step how often it
+/// repeats. None begins after the horizon.
 fn ends_of_steps(now: Time, mut shape: StepShape, steps: u32, kit: &Kit<'_>) -> Vec<Time> {
     let mut ends = Vec::new();
     let mut end = now;
     while ends.len() < steps as usize && end <= kit.horizon {
         end += kit.latency.predict(&shape);
-        shape.decode_context += u64::from(shape.decode_seqs);
+        shape = shape.after(1);
         ends.push(end);
     }
     ends

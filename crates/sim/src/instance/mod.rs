@@ -61,6 +61,8 @@ pub(crate) struct Instance {
 pub(crate) struct Kit<'a> {
     pub(crate) engine: &'a Engine,
     pub(crate) latency: &'a dyn StepTime,
+    /// Whether the latency model looks at more than sums of contexts.
+    pub(crate) spread: bool,
     /// Output processing of a token.
     pub(crate) output: Span,
     pub(crate) rules: Rules<'a>,
@@ -86,6 +88,9 @@ pub(crate) struct Tally {
     pub(crate) arrived: u64,
     pub(crate) closed: u64,
     pub(crate) events: u64,
+    /// Steps for which `StepTime::beyond` was not 0, and all its bits.
+    pub(crate) beyond_steps: u64,
+    pub(crate) beyond: u32,
     /// When the last token left the server.
     pub(crate) last_output: Time,
 }

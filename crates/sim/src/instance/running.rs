@@ -130,6 +130,13 @@ impl RunningBatch {
         self.steady_context
     }
 
+    /// The longest context of a steady request, its next token included; 0 if there is none.
+    pub(crate) fn steady_longest(&self) -> u32 {
+        let steady = self.entries.iter().filter(|running| running.steady);
+        let longest = steady.map(|running| running.goal + self.boundaries - running.since).max();
+        longest.unwrap_or(0)
+    }
+
     pub(crate) fn push(&mut self, running: Running) {
         self.entries.push(running);
         self.finish_at.push(NEVER);

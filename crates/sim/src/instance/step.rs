@@ -46,14 +46,16 @@ impl Instance {
         if self.tier.is_some() {
             self.copy_idle(now, kit);
         }
-        let shape = self.shape();
+        let shape = self.shape(kit);
         if shape.prefill_tokens + shape.decode_seqs == 0 {
             let waits = self.tier.is_some();
             assert!(waits, "{:?} has work at {now} but scheduled none of it", self.id);
             return None;
         }
         let stall = self.stall(now, kit);
-        Some(Stride::step(now, stall + kit.latency.predict(&shape), self.batch_of(&shape)))
+        let duration = stall + kit.latency.predict(&shape);
+        let beyond = kit.latency.beyond(&shape);
+        Some(Stride::step(now, duration, self.batch_of(&shape)).going(beyond))
     }
 
     /// The step that can be formed once requests with reloaded blocks that stand in each other's
@@ -228,18 +230,17 @@ impl Instance {
 
     /// What the step that begins computes: one token of each steady request, and the others'
     /// chunks.
-    fn shape(&mut self) -> StepShape {
-        let mut shape = StepShape {
-            decode_seqs: self.running.steady_total(),
-            decode_context: self.running.steady_context(),
-            ..StepShape::default()
-        };
+    fn shape(&mut self, kit: &Kit<'_>) -> StepShape {
+        let mut shape = self.steady_shape(kit);
         self.running.not_steady(&mut self.others);
         let others = self.others.iter().map(|&index| self.running.get(index));
         for running in others.filter(|running| running.chunk > 0) {
             if running.decodes() {
                 shape.decode_seqs += 1;
                 shape.decode_context += u64::from(running.goal);
+                if kit.spread {
+                    shape.decode_longest = shape.decode_longest.max(running.goal);
+                }
             } else {
                 let (past, new) = (u64::from(running.computed), u64::from(running.chunk));
                 shape.prefill_seqs += 1;
@@ -247,6 +248,20 @@ impl Instance {
                 shape.prefill_past_tokens += past;
                 shape.prefill_attention_pairs += new * past + new * (new + 1) / 2;
             }
+        }
+        shape
+    }
+
+    /// What the steady requests compute in a step.
+    pub(super) fn steady_shape(&self, kit: &Kit<'_>) -> StepShape {
+        let mut shape = StepShape {
+            decode_seqs: self.running.steady_total(),
+            decode_context: self.running.steady_context(),
+            ..StepShape::default()
+        };
+        if kit.spread {
+            shape.decode_longest = self.running.steady_longest();
+            shape.shared_context = self.pool.shared() * u64::from(kit.engine.block_size);
         }
         shape
     }
@@ -290,8 +305,12 @@ impl Instance {
         kit: &mut Kit<'_>,
     ) -> bool {
         let stride = self.stride.as_mut().expect("steps are under way");
-        let batch = stride.batch;
+        let (batch, beyond) = (stride.batch, stride.beyond);
         let Some((end, steps, duration)) = stride.advance(upto) else { return false };
+        if beyond != 0 {
+            kit.tally.beyond_steps += steps;
+            kit.tally.beyond |= beyond;
+        }
         self.running.advance(u32::try_from(steps).expect("no more steps than tokens"));
         self.running.due(due);
         let block_size = kit.engine.block_size;

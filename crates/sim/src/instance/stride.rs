@@ -1,9 +1,9 @@
 //! A stride: one step, or a run of steps that nothing can disturb, taken at once.
 //!
 //! While every running request decodes and nobody can join or leave, all steps compute the same
-//! batch. If the latency model does not look at context lengths they also last equally long, and a
-//! stride of any length is two numbers; otherwise the end of each step is kept. A request that
-//! joins the queue cuts the stride after the step under way.
+//! batch. As long as the latency model says that they also last equally long, a stride of any
+//! length is two numbers; for a model that never says so the end of each step is kept. A request
+//! that joins the queue cuts the stride after the step under way.
 
 use blis_core::{Span, Time};
 use blis_metrics::Batch;
@@ -17,6 +17,8 @@ pub(crate) struct Stride {
     done: u64,
     /// What each step computes.
     pub(crate) batch: Batch,
+    /// What the latency model says of `StepTime::beyond` for each step.
+    pub(crate) beyond: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -30,18 +32,24 @@ enum Rhythm {
 impl Stride {
     /// A single step.
     pub(crate) fn step(start: Time, duration: Span, batch: Batch) -> Stride {
-        Stride { start, rhythm: Rhythm::Even(duration), planned: 1, done: 0, batch }
+        Stride { start, rhythm: Rhythm::Even(duration), planned: 1, done: 0, batch, beyond: 0 }
     }
 
     /// A run of `steps` steps of equal duration in which every running request decodes.
     pub(crate) fn even_glide(start: Time, duration: Span, steps: u64, batch: Batch) -> Stride {
-        Stride { start, rhythm: Rhythm::Even(duration), planned: steps, done: 0, batch }
+        Stride { start, rhythm: Rhythm::Even(duration), planned: steps, done: 0, batch, beyond: 0 }
     }
 
     /// A run of steps that end at `ends` in which every running request decodes.
     pub(crate) fn uneven_glide(start: Time, ends: Vec<Time>, batch: Batch) -> Stride {
         let planned = ends.len() as u64;
-        Stride { start, rhythm: Rhythm::Uneven(ends), planned, done: 0, batch }
+        Stride { start, rhythm: Rhythm::Uneven(ends), planned, done: 0, batch, beyond: 0 }
+    }
+
+    /// The same, of steps for which `StepTime::beyond` is `beyond`.
+    #[must_use]
+    pub(crate) fn going(self, beyond: u32) -> Stride {
+        Stride { beyond, ..self }
     }
 
     /// Whether all its steps take equally long.

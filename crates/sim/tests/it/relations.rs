@@ -30,7 +30,7 @@ fn fast_forward_tells_the_same_facts_as_stepping() {
 
 #[test]
 fn a_world_run_twice_tells_the_same() {
-    let coverage = in_random_worlds(200, |world| {
+    let coverage = in_random_worlds(300, |world| {
         let (once, twice) = (world.run(), world.run());
         same_facts(&once, &twice, Time::NEVER)?;
         Ok(once)
@@ -353,6 +353,18 @@ impl StepTime for Slowed {
 
     fn context_free(&self) -> bool {
         self.0.context_free()
+    }
+
+    fn repeats(&self, shape: &StepShape) -> u32 {
+        self.0.repeats(shape)
+    }
+
+    fn wants_spread(&self) -> bool {
+        self.0.wants_spread()
+    }
+
+    fn beyond(&self, shape: &StepShape) -> u32 {
+        self.0.beyond(shape)
     }
 }
 

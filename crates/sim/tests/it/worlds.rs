@@ -4,7 +4,9 @@
 use crate::harness::{Scenario, Told, prompted, small_world};
 use blis_core::{Content, Request, Segment, SessionId, SloClass, Span, StreamId, Time};
 use blis_kv::LinkSpeed;
-use blis_latency::{StepShape, StepTime};
+use blis_latency::profile::padding::{Padding, Sizes};
+use blis_latency::profile::{Gap, Parameters, Range, VARIABLES};
+use blis_latency::{Profile, StepShape, StepTime};
 use blis_sim::{Engine, Gateway, KvTier, Pace, Preemption, Reload, Signals};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -32,6 +34,30 @@ impl StepTime for ContextBound {
     fn context_free(&self) -> bool {
         false
     }
+}
+
+/// A fitted model that looks at contexts by blocks, at the longest of them and at what is shared,
+/// and of which some steps are an extrapolation.
+fn fitted() -> Profile {
+    let terms_us = [60.0, 0.3, 0.1, 0.2, 0.11, 0.03, 0.02, 0.05, 2.0, 9.0, 3.0, 0.7, 0.01, 1.3];
+    let mut ranges = [Some(Range { min: 0.0, max: 1e6 }); VARIABLES.len()];
+    ranges[0] = Some(Range { min: 1.0, max: 3.0 });
+    ranges[2] = Some(Range { min: 1.0, max: 40.0 });
+    let parameters = Parameters {
+        padding: Padding {
+            decode: Sizes { listed: vec![1, 2, 4], then_multiples_of: 4 },
+            prefill: Sizes { listed: vec![8, 20, 32], then_multiples_of: 16 },
+        },
+        usual_spread: 1.5,
+        terms_us,
+        sizes_us: vec![(20, 11.0)],
+        gap: Gap { step_us: 4.0, decode_seq_us: 0.3, prefill_seq_us: 1.1 },
+        ranges,
+        covariance: Vec::new(),
+        drift: 0.0,
+        provenance: Vec::new(),
+    };
+    Profile::new(parameters).expect("legal")
 }
 
 /// Runs `property` on `cases` random worlds, the same ones every time, and returns what happened in
@@ -74,6 +100,7 @@ pub(crate) struct Coverage {
     pub(crate) several_instances: u32,
     pub(crate) stale_signals: u32,
     pub(crate) uneven_steps: u32,
+    pub(crate) extrapolation: u32,
     pub(crate) offload: u32,
     pub(crate) stall: u32,
     pub(crate) reload: u32,
@@ -109,6 +136,7 @@ impl Coverage {
         self.several_instances += u32::from(scenario.instances > 1);
         self.stale_signals += u32::from(scenario.signals != Signals::Immediate);
         self.uneven_steps += u32::from(!scenario.latency.context_free());
+        self.extrapolation += u32::from(told.outcome.extrapolated.steps > 0);
         self.offload += u32::from(told.count("Offloaded") > 0);
         self.stall += u32::from(told.count("Stalled") > 0);
         self.reload += u32::from(told.count("Reloading") > 0);
@@ -133,6 +161,7 @@ impl Coverage {
             ("several instances", self.several_instances),
             ("stale signals", self.stale_signals),
             ("uneven steps", self.uneven_steps),
+            ("extrapolated steps", self.extrapolation),
             ("offloading", self.offload),
             ("stalls", self.stall),
             ("reloads", self.reload),
@@ -233,13 +262,15 @@ prop_compose! {
             "always-admit", "always-admit", "token-bucket[capacity=60,refill-rate=9000]",
         ]),
         latencies in prop::sample::select(vec![(0_u64, 0_u64), (0, 0), (13, 5)]),
-        uneven in prop::bool::weighted(0.3),
+        model in 0_u32..10,
         horizon in prop::option::weighted(0.2, 0_u64..20_000),
         seed in any::<u64>(),
     ) -> Scenario {
         let mut scenario = small_world().with(requests);
-        if uneven {
-            scenario.latency = Arc::new(ContextBound);
+        match model {
+            0..5 => {}
+            5..7 => scenario.latency = Arc::new(ContextBound),
+            _ => scenario.latency = Arc::new(fitted()),
         }
         let (admission_us, routing_us) = latencies;
         Scenario {

@@ -1,0 +1,172 @@
+//! `blis calibrate`: fits a latency profile to what a server logged.
+
+use crate::args::{CalibrateArgs, TextFormat};
+use crate::failure::Failure;
+use crate::output::{self, Output};
+use crate::report::json;
+use crate::report::numbers::Fields;
+use crate::report::table::{bold, grouped, table};
+use crate::trace;
+use blis_lab::calibrate::{self, Calibration};
+use blis_lab::measured::Measured;
+use blis_lab::profile::{self, ProfiledMachine};
+use serde_json::Value;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Fits what `args` name, writes the profile and prints how good it is.
+pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
+    let padding = calibrate::padding(&args.padding)
+        .map_err(|message| Failure::Input(format!("--padding: {message}")))?;
+    let measured = read(&args.steps, &args.requests)?;
+    let runs = calibrate::runs(&measured, args.grid.as_deref(), args.block_size)?;
+    let target = match &args.out {
+        Some(out) => Some(trace::target(out, &inputs(args))?),
+        None => None,
+    };
+    let file = target.as_ref().map(Output::create).transpose()?;
+    let found = calibrate::calibrate(runs, padding, machine(args))?;
+    if let Some(mut file) = file {
+        let text = profile::text(&found.file);
+        file.write_all(text.as_bytes()).map_err(|error| file.failure(&error))?;
+        file.finish()?;
+    }
+    if target.is_some_and(|target| target.is_stdout()) {
+        return Ok(());
+    }
+    output::print(&match args.format {
+        TextFormat::Table => text(&found),
+        TextFormat::Json => json::text(&object(&found)),
+    })
+}
+
+/// The runs in `steps`, files or folders, with the requests in `requests` or beside them.
+pub(crate) fn read(steps: &[PathBuf], requests: &[PathBuf]) -> Result<Vec<Measured>, Failure> {
+    let mut measured = Vec::new();
+    for path in steps {
+        if path.is_dir() {
+            measured.extend(Measured::read_folder(path)?);
+            continue;
+        }
+        let of_run = requests.iter().find(|other| stem(other) == stem(path));
+        measured.push(match of_run {
+            Some(requests) => Measured::read(path, Some(requests))?,
+            None => Measured::read_beside(path)?,
+        });
+    }
+    if let Some(lonely) = requests.iter().find(|path| {
+        let name = stem(path);
+        !steps.iter().any(|steps| stem(steps) == name)
+    }) {
+        let message = format!(
+            "--requests: `{}` belongs to no run; its name up to `.requests.csv` must be that of a \
+             file of steps up to `.steps.csv`",
+            lonely.display()
+        );
+        return Err(Failure::Input(message));
+    }
+    Ok(measured)
+}
+
+/// The name of the run in a file.
+fn stem(path: &Path) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let endings = [".steps.csv", ".requests.csv", ".csv"];
+    let short = endings.iter().find_map(|ending| name.strip_suffix(ending));
+    short.map_or(name.clone(), str::to_owned)
+}
+
+fn inputs(args: &CalibrateArgs) -> Vec<PathBuf> {
+    args.steps.iter().chain(&args.requests).chain(&args.grid).cloned().collect()
+}
+
+fn machine(args: &CalibrateArgs) -> ProfiledMachine {
+    let model = args.model.as_deref().map(calibrate::model_name);
+    ProfiledMachine { model, hardware: args.hardware.clone(), tp: args.tp }
+}
+
+/// A share in per cent, with its sign.
+pub(crate) fn signed(share: f64) -> String {
+    format!("{:+.1} %", 100.0 * share)
+}
+
+fn text(found: &Calibration) -> String {
+    let mut errors = table(&["run", "steps", "number", "s", "error", "bias", "unseen", "bias"]);
+    let (mut run, absent) = (String::new(), || "-".to_owned());
+    for row in found.errors() {
+        let first = run != row.run;
+        run.clone_from(&row.run);
+        errors.add_row(vec![
+            if first { row.run } else { String::new() },
+            row.region.to_owned(),
+            grouped(row.fitted.steps as u64),
+            format!("{:.1}", row.fitted.seconds),
+            format!("{:.1} %", 100.0 * row.fitted.mean_absolute),
+            signed(row.fitted.total),
+            row.left_out.map_or_else(absent, |e| format!("{:.1} %", 100.0 * e.mean_absolute)),
+            row.left_out.map_or_else(absent, |errors| signed(errors.total)),
+        ]);
+    }
+    let mut coefficients = table(&["coefficient", "value", "+-", "unit", "meaning"]);
+    for row in found.coefficients() {
+        coefficients.add_row(vec![
+            row.name,
+            significant(row.value),
+            row.error.map_or_else(|| "-".to_owned(), significant),
+            row.unit.to_owned(),
+            row.help.to_owned(),
+        ]);
+    }
+    let drift = found.file.profile.parameters().drift;
+    let steps: usize = found.runs.iter().map(|run| run.rows.len()).sum();
+    let head = format!("{} steps of {} runs", grouped(steps as u64), found.runs.len());
+    format!(
+        "{}\n\n{}\n\nerror: mean of absolute errors; bias: of the time of all these steps together; \
+         unseen: by a fit\nto the other workloads, of which whole runs are off by {:.2} % (root mean \
+         square)\n\n{}\n",
+        bold(&head),
+        errors.trim_fmt(),
+        100.0 * drift,
+        coefficients.trim_fmt()
+    )
+}
+
+/// Four digits.
+fn significant(value: f64) -> String {
+    match value.abs() {
+        large if large >= 1000.0 => format!("{value:.0}"),
+        large if large >= 10.0 => format!("{value:.1}"),
+        large if large >= 0.1 => format!("{value:.3}"),
+        small if small > 0.0 => format!("{value:.6}"),
+        _ => "0".to_owned(),
+    }
+}
+
+fn object(found: &Calibration) -> Value {
+    let errors = found.errors().into_iter().map(|row| {
+        let mut fields = Fields::default();
+        fields.text("run", row.run);
+        fields.text("region", row.region);
+        fields.count("steps", row.fitted.steps as u64);
+        fields.number("seconds", Some(row.fitted.seconds));
+        fields.number("mean_absolute_error", Some(row.fitted.mean_absolute));
+        fields.number("total_error", Some(row.fitted.total));
+        let left_out = row.left_out;
+        fields.number("left_out_mean_absolute_error", left_out.map(|e| e.mean_absolute));
+        fields.number("left_out_total_error", left_out.map(|errors| errors.total));
+        fields.into_value()
+    });
+    let coefficients = found.coefficients().into_iter().map(|row| {
+        let mut fields = Fields::default();
+        fields.text("name", row.name);
+        fields.number("value", Some(row.value));
+        fields.number("standard_error", row.error);
+        fields.text("unit", row.unit);
+        fields.into_value()
+    });
+    let mut all = Fields::default();
+    all.value("errors", errors.collect::<Vec<_>>());
+    all.value("coefficients", coefficients.collect::<Vec<_>>());
+    all.number("drift", Some(found.file.profile.parameters().drift));
+    all.into_value()
+}
