@@ -30,6 +30,12 @@ pub(crate) enum Command {
     /// Prints the errors by kind of step, of the fit and of fits that had not seen the run's
     /// workload, and all coefficients. The columns of the files are those of data/h200/README.md.
     Calibrate(CalibrateArgs),
+    /// Compare predictions with measured runs
+    ///
+    /// Replays each measured workload and prints predicted against measured latencies, with
+    /// intervals that come from resampling the fit. By default each workload is predicted by a fit
+    /// to all others.
+    Validate(ValidateArgs),
     /// List the workloads that are shipped, or print one
     Workloads(WorkloadsArgs),
     /// Run a study: arms, workloads and swept values, side by side
@@ -281,6 +287,90 @@ pub(crate) struct CalibrateArgs {
 
     /// Layout
     #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: TextFormat,
+}
+
+/// `blis validate`.
+#[derive(Debug, Args)]
+#[command(args_override_self = true, allow_negative_numbers = true)]
+pub(crate) struct ValidateArgs {
+    /// Workloads to predict, or folders of measured runs [default: all of --data]
+    #[arg(value_name = "NAME|FOLDER")]
+    pub(crate) what: Vec<String>,
+
+    /// Folder with the measured runs [default: data/h200]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) data: Option<PathBuf>,
+
+    /// Predict with this profile instead of fits to the other workloads
+    #[arg(long, value_name = "FILE", conflicts_with = "refit", help_heading = "Prediction")]
+    pub(crate) profile: Option<PathBuf>,
+
+    /// Predict with a fit to all runs, those that are predicted included
+    #[arg(long, help_heading = "Prediction")]
+    pub(crate) refit: bool,
+
+    /// Single steps that were measured without a server [default: that of --data]
+    #[arg(long, value_name = "FILE", help_heading = "Prediction")]
+    pub(crate) grid: Option<PathBuf>,
+
+    /// Resampled fits for the intervals; 0: no intervals
+    #[arg(long, value_name = "N", default_value_t = 60, help_heading = "Prediction")]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    pub(crate) resamples: u32,
+
+    /// Seed of the resampling
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Prediction")]
+    pub(crate) seed: u64,
+
+    /// How the server pads its batches: measured-server (data/h200/README.md) or none
+    #[arg(long, value_name = "NAME", default_value = "measured-server", help_heading = "Server")]
+    pub(crate) padding: String,
+
+    /// KV blocks [default: those that were free when a run ended]
+    #[arg(long, value_name = "N", help_heading = "Server")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) total_kv_blocks: Option<u32>,
+
+    /// Tokens of a KV block
+    #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Server")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) block_size: u32,
+
+    /// Most requests running at once
+    #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Server")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) max_num_running_reqs: u32,
+
+    /// Token budget of a step
+    #[arg(long, value_name = "N", default_value_t = 2048, help_heading = "Server")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_num_scheduled_tokens: u32,
+
+    /// Whether a request is scheduled only if blocks for its whole prompt are free
+    #[arg(long, value_name = "BOOL", default_value_t = false, help_heading = "Server")]
+    #[arg(action = clap::ArgAction::Set)]
+    pub(crate) reserve_full_prompt: bool,
+
+    /// Replays at a time; 0: one for each core
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
+    pub(crate) jobs: u16,
+
+    /// Write a page to this Markdown file, and its plots beside it
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) markdown: Option<PathBuf>,
+
+    /// Text for the end of that page
+    #[arg(long, value_name = "FILE", requires = "markdown", help_heading = "Output")]
+    pub(crate) notes: Option<PathBuf>,
+
+    /// Write a page to this HTML file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Layout
+    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
     pub(crate) format: TextFormat,
 }
 

@@ -20,6 +20,7 @@ mod run;
 mod study;
 mod target;
 mod trace;
+mod validate;
 mod workloads;
 
 use args::{Cli, Command};
@@ -47,6 +48,7 @@ fn command() -> u8 {
         Command::Study(args) => study::study(&args).map(|()| failure::DONE),
         Command::Trace(args) => trace::trace(&args).map(|()| failure::DONE),
         Command::Calibrate(args) => calibrate::calibrate(&args).map(|()| failure::DONE),
+        Command::Validate(args) => validate::validate(&args).map(|()| failure::DONE),
         Command::Workloads(args) => workloads::list(&args).map(|()| failure::DONE),
         Command::Policies(args) => policies::list(&args).map(|()| failure::DONE),
         Command::Completions(args) => completions(args.shell).map(|()| failure::DONE),

@@ -12,10 +12,12 @@ pub mod pool;
 pub mod presets;
 pub mod problem;
 pub mod profile;
+pub mod replay;
 pub mod run;
 pub mod scenario;
 pub mod slo;
 pub mod study;
+pub mod validate;
 pub mod workload_spec;
 pub mod yaml;
 

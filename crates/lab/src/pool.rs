@@ -50,6 +50,23 @@ pub fn run_all<O: Observer>(
     results.into_iter().collect()
 }
 
+/// `work` done on each of `items`, at most `jobs` at a time (0: one for each core), with results in
+/// the order of the items.
+///
+/// # Errors
+/// If the system cannot start a thread.
+///
+/// # Panics
+/// If the work panics.
+pub fn each<T: Sync, R: Send>(
+    jobs: usize,
+    items: &[T],
+    work: impl Fn(&T) -> R + Send + Sync,
+) -> Result<Vec<R>, RunFailure> {
+    let pool = start(ThreadPoolBuilder::new().num_threads(threads(jobs, items.len())))?;
+    Ok(pool.install(|| items.par_iter().map(work).collect()))
+}
+
 /// As many threads as there is work for, and no more than `jobs` (0: one for each core).
 fn threads(jobs: usize, trials: usize) -> usize {
     let most = match jobs {

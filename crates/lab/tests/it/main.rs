@@ -1,8 +1,10 @@
-//! Scenarios against theory: queueing formulas, and changes that must change nothing.
+//! Scenarios against theory and a real server: queueing formulas, changes that must change nothing,
+//! and what was measured on an H200.
 //!
 //! Every case is a scenario text that goes the way of the product: draft, plan, run.
 
 mod bases;
+mod fidelity;
 mod harness;
 mod null_effects;
 mod queueing;

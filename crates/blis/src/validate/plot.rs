@@ -1,0 +1,172 @@
+//! Distributions over each other, as SVG: what requests saw in the server, in its second run and in
+//! the simulator.
+
+use blis_core::math::{float, ln, pow};
+use blis_lab::validate::{Compared, Metric, Seen, sorted};
+use std::fmt::Write;
+
+/// Size of one panel's plane, and the margins about it.
+const WIDTH: f64 = 240.0;
+const HEIGHT: f64 = 160.0;
+const LEFT: f64 = 36.0;
+const TOP: f64 = 44.0;
+const BELOW: f64 = 36.0;
+/// Points of a curve.
+const POINTS: u32 = 100;
+
+const MEASURED: &str = "#1b1b1b";
+const SECOND: &str = "#9a9a9a";
+const PREDICTED: &str = "#d1495b";
+
+/// One distribution.
+struct Curve {
+    colour: &'static str,
+    values: Vec<f64>,
+}
+
+/// The distributions of TTFT, ITL and E2E of a workload, side by side.
+pub(super) fn svg(compared: &Compared) -> String {
+    let panel = LEFT + WIDTH + 12.0;
+    let width = panel * float(Metric::ALL.len() as u64) + 12.0;
+    let height = TOP + HEIGHT + BELOW;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
+         height=\"{height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
+         <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
+    );
+    legend(&mut out, compared);
+    for (index, metric) in Metric::ALL.into_iter().enumerate() {
+        let left = LEFT + panel * float(index as u64);
+        draw(&mut out, left, metric, &curves(compared, metric));
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+fn legend(out: &mut String, compared: &Compared) {
+    let mut left = LEFT;
+    let second = compared.repeat.is_some().then_some(("second run", SECOND));
+    let entries = [Some(("measured", MEASURED)), second, Some(("predicted", PREDICTED))];
+    add(out, &format!("<text x=\"{left}\" y=\"16\" font-weight=\"bold\">{}", compared.workload));
+    out.push_str("</text>\n");
+    left += 120.0;
+    for (name, colour) in entries.into_iter().flatten() {
+        let (end, text) = (left + 18.0, left + 23.0);
+        let line = format!(
+            "<path d=\"M{left} 12H{end}\" stroke=\"{colour}\" stroke-width=\"2\"/>\
+             <text x=\"{text}\" y=\"16\">{name}</text>\n"
+        );
+        add(out, &line);
+        left += 110.0;
+    }
+}
+
+fn curves(compared: &Compared, metric: Metric) -> Vec<Curve> {
+    let of = |seen: Vec<Seen>| sorted(metric, &seen);
+    let mut curves = vec![Curve {
+        colour: MEASURED,
+        values: of(compared.measured.iter().map(Into::into).collect()),
+    }];
+    if let Some(repeat) = &compared.repeat {
+        let values = of(repeat.iter().map(Into::into).collect());
+        curves.push(Curve { colour: SECOND, values });
+    }
+    let values = of(compared.predicted.iter().map(Into::into).collect());
+    curves.push(Curve { colour: PREDICTED, values });
+    curves.retain(|curve| !curve.values.is_empty());
+    curves
+}
+
+/// One panel: shares from 0 to 1 over milliseconds on a logarithmic scale.
+fn draw(out: &mut String, left: f64, metric: Metric, curves: &[Curve]) {
+    let ends = curves.iter().flat_map(|curve| [curve.values.first(), curve.values.last()]);
+    let ends: Vec<f64> = ends.flatten().copied().filter(|value| *value > 0.0).collect();
+    let least = ends.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = ends.iter().copied().fold(0.0, f64::max);
+    if least >= most {
+        return;
+    }
+    let (from, span) = (ln(least), ln(most) - ln(least));
+    let x = |value: f64| left + WIDTH * (ln(value.max(least)) - from) / span;
+    let y = |share: f64| TOP + HEIGHT * (1.0 - share);
+    let (bottom, right) = (TOP + HEIGHT, left + WIDTH);
+    for tick in ticks(least, most) {
+        let at = x(tick);
+        add(
+            out,
+            &format!(
+                "<path d=\"M{at:.1} {TOP}V{bottom}\" stroke=\"#e4e4e4\"/>\
+                 <text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{tick}</text>\n",
+                bottom + 14.0
+            ),
+        );
+    }
+    for share in [0.0, 0.5, 0.9, 1.0] {
+        let at = y(share);
+        add(
+            out,
+            &format!(
+                "<path d=\"M{left} {at:.1}H{right}\" stroke=\"#e4e4e4\"/>\
+                 <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{share}</text>\n",
+                left - 4.0,
+                at + 4.0
+            ),
+        );
+    }
+    let (middle, below) = (left + WIDTH / 2.0, bottom + 30.0);
+    let name = metric.name();
+    let label =
+        format!("<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\">{name}, ms</text>\n");
+    add(out, &label);
+    for curve in curves {
+        let mut path = String::new();
+        for point in 0..=POINTS {
+            let share = f64::from(point) / f64::from(POINTS);
+            let last = curve.values.len() - 1;
+            let rank = blis_core::math::count(share * float(last as u64));
+            let value = curve.values[usize::try_from(rank).unwrap_or(last).min(last)];
+            let letter = if point == 0 { 'M' } else { 'L' };
+            add(&mut path, &format!("{letter}{:.1} {:.1}", x(value), y(share)));
+        }
+        let colour = curve.colour;
+        let line = format!(
+            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>\n"
+        );
+        add(out, &line);
+    }
+}
+
+/// Round values of a logarithmic scale: 1, 2 and 5 times powers of ten, or the powers alone where
+/// those are too many.
+fn ticks(least: f64, most: f64) -> Vec<f64> {
+    let decades = -3..7;
+    let all = |steps: &[f64]| -> Vec<f64> {
+        let values =
+            decades.clone().flat_map(|decade| steps.iter().map(move |step| (*step, decade)));
+        let values = values.map(|(step, decade)| {
+            let value = step * pow(10.0, f64::from(decade));
+            // Powers of ten below one are not exact.
+            float(blis_core::math::count(value * 1e6)) / 1e6
+        });
+        values.filter(|value| (least..=most).contains(value)).collect()
+    };
+    let fine = all(&[1.0, 2.0, 5.0]);
+    if fine.len() > 7 { all(&[1.0]) } else { fine }
+}
+
+fn add(out: &mut String, text: &str) {
+    // Writing to a string cannot fail.
+    let _ = out.write_str(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scale_has_a_few_round_values() {
+        assert_eq!(ticks(8.0, 60.0), [10.0, 20.0, 50.0]);
+        assert_eq!(ticks(0.004, 0.03), [0.005, 0.01, 0.02]);
+        assert_eq!(ticks(2.0, 20_000.0), [10.0, 100.0, 1000.0, 10_000.0]);
+    }
+}

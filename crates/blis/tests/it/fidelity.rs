@@ -1,0 +1,192 @@
+//! Profiles, the roofline, `blis calibrate` and `blis validate`, as users meet them.
+
+use crate::Bench;
+use std::path::Path;
+
+/// The measured runs of the project.
+fn data() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/h200").display().to_string()
+}
+
+/// The profile that ships.
+fn shipped() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"));
+    path.join("../lab/profiles/llama-3.1-8b-h200-tp1.yaml").display().to_string()
+}
+
+#[test]
+fn a_machine_with_a_profile_uses_it_and_its_file_means_the_same() {
+    let bench = Bench::new();
+    let some = "--rate 20 --num-requests 50 --format json --quiet";
+    let by_machine = bench.blis(&format!("run --hardware H200 {some}")).json();
+    let with_tp = bench.blis(&format!("run --hardware H200 --tp 1 {some}")).json();
+    let by_file = bench.blis(&format!("run --latency-model {} {some}", shipped())).json();
+    let by_name = bench.blis(&format!("run --hardware H200 --latency-model profile {some}")).json();
+    assert_eq!(by_machine, with_tp);
+    assert_eq!(by_machine, by_file);
+    assert_eq!(by_machine, by_name);
+    let blocks = by_machine["run"]["total_kv_blocks"].as_u64();
+    let linear = bench.blis(&format!("run {some}")).json();
+    assert_ne!(by_machine["cluster"], linear["cluster"], "coefficients of the H100; {blocks:?}");
+}
+
+#[test]
+fn a_scenario_names_a_profile_beside_it() {
+    let bench = Bench::new();
+    bench.write("p.yaml", std::fs::read_to_string(shipped()).expect("it ships"));
+    std::fs::create_dir(bench.path().join("elsewhere")).expect("a folder");
+    bench.write("s.yaml", "latency: {model: ./p.yaml}\nworkload: {distribution: {rate: 5}}\n");
+    let ran = bench.blis("run s.yaml --format json --quiet");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let mut inside = bench.command("run ../s.yaml --format json --quiet");
+    let ran = inside.current_dir(bench.path().join("elsewhere")).output().expect("it starts");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let ran = bench.blis("run s.yaml --requests-out p.yaml");
+    assert_eq!(ran.code, Some(2), "an input is not written over");
+    assert!(ran.err.contains("it is the input"), "{}", ran.err);
+}
+
+#[test]
+fn steps_outside_the_fitted_range_give_one_warning() {
+    let bench = Bench::new();
+    let prompts = "--prompt-tokens 9000 --prompt-tokens-stdev 0 --prompt-tokens-min 9000 \
+                   --prompt-tokens-max 9000 --num-requests 5 --rate 1 --hardware H200";
+    let ran = bench.blis(&format!("run {prompts}"));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let warnings: Vec<&str> = ran.err.lines().filter(|l| l.contains("were outside")).collect();
+    assert_eq!(warnings.len(), 1, "{}", ran.err);
+    assert!(warnings[0].contains("decode_context_mean"), "{}", ran.err);
+    let quiet = bench.blis(&format!("run {prompts} --quiet"));
+    assert!(quiet.err.is_empty(), "{}", quiet.err);
+}
+
+#[test]
+fn the_roofline_serves_any_machine_of_the_catalogue() {
+    let bench = Bench::new();
+    bench.write(
+        "config.json",
+        r#"{"num_hidden_layers": 16, "hidden_size": 2048, "num_attention_heads": 32,
+            "num_key_value_heads": 8, "intermediate_size": 8192, "vocab_size": 128256,
+            "max_position_embeddings": 131072, "torch_dtype": "bfloat16"}"#,
+    );
+    for machine in [
+        "--hardware B200",
+        "--hardware H100 --tp 2 --model qwen2.5-32b",
+        "--hardware H100 --tp 2 --model mixtral-8x7b",
+        "--hardware H200 --tp 2 --model llama-3.1-70b",
+        "--hardware L40S --model ./config.json",
+    ] {
+        let ran = bench.blis(&format!(
+            "run --latency-model roofline {machine} --rate 2 --num-requests 20 --format json --quiet"
+        ));
+        let ttft = ran.json()["cluster"]["ttft_mean_ms"].as_f64().expect("a number");
+        assert!((1.0..2000.0).contains(&ttft), "{machine}: {ttft}");
+    }
+    let ran =
+        bench.blis("run --latency-model roofline --hardware H100 --tp 1 --model llama-3.1-70b");
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("take more or larger GPUs"), "{}", ran.err);
+}
+
+#[test]
+fn calibrate_writes_a_profile_and_says_how_good_it_is() {
+    let bench = Bench::new();
+    let data = data();
+    let ran = bench.blis(&format!(
+        "calibrate {data} --grid {data}/steps_grid.csv --model llama-3.1-8b --hardware H200 --tp 1 \
+         --out p.yaml"
+    ));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(bench.read("p.yaml"), std::fs::read_to_string(shipped()).expect("it ships"));
+    for expected in ["prefix40", "decode only", "context >= 1500", "batch >= 128", "kv_read"] {
+        assert!(ran.out.contains(expected), "{expected}: {}", ran.out);
+    }
+    let steps = format!("{data}/prefix40.steps.csv {data}/independent15.steps.csv");
+    let ran =
+        bench.blis(&format!("calibrate {steps} --out - --requests {data}/prefix40.requests.csv"));
+    assert!(ran.out.starts_with("# How long an engine step takes"), "{}", ran.out);
+    let ran = bench.blis(&format!("calibrate {steps} --requests {data}/pressure60.requests.csv"));
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("belongs to no run"), "{}", ran.err);
+    bench.write("x.steps.csv", "start_us,duration_us\n1,2\n");
+    let ran = bench.blis("calibrate x.steps.csv --out y.yaml");
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("x.steps.csv:1:1: prefill_seqs: the header lacks it"), "{}", ran.err);
+    assert!(!bench.files().contains(&"y.yaml".to_owned()));
+}
+
+#[test]
+fn validate_compares_and_writes_pages() {
+    let bench = Bench::new();
+    let data = data();
+    let ran = bench.blis(&format!(
+        "validate prefix40 --data {data} --resamples 8 --format json --markdown p.md --report p.html"
+    ));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let found: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    let one = &found["workloads"][0];
+    assert_eq!((&one["workload"], &one["requests"]), (&"prefix40".into(), &1180.into()));
+    let mean = &one["numbers"]["e2e_mean_ms"];
+    let error = mean["error"].as_f64().expect("a number");
+    assert!(error.abs() < 0.05, "{mean}");
+    assert!(mean["low"].as_f64() < mean["predicted"].as_f64(), "{mean}");
+    assert_eq!(bench.files(), ["p.html", "p.md", "prefix40.svg"]);
+    assert!(bench.read("p.md").contains("![Distributions of prefix40](prefix40.svg)"));
+    assert!(bench.read("p.html").contains("<svg"));
+    let other = bench.blis(&format!("validate prefix40 --data {data} --resamples 8 --jobs 1"));
+    let again = bench.blis(&format!("validate prefix40 --data {data} --resamples 8 --jobs 3"));
+    assert_eq!(other.out, again.out, "the number of workers changes nothing");
+    let given = bench.blis(&format!(
+        "validate {data} multiturn8 --profile {} --resamples 0 --format json",
+        shipped()
+    ));
+    assert_eq!(given.code, Some(0), "{}", given.err);
+    assert!(!given.out.contains("\"low\""), "no interval was asked for");
+}
+
+#[test]
+fn validate_refuses_what_it_cannot_compare() {
+    let bench = Bench::new();
+    let data = data();
+    let ran = bench.blis(&format!("validate prefix4 --data {data}"));
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("did you mean `prefix40`?"), "{}", ran.err);
+    let ran = bench.blis("validate");
+    assert_eq!(ran.code, Some(2), "there is no data/h200 here");
+    let ran = bench.blis("validate --profile a.yaml --refit");
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    let ran = bench.blis(&format!("validate --data {data} --total-kv-blocks 10"));
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("can never be served"), "{}", ran.err);
+}
+
+#[test]
+fn latency_models_that_do_not_fit_the_machine_are_refused() {
+    let bench = Bench::new();
+    for (args, message) in [
+        (
+            "--latency-model roofline --hardware H2000",
+            "--hardware: unknown GPU `H2000`, did you mean `H200`?; known: `H100`, `H200`, \
+             `A100-80`, `L40S`, `B200`",
+        ),
+        (
+            "--latency-model roofline --tp 3 --hardware H100",
+            "--tp: tensor parallelism `3` does not divide 32 query heads; legal: 1 or a divisor",
+        ),
+        (
+            "--latency-model profile --hardware H100",
+            "--latency-model: no profile of this machine ships; give the path of one, or \
+             `roofline`",
+        ),
+        (
+            "--latency-model profile --hardware H200 --beta-coeffs 1,2,3",
+            "--beta-coeffs: the latency model `profile` does not read it; remove it",
+        ),
+    ] {
+        let ran = bench.blis(&format!("run {args}"));
+        assert_eq!((ran.code, ran.err.trim_end()), (Some(2), &*format!("error: {message}")));
+    }
+    let ran = bench.blis("run --latency-model missing.yaml");
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("missing.yaml: cannot read"), "{}", ran.err);
+}
