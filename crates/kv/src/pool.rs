@@ -25,6 +25,7 @@
 //! for the sake of those that continue it.
 
 mod books;
+mod lists;
 
 use crate::tier::{Copied, Tier};
 use blis_core::Blocks;
@@ -455,48 +456,6 @@ impl Pool {
             }
             next = self.tree.parent(run);
             self.tree.trim(run, self.tree.blocks(run));
-        }
-    }
-
-    fn list_newest(&mut self, run: RunId) {
-        let worth = self.tree.get(run).worth;
-        let newest = if worth == 0 {
-            self.worthless.newest
-        } else {
-            self.worthy.entry(worth).or_default().newest
-        };
-        self.link(worth, newest, Some(run));
-        self.link(worth, Some(run), None);
-    }
-
-    fn unlist(&mut self, run: RunId) {
-        let Run { older, newer, worth, .. } = *self.tree.get(run);
-        self.link(worth, older, newer);
-        if older.is_none() && newer.is_none() && worth != 0 {
-            self.worthy.remove(&worth);
-        }
-    }
-
-    /// Makes `older` and `newer` neighbours in the list of idle runs of `worth`; `None` is the
-    /// list's end.
-    fn link(&mut self, worth: u64, older: Option<RunId>, newer: Option<RunId>) {
-        if let Some(run) = older {
-            self.tree.get_mut(run).newer = newer;
-        }
-        if let Some(run) = newer {
-            self.tree.get_mut(run).older = older;
-        }
-        if older.is_none() || newer.is_none() {
-            let ends = match worth {
-                0 => &mut self.worthless,
-                _ => self.worthy.entry(worth).or_default(),
-            };
-            if older.is_none() {
-                ends.oldest = newer;
-            }
-            if newer.is_none() {
-                ends.newest = older;
-            }
         }
     }
 }
