@@ -193,7 +193,7 @@ pub(crate) fn draft(
 
 fn trial(args: &RunArgs, seed: u64) -> Trial {
     let pace = if args.stepwise { Pace::Stepwise } else { Pace::FastForward };
-    Trial { seed, pace, audit: args.audit, sample_interval: None }
+    Trial { seed, pace, audit: args.audit, sample_interval: None, overrule: None }
 }
 
 fn bar(args: &RunArgs) -> Bar {

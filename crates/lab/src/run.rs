@@ -7,7 +7,7 @@ use crate::names::{Named, Names};
 use crate::problem::Problem;
 use crate::scenario::{Plan, Workload};
 use crate::workload_spec::trace_problem;
-use blis_core::{Source, Span, TenantId, Time};
+use blis_core::{InstanceId, RequestId, Source, Span, TenantId, Time};
 use blis_latency::profile::VARIABLES;
 use blis_metrics::{
     Audit, AuditConfig, AuditReport, Fanout, Listener, Report, RunEnd, Summary, check_report,
@@ -26,6 +26,8 @@ pub struct Trial {
     pub audit: bool,
     /// Time between samples of all instances, for those who listen to them; `None`: no samples.
     pub sample_interval: Option<Span>,
+    /// A request that goes elsewhere than the router says, to see what would have been.
+    pub overrule: Option<(RequestId, InstanceId)>,
 }
 
 /// What a run gives.
@@ -126,7 +128,7 @@ pub fn run_scenario(
         source = Box::new(Named { source, names });
     }
     let mut config = plan.config(&trial);
-    if config.policies.evict_needs.future {
+    if config.policies.engine_needs.future {
         let until = config.horizon.unwrap_or(Time::NEVER);
         let mut beforehand = plan.source(trial.seed)?;
         let future = Future::read(&mut *beforehand, plan.engine.block_size, until);
@@ -151,6 +153,7 @@ pub fn run_scenario(
     let end =
         RunEnd { ended_at: outcome.ended_at, end: outcome.end.clone(), instances: plan.instances };
     let mut report = summary.finish(&end);
+    report.mechanisms.clone_from(&outcome.mechanisms);
     let tenants = sort_tenants(&*source, &mut report);
     let audit = audit.map(|audit| {
         let mut found = audit.finish(&end);

@@ -6,6 +6,7 @@
 
 mod bundle;
 mod canonical;
+mod cost;
 mod latency;
 mod machine;
 mod plan;

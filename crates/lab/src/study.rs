@@ -65,7 +65,8 @@ impl Study {
         observe: impl Fn() -> O + Sync,
     ) -> Result<Findings, RunFailure> {
         let pace = Pace::FastForward;
-        let trial = |&seed: &u64| Trial { seed, pace, audit, sample_interval: None };
+        let trial =
+            |&seed: &u64| Trial { seed, pace, audit, sample_interval: None, overrule: None };
         let trials: Vec<(&Plan, Trial)> = self
             .cells
             .iter()

@@ -166,7 +166,14 @@ pub(crate) fn run(jobs: &[Job], cluster: Cluster) -> (Facts, RunEnd) {
     }
     // Arrivals and routings of the gateway in order of time.
     facts.extend(routed.iter().map(|&(at, request, instance)| {
-        (at, Fact::Routed { request, instance, expected_cached_tokens: Some(1) })
+        let routed = Fact::Routed {
+            request,
+            instance,
+            expected_cached_tokens: Some(1),
+            because: "",
+            totals: &[],
+        };
+        (at, routed)
     }));
     facts.sort_by_key(|&(at, _)| at);
     for instance in &mut instances {

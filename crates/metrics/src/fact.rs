@@ -38,6 +38,10 @@ pub enum Fact<'a> {
         instance: InstanceId,
         /// Prompt tokens that the router believes are cached there; `None` if it has no opinion.
         expected_cached_tokens: Option<u32>,
+        /// The policy or scorer that made the difference.
+        because: &'static str,
+        /// The total score of each instance; empty if the router does not score.
+        totals: &'a [f64],
     },
     /// The request joined an instance's waiting queue.
     Enqueued {

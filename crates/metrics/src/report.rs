@@ -4,6 +4,7 @@
 //! `None`, never 0 and never NaN.
 
 use blis_core::{InstanceId, SloClass, TenantId};
+use std::collections::BTreeMap;
 
 /// Everything that is reported of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +36,9 @@ pub struct Report {
     pub offered_per_sec: Option<f64>,
     /// The run's duration in seconds.
     pub duration_s: f64,
+    /// How often each mechanism of the policies acted, by `policy.mechanism`; those who run the
+    /// world tell.
+    pub mechanisms: BTreeMap<String, u64>,
 }
 
 /// The numbers of a group of requests.

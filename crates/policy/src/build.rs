@@ -3,9 +3,9 @@
 //! Called once per run, before anything happens. It must never panic, whatever the texts.
 
 use crate::contract::{Admission, Evict, Offload, Order, Preempt, Priority, Router};
-use crate::routing::{self, pickers, weighted};
+use crate::routing::{self, filters, pickers, weighted};
 use crate::spec::{Built, Cluster, PolicyError, build_from_text, build_spec, find, parse};
-use crate::weights::WeightedScorers;
+use crate::weights::{self, WeightedScorers};
 use crate::{admission, evict, offload, order, preempt, priority};
 
 /// The settings of routing. No `Default`, so that a new one must be thought of wherever it is read.
@@ -15,6 +15,8 @@ pub struct RoutingText<'a> {
     pub policy: &'a str,
     /// Scorers with weights, e.g. `pa:3,qd:2,kv:2`; read by `weighted` only.
     pub scorers: Option<&'a str>,
+    /// Filters, e.g. `kv-filter,slo-headroom-filter`; read by `weighted` only.
+    pub filters: Option<&'a str>,
     /// The picker; read by `weighted` only.
     pub picker: Option<&'a str>,
     /// The parameter `lru-capacity` of the scorer `prefix-affinity`.
@@ -38,6 +40,7 @@ pub fn build_router(
     }
     for (setting, given) in [
         ("scorers", text.scorers.is_some()),
+        ("filters", text.filters.is_some()),
         ("picker", text.picker.is_some()),
         ("lru-capacity", text.lru_capacity.is_some()),
     ] {
@@ -57,10 +60,21 @@ fn build_weighted(
     let scorers = WeightedScorers::parse(scorers, text.lru_capacity, cluster)?;
     let picker = text.picker.unwrap_or(weighted::DEFAULT_PICKER);
     let picker = build_from_text("picker", pickers::ALL, picker, cluster)?;
+    let mut needs = scorers.needs;
+    let mut filters = Vec::new();
+    let mut spelled = String::new();
+    for item in text.filters.into_iter().flat_map(weights::items) {
+        let parsed = parse("filter", item)?;
+        let spec = find("filter", filters::ALL, parsed.name)?;
+        let built = build_spec("filter", spec, &parsed.given, cluster)?;
+        needs = needs.or(built.needs);
+        spelled = format!("{spelled}{}; ", built.canonical);
+        filters.push((spec.name, built.policy));
+    }
     Ok(Built {
-        needs: scorers.needs,
-        canonical: format!("weighted({}; {})", scorers.canonical, picker.canonical),
-        policy: Box::new(weighted::Weighted::new(scorers, picker.policy)),
+        needs,
+        canonical: format!("weighted({spelled}{}; {})", scorers.canonical, picker.canonical),
+        policy: Box::new(weighted::Weighted::new(filters, scorers, picker.policy)),
     })
 }
 
@@ -116,12 +130,13 @@ pub fn build_offload(text: &str, cluster: &Cluster) -> Result<Built<dyn Offload>
 mod tests {
     use super::*;
     use crate::view::Needs;
+    use blis_core::Values;
     use proptest::prelude::*;
 
-    const CLUSTER: Cluster = Cluster { instances: 4, blocks: 100, cpu_blocks: 0, block_size: 16 };
+    const CLUSTER: Cluster = Cluster { instances: 4, ..Cluster::SMALL };
 
     fn routing<'a>(policy: &'a str, scorers: Option<&'a str>) -> RoutingText<'a> {
-        RoutingText { policy, scorers, picker: None, lru_capacity: None }
+        RoutingText { policy, scorers, filters: None, picker: None, lru_capacity: None }
     }
 
     fn refusal(text: &RoutingText<'_>) -> String {
@@ -133,7 +148,11 @@ mod tests {
         let needs = |scorers| build_router(&routing("weighted", scorers), &CLUSTER).unwrap().needs;
         assert_eq!(needs(Some("pa:1")), Needs::NONE);
         assert_eq!(needs(Some("pa:1,kv:1,qd:0")), Needs { kv: true, ..Needs::NONE });
-        assert_eq!(needs(None), weighted::SPEC.needs, "SPEC tells the defaults");
+        assert_eq!(
+            needs(None),
+            (weighted::SPEC.needs)(&Values::defaults(&[])),
+            "SPEC tells the defaults"
+        );
     }
 
     #[test]

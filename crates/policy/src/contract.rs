@@ -5,8 +5,30 @@
 //! `Dice` it is handed, which are keyed by request. Scorers, routers and admission may keep state
 //! of their own.
 
-use crate::view::{InstanceView, MemoryView, RunningView, UseView, WaitingView};
+use crate::view::{
+    Answer, ClusterView, InstanceView, Intent, MemoryView, RunningView, UseView, WaitingView,
+};
 use blis_core::{Dice, InstanceId, RequestView, Time};
+
+/// How often the mechanisms of policies have acted, by `policy.mechanism`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Firings(Vec<(String, u64)>);
+
+impl Firings {
+    /// `mechanism` of the policy of that name has acted so often.
+    pub fn add(&mut self, policy: &str, mechanism: &str, times: u64) {
+        let name = format!("{policy}.{mechanism}");
+        match self.0.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => *sum += times,
+            None => self.0.push((name, times)),
+        }
+    }
+
+    /// All of them, as they were added.
+    pub fn into_list(self) -> Vec<(String, u64)> {
+        self.0
+    }
+}
 
 /// Whether a request is let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +45,26 @@ pub trait Admission: Send {
     fn admit(
         &mut self,
         request: &RequestView<'_>,
-        instances: &[InstanceView],
-        now: Time,
+        cluster: &ClusterView<'_>,
+        dice: &mut Dice,
     ) -> Verdict;
+
+    /// Has the last word about a request that it has let in, once the router has chosen.
+    fn admit_at(
+        &mut self,
+        _request: &RequestView<'_>,
+        _chosen: &InstanceView,
+        _now: Time,
+    ) -> Verdict {
+        Verdict::Admit
+    }
+
+    /// An answer passes; only for those that need them.
+    fn answered(&mut self, _answer: &Answer) {}
+
+    /// Tells how often its mechanisms acted, beyond what the host counts of any policy: requests
+    /// sent, admitted, and rejected by reason.
+    fn firings(&self, _firings: &mut Firings) {}
 }
 
 /// A routing decision.
@@ -33,29 +72,70 @@ pub trait Admission: Send {
 pub struct Choice {
     /// Where the request goes.
     pub instance: InstanceId,
-    /// Full prompt blocks that the router believes are cached there; `None` if it has no opinion.
-    pub expected_hit_blocks: Option<u32>,
+    /// What the router expects of it; travels with the request.
+    pub intent: Intent,
+}
+
+impl Choice {
+    /// `instance`, because of the policy of that name, without an opinion about cached blocks.
+    pub const fn because(policy: &'static str, instance: InstanceId) -> Choice {
+        Choice { instance, intent: Intent { expected_hit_blocks: None, because: policy } }
+    }
 }
 
 /// Chooses an instance for an admitted request.
 pub trait Router: Send {
-    /// Chooses among `instances`, which is never empty and is indexed by instance id.
+    /// Chooses among the instances of `cluster`. Must not change what later choices are; only
+    /// `sent` and `answered` may.
     fn route(
         &mut self,
         request: &RequestView<'_>,
-        instances: &[InstanceView],
+        cluster: &ClusterView<'_>,
         dice: &mut Dice,
     ) -> Choice;
+
+    /// Learns that `request` was sent to `instance` now, which is the last choice unless somebody
+    /// overruled it.
+    fn sent(&mut self, _request: &RequestView<'_>, _instance: InstanceId, _now: Time) {}
+
+    /// An answer passes; only for those that need them.
+    fn answered(&mut self, _answer: &Answer) {}
+
+    /// What the last choice was among: a total score for each instance of the cluster it was shown;
+    /// empty if it does not score. Instances that a filter left out have negative infinity.
+    fn totals(&mut self) -> &[f64] {
+        &[]
+    }
+
+    /// Tells how often its mechanisms acted, beyond what the host counts of any policy: requests
+    /// sent, admitted, and rejected by reason.
+    fn firings(&self, _firings: &mut Firings) {}
+}
+
+/// Narrows the instances to choose from; a part of the `weighted` router.
+pub trait Filter: Send {
+    /// Sets to `false` in `kept`, one per instance, what is out of the question. If none is left,
+    /// the filter is passed over. Must not change what later answers are.
+    fn keep(
+        &mut self,
+        request: &RequestView<'_>,
+        cluster: &ClusterView<'_>,
+        dice: &mut Dice,
+        kept: &mut [bool],
+    );
+
+    /// Learns that `request` was sent to `instance` now.
+    fn sent(&mut self, _request: &RequestView<'_>, _instance: InstanceId, _now: Time) {}
 }
 
 /// Scores instances for one request; a part of the `weighted` router.
 pub trait Scorer: Send {
     /// Writes one finite score in 0..=1 per instance, higher is better. Must not change what later
     /// scores are.
-    fn score(&mut self, request: &RequestView<'_>, instances: &[InstanceView], scores: &mut [f64]);
+    fn score(&mut self, request: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]);
 
-    /// Learns that `request` was sent to `chosen`.
-    fn sent(&mut self, _request: &RequestView<'_>, _chosen: InstanceId) {}
+    /// Learns that `request` was sent to `instance` now.
+    fn sent(&mut self, _request: &RequestView<'_>, _instance: InstanceId, _now: Time) {}
 
     /// Full prompt blocks that this scorer believes are cached at `instance`, as of the last
     /// `score`.
@@ -84,9 +164,14 @@ pub trait Priority: Send {
 
 /// The order in which waiting requests are scheduled.
 pub trait Order: Send {
-    /// The rank of `waiting`, whose priority is given: lowest first, equal ranks in order of
+    /// The rank now of `waiting`, whose priority is given: lowest first, equal ranks in order of
     /// joining the queue.
-    fn rank(&self, waiting: &WaitingView<'_>, priority: f64) -> f64;
+    fn rank(&self, waiting: &WaitingView<'_>, priority: f64, now: Time) -> f64;
+
+    /// Whether the answer changes while a request waits, even if its priority does not.
+    fn varies(&self) -> bool {
+        false
+    }
 }
 
 /// Whom to preempt when a running request needs a block and none is left.

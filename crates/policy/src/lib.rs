@@ -24,8 +24,12 @@ pub use build::{
     build_priority, build_router,
 };
 pub use contract::{
-    Admission, Choice, Evict, Offload, Order, Picker, Preempt, Priority, Router, Scorer, Verdict,
+    Admission, Choice, Evict, Filter, Firings, Offload, Order, Picker, Preempt, Priority, Router,
+    Scorer, Verdict,
 };
 pub use registry::{Entry, Kind, kinds, reference_markdown};
-pub use spec::{Built, Cluster, PolicyError, Spec};
-pub use view::{InstanceView, MemoryView, Needs, RunningView, UseView, WaitingView};
+pub use spec::{Built, Cluster, PolicyError, Spec, StepCost};
+pub use view::{
+    Answer, ClusterView, InstanceView, Intent, MemoryView, Needs, PerClass, RunningView, UseView,
+    WaitingView,
+};

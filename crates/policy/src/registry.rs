@@ -5,7 +5,7 @@
 use crate::spec::Spec;
 use crate::view::Needs;
 use crate::{admission, evict, offload, order, preempt, priority, routing};
-use blis_core::{Param, ParamKind};
+use blis_core::{Param, ParamKind, Values};
 use std::fmt::Write;
 
 /// A kind of policy, with all there are.
@@ -32,7 +32,7 @@ pub struct Entry {
     pub help: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
-    /// The polled values it reads.
+    /// What it reads, with default parameters.
     pub needs: Needs,
 }
 
@@ -42,6 +42,7 @@ pub fn kinds() -> Vec<Kind> {
         kind("admission", "Admission policies", "admission", admission::ALL),
         kind("routing", "Routing policies", "routing", routing::ALL),
         kind("scorer", "Scorers", "routing.scorers", routing::scorers::ALL),
+        kind("filter", "Filters", "routing.filters", routing::filters::ALL),
         kind("picker", "Pickers", "routing.picker", routing::pickers::ALL),
         kind("order", "Orders of waiting requests", "scheduler", order::ALL),
         kind("priority", "Priority policies", "priority", priority::ALL),
@@ -71,6 +72,7 @@ impl Entry {
         // Destructured without `..`, so that a new field makes this line decide whether lists show
         // it.
         let Spec { name, alias, help, params, needs, build: _ } = *spec;
+        let needs = needs(&Values::defaults(params));
         Entry { name, alias, help, params, needs }
     }
 }
@@ -104,25 +106,37 @@ fn render(page: &mut String, entry: &Entry) {
     }
 }
 
-/// The polled values behind `needs`, as a list.
+/// What is behind `needs`, as a list.
 fn signals(needs: Needs) -> String {
-    let Needs { load, kv, hit_rate, transfers, future } = needs;
-    let mut names = Vec::new();
-    if load {
-        names.extend(["`queue_depth`", "`running`", "`unseen`"]);
-    }
-    if kv {
-        names.extend(["`kv_utilization`", "`free_blocks`"]);
-    }
-    if hit_rate {
-        names.push("`cache_hit_rate`");
-    }
-    if transfers {
-        names.extend(["`pending_transfer_us`", "`thrashing_rate`"]);
-    }
-    if future {
-        names.push("`next_use`, which only an oracle knows");
-    }
+    // Destructured without `..`, so that a new need is told.
+    let Needs {
+        load,
+        classes,
+        kv,
+        hit_rate,
+        transfers,
+        events,
+        answers,
+        cached,
+        priority,
+        sessions,
+        future,
+    } = needs;
+    let groups: [(bool, &[&str]); 11] = [
+        (load, &["`queue_depth`", "`running`", "`unseen`"]),
+        (classes, &["`waiting_by_class`"]),
+        (kv, &["`kv_utilization`", "`free_blocks`"]),
+        (hit_rate, &["`cache_hit_rate`"]),
+        (transfers, &["`pending_transfer_us`", "`thrashing_rate`"]),
+        (events, &["`cached_blocks` and `cached_cpu_blocks` from KV events"]),
+        (answers, &["answers as they pass the gateway"]),
+        (cached, &["`cached_blocks` of waiting requests"]),
+        (priority, &["priorities"]),
+        (sessions, &["`session_live`"]),
+        (future, &["`next_use`, which only an oracle knows"]),
+    ];
+    let read = groups.iter().filter(|(read, _)| *read);
+    let names: Vec<&str> = read.flat_map(|(_, names)| names.iter().copied()).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 

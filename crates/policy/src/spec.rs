@@ -4,9 +4,9 @@
 //! `name[parameter=value,...]`, by its name or its alias. `build` calls this file for every kind.
 //! It must never panic, whatever the text.
 
-use crate::view::Needs;
+use crate::view::{Needs, PerClass};
 use blis_core::param::ParamError;
-use blis_core::{Param, Values};
+use blis_core::{Param, Span, Values};
 use std::fmt;
 
 /// Names longer than this are not compared with the known ones: nothing is near them.
@@ -15,7 +15,7 @@ const LONGEST_NAME: usize = 64;
 const NEAR: f64 = 0.75;
 
 /// What a policy may know of the cluster when it is built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cluster {
     /// Number of instances.
     pub instances: u32,
@@ -25,6 +25,40 @@ pub struct Cluster {
     pub cpu_blocks: u32,
     /// Tokens of one block.
     pub block_size: u32,
+    /// Most requests that an instance runs at once.
+    pub max_running: u32,
+    /// Tokens that an instance computes in a step at most.
+    pub token_budget: u32,
+    /// How long its steps take, roughly.
+    pub step: StepCost,
+    /// The time to first token that each class was promised, by `SloClass::index`.
+    pub ttft_targets: PerClass<Option<Span>>,
+}
+
+/// A straight line through the step times of an engine: what a gateway can know of them, from
+/// having watched. Policies that predict latencies use it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepCost {
+    /// Of any step, in us.
+    pub base_us: f64,
+    /// Of each prompt token computed, in us.
+    pub prefill_token_us: f64,
+    /// Of each request that generates a token, in us.
+    pub decode_us: f64,
+}
+
+impl Cluster {
+    /// A cluster of one small instance, for tests to vary: the steps of an 8B model on two H100.
+    pub const SMALL: Cluster = Cluster {
+        instances: 1,
+        blocks: 100,
+        cpu_blocks: 0,
+        block_size: 16,
+        max_running: 256,
+        token_budget: 2_048,
+        step: StepCost { base_us: 6_910.0, prefill_token_us: 17.67, decode_us: 2.84 },
+        ttft_targets: [None; 5],
+    };
 }
 
 /// A policy's introduction. `P` is the contract it fulfils, e.g. `dyn Order`.
@@ -38,8 +72,8 @@ pub struct Spec<P: ?Sized> {
     pub help: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
-    /// The polled values it reads.
-    pub needs: Needs,
+    /// What it reads, given its parameters.
+    pub needs: fn(&Values) -> Needs,
     /// Makes one.
     pub build: fn(&Values, &Cluster) -> Box<P>,
 }
@@ -48,7 +82,7 @@ pub struct Spec<P: ?Sized> {
 pub struct Built<P: ?Sized> {
     /// The policy.
     pub policy: Box<P>,
-    /// The polled values it reads.
+    /// What it reads.
     pub needs: Needs,
     /// Its full spelling: the name, and every parameter that differs from its default; for
     /// `weighted`, its scorers and picker. Equal spellings decide equally.
@@ -207,7 +241,7 @@ pub(crate) fn build_spec<P: ?Sized>(
         .map_err(|source| PolicyError::Param { kind, name: spec.name, source })?;
     Ok(Built {
         policy: (spec.build)(&values, cluster),
-        needs: spec.needs,
+        needs: (spec.needs)(&values),
         canonical: canonical(spec.name, &values),
     })
 }
@@ -246,7 +280,7 @@ mod tests {
     use super::*;
     use crate::{admission, routing};
 
-    const CLUSTER: Cluster = Cluster { instances: 2, blocks: 100, cpu_blocks: 0, block_size: 16 };
+    const CLUSTER: Cluster = Cluster { instances: 2, ..Cluster::SMALL };
 
     fn canonical_of(text: &str) -> Result<String, String> {
         build_from_text("admission policy", admission::ALL, text, &CLUSTER)

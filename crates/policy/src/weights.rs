@@ -21,8 +21,8 @@ const EXACT: f64 = math::float(1 << 50);
 
 /// Scorers with their weights, in the order in which scores are added up.
 pub struct WeightedScorers {
-    /// By name; the greatest weight is 1, and none is 0.
-    pub scorers: Vec<(f64, Box<dyn Scorer>)>,
+    /// Name, weight and scorer, by name; the greatest weight is 1, and none is 0.
+    pub scorers: Vec<(&'static str, f64, Box<dyn Scorer>)>,
     /// What any of them reads.
     pub needs: Needs,
     /// `scorer:weight,...`, by name, with the smallest whole weights of these ratios.
@@ -89,14 +89,14 @@ impl WeightedScorers {
             scorers: list
                 .into_iter()
                 .zip(reduced)
-                .map(|(entry, weight)| (weight / greatest, entry.built.policy))
+                .map(|(entry, weight)| (entry.name, weight / greatest, entry.built.policy))
                 .collect(),
         }
     }
 }
 
 /// The parts of `text` between the commas that are not inside brackets.
-fn items(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn items(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     text.split(move |c| {
         match c {
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const CLUSTER: Cluster = Cluster { instances: 2, blocks: 100, cpu_blocks: 0, block_size: 16 };
+    const CLUSTER: Cluster = Cluster { instances: 2, ..Cluster::SMALL };
 
     fn canonical(text: &str) -> Result<String, String> {
         WeightedScorers::parse(text, None, &CLUSTER)

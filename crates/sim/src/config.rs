@@ -1,11 +1,12 @@
 //! What a run is made of, and how it ends. Plain values: reading files and flags is the lab's work.
 
 use crate::future::Future;
-use blis_core::{Span, Time};
+use blis_core::{InstanceId, RequestId, Span, Time};
 use blis_kv::LinkSpeed;
 use blis_latency::StepTime;
 use blis_metrics::End;
 use blis_policy::{Admission, Evict, Needs, Offload, Order, Preempt, Priority, Router};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Everything that defines a run except its requests.
@@ -26,6 +27,8 @@ pub struct Config {
     pub latency: Arc<dyn StepTime>,
     /// Seed of the policies' random choices.
     pub seed: u64,
+    /// A request that goes elsewhere than the router says: what would have been?
+    pub overrule: Option<(RequestId, InstanceId)>,
     /// When to stop at the latest.
     pub horizon: Option<Time>,
     /// Whether runs of equal steps are taken at once.
@@ -103,18 +106,48 @@ pub struct Gateway {
     pub routing_latency: Span,
 }
 
-/// How fresh the router's view of the instances is.
+/// How fresh the gateway's view of the instances is, by group of signals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Signals {
+pub struct Signals {
+    /// Of queues and batches.
+    pub load: Freshness,
+    /// Of KV memory: utilisation, hit rate, transfers.
+    pub kv: Freshness,
+    /// How long KV events take to reach the gateway.
+    pub event_delay: Span,
+    /// For how long the gateway takes a prompt for cached where it has just sent it, until events
+    /// tell; `None`: not at all.
+    pub speculation: Option<Span>,
+}
+
+/// How fresh a group of signals is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Freshness {
     /// Always as of now.
     #[default]
     Immediate,
-    /// Each instance is polled every `interval`, at its own phase; between polls the router sees
+    /// Each instance is polled every `interval`, at its own phase; between polls the gateway sees
     /// the last answer.
     Periodic {
         /// Time between polls (> 0).
         interval: Span,
     },
+}
+
+impl Signals {
+    /// All as of now.
+    pub const IMMEDIATE: Signals = Signals {
+        load: Freshness::Immediate,
+        kv: Freshness::Immediate,
+        event_delay: Span::ZERO,
+        speculation: None,
+    };
+
+    /// All polled signals with one interval.
+    pub const fn periodic(interval: Span) -> Signals {
+        let freshness = Freshness::Periodic { interval };
+        Signals { load: freshness, kv: freshness, ..Signals::IMMEDIATE }
+    }
 }
 
 /// The decisions of a run.
@@ -135,10 +168,10 @@ pub struct Policies {
     pub preempt: Box<dyn Preempt>,
     /// What cached blocks are worth.
     pub evict: Box<dyn Evict>,
-    /// What the evictor reads.
-    pub evict_needs: Needs,
     /// Which blocks are copied to the CPU tier.
     pub offload: Box<dyn Offload>,
+    /// What the policies of the engine read, from `priority` to `offload`.
+    pub engine_needs: Needs,
 }
 
 /// Whether runs of equal steps are taken at once. The facts are the same either way.
@@ -165,6 +198,8 @@ pub struct Outcome {
     pub events: u64,
     /// Steps whose time is an extrapolation of the latency model.
     pub extrapolated: Extrapolated,
+    /// How often each mechanism of the policies acted, by name.
+    pub mechanisms: BTreeMap<String, u64>,
 }
 
 /// Steps whose shape was outside what the latency model was fitted to.

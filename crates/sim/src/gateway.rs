@@ -5,12 +5,23 @@
 //! one instant are decided one after the other, each seeing what was done with those before.
 
 use crate::agenda::Phase;
+use crate::config::Config;
 use crate::live::Slot;
 use crate::world::World;
 use blis_core::random::Purpose;
 use blis_core::{Dice, Request, RequestId, Time};
 use blis_metrics::{Fact, Status};
-use blis_policy::Verdict;
+use blis_policy::{Choice, ClusterView, Firings, Verdict};
+use std::collections::BTreeMap;
+
+/// What the gateway has done.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    admitted: u64,
+    sent: u64,
+    /// By reason.
+    rejected: BTreeMap<&'static str, u64>,
+}
 
 impl World<'_> {
     /// A request arrives.
@@ -40,15 +51,20 @@ impl World<'_> {
     /// The admission decision is due.
     pub(crate) fn admit(&mut self, slot: Slot, now: Time) {
         self.tally.events += 1;
-        if self.config.policies.admission_needs.any() {
+        if self.config.policies.admission_needs.polls() {
             self.look(now);
         }
+        self.hear_answers(now);
         let block_size = self.config.engine.block_size;
         let view = self.live.get(slot).request.view(block_size);
-        match self.config.policies.admission.admit(&view, self.board.views(), now) {
-            Verdict::Reject(reason) => self.close(slot, Status::Rejected(reason), now),
+        let seed = self.config.seed;
+        let cluster = ClusterView { now, seed, instances: self.board.views() };
+        let mut dice = Dice::new(seed, Purpose::Admission, view.id.0);
+        match self.config.policies.admission.admit(&view, &cluster, &mut dice) {
+            Verdict::Reject(reason) => self.reject(slot, reason, now),
             Verdict::Admit => {
                 let request = view.id;
+                self.counts.admitted += 1;
                 self.listener.hear(now, &Fact::Admitted { request });
                 let latency = self.config.gateway.routing_latency;
                 self.after(latency, Phase::Routing, slot, now);
@@ -59,27 +75,79 @@ impl World<'_> {
     /// The routing decision is due.
     pub(crate) fn route(&mut self, slot: Slot, now: Time) {
         self.tally.events += 1;
-        if self.config.policies.router_needs.any() {
+        if self.config.policies.router_needs.polls() {
             self.look(now);
         }
+        self.hear_answers(now);
+        let Config { policies, seed, overrule, engine, instances, .. } = &mut self.config;
         let live = self.live.get_mut(slot);
         let request = live.request.id;
-        let block_size = self.config.engine.block_size;
+        let block_size = engine.block_size;
         let view = live.request.view(block_size);
-        let mut dice = Dice::new(self.config.seed, Purpose::Routing, request.0);
-        let choice = self.config.policies.router.route(&view, self.board.views(), &mut dice);
-        let instance = choice.instance;
-        assert!(
-            instance.0 < self.config.instances,
-            "the router chose {instance:?}, which is not there"
-        );
-        let expected_cached_tokens = choice.expected_hit_blocks.map(|blocks| blocks * block_size);
+        let cluster = ClusterView { now, seed: *seed, instances: self.board.views() };
+        let mut dice = Dice::new(*seed, Purpose::Routing, request.0);
+        let mut choice = policies.router.route(&view, &cluster, &mut dice);
+        if let Some((_, other)) = overrule.filter(|(overruled, _)| *overruled == request) {
+            choice = Choice::because("overruled", other);
+        }
+        let Choice { instance, intent } = choice;
+        assert!(instance.0 < *instances, "the router chose {instance:?}, which is not there");
+        let chosen = &cluster.instances[instance.index()];
+        if let Verdict::Reject(reason) = policies.admission.admit_at(&view, chosen, now) {
+            self.reject(slot, reason, now);
+            return;
+        }
+        let fact = Fact::Routed {
+            request,
+            instance,
+            expected_cached_tokens: intent.expected_hit_blocks.map(|blocks| blocks * block_size),
+            because: intent.because,
+            totals: policies.router.totals(),
+        };
+        self.listener.hear(now, &fact);
+        policies.router.sent(&view, instance, now);
         live.instance = Some(instance);
-        live.expected_cached_tokens = expected_cached_tokens;
-        let ingress = self.config.latency.ingress(live.request.content.prompt_tokens());
-        self.board.sent(instance);
-        self.listener.hear(now, &Fact::Routed { request, instance, expected_cached_tokens });
+        live.intent = intent;
+        let prompt = live.request.content.prompt_tokens();
+        self.board.sent(instance, prompt, live.expected_work(block_size));
+        self.counts.sent += 1;
+        let ingress = self.config.latency.ingress(prompt);
         self.agenda.add(now + ingress, Phase::Enqueue, slot);
+    }
+
+    /// Admission has turned a request away.
+    fn reject(&mut self, slot: Slot, reason: &'static str, now: Time) {
+        *self.counts.rejected.entry(reason).or_default() += 1;
+        self.close(slot, Status::Rejected(reason), now);
+    }
+
+    /// The policies of the gateway see the answers that have passed by now.
+    fn hear_answers(&mut self, now: Time) {
+        while self.answers.front().is_some_and(|answer| answer.now <= now) {
+            let answer = self.answers.pop_front().expect("there is one");
+            if self.config.policies.admission_needs.answers {
+                self.config.policies.admission.answered(&answer);
+            }
+            if self.config.policies.router_needs.answers {
+                self.config.policies.router.answered(&answer);
+            }
+        }
+    }
+
+    /// How often each mechanism acted: what the policies of the gateway tell, and what is counted
+    /// of any policy.
+    pub(crate) fn mechanisms(&self) -> BTreeMap<String, u64> {
+        let mut firings = Firings::default();
+        self.config.policies.admission.firings(&mut firings);
+        self.config.policies.router.firings(&mut firings);
+        firings.add("admission", "admitted", self.counts.admitted);
+        for (reason, times) in &self.counts.rejected {
+            firings.add(reason, "rejected", *times);
+        }
+        firings.add("routing", "sent", self.counts.sent);
+        firings.add("order", "overtaken", self.tally.overtaken);
+        firings.add("preempt", "spared-last", self.tally.spared_last);
+        firings.into_list().into_iter().collect()
     }
 
     fn after(&mut self, latency: blis_core::Span, phase: Phase, slot: Slot, now: Time) {

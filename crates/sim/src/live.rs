@@ -5,7 +5,7 @@
 
 use blis_core::{InstanceId, Request, Span, Time};
 use blis_metrics::{Record, TtftSplit};
-use blis_policy::WaitingView;
+use blis_policy::{Intent, WaitingView};
 
 /// Where a live request is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +30,7 @@ pub(crate) struct Live {
     pub(crate) request: Request,
     pub(crate) place: Place,
     pub(crate) instance: Option<InstanceId>,
-    pub(crate) expected_cached_tokens: Option<u32>,
+    pub(crate) intent: Intent,
     pub(crate) cached_tokens: Option<u32>,
     /// Tokens generated; while it runs, the batch keeps the count and this one lags.
     pub(crate) generated: u32,
@@ -51,17 +51,26 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn waiting_view(&self, block_size: u32) -> WaitingView<'_> {
+    pub(crate) fn waiting_view(&self, block_size: u32, cached_blocks: u32) -> WaitingView<'_> {
         WaitingView {
             request: self.request.view(block_size),
             enqueued: self.enqueued,
             generated: self.generated,
+            intent: self.intent,
+            cached_blocks,
         }
     }
 
+    /// Prompt tokens that the router believed would have to be computed.
+    pub(crate) fn expected_work(&self, block_size: u32) -> u64 {
+        let hit = self.intent.expected_hit_blocks.unwrap_or(0) * block_size;
+        u64::from(self.request.content.prompt_tokens().saturating_sub(hit))
+    }
+
     /// The story so far. `ttft` and `e2e` are filled in by whoever closes the request.
-    pub(crate) fn record(&self) -> Record<'_> {
+    pub(crate) fn record(&self, block_size: u32) -> Record<'_> {
         let request = &self.request;
+        let expected = self.intent.expected_hit_blocks;
         Record {
             request: request.id,
             name: request.name.as_deref(),
@@ -75,7 +84,7 @@ impl Live {
             input_tokens: request.content.prompt_tokens(),
             output_tokens: self.generated,
             cached_tokens: self.cached_tokens,
-            expected_cached_tokens: self.expected_cached_tokens,
+            expected_cached_tokens: expected.map(|blocks| blocks * block_size),
             preemptions: self.preemptions,
             ttft: self.first_token.map(|_| self.split.total()),
             e2e: None,
@@ -96,7 +105,7 @@ impl LiveRequests {
         let live = Live {
             place: Place::Gateway,
             instance: None,
-            expected_cached_tokens: None,
+            intent: Intent::NONE,
             cached_tokens: None,
             generated: 0,
             preemptions: 0,

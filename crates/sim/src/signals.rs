@@ -5,7 +5,7 @@
 //! events: an instance's state is captured when it is about to change, or when somebody looks, so
 //! stale views cost per change and not per poll.
 
-use crate::config::{Config, Signals};
+use crate::config::{Config, Freshness};
 use crate::instance::{Gauges, Instance, Kit};
 use blis_core::random::Purpose;
 use blis_core::{Dice, InstanceId, Span, Time};
@@ -15,7 +15,9 @@ use blis_policy::{InstanceView, Needs};
 pub(crate) struct Board {
     views: Vec<InstanceView>,
     needs: Needs,
-    polling: Option<Polling>,
+    /// The polls of queues and batches, and those of KV memory; `None`: not stale, or not read.
+    load_polls: Option<Polling>,
+    kv_polls: Option<Polling>,
     /// Requests sent to each instance since the start.
     sent: Vec<u64>,
     /// Requests that had joined each instance's queue as of its view.
@@ -30,26 +32,25 @@ struct Polling {
     shown: Vec<u64>,
 }
 
+/// What happened to the requests that the gateway sent to an instance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    /// Requests that have ended.
+    pub(crate) requests: u64,
+    /// Their prompt tokens.
+    pub(crate) tokens: u64,
+    /// Expected work of the requests whose first token has come.
+    pub(crate) started_work: u64,
+}
+
 impl Board {
     /// The view of a cluster whose instances are all idle.
     pub(crate) fn new(config: &Config) -> Board {
         let Config { instances, signals, seed, .. } = *config;
         let needs = config.policies.admission_needs.or(config.policies.router_needs);
-        let view = |id| InstanceView {
-            id: InstanceId(id),
-            as_of: Time::ZERO,
-            queue_depth: 0,
-            running: 0,
-            in_flight: 0,
-            unseen: 0,
-            kv_utilization: 0.0,
-            free_blocks: config.engine.total_kv_blocks,
-            cache_hit_rate: 0.0,
-            pending_transfer_us: 0.0,
-            thrashing_rate: 0.0,
-        };
-        let polling = match signals {
-            Signals::Periodic { interval } if needs.any() => Some(Polling {
+        let free = config.engine.total_kv_blocks;
+        let polls = |freshness, read| match freshness {
+            Freshness::Periodic { interval } if read => Some(Polling {
                 interval,
                 phases: (0..instances).map(|id| phase(seed, id, interval)).collect(),
                 shown: vec![0; instances as usize],
@@ -57,9 +58,10 @@ impl Board {
             _ => None,
         };
         Board {
-            views: (0..instances).map(view).collect(),
+            views: (0..instances).map(|id| InstanceView::idle(InstanceId(id), free)).collect(),
             needs,
-            polling,
+            load_polls: polls(signals.load, needs.reads_load()),
+            kv_polls: polls(signals.kv, needs.reads_memory()),
             sent: vec![0; instances as usize],
             seen: vec![0; instances as usize],
         }
@@ -72,20 +74,22 @@ impl Board {
 
     /// Brings all views up to what the gateway may know at `now`.
     pub(crate) fn look(&mut self, instances: &mut [Instance], now: Time, kit: &mut Kit<'_>) {
-        if !self.needs.any() {
+        if !self.needs.polls() {
             return;
         }
         for (index, instance) in instances.iter_mut().enumerate() {
-            if self.polling.is_some() {
-                self.poll(index, instance, now, kit);
-            } else {
-                // Queue and batch are published as they change; blocks also change within a stride.
+            self.poll(index, instance, now, kit);
+            // Queue and batch are published as they change; blocks also change within a stride.
+            if self.needs.reads_memory() && self.kv_polls.is_none() {
                 if self.needs.kv && instance.catch_up(now, kit) {
-                    self.publish_kv(index, &instance.gauges());
+                    self.publish_blocks(index, &instance.gauges());
                 }
                 if self.needs.transfers {
                     self.publish_pending(index, instance, now);
                 }
+                self.views[index].kv_as_of = now;
+            }
+            if self.load_polls.is_none() {
                 self.views[index].as_of = now;
             }
         }
@@ -99,71 +103,86 @@ impl Board {
         now: Time,
         kit: &mut Kit<'_>,
     ) {
-        if self.polling.is_some() {
-            self.poll(index, instance, now, kit);
-        }
+        self.poll(index, instance, now, kit);
     }
 
     /// Takes note of an instance that has changed.
     pub(crate) fn after_change(&mut self, index: usize, instance: &Instance) {
-        if self.polling.is_none() && self.needs.any() {
-            self.publish(index, &instance.gauges());
+        let load = self.needs.reads_load() && self.load_polls.is_none();
+        let memory = self.needs.reads_memory() && self.kv_polls.is_none();
+        if load || memory {
+            let gauges = instance.gauges();
+            if load {
+                self.publish_load(index, &gauges, instance);
+            }
+            if memory {
+                self.publish_memory(index, &gauges);
+            }
         }
     }
 
-    /// The gateway sent a request to `instance`.
-    pub(crate) fn sent(&mut self, instance: InstanceId) {
+    /// The gateway sent a request with a prompt of `tokens`, of which it expects `work` to be
+    /// computed, to `instance`.
+    pub(crate) fn sent(&mut self, instance: InstanceId, tokens: u32, work: u64) {
         let index = instance.index();
         self.sent[index] += 1;
-        self.views[index].in_flight += 1;
+        let view = &mut self.views[index];
+        view.in_flight += 1;
+        view.in_flight_tokens += u64::from(tokens);
+        view.unstarted_tokens += work;
         self.update_unseen(index);
     }
 
-    /// `count` requests that the gateway sent to `instance` have ended.
-    pub(crate) fn ended(&mut self, instance: InstanceId, count: u64) {
-        let count = u32::try_from(count).expect("no more than are in flight");
-        self.views[instance.index()].in_flight -= count;
+    /// What became of requests that the gateway sent to `instance`.
+    pub(crate) fn ended(&mut self, instance: InstanceId, ended: Ended) {
+        let view = &mut self.views[instance.index()];
+        view.in_flight -= u32::try_from(ended.requests).expect("no more than are in flight");
+        view.in_flight_tokens -= ended.tokens;
+        view.unstarted_tokens -= ended.started_work;
     }
 
     fn poll(&mut self, index: usize, instance: &mut Instance, now: Time, kit: &mut Kit<'_>) {
-        let polling = self.polling.as_mut().expect("asked only when polling");
-        let first = Time::ZERO + polling.phases[index];
-        if now < first {
-            return;
+        // Queue and batch have been as they are since their last change, which was polled first.
+        if let Some(as_of) = self.load_polls.as_mut().and_then(|polls| polls.due(index, now)) {
+            self.views[index].as_of = as_of;
+            self.publish_load(index, &instance.gauges(), instance);
         }
-        let before = now.since(first).as_nanos() / polling.interval.as_nanos();
-        if before + 1 == polling.shown[index] {
-            return;
+        if let Some(as_of) = self.kv_polls.as_mut().and_then(|polls| polls.due(index, now)) {
+            instance.catch_up(as_of, kit);
+            self.views[index].kv_as_of = as_of;
+            self.publish_memory(index, &instance.gauges());
+            if self.needs.transfers {
+                self.publish_pending(index, instance, as_of);
+            }
         }
-        polling.shown[index] = before + 1;
-        let as_of = first + polling.interval * before;
-        instance.catch_up(as_of, kit);
-        self.views[index].as_of = as_of;
-        self.publish(index, &instance.gauges());
-        if self.needs.transfers {
-            self.publish_pending(index, instance, as_of);
+    }
+
+    fn publish_load(&mut self, index: usize, gauges: &Gauges, instance: &Instance) {
+        let view = &mut self.views[index];
+        view.queue_depth = gauges.waiting;
+        view.running = gauges.running;
+        if self.needs.classes {
+            view.waiting_by_class = instance.waiting_by_class();
         }
+        self.seen[index] = gauges.joined;
+        self.update_unseen(index);
+    }
+
+    fn publish_memory(&mut self, index: usize, gauges: &Gauges) {
+        let view = &mut self.views[index];
+        view.cache_hit_rate = gauges.cache_hit_rate;
+        view.thrashing_rate = gauges.thrashing_rate;
+        self.publish_blocks(index, gauges);
+    }
+
+    fn publish_blocks(&mut self, index: usize, gauges: &Gauges) {
+        let view = &mut self.views[index];
+        view.kv_utilization = gauges.kv_utilization;
+        view.free_blocks = gauges.free_blocks;
     }
 
     fn publish_pending(&mut self, index: usize, instance: &Instance, now: Time) {
         self.views[index].pending_transfer_us = instance.pending_transfer(now).as_micros_f64();
-    }
-
-    fn publish(&mut self, index: usize, gauges: &Gauges) {
-        let view = &mut self.views[index];
-        view.queue_depth = gauges.waiting;
-        view.running = gauges.running;
-        view.cache_hit_rate = gauges.cache_hit_rate;
-        view.thrashing_rate = gauges.thrashing_rate;
-        self.seen[index] = gauges.joined;
-        self.publish_kv(index, gauges);
-        self.update_unseen(index);
-    }
-
-    fn publish_kv(&mut self, index: usize, gauges: &Gauges) {
-        let view = &mut self.views[index];
-        view.kv_utilization = gauges.kv_utilization;
-        view.free_blocks = gauges.free_blocks;
     }
 
     fn update_unseen(&mut self, index: usize) {
@@ -172,7 +191,24 @@ impl Board {
     }
 }
 
-/// Each instance is polled at its own phase of the interval, as independent scrapers are.
+impl Polling {
+    /// When the instance was last polled, if its view does not show that poll yet.
+    fn due(&mut self, index: usize, now: Time) -> Option<Time> {
+        let first = Time::ZERO + self.phases[index];
+        if now < first {
+            return None;
+        }
+        let before = now.since(first).as_nanos() / self.interval.as_nanos();
+        if before + 1 == self.shown[index] {
+            return None;
+        }
+        self.shown[index] = before + 1;
+        Some(first + self.interval * before)
+    }
+}
+
+/// Each instance is polled at its own phase of the interval, as independent scrapers are. Groups of
+/// signals with the same interval are polled together.
 fn phase(seed: u64, id: u32, interval: Span) -> Span {
     let share = Dice::new(seed, Purpose::SignalPhase, id.into()).unit();
     Span::from_nanos_f64(share * blis_core::math::float(interval.as_nanos()))

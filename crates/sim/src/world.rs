@@ -3,11 +3,14 @@
 use crate::agenda::{Agenda, Event, Phase};
 use crate::config::{Config, Extrapolated, Observer, Outcome, Progress, RunError};
 use crate::future::Future;
+use crate::gateway::Counts;
 use crate::instance::{Instance, Kit, Rules, Tally};
 use crate::live::{LiveRequests, Place, Slot};
-use crate::signals::Board;
+use crate::signals::{Board, Ended};
 use blis_core::{Ending, InstanceId, Request, Source, Span, Time};
 use blis_metrics::{End, Fact, Listener, Status};
+use blis_policy::Answer;
+use std::collections::VecDeque;
 
 /// The observer is asked every so many events.
 const EVENTS_BETWEEN_LOOKS: u64 = 4096;
@@ -24,6 +27,10 @@ pub(crate) struct World<'a> {
     pub(crate) board: Board,
     pub(crate) live: LiveRequests,
     pub(crate) tally: Tally,
+    pub(crate) counts: Counts,
+    /// Answers that have not passed the gateway yet, in order of time.
+    pub(crate) answers: VecDeque<Answer>,
+    hears_answers: bool,
     instances: Vec<Instance>,
     output: Span,
     /// Whether the latency model wants shapes with the spread of contexts.
@@ -50,7 +57,8 @@ impl<'a> World<'a> {
         listener: &'a mut dyn Listener,
     ) -> World<'a> {
         assert!(config.instances > 0, "a cluster has instances");
-        let oracle = config.policies.evict_needs.future;
+        let oracle = config.policies.engine_needs.future;
+        let gateway_needs = config.policies.admission_needs.or(config.policies.router_needs);
         assert_eq!(config.future.is_some(), oracle, "oracles know the future, and nobody else");
         let instances =
             (0..config.instances).map(|id| Instance::new(InstanceId(id), &config.engine)).collect();
@@ -60,6 +68,9 @@ impl<'a> World<'a> {
             board: Board::new(&config),
             live: LiveRequests::default(),
             tally: Tally::default(),
+            counts: Counts::default(),
+            answers: VecDeque::new(),
+            hears_answers: gateway_needs.answers,
             instances,
             output: config.latency.output(),
             spread: config.latency.wants_spread(),
@@ -141,13 +152,18 @@ impl<'a> World<'a> {
 
     fn boundary(&mut self, instance: InstanceId) {
         let now = self.now;
-        let closed = self.tally.closed;
+        let before = self.tally;
         let (board, instances, mut kit) = self.split();
         let engine = &mut instances[instance.index()];
         board.before_change(instance.index(), engine, now, &mut kit);
         let next = engine.boundary(now, &mut kit);
         board.after_change(instance.index(), engine);
-        self.board.ended(instance, self.tally.closed - closed);
+        let ended = Ended {
+            requests: self.tally.closed - before.closed,
+            tokens: self.tally.closed_tokens - before.closed_tokens,
+            started_work: self.tally.started_work - before.started_work,
+        };
+        self.board.ended(instance, ended);
         self.agenda.set_step(instance, next);
         while let Some(slot) = self.config.future.as_mut().and_then(Future::take_scheduled) {
             self.end_use(slot, Some(instance));
@@ -167,7 +183,7 @@ impl<'a> World<'a> {
 
     /// The story of a request ends before an instance had it.
     pub(crate) fn close(&mut self, slot: Slot, status: Status, now: Time) {
-        let record = self.live.get(slot).record();
+        let record = self.live.get(slot).record(self.config.engine.block_size);
         self.listener.hear(now, &Fact::Closed { status, record });
         if matches!(status, Status::Rejected(_) | Status::Unservable) {
             self.end_use(slot, None);
@@ -223,6 +239,7 @@ impl<'a> World<'a> {
                 priority: &*self.config.policies.priority,
                 order: &*self.config.policies.order,
                 block_size: self.config.engine.block_size,
+                cached: self.config.policies.engine_needs.cached,
             },
             preempt: &*self.config.policies.preempt,
             evict: &*self.config.policies.evict,
@@ -235,6 +252,8 @@ impl<'a> World<'a> {
             listener: self.listener,
             tally: &mut self.tally,
             finished: self.closed_loop.then_some(&mut self.finished),
+            answers: self.hears_answers.then_some(&mut self.answers),
+            sessions: self.config.policies.engine_needs.sessions,
         };
         (&mut self.board, &mut self.instances, kit)
     }
@@ -320,6 +339,7 @@ impl<'a> World<'a> {
         }
         let Tally { arrived, events, beyond_steps, beyond, .. } = self.tally;
         let extrapolated = Extrapolated { steps: beyond_steps, beyond };
-        Outcome { end, ended_at, arrived, events, extrapolated }
+        let mechanisms = self.mechanisms();
+        Outcome { end, ended_at, arrived, events, extrapolated, mechanisms }
     }
 }

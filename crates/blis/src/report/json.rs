@@ -32,6 +32,11 @@ pub(crate) fn object(finished: &Finished<'_>) -> Value {
     all.value("kv", kv(&report.kv));
     all.value("routing", routing(&report.routing));
     all.value("decomposition", decomposition(&report.decomposition));
+    let mut mechanisms = Fields::default();
+    for (name, times) in &report.mechanisms {
+        mechanisms.value(name, *times);
+    }
+    all.value("mechanisms", mechanisms.into_value());
     if let Some(score) = &finished.fitness {
         all.value("fitness", fitness(score));
     }

@@ -1,8 +1,8 @@
 //! The canonical text of a plan and its hash: equal exactly if two scenarios mean the same.
 
 use crate::scenario::plan::{Plan, Workload};
-use blis_core::SloClass;
-use blis_sim::{Engine, Gateway, Signals};
+use blis_core::{SloClass, Span};
+use blis_sim::{Engine, Freshness, Gateway, Signals};
 use blis_workload::{Client, Mix, TraceEdit};
 use std::fmt::Write;
 
@@ -56,10 +56,15 @@ pub(super) fn canonical(plan: &Plan) -> String {
     let Gateway { admission_latency, routing_latency } = plan.gateway;
     line("gateway.admission_latency", &admission_latency);
     line("gateway.routing_latency", &routing_latency);
-    match plan.signals {
-        Signals::Immediate => line("signals", &"immediate"),
-        Signals::Periodic { interval } => line("signals.interval", &interval),
+    let Signals { load, kv, event_delay, speculation } = plan.signals;
+    for (name, freshness) in [("signals.load", load), ("signals.kv", kv)] {
+        match freshness {
+            Freshness::Immediate => line(name, &"immediate"),
+            Freshness::Periodic { interval } => line(name, &interval),
+        }
     }
+    line("signals.event_delay", &event_delay);
+    line("signals.speculation", &speculation.unwrap_or(Span::ZERO));
     line("admission", &plan.policies.admission);
     line("routing", &plan.policies.routing);
     line("scheduler", &plan.policies.scheduler);

@@ -128,6 +128,7 @@ impl Plan {
             future: None,
             latency: self.latency.clone(),
             seed: trial.seed,
+            overrule: trial.overrule,
             horizon: Some(self.horizon.unwrap_or(LAST)),
             pace: trial.pace,
             audit: trial.audit,
@@ -173,11 +174,6 @@ impl Plan {
     }
 
     pub(super) fn cluster(&self) -> Cluster {
-        Cluster {
-            instances: self.instances,
-            blocks: self.engine.total_kv_blocks,
-            cpu_blocks: self.engine.tier.map_or(0, |tier| tier.blocks),
-            block_size: self.engine.block_size,
-        }
+        super::cost::cluster(self.instances, &self.engine, &*self.latency, &self.slo)
     }
 }

@@ -7,8 +7,8 @@ use crate::scenario::schema::{PolicyFields, RoutingFields, Scenario};
 use crate::yaml::{Node, whole};
 use blis_core::param::ParamError;
 use blis_policy::{
-    Admission, Built, Cluster, Evict, Offload, Order, PolicyError, Preempt, Priority, Router,
-    RoutingText, build_admission, build_evict, build_offload, build_order, build_preempt,
+    Admission, Built, Cluster, Evict, Needs, Offload, Order, PolicyError, Preempt, Priority,
+    Router, RoutingText, build_admission, build_evict, build_offload, build_order, build_preempt,
     build_priority, build_router,
 };
 
@@ -21,6 +21,7 @@ pub(super) struct Policies {
     admission: String,
     routing: String,
     scorers: Option<String>,
+    filters: Option<String>,
     picker: Option<String>,
     lru_capacity: Option<u64>,
     scheduler: String,
@@ -62,6 +63,7 @@ impl Policies {
             admission: spell(scenario.admission.as_ref(), "always-admit"),
             routing: spell(Some(&policy), "round-robin"),
             scorers: routing.scorers,
+            filters: routing.filters,
             picker: routing.picker,
             lru_capacity,
             scheduler: spell(scenario.scheduler.as_ref(), "fcfs"),
@@ -90,6 +92,7 @@ impl Policies {
         let routing = RoutingText {
             policy: &self.routing,
             scorers: self.scorers.as_deref(),
+            filters: self.filters.as_deref(),
             picker: self.picker.as_deref(),
             lru_capacity: self.lru_capacity,
         };
@@ -122,6 +125,10 @@ impl Policies {
             | PolicyError::Param { kind: "scorer", .. }
             | PolicyError::Syntax { kind: "scorer", .. }
             | PolicyError::Unread { setting: "scorers", .. } => "routing.scorers",
+            PolicyError::Unknown { kind: "filter", .. }
+            | PolicyError::Param { kind: "filter", .. }
+            | PolicyError::Syntax { kind: "filter", .. }
+            | PolicyError::Unread { setting: "filters", .. } => "routing.filters",
             PolicyError::Unknown { kind: "picker", .. }
             | PolicyError::Param { kind: "picker", .. }
             | PolicyError::Syntax { kind: "picker", .. }
@@ -148,6 +155,13 @@ impl BuiltPolicies {
         }
     }
 
+    /// What the policies of the engine read.
+    fn engine_needs(&self) -> Needs {
+        let BuiltPolicies { order, priority, preempt, evict, offload, .. } = self;
+        let needs = order.needs.or(priority.needs).or(preempt.needs);
+        needs.or(evict.needs).or(offload.needs)
+    }
+
     /// Whether a policy is an oracle, and must be told of the requests to come.
     pub(super) fn need_the_future(&self) -> bool {
         self.evict.needs.future
@@ -158,12 +172,12 @@ impl BuiltPolicies {
         blis_sim::Policies {
             admission_needs: self.admission.needs,
             router_needs: self.router.needs,
+            engine_needs: self.engine_needs(),
             admission: self.admission.policy,
             router: self.router.policy,
             priority: self.priority.policy,
             order: self.order.policy,
             preempt: self.preempt.policy,
-            evict_needs: self.evict.needs,
             evict: self.evict.policy,
             offload: self.offload.policy,
         }

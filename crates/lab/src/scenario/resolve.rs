@@ -5,14 +5,14 @@ use crate::scenario::plan::{Plan, Workload};
 use crate::scenario::policies::Policies;
 use crate::scenario::rate::RateSpec;
 use crate::scenario::saturation::REFERENCE_SCORERS;
-use crate::scenario::schema::Scenario;
-use crate::scenario::{canonical, horizon, machine, saturation, tier, workload};
+use crate::scenario::schema::{LONGEST_US, Scenario, SignalFields};
+use crate::scenario::{canonical, cost, horizon, machine, saturation, tier, workload};
 use crate::slo;
 use crate::yaml::{self, Node, Whole};
 use blis_core::Span;
 use blis_core::param::ParamError;
-use blis_policy::{Cluster, PolicyError};
-use blis_sim::{Gateway, Signals};
+use blis_policy::PolicyError;
+use blis_sim::{Freshness, Gateway, Signals};
 use blis_workload::Rate;
 
 const DEFAULT_SEED: u64 = 42;
@@ -25,15 +25,6 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
     let mut notes = tier::set_tier(&mut engine, &scenario, &machine, tree)?;
     let instances = scenario.cluster.instances.map_or(1, Whole::get_u32);
     let texts = Policies::read(&scenario, tree)?;
-    let cluster = Cluster {
-        instances,
-        blocks: engine.total_kv_blocks,
-        cpu_blocks: engine.tier.map_or(0, |tier| tier.blocks),
-        block_size: engine.block_size,
-    };
-    let built =
-        texts.build(&cluster).map_err(|(path, error)| policy_problem(tree, path, &error))?;
-    let names = built.names();
     let given_horizon = scenario.horizon_us.and_then(|micros| horizon(micros.get()));
     let reader = workload::Reader {
         scenario: &scenario,
@@ -43,6 +34,11 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
     };
     let sent = reader.read()?;
     notes.extend(sent.notes);
+    let slo = slo::or(&scenario.slo.targets, &sent.slo.unwrap_or_default());
+    let cluster = cost::cluster(instances, &engine, &*machine.latency, &slo);
+    let built =
+        texts.build(&cluster).map_err(|(path, error)| policy_problem(tree, path, &error))?;
+    let names = built.names();
     if built.need_the_future() {
         check_oracle(&names.evict, &sent.workload, tree)?;
         notes.push(format!(
@@ -50,10 +46,8 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
             names.evict
         ));
     }
-    let micros = |given: Option<Whole<0, { super::schema::LONGEST_US }>>| {
-        Span::from_micros(given.map_or(0, Whole::get))
-    };
-    let interval = micros(scenario.signals.snapshot_refresh_interval_us);
+    let micros =
+        |given: Option<Whole<0, { LONGEST_US }>>| Span::from_micros(given.map_or(0, Whole::get));
     let mut plan = Plan {
         name: scenario.name.clone(),
         seed: scenario.seed.map(Whole::get).or(sent.seed).unwrap_or(DEFAULT_SEED),
@@ -66,15 +60,12 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
             admission_latency: micros(scenario.gateway.admission_latency_us),
             routing_latency: micros(scenario.gateway.routing_latency_us),
         },
-        signals: match interval {
-            Span::ZERO => Signals::Immediate,
-            interval => Signals::Periodic { interval },
-        },
+        signals: signals(&scenario.signals),
         latency: machine.latency,
         latency_name: machine.latency_name,
         policies: names,
         horizon: sent.horizon,
-        slo: slo::or(&scenario.slo.targets, &sent.slo.unwrap_or_default()),
+        slo,
         workload: sent.workload,
         saturation: None,
         notes,
@@ -87,6 +78,23 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
     }
     plan.canonical = canonical::canonical(&plan);
     Ok(plan)
+}
+
+/// How fresh the gateway's view is.
+fn signals(fields: &SignalFields) -> Signals {
+    type Micros = Whole<0, { LONGEST_US }>;
+    let all = fields.snapshot_refresh_interval_us;
+    let span = |given: Option<Micros>| Span::from_micros(given.map_or(0, Whole::get));
+    let freshness = |given: Option<Micros>| match span(given.or(all)) {
+        Span::ZERO => Freshness::Immediate,
+        interval => Freshness::Periodic { interval },
+    };
+    Signals {
+        load: freshness(fields.load_refresh_interval_us),
+        kv: freshness(fields.kv_refresh_interval_us),
+        event_delay: span(fields.kv_event_delay_us),
+        speculation: Some(span(fields.speculative_ttl_us)).filter(|ttl| *ttl > Span::ZERO),
+    }
 }
 
 /// An oracle must be able to know the requests to come.

@@ -177,6 +177,14 @@ pub struct GatewayFields {
 pub struct SignalFields {
     /// Time between polls of an instance; 0: always fresh.
     pub snapshot_refresh_interval_us: Option<Whole<0, LONGEST_US>>,
+    /// The same, for queues and batches alone.
+    pub load_refresh_interval_us: Option<Whole<0, LONGEST_US>>,
+    /// The same, for KV memory alone.
+    pub kv_refresh_interval_us: Option<Whole<0, LONGEST_US>>,
+    /// How long KV events take to reach the router.
+    pub kv_event_delay_us: Option<Whole<0, LONGEST_US>>,
+    /// For how long a prompt counts as cached where it was sent, until KV events tell; 0: not.
+    pub speculative_ttl_us: Option<Whole<0, LONGEST_US>>,
 }
 
 /// `slo:`.
@@ -225,6 +233,8 @@ pub struct RoutingFields {
     pub params: Vec<(String, String)>,
     /// Scorers and weights of `weighted`.
     pub scorers: Option<String>,
+    /// Filters of `weighted`.
+    pub filters: Option<String>,
     /// Picker of `weighted`.
     pub picker: Option<String>,
     /// Blocks that the router remembers per instance, or `auto`.
@@ -330,7 +340,8 @@ struct Choice {
 }
 
 const FIELDS: &[&str] = &["policy", "params"];
-const ROUTING_FIELDS: &[&str] = &["policy", "scorers", "picker", "lru_capacity", "params"];
+const ROUTING_FIELDS: &[&str] =
+    &["policy", "scorers", "filters", "picker", "lru_capacity", "params"];
 
 impl<'de> Visitor<'de> for Choice {
     type Value = RoutingFields;
@@ -350,6 +361,7 @@ impl<'de> Visitor<'de> for Choice {
             match name {
                 "policy" => fields.policy = map.next_value()?,
                 "scorers" => fields.scorers = map.next_value::<Option<Scorers>>()?.map(|s| s.0),
+                "filters" => fields.filters = map.next_value()?,
                 "picker" => fields.picker = map.next_value()?,
                 "lru_capacity" => fields.lru_capacity = map.next_value()?,
                 _ => fields.params = map.next_value::<Params>()?.0,

@@ -383,7 +383,7 @@ impl Listener for Audit {
                 self.arrived(Place::gateway(at, request), class, input_tokens);
             }
             Fact::Admitted { request } => self.admitted(Place::gateway(at, request)),
-            Fact::Routed { request, instance, expected_cached_tokens } => {
+            Fact::Routed { request, instance, expected_cached_tokens, .. } => {
                 self.routed(Place::gateway(at, request), instance, expected_cached_tokens);
             }
             Fact::Enqueued { request, instance } => {

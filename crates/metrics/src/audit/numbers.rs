@@ -28,6 +28,7 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
         mean_in_system,
         offered_per_sec,
         duration_s,
+        mechanisms: _,
     } = report;
     check.section("cluster", cluster);
     for (class, section) in classes {

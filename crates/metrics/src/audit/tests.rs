@@ -397,7 +397,16 @@ fn i14_a_queue_that_nobody_serves_until_the_horizon_is_found() {
     let facts = vec![
         (at(1), Fact::Arrived { request, class, input_tokens: 10 }),
         (at(1), Fact::Admitted { request }),
-        (at(1), Fact::Routed { request, instance, expected_cached_tokens: None }),
+        (
+            at(1),
+            Fact::Routed {
+                request,
+                instance,
+                expected_cached_tokens: None,
+                because: "",
+                totals: &[],
+            },
+        ),
         (at(2), Fact::Enqueued { request, instance }),
         (at(9), Fact::Closed { status: Status::Queued, record }),
     ];

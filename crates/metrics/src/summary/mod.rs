@@ -17,6 +17,7 @@ use crate::sample::{Groups, Samples, Statistics, WeightedSamples, float_sum};
 use crate::slo::SloTargets;
 use blis_core::math::float;
 use blis_core::{InstanceId, RequestId, SloClass, Span, TenantId, Time};
+use std::collections::BTreeMap;
 use tally::{CacheTally, StepTally, Tally, TierTally};
 
 /// Stands for "never" where a time or span is kept as plain nanoseconds.
@@ -117,6 +118,7 @@ impl Summary {
             mean_in_system: per(float_sum(self.time_in_system), float(elapsed.as_nanos())),
             offered_per_sec: offered(&self.arrivals),
             duration_s: elapsed.as_secs_f64(),
+            mechanisms: BTreeMap::new(),
             cluster,
         }
     }

@@ -10,8 +10,8 @@
 
 use crate::contract::{Admission, Verdict};
 use crate::spec::Spec;
-use crate::view::{InstanceView, Needs};
-use blis_core::{RequestView, Time};
+use crate::view::{ClusterView, Needs};
+use blis_core::{Dice, RequestView};
 
 /// How `always-admit` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
@@ -19,7 +19,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
     alias: None,
     help: "Lets every request in",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |_, _| Box::new(AlwaysAdmit),
 };
 
@@ -28,7 +28,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
 pub struct AlwaysAdmit;
 
 impl Admission for AlwaysAdmit {
-    fn admit(&mut self, _: &RequestView<'_>, _: &[InstanceView], _: Time) -> Verdict {
+    fn admit(&mut self, _: &RequestView<'_>, _: &ClusterView<'_>, _: &mut Dice) -> Verdict {
         Verdict::Admit
     }
 }
@@ -36,10 +36,12 @@ impl Admission for AlwaysAdmit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::{NOTHING, request};
+    use crate::view::examples::{NOTHING, cluster, dice, instances, request};
 
     #[test]
-    fn a_request_is_let_in_even_if_there_are_no_instances() {
-        assert_eq!(AlwaysAdmit.admit(&request(&NOTHING), &[], Time::ZERO), Verdict::Admit);
+    fn a_request_is_let_in_however_full_the_cluster_is() {
+        let views = instances(&[1_000_000]);
+        let verdict = AlwaysAdmit.admit(&request(&NOTHING), &cluster(&views), &mut dice(0));
+        assert_eq!(verdict, Verdict::Admit);
     }
 }

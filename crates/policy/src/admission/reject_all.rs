@@ -10,8 +10,8 @@
 
 use crate::contract::{Admission, Verdict};
 use crate::spec::Spec;
-use crate::view::{InstanceView, Needs};
-use blis_core::{RequestView, Time};
+use crate::view::{ClusterView, Needs};
+use blis_core::{Dice, RequestView};
 
 /// How `reject-all` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
@@ -19,7 +19,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
     alias: None,
     help: "Turns every request away (pathological, for tests)",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |_, _| Box::new(RejectAll),
 };
 
@@ -28,7 +28,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
 pub struct RejectAll;
 
 impl Admission for RejectAll {
-    fn admit(&mut self, _: &RequestView<'_>, _: &[InstanceView], _: Time) -> Verdict {
+    fn admit(&mut self, _: &RequestView<'_>, _: &ClusterView<'_>, _: &mut Dice) -> Verdict {
         Verdict::Reject("reject-all")
     }
 }
@@ -36,11 +36,12 @@ impl Admission for RejectAll {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::{NOTHING, request};
+    use crate::view::examples::{NOTHING, cluster, dice, instances, request};
 
     #[test]
     fn a_request_is_turned_away_with_the_name_of_the_policy_as_the_reason() {
-        let verdict = RejectAll.admit(&request(&NOTHING), &[], Time::ZERO);
+        let views = instances(&[0]);
+        let verdict = RejectAll.admit(&request(&NOTHING), &cluster(&views), &mut dice(0));
         assert_eq!(verdict, Verdict::Reject("reject-all"));
     }
 }

@@ -13,8 +13,8 @@
 
 use crate::contract::{Admission, Verdict};
 use crate::spec::Spec;
-use crate::view::{InstanceView, Needs};
-use blis_core::{Param, ParamKind, RequestView, Time, Values, math};
+use crate::view::{ClusterView, Needs};
+use blis_core::{Dice, Param, ParamKind, RequestView, Time, Values, math};
 
 /// How `token-bucket` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
@@ -35,7 +35,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
             help: "Prompt tokens let in per second in the long run",
         },
     ],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |values, _| Box::new(TokenBucket::new(values)),
 };
 
@@ -71,8 +71,13 @@ impl TokenBucket {
 }
 
 impl Admission for TokenBucket {
-    fn admit(&mut self, request: &RequestView<'_>, _: &[InstanceView], now: Time) -> Verdict {
-        self.fill(now);
+    fn admit(
+        &mut self,
+        request: &RequestView<'_>,
+        cluster: &ClusterView<'_>,
+        _: &mut Dice,
+    ) -> Verdict {
+        self.fill(cluster.now);
         let cost = u128::from(request.input_tokens) * UNITS_PER_TOKEN;
         if cost > self.level {
             return Verdict::Reject("token-bucket");
@@ -85,7 +90,7 @@ impl Admission for TokenBucket {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::{NOTHING, request};
+    use crate::view::examples::{NOTHING, cluster, dice, instances, request};
     use proptest::prelude::*;
 
     fn bucket(capacity: &'static str, refill_rate: &'static str) -> TokenBucket {
@@ -95,7 +100,9 @@ mod tests {
 
     fn admits(bucket: &mut TokenBucket, tokens: u32, micros: u64) -> bool {
         let request = RequestView { input_tokens: tokens, ..request(&NOTHING) };
-        bucket.admit(&request, &[], Time::from_micros(micros)) == Verdict::Admit
+        let views = instances(&[0]);
+        let cluster = ClusterView { now: Time::from_micros(micros), ..cluster(&views) };
+        bucket.admit(&request, &cluster, &mut dice(0)) == Verdict::Admit
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub const SPEC: Spec<dyn Evict> = Spec {
     alias: None,
     help: "Drops the cached blocks that are needed again last; an oracle, for bounds only",
     params: &[],
-    needs: Needs { future: true, ..Needs::NONE },
+    needs: |_| Needs { future: true, ..Needs::NONE },
     build: |_, _| Box::new(Belady),
 };
 

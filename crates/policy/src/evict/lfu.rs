@@ -21,7 +21,7 @@ pub const SPEC: Spec<dyn Evict> = Spec {
     alias: None,
     help: "Drops the cached blocks that were used least often",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |_, _| Box::new(Lfu),
 };
 

@@ -31,7 +31,7 @@ pub const SPEC: Spec<dyn Evict> = Spec {
         unit: "s",
         help: "For how long after a round its session counts as live",
     }],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |values, _| Box::new(SessionAware { grace: Span::from_secs_f64(values.float("grace")) }),
 };
 

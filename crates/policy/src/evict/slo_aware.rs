@@ -29,7 +29,7 @@ pub const SPEC: Spec<dyn Evict> = Spec {
         class(SloClass::Batch, 1.0, "Worth of blocks that a batch request has used"),
         class(SloClass::Background, 0.0, "Worth of blocks that a background request has used"),
     ],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |values, _| Box::new(SloAware::new(values)),
 };
 

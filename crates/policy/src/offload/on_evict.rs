@@ -19,7 +19,7 @@ pub const SPEC: Spec<dyn Offload> = Spec {
     alias: None,
     help: "Copies blocks out when they are dropped; the step waits for it",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |_, _| Box::new(OnEvict),
 };
 

@@ -28,7 +28,7 @@ pub const SPEC: Spec<dyn Offload> = Spec {
         unit: "share",
         help: "Share of the blocks that may be in use, or idle without a copy",
     }],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |values, _| Box::new(Threshold { share: values.float("threshold") }),
 };
 

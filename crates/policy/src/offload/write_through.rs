@@ -21,7 +21,7 @@ pub const SPEC: Spec<dyn Offload> = Spec {
     alias: None,
     help: "Copies the blocks of a request out when it leaves the batch",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |_, _| Box::new(WriteThrough),
 };
 

@@ -11,6 +11,7 @@
 use crate::contract::Order;
 use crate::spec::Spec;
 use crate::view::{Needs, WaitingView};
+use blis_core::Time;
 
 /// How `fcfs` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {
@@ -18,7 +19,7 @@ pub const SPEC: Spec<dyn Order> = Spec {
     alias: None,
     help: "Schedules requests in the order of joining the queue",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |_, _| Box::new(Fcfs),
 };
 
@@ -27,7 +28,7 @@ pub const SPEC: Spec<dyn Order> = Spec {
 pub struct Fcfs;
 
 impl Order for Fcfs {
-    fn rank(&self, _: &WaitingView<'_>, _: f64) -> f64 {
+    fn rank(&self, _: &WaitingView<'_>, _: f64, _: Time) -> f64 {
         0.0
     }
 }
@@ -39,7 +40,7 @@ mod tests {
     use std::cmp::Ordering;
 
     fn rank(input_tokens: u32, priority: f64) -> f64 {
-        Fcfs.rank(&waiting(input_tokens), priority)
+        Fcfs.rank(&waiting(input_tokens), priority, Time::ZERO)
     }
 
     #[test]

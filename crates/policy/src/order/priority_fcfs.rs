@@ -12,6 +12,7 @@
 use crate::contract::Order;
 use crate::spec::Spec;
 use crate::view::{Needs, WaitingView};
+use blis_core::Time;
 
 /// How `priority-fcfs` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {
@@ -19,7 +20,7 @@ pub const SPEC: Spec<dyn Order> = Spec {
     alias: None,
     help: "Schedules the highest priority first, and equals in the order of joining the queue",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs { priority: true, ..Needs::NONE },
     build: |_, _| Box::new(PriorityFcfs),
 };
 
@@ -28,7 +29,7 @@ pub const SPEC: Spec<dyn Order> = Spec {
 pub struct PriorityFcfs;
 
 impl Order for PriorityFcfs {
-    fn rank(&self, _: &WaitingView<'_>, priority: f64) -> f64 {
+    fn rank(&self, _: &WaitingView<'_>, priority: f64, _: Time) -> f64 {
         // Not `-priority`: the negative zero would rank before the positive one.
         0.0 - priority
     }
@@ -41,7 +42,7 @@ mod tests {
     use std::cmp::Ordering;
 
     fn rank(input_tokens: u32, priority: f64) -> f64 {
-        PriorityFcfs.rank(&waiting(input_tokens), priority)
+        PriorityFcfs.rank(&waiting(input_tokens), priority, Time::ZERO)
     }
 
     #[test]

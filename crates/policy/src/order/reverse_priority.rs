@@ -11,6 +11,7 @@
 use crate::contract::Order;
 use crate::spec::Spec;
 use crate::view::{Needs, WaitingView};
+use blis_core::Time;
 
 /// How `reverse-priority` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {
@@ -18,7 +19,7 @@ pub const SPEC: Spec<dyn Order> = Spec {
     alias: None,
     help: "Schedules the lowest priority first (pathological, for tests)",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs { priority: true, ..Needs::NONE },
     build: |_, _| Box::new(ReversePriority),
 };
 
@@ -27,7 +28,7 @@ pub const SPEC: Spec<dyn Order> = Spec {
 pub struct ReversePriority;
 
 impl Order for ReversePriority {
-    fn rank(&self, _: &WaitingView<'_>, priority: f64) -> f64 {
+    fn rank(&self, _: &WaitingView<'_>, priority: f64, _: Time) -> f64 {
         // Adding zero turns the negative zero into the positive one.
         priority + 0.0
     }
@@ -40,7 +41,7 @@ mod tests {
     use std::cmp::Ordering;
 
     fn rank(input_tokens: u32, priority: f64) -> f64 {
-        ReversePriority.rank(&waiting(input_tokens), priority)
+        ReversePriority.rank(&waiting(input_tokens), priority, Time::ZERO)
     }
 
     #[test]

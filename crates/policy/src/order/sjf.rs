@@ -11,6 +11,7 @@
 use crate::contract::Order;
 use crate::spec::Spec;
 use crate::view::{Needs, WaitingView};
+use blis_core::Time;
 
 /// How `sjf` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {
@@ -18,7 +19,7 @@ pub const SPEC: Spec<dyn Order> = Spec {
     alias: None,
     help: "Schedules the shortest prompt first",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |_, _| Box::new(Sjf),
 };
 
@@ -27,7 +28,7 @@ pub const SPEC: Spec<dyn Order> = Spec {
 pub struct Sjf;
 
 impl Order for Sjf {
-    fn rank(&self, waiting: &WaitingView<'_>, _: f64) -> f64 {
+    fn rank(&self, waiting: &WaitingView<'_>, _: f64, _: Time) -> f64 {
         f64::from(waiting.request.input_tokens)
     }
 }
@@ -39,7 +40,7 @@ mod tests {
     use std::cmp::Ordering;
 
     fn rank(input_tokens: u32, priority: f64) -> f64 {
-        Sjf.rank(&waiting(input_tokens), priority)
+        Sjf.rank(&waiting(input_tokens), priority, Time::ZERO)
     }
 
     #[test]

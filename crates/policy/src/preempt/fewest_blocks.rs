@@ -22,7 +22,7 @@ pub const SPEC: Spec<dyn Preempt> = Spec {
     alias: None,
     help: "Preempts the running request that holds the fewest KV blocks",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |_, _| Box::new(FewestBlocks),
 };
 

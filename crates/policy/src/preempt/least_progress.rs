@@ -21,7 +21,7 @@ pub const SPEC: Spec<dyn Preempt> = Spec {
     alias: None,
     help: "Preempts the running request that has generated the fewest tokens",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |_, _| Box::new(LeastProgress),
 };
 

@@ -22,7 +22,7 @@ pub const SPEC: Spec<dyn Preempt> = Spec {
     alias: None,
     help: "Preempts the running request of the lowest priority, of equals the last scheduled",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs { priority: true, ..Needs::NONE },
     build: |_, _| Box::new(LowestPriority),
 };
 

@@ -18,7 +18,7 @@ pub const SPEC: Spec<dyn Preempt> = Spec {
     alias: None,
     help: "Preempts the running request that was scheduled last",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |_, _| Box::new(Tail),
 };
 

@@ -19,7 +19,7 @@ pub const SPEC: Spec<dyn Priority> = Spec {
     alias: None,
     help: "Gives every request the same priority",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |_, _| Box::new(Constant),
 };
 

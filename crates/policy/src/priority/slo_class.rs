@@ -26,7 +26,7 @@ pub const SPEC: Spec<dyn Priority> = Spec {
         class(Class::Batch, 1.0, "Priority of batch requests"),
         class(Class::Background, 0.0, "Priority of background requests"),
     ],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |values, _| Box::new(SloClass::new(values)),
 };
 

@@ -10,7 +10,7 @@
 
 use crate::contract::{Choice, Router};
 use crate::spec::Spec;
-use crate::view::{InstanceView, Needs};
+use crate::view::{ClusterView, Needs};
 use blis_core::{Dice, RequestView};
 use std::cmp::Reverse;
 
@@ -20,7 +20,7 @@ pub const SPEC: Spec<dyn Router> = Spec {
     alias: None,
     help: "Sends each request to the instance with the most requests (pathological, for tests)",
     params: &[],
-    needs: Needs { load: true, ..Needs::NONE },
+    needs: |_| Needs { load: true, ..Needs::NONE },
     build: |_, _| Box::new(AlwaysBusiest),
 };
 
@@ -29,23 +29,25 @@ pub const SPEC: Spec<dyn Router> = Spec {
 pub struct AlwaysBusiest;
 
 impl Router for AlwaysBusiest {
-    fn route(&mut self, _: &RequestView<'_>, instances: &[InstanceView], _: &mut Dice) -> Choice {
+    fn route(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, _: &mut Dice) -> Choice {
         // `min_by_key` keeps the first of equals, `max_by_key` the last.
-        let busiest = instances.iter().min_by_key(|view| Reverse(view.load()));
-        let instance = busiest.expect("there is an instance").id;
-        Choice { instance, expected_hit_blocks: None }
+        let busiest = cluster.instances.iter().min_by_key(|view| Reverse(view.load()));
+        Choice::because(SPEC.name, busiest.expect("there is an instance").id)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::{NOTHING, dice, instances, request};
+    use crate::view::examples::{NOTHING, cluster, dice, instances, request};
 
     #[test]
     fn the_busiest_instance_is_taken_and_the_first_of_several() {
         let chosen = |loads: &[u32]| {
-            AlwaysBusiest.route(&request(&NOTHING), &instances(loads), &mut dice(0)).instance.0
+            AlwaysBusiest
+                .route(&request(&NOTHING), &cluster(&instances(loads)), &mut dice(0))
+                .instance
+                .0
         };
         assert_eq!(chosen(&[1, 9, 3, 9]), 1);
         assert_eq!(chosen(&[0, 0]), 0);

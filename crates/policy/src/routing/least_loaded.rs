@@ -11,7 +11,7 @@
 use crate::contract::{Choice, Router};
 use crate::routing::ties::{self, Ties};
 use crate::spec::Spec;
-use crate::view::{InstanceView, Needs};
+use crate::view::{ClusterView, InstanceView, Needs};
 use blis_core::{Dice, RequestView};
 
 /// How `least-loaded` introduces itself.
@@ -20,7 +20,7 @@ pub const SPEC: Spec<dyn Router> = Spec {
     alias: None,
     help: "Sends each request to the instance with the fewest waiting and running requests",
     params: &[ties::PARAM],
-    needs: Needs { load: true, ..Needs::NONE },
+    needs: |_| Needs { load: true, ..Needs::NONE },
     build: |values, _| Box::new(LeastLoaded { ties: Ties::of(values) }),
 };
 
@@ -31,28 +31,23 @@ pub struct LeastLoaded {
 }
 
 impl Router for LeastLoaded {
-    fn route(
-        &mut self,
-        _: &RequestView<'_>,
-        instances: &[InstanceView],
-        dice: &mut Dice,
-    ) -> Choice {
-        let loads = instances.iter().map(InstanceView::load);
+    fn route(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, dice: &mut Dice) -> Choice {
+        let loads = cluster.instances.iter().map(InstanceView::load);
         let least = loads.clone().min().expect("there is an instance");
         let best = loads.enumerate().filter(|(_, load)| *load == least).map(|(index, _)| index);
         let index = self.ties.choose(best, dice);
-        Choice { instance: instances[index].id, expected_hit_blocks: None }
+        Choice::because(SPEC.name, cluster.instances[index].id)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::{NOTHING, dice, instances, request};
+    use crate::view::examples::{NOTHING, cluster, dice, instances, request};
 
     fn chosen(ties: Ties, loads: &[u32], key: u64) -> u32 {
         let mut router = LeastLoaded { ties };
-        router.route(&request(&NOTHING), &instances(loads), &mut dice(key)).instance.0
+        router.route(&request(&NOTHING), &cluster(&instances(loads)), &mut dice(key)).instance.0
     }
 
     #[test]
@@ -78,6 +73,6 @@ mod tests {
         let mut views = instances(&[3, 3]);
         views[0].unseen = 1;
         let mut router = LeastLoaded { ties: Ties::LowestIndex };
-        assert_eq!(router.route(&request(&NOTHING), &views, &mut dice(0)).instance.0, 1);
+        assert_eq!(router.route(&request(&NOTHING), &cluster(&views), &mut dice(0)).instance.0, 1);
     }
 }

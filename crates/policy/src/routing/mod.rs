@@ -1,6 +1,7 @@
 //! Routing: which instance serves an admitted request. One file a policy, one line here.
 
 pub mod always_busiest;
+pub mod filters;
 pub mod least_loaded;
 pub mod pickers;
 pub mod prefix_index;

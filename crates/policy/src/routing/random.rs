@@ -10,7 +10,7 @@
 
 use crate::contract::{Choice, Router};
 use crate::spec::Spec;
-use crate::view::{InstanceView, Needs};
+use crate::view::{ClusterView, Needs};
 use blis_core::{Dice, RequestView};
 
 /// How `random` introduces itself.
@@ -19,7 +19,7 @@ pub const SPEC: Spec<dyn Router> = Spec {
     alias: None,
     help: "Sends each request to any instance with the same chance",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |_, _| Box::new(Random),
 };
 
@@ -28,28 +28,26 @@ pub const SPEC: Spec<dyn Router> = Spec {
 pub struct Random;
 
 impl Router for Random {
-    fn route(
-        &mut self,
-        _: &RequestView<'_>,
-        instances: &[InstanceView],
-        dice: &mut Dice,
-    ) -> Choice {
-        let index = dice.below(instances.len());
-        Choice { instance: instances[index].id, expected_hit_blocks: None }
+    fn route(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, dice: &mut Dice) -> Choice {
+        let index = dice.below(cluster.instances.len());
+        Choice::because(SPEC.name, cluster.instances[index].id)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::{NOTHING, dice, instances, request};
+    use crate::view::examples::{NOTHING, cluster, dice, instances, request};
 
     #[test]
     fn every_instance_gets_its_share_whatever_its_load() {
         let views = instances(&[0, 50, 100, 150]);
         let mut sent = [0_u32; 4];
         for key in 0..4_000 {
-            sent[Random.route(&request(&NOTHING), &views, &mut dice(key)).instance.index()] += 1;
+            sent[Random
+                .route(&request(&NOTHING), &cluster(&views), &mut dice(key))
+                .instance
+                .index()] += 1;
         }
         assert!(sent.iter().all(|n| (900..1_100).contains(n)), "{sent:?}");
     }

@@ -10,8 +10,8 @@
 
 use crate::contract::{Choice, Router};
 use crate::spec::Spec;
-use crate::view::{InstanceView, Needs};
-use blis_core::{Dice, RequestView};
+use crate::view::{ClusterView, Needs};
+use blis_core::{Dice, InstanceId, RequestView, Time};
 
 /// How `round-robin` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
@@ -19,37 +19,45 @@ pub const SPEC: Spec<dyn Router> = Spec {
     alias: None,
     help: "Sends requests to each instance in turn",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |_, _| Box::new(RoundRobin { next: 0 }),
 };
 
 /// Each instance in turn.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
-    next: usize,
+    /// The id after the one that was taken last.
+    next: u32,
 }
 
 impl Router for RoundRobin {
-    fn route(&mut self, _: &RequestView<'_>, instances: &[InstanceView], _: &mut Dice) -> Choice {
-        // The number of instances may have shrunk since.
-        let index = self.next % instances.len();
-        self.next = index + 1;
-        Choice { instance: instances[index].id, expected_hit_blocks: None }
+    fn route(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, _: &mut Dice) -> Choice {
+        // Instances may have been left out since.
+        let index = cluster.instances.partition_point(|view| view.id.0 < self.next);
+        let index = index % cluster.instances.len();
+        Choice::because(SPEC.name, cluster.instances[index].id)
+    }
+
+    fn sent(&mut self, _: &RequestView<'_>, instance: InstanceId, _: Time) {
+        self.next = instance.0 + 1;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::{NOTHING, dice, instances, request};
+    use crate::view::examples::{NOTHING, cluster, dice, instances, request};
 
     #[test]
     fn instances_are_taken_in_turn() {
         let mut router = RoundRobin { next: 0 };
         let views = instances(&[9, 0, 4]);
-        let chosen: Vec<u32> = (0..7)
-            .map(|_| router.route(&request(&NOTHING), &views, &mut dice(0)).instance.0)
-            .collect();
+        let mut chosen = Vec::new();
+        for _ in 0..7 {
+            let choice = router.route(&request(&NOTHING), &cluster(&views), &mut dice(0));
+            router.sent(&request(&NOTHING), choice.instance, Time::ZERO);
+            chosen.push(choice.instance.0);
+        }
         assert_eq!(chosen, [0, 1, 2, 0, 1, 2, 0]);
     }
 }

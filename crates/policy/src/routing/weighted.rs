@@ -1,25 +1,29 @@
 //! `weighted`: several opinions, added up.
 //!
-//! **Prefers** instances with a high weighted sum of scores; a picker takes one.
+//! **Prefers** instances with a high weighted sum of scores, among those that all filters keep; a
+//! picker takes one.
 //!
-//! **Reads** what its scorers read, each as fresh as they say.
+//! **Reads** what its filters and scorers read, each as fresh as they say.
 //!
-//! **Parameters** none of its own: the scorers and their weights, and the picker, are settings
-//! beside it (`pa:3,qd:2,kv:2` and `max-score` if not given). Only ratios of weights matter.
+//! **Parameters** none of its own: filters, scorers with their weights, and the picker are settings
+//! beside it (no filters, `pa:3,qd:2,kv:2` and `max-score` if not given). Only ratios of weights
+//! matter.
 //!
-//! **Origin** llm-d's scheduler profile: scorers with weights, then a picker.
+//! **Origin** llm-d's scheduler profile: filters, scorers with weights, then a picker.
 
-use crate::contract::{Choice, Picker, Router, Scorer};
+use crate::contract::{Choice, Filter, Firings, Picker, Router, Scorer};
 use crate::routing::pickers::max_score;
 use crate::spec::{Cluster, Spec};
-use crate::view::{InstanceView, Needs};
+use crate::view::{ClusterView, InstanceView, Intent, Needs};
 use crate::weights::WeightedScorers;
-use blis_core::{Dice, RequestView, Values};
+use blis_core::{Dice, InstanceId, RequestView, Time, Values, math};
 
 /// The scorers when none are given.
 pub const DEFAULT_SCORERS: &str = "pa:3,qd:2,kv:2";
 /// The picker when none is given.
 pub const DEFAULT_PICKER: &str = max_score::SPEC.name;
+/// Totals that differ by less are equal, but for rounding.
+const ROUNDING: f64 = 1e-9;
 
 /// How `weighted` introduces itself. Its needs are those of the default scorers; a router built
 /// with other scorers has theirs.
@@ -28,57 +32,200 @@ pub const SPEC: Spec<dyn Router> = Spec {
     alias: None,
     help: "Adds up the weighted scores of several scorers and lets a picker choose",
     params: &[],
-    needs: Needs { load: true, kv: true, ..Needs::NONE },
+    needs: |_| Needs { load: true, kv: true, ..Needs::NONE },
     build: |_, cluster| Box::new(Weighted::with_defaults(cluster)),
 };
 
-/// Scorers with weights, and a picker.
+/// Filters, scorers with weights, and a picker.
 pub struct Weighted {
-    scorers: Vec<(f64, Box<dyn Scorer>)>,
+    filters: Vec<Sieve>,
+    scorers: Vec<Voice>,
     picker: Box<dyn Picker>,
-    /// One scorer's scores, and the sums; kept to save allocations.
-    scores: Vec<f64>,
+    /// The instances that all filters keep; unused without filters.
+    candidates: Vec<InstanceView>,
+    /// Which instances are kept, so far and by the filter being asked.
+    kept: Vec<bool>,
+    asked: Vec<bool>,
+    /// The weighted sum of each candidate's scores.
+    sums: Vec<f64>,
+    /// The same for each instance shown.
     totals: Vec<f64>,
 }
 
+/// A filter, and how often it left somebody out.
+struct Sieve {
+    name: &'static str,
+    filter: Box<dyn Filter>,
+    narrowed: u64,
+    passed_over: u64,
+}
+
+/// A scorer, and how often it made a difference.
+struct Voice {
+    name: &'static str,
+    weight: f64,
+    scorer: Box<dyn Scorer>,
+    /// Of the last decision, one per candidate.
+    scores: Vec<f64>,
+    swayed: u64,
+}
+
 impl Weighted {
-    /// A router that adds up `scorers` in their order.
-    pub fn new(scorers: WeightedScorers, picker: Box<dyn Picker>) -> Weighted {
-        let scorers = scorers.scorers;
-        Weighted { scorers, picker, scores: Vec::new(), totals: Vec::new() }
+    /// A router that adds up `scorers` in their order, among what `filters` keep.
+    pub fn new(
+        filters: Vec<(&'static str, Box<dyn Filter>)>,
+        scorers: WeightedScorers,
+        picker: Box<dyn Picker>,
+    ) -> Weighted {
+        let sieve = |(name, filter)| Sieve { name, filter, narrowed: 0, passed_over: 0 };
+        let voice =
+            |(name, weight, scorer)| Voice { name, weight, scorer, scores: Vec::new(), swayed: 0 };
+        Weighted {
+            filters: filters.into_iter().map(sieve).collect(),
+            scorers: scorers.scorers.into_iter().map(voice).collect(),
+            picker,
+            candidates: Vec::new(),
+            kept: Vec::new(),
+            asked: Vec::new(),
+            sums: Vec::new(),
+            totals: Vec::new(),
+        }
     }
 
     fn with_defaults(cluster: &Cluster) -> Weighted {
         let scorers = WeightedScorers::parse(DEFAULT_SCORERS, None, cluster);
         let picker = (max_score::SPEC.build)(&Values::defaults(max_score::SPEC.params), cluster);
-        Weighted::new(scorers.expect("the default scorers are legal"), picker)
+        Weighted::new(Vec::new(), scorers.expect("the default scorers are legal"), picker)
     }
+
+    /// Replaces the weights, scorer by scorer; for routers that change them on the way.
+    pub fn reweigh(&mut self, weights: impl IntoIterator<Item = f64>) {
+        for (voice, weight) in self.scorers.iter_mut().zip(weights) {
+            voice.weight = weight;
+        }
+    }
+
+    /// The names of its scorers, in the order of `reweigh`.
+    pub fn scorers(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.scorers.iter().map(|voice| voice.name)
+    }
+
+    /// Asks the filters, each about what those before it have kept.
+    fn sift(&mut self, request: &RequestView<'_>, cluster: &ClusterView<'_>, dice: &mut Dice) {
+        self.kept.clear();
+        self.kept.resize(cluster.instances.len(), true);
+        self.candidates.clear();
+        self.candidates.extend_from_slice(cluster.instances);
+        for sieve in &mut self.filters {
+            self.asked.clear();
+            self.asked.resize(self.candidates.len(), true);
+            let left = ClusterView { instances: &self.candidates, ..*cluster };
+            sieve.filter.keep(request, &left, dice, &mut self.asked);
+            if !self.asked.contains(&true) {
+                sieve.passed_over += 1;
+                continue;
+            }
+            sieve.narrowed += u64::from(self.asked.contains(&false));
+            let mut asked = self.asked.iter();
+            let mut keep = || *asked.next().expect("one answer a candidate");
+            for kept in self.kept.iter_mut().filter(|kept| **kept) {
+                *kept = keep();
+            }
+            let mut asked = self.asked.iter();
+            self.candidates.retain(|_| *asked.next().expect("one answer a candidate"));
+        }
+    }
+
+    /// Adds up the scores of `cluster`, and counts whose scores changed who is best.
+    fn weigh(&mut self, request: &RequestView<'_>, cluster: &ClusterView<'_>) {
+        self.sums.clear();
+        self.sums.resize(cluster.instances.len(), 0.0);
+        for voice in &mut self.scorers {
+            voice.scores.resize(cluster.instances.len(), 0.0);
+            voice.scorer.score(request, cluster, &mut voice.scores);
+            for (sum, score) in self.sums.iter_mut().zip(&voice.scores) {
+                debug_assert!((0.0..=1.0).contains(score), "a score of {score} is out of 0..=1");
+                *sum += voice.weight * score;
+            }
+        }
+        let best = highest(self.sums.iter().copied());
+        for voice in &mut self.scorers {
+            let others = || self.sums.iter().zip(&voice.scores).map(|(t, s)| t - voice.weight * s);
+            let best_of_others = highest(others());
+            let mut both = self.sums.iter().zip(others());
+            let is_best = |sum: f64, best: f64| sum >= best - ROUNDING;
+            let sways =
+                both.any(|(&sum, other)| is_best(sum, best) != is_best(other, best_of_others));
+            voice.swayed += u64::from(sways);
+        }
+    }
+
+    /// The scorer in whose eyes candidate `chosen` stands out most.
+    fn because(&self, chosen: usize) -> &'static str {
+        let lead = |voice: &Voice| {
+            let mean = voice.scores.iter().sum::<f64>() / math::float(voice.scores.len() as u64);
+            voice.weight * (voice.scores[chosen] - mean)
+        };
+        let leads = self.scorers.iter().map(|voice| (lead(voice), voice.name));
+        let most = leads.fold((ROUNDING, SPEC.name), |a, b| if b.0 > a.0 { b } else { a });
+        most.1
+    }
+}
+
+fn highest(sums: impl Iterator<Item = f64>) -> f64 {
+    sums.fold(f64::NEG_INFINITY, |a, b| if b > a { b } else { a })
 }
 
 impl Router for Weighted {
     fn route(
         &mut self,
         request: &RequestView<'_>,
-        instances: &[InstanceView],
+        cluster: &ClusterView<'_>,
         dice: &mut Dice,
     ) -> Choice {
-        self.scores.resize(instances.len(), 0.0);
-        self.totals.clear();
-        self.totals.resize(instances.len(), 0.0);
-        for (weight, scorer) in &mut self.scorers {
-            scorer.score(request, instances, &mut self.scores);
-            for (total, score) in self.totals.iter_mut().zip(&self.scores) {
-                debug_assert!((0.0..=1.0).contains(score), "a score of {score} is out of 0..=1");
-                *total += *weight * score;
-            }
+        let filtered = !self.filters.is_empty();
+        if filtered {
+            self.sift(request, cluster, dice);
         }
-        let instance = instances[self.picker.pick(&self.totals, dice)].id;
-        let opinions = self.scorers.iter().map(|(_, s)| s.expected_hit_blocks(instance));
+        let candidates = std::mem::take(&mut self.candidates);
+        let left = if filtered { &candidates[..] } else { cluster.instances };
+        self.weigh(request, &ClusterView { instances: left, ..*cluster });
+        let index = self.picker.pick(&self.sums, dice);
+        let instance = left[index].id;
+        let opinions = self.scorers.iter().map(|v| v.scorer.expected_hit_blocks(instance));
         let expected_hit_blocks = opinions.flatten().next();
-        for (_, scorer) in &mut self.scorers {
-            scorer.sent(request, instance);
+        self.candidates = candidates;
+        Choice { instance, intent: Intent { expected_hit_blocks, because: self.because(index) } }
+    }
+
+    fn sent(&mut self, request: &RequestView<'_>, instance: InstanceId, now: Time) {
+        for sieve in &mut self.filters {
+            sieve.filter.sent(request, instance, now);
         }
-        Choice { instance, expected_hit_blocks }
+        for voice in &mut self.scorers {
+            voice.scorer.sent(request, instance, now);
+        }
+    }
+
+    fn totals(&mut self) -> &[f64] {
+        if self.filters.is_empty() {
+            return &self.sums;
+        }
+        let mut sums = self.sums.iter();
+        let total = |&kept: &bool| if kept { sums.next().copied() } else { None };
+        self.totals.clear();
+        self.totals.extend(self.kept.iter().map(total).map(|t| t.unwrap_or(f64::NEG_INFINITY)));
+        &self.totals
+    }
+
+    fn firings(&self, firings: &mut Firings) {
+        for Sieve { name, narrowed, passed_over, .. } in &self.filters {
+            firings.add(name, "narrowed", *narrowed);
+            firings.add(name, "passed-over", *passed_over);
+        }
+        for voice in &self.scorers {
+            firings.add(voice.name, "swayed", voice.swayed);
+        }
     }
 }
 
@@ -86,14 +233,15 @@ impl Router for Weighted {
 mod tests {
     use super::*;
     use crate::build::{RoutingText, build_router};
-    use crate::view::examples::{dice, instances, prompt, request};
+    use crate::view::examples::{cluster, dice, instances, prompt, request};
 
-    const CLUSTER: Cluster = Cluster { instances: 2, blocks: 100, cpu_blocks: 0, block_size: 16 };
+    const CLUSTER: Cluster = Cluster { instances: 2, ..Cluster::SMALL };
 
     fn router(scorers: &str) -> Box<dyn Router> {
         let text = RoutingText {
             policy: "weighted",
             scorers: Some(scorers),
+            filters: None,
             picker: Some("max-score[ties=lowest-index]"),
             lru_capacity: None,
         };
@@ -103,31 +251,48 @@ mod tests {
     /// Where a prompt whose first half is warm on instance 1 goes, when that is the busier one.
     fn warm_or_idle(scorers: &str) -> Choice {
         let mut router = router(scorers);
-        router.route(&request(&prompt(&[1, 2])), &instances(&[9, 0]), &mut dice(0));
-        router.route(&request(&prompt(&[1, 2, 3, 4])), &instances(&[0, 1]), &mut dice(1))
+        router.sent(&request(&prompt(&[1, 2])), InstanceId(1), Time::ZERO);
+        let views = instances(&[0, 1]);
+        router.route(&request(&prompt(&[1, 2, 3, 4])), &cluster(&views), &mut dice(1))
     }
 
     #[test]
     fn a_warm_instance_is_kept_only_if_its_weighted_match_outweighs_its_load() {
         let choice = warm_or_idle("pa:3,qd:1");
-        assert_eq!((choice.instance.0, choice.expected_hit_blocks), (1, Some(2)));
+        assert_eq!((choice.instance.0, choice.intent.expected_hit_blocks), (1, Some(2)));
         let choice = warm_or_idle("pa:1,qd:1");
-        assert_eq!((choice.instance.0, choice.expected_hit_blocks), (0, Some(0)));
+        assert_eq!((choice.instance.0, choice.intent.expected_hit_blocks), (0, Some(0)));
     }
 
     #[test]
     fn without_a_prefix_scorer_nothing_is_expected_to_hit() {
-        let choice =
-            router("qd:1").route(&request(&prompt(&[1])), &instances(&[3, 0]), &mut dice(0));
-        assert_eq!((choice.instance.0, choice.expected_hit_blocks), (1, None));
+        let views = instances(&[3, 0]);
+        let choice = router("qd:1").route(&request(&prompt(&[1])), &cluster(&views), &mut dice(0));
+        assert_eq!((choice.instance.0, choice.intent.expected_hit_blocks), (1, None));
     }
 
     #[test]
     fn the_number_of_instances_may_change_between_requests() {
         let mut router = router("pa:3,qd:2,kv:2");
         for loads in [&[0, 0, 0][..], &[0], &[0, 0, 0, 0, 0]] {
-            let choice = router.route(&request(&prompt(&[1, 2])), &instances(loads), &mut dice(0));
+            let views = instances(loads);
+            let choice = router.route(&request(&prompt(&[1, 2])), &cluster(&views), &mut dice(0));
             assert!(choice.instance.index() < loads.len());
         }
+    }
+
+    #[test]
+    fn a_choice_names_the_scorer_in_whose_eyes_it_stands_out_and_counts_whom_it_swayed() {
+        let mut router = router("pa:3,qd:1");
+        router.sent(&request(&prompt(&[1, 2])), InstanceId(1), Time::ZERO);
+        let views = instances(&[0, 1]);
+        let warm = router.route(&request(&prompt(&[1, 2])), &cluster(&views), &mut dice(0));
+        assert_eq!((warm.instance.0, warm.intent.because), (1, "prefix-affinity"));
+        let cold = router.route(&request(&prompt(&[7])), &cluster(&views), &mut dice(1));
+        assert_eq!((cold.instance.0, cold.intent.because), (0, "queue-depth"));
+        let mut firings = Firings::default();
+        router.firings(&mut firings);
+        let swayed = |scorer: &str| (format!("{scorer}.swayed"), 1);
+        assert_eq!(firings.into_list(), [swayed("prefix-affinity"), swayed("queue-depth")]);
     }
 }

@@ -3,7 +3,8 @@
 use crate::views::{CLUSTER, Question, questions};
 use blis_core::{RequestId, SessionId, SloClass, Span, Time, Values};
 use blis_policy::{
-    Evict, RunningView, UseView, Verdict, WaitingView, admission, evict, order, preempt, priority,
+    Evict, Intent, RunningView, UseView, Verdict, WaitingView, admission, evict, order, preempt,
+    priority,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -13,6 +14,8 @@ fn waiting(question: &Question, number: u64) -> WaitingView<'_> {
         request: question.request(number),
         enqueued: Time::from_micros(number * 1_000 + 500),
         generated: 0,
+        intent: Intent { expected_hit_blocks: Some(1), because: "weighted" },
+        cached_blocks: question.prompt.prompt_blocks(CLUSTER.block_size).len() / 2,
     }
 }
 
@@ -23,8 +26,8 @@ proptest! {
             let verdicts = || {
                 let mut policy = (spec.build)(&Values::defaults(spec.params), &CLUSTER);
                 let decide = |(number, question): (u64, &Question)| {
-                    let now = Time::from_micros(number * 1_000);
-                    policy.admit(&question.request(number), &question.instances, now)
+                    let mut dice = Question::dice(number);
+                    policy.admit(&question.request(number), &question.cluster(number), &mut dice)
                 };
                 (0..).zip(&sequence).map(decide).collect::<Vec<Verdict>>()
             };
@@ -52,13 +55,20 @@ proptest! {
     }
 
     #[test]
-    fn ranks_are_finite_and_deterministic(sequence in questions(), given in -100.0..100.0_f64) {
+    fn ranks_are_finite_and_fixed_unless_said_otherwise(
+        sequence in questions(),
+        given in -100.0..100.0_f64,
+        later in 0..10_000_000_u64,
+    ) {
         for spec in order::ALL {
             let policy = (spec.build)(&Values::defaults(spec.params), &CLUSTER);
             for (number, question) in (0..).zip(&sequence) {
-                let rank = || policy.rank(&waiting(question, number), given);
-                prop_assert!(rank().is_finite(), "{}", spec.name);
-                prop_assert_eq!(rank().to_bits(), rank().to_bits(), "{}", spec.name);
+                let waiting = waiting(question, number);
+                let now = policy.rank(&waiting, given, waiting.enqueued);
+                let later = waiting.enqueued + Span::from_micros(later);
+                let then = policy.rank(&waiting, given, later);
+                prop_assert!(now.is_finite() && then.is_finite(), "{}", spec.name);
+                prop_assert!(policy.varies() || now.to_bits() == then.to_bits(), "{}", spec.name);
             }
         }
     }
@@ -146,7 +156,10 @@ fn worths(policy: &dyn Evict, uses: &[PromptUse]) -> Vec<BTreeMap<Vec<u8>, f64>>
             let next = (at + 1..uses.len()).find(|&later| uses[later].path.starts_with(block));
             let view = UseView {
                 class: ended.class,
+                priority: 1.0,
+                intent: Intent::NONE,
                 session: ended.session.map(SessionId),
+                session_live: ended.after_us > 1_000_000 && ended.session.is_some(),
                 preempted: ended.preempted,
                 now,
                 uses: *count,

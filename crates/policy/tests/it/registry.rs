@@ -12,6 +12,7 @@ const MACHINERY: &[&str] = &["mod", "prefix_index", "ties"];
 /// The folder of a kind.
 fn folder(kind: &str) -> PathBuf {
     let place = match kind {
+        "filter" => "routing/filters",
         "scorer" => "routing/scorers",
         "picker" => "routing/pickers",
         other => other,

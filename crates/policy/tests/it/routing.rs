@@ -9,17 +9,22 @@ use proptest::prelude::*;
 
 /// What `router` decides about `sequence`.
 fn decisions(router: &mut dyn Router, sequence: &[Question]) -> Vec<Choice> {
-    let decide = |(number, question): (u64, &Question)| {
+    let mut decide = |(number, question): (u64, &Question)| {
         let mut dice = Question::dice(number);
-        router.route(&question.request(number), &question.instances, &mut dice)
+        let (request, cluster) = (question.request(number), question.cluster(number));
+        let choice = router.route(&request, &cluster, &mut dice.clone());
+        assert_eq!(choice, router.route(&request, &cluster, &mut dice), "asking changes nothing");
+        router.sent(&request, choice.instance, cluster.now);
+        choice
     };
-    (0..).zip(sequence).map(decide).collect()
+    (0..).zip(sequence).map(&mut decide).collect()
 }
 
 fn weighted(scorers: &str, picker: &str) -> Box<dyn Router> {
     let text = RoutingText {
         policy: "weighted",
         scorers: Some(scorers),
+        filters: None,
         picker: Some(picker),
         lru_capacity: None,
     };
@@ -32,9 +37,13 @@ fn all_scores(scorer: &mut dyn Scorer, sequence: &[Question]) -> Vec<Vec<f64>> {
     for (number, question) in (0..).zip(sequence) {
         let request = question.request(number);
         let mut scores = vec![f64::NAN; question.instances.len()];
-        scorer.score(&request, &question.instances, &mut scores);
+        scorer.score(&request, &question.cluster(number), &mut scores);
         let best = (0..scores.len()).max_by(|a, b| scores[*a].total_cmp(&scores[*b]));
-        scorer.sent(&request, question.instances[best.expect("an instance")].id);
+        scorer.sent(
+            &request,
+            question.instances[best.expect("an instance")].id,
+            question.cluster(number).now,
+        );
         all.push(scores);
     }
     all
@@ -65,10 +74,10 @@ proptest! {
                 let request = question.request(number);
                 let mut once = vec![f64::NAN; question.instances.len()];
                 let mut twice = vec![0.5; question.instances.len()];
-                scorer.score(&request, &question.instances, &mut once);
-                scorer.score(&request, &question.instances, &mut twice);
+                scorer.score(&request, &question.cluster(number), &mut once);
+                scorer.score(&request, &question.cluster(number), &mut twice);
                 prop_assert_eq!(once, twice, "{}", spec.name);
-                scorer.sent(&request, question.instances[0].id);
+                scorer.sent(&request, question.instances[0].id, question.cluster(number).now);
             }
         }
     }
@@ -80,12 +89,12 @@ proptest! {
             for (number, question) in (0..).zip(&sequence) {
                 let request = question.request(number);
                 let mut scores = vec![f64::NAN; question.instances.len()];
-                scorer.score(&request, &question.instances, &mut scores);
+                scorer.score(&request, &question.cluster(number), &mut scores);
                 for view in &question.instances {
                     let hits = scorer.expected_hit_blocks(view.id).unwrap_or(0);
                     prop_assert!(hits <= request.prompt_blocks.len(), "{}", spec.name);
                 }
-                scorer.sent(&request, question.instances[0].id);
+                scorer.sent(&request, question.instances[0].id, question.cluster(number).now);
             }
         }
     }
@@ -165,7 +174,12 @@ proptest! {
 
 #[test]
 fn clusters_without_blocks_or_instances_can_be_built_for() {
-    let empty = blis_policy::Cluster { instances: 0, blocks: 0, cpu_blocks: 0, block_size: 1 };
+    let empty = blis_policy::Cluster {
+        instances: 0,
+        blocks: 0,
+        block_size: 1,
+        ..blis_policy::Cluster::SMALL
+    };
     for spec in routing::ALL {
         let built = build_from_text("routing policy", routing::ALL, spec.name, &empty);
         let question = Question {
@@ -175,25 +189,9 @@ fn clusters_without_blocks_or_instances_can_be_built_for() {
             ),
             class: blis_core::SloClass::Standard,
             session: 0,
-            instances: vec![idle()],
+            instances: vec![blis_policy::InstanceView::idle(blis_core::InstanceId(0), 0)],
         };
         let choices = decisions(&mut *built.expect("legal").policy, &[question.clone(), question]);
-        assert!(choices.iter().all(|choice| choice.expected_hit_blocks.unwrap_or(0) == 0));
-    }
-}
-
-fn idle() -> blis_policy::InstanceView {
-    blis_policy::InstanceView {
-        id: blis_core::InstanceId(0),
-        as_of: blis_core::Time::ZERO,
-        queue_depth: 0,
-        running: 0,
-        in_flight: 0,
-        unseen: 0,
-        kv_utilization: 0.0,
-        free_blocks: 0,
-        cache_hit_rate: 0.0,
-        pending_transfer_us: 0.0,
-        thrashing_rate: 0.0,
+        assert!(choices.iter().all(|choice| choice.intent.expected_hit_blocks.unwrap_or(0) == 0));
     }
 }

@@ -5,12 +5,11 @@ use blis_core::{
     Content, Dice, InstanceId, RequestId, RequestView, Segment, SessionId, SloClass, StreamId,
     TenantId, Time,
 };
-use blis_policy::{Cluster, InstanceView};
+use blis_policy::{Cluster, ClusterView, InstanceView};
 use proptest::prelude::*;
 
 /// The cluster that policies are built for.
-pub(crate) const CLUSTER: Cluster =
-    Cluster { instances: 8, blocks: 60, cpu_blocks: 0, block_size: 16 };
+pub(crate) const CLUSTER: Cluster = Cluster { instances: 8, blocks: 60, ..Cluster::SMALL };
 
 /// One routing decision to be made: a request, and what is known of the instances.
 #[derive(Clone, Debug)]
@@ -38,6 +37,12 @@ impl Question {
         }
     }
 
+    /// What the gateway knows when request `number` comes.
+    pub(crate) fn cluster(&self, number: u64) -> ClusterView<'_> {
+        let now = Time::from_micros(number * 1_000);
+        ClusterView { now, seed: 5, instances: &self.instances }
+    }
+
     /// The routing dice of request `number`.
     pub(crate) fn dice(number: u64) -> Dice {
         Dice::new(5, Purpose::Routing, number)
@@ -62,7 +67,15 @@ fn question(size: usize) -> impl Strategy<Value = Question> {
     });
     let class = prop::sample::select(SloClass::ALL.to_vec());
     (prompt(), class, 0..5_u64, prop_oneof![4 => instances.boxed(), 1 => alike.boxed()]).prop_map(
-        |(prompt, class, session, instances)| Question { prompt, class, session, instances },
+        |(prompt, class, session, mut instances)| {
+            // Nobody has more of a prompt than there is.
+            let blocks = prompt.prompt_blocks(CLUSTER.block_size).len();
+            for view in &mut instances {
+                view.cached_blocks = view.cached_blocks.min(blocks);
+                view.cached_cpu_blocks = view.cached_cpu_blocks.min(blocks - view.cached_blocks);
+            }
+            Question { prompt, class, session, instances }
+        },
     )
 }
 
@@ -82,17 +95,21 @@ fn instance() -> impl Strategy<Value = InstanceView> {
         |((queue_depth, running, unseen, in_flight, busy), utilization, hit_rate)| {
             let extreme = if busy { 1_000_000 } else { 0 };
             InstanceView {
-                id: InstanceId(0),
-                as_of: Time::ZERO,
                 queue_depth: queue_depth + if queue_depth == 8 { extreme } else { 0 },
                 running,
+                waiting_by_class: [queue_depth / 5; 5],
                 in_flight,
+                in_flight_tokens: u64::from(in_flight) * 300,
+                unstarted_tokens: u64::from(unseen) * 200,
                 unseen,
                 kv_utilization: if queue_depth == 7 { 1.0 } else { utilization },
                 free_blocks: if queue_depth == 7 { 0 } else { 30 },
                 cache_hit_rate: hit_rate,
                 pending_transfer_us: f64::from(in_flight) * 1e3,
                 thrashing_rate: hit_rate,
+                cached_blocks: running,
+                cached_cpu_blocks: unseen,
+                ..InstanceView::idle(InstanceId(0), 60)
             }
         },
     )

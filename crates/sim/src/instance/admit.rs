@@ -15,7 +15,7 @@ impl Instance {
     pub(super) fn admit_waiting(&mut self, now: Time, mut budget: u32, kit: &mut Kit<'_>) {
         let block_size = kit.engine.block_size;
         let places = kit.engine.max_num_running_reqs as usize;
-        self.queue.refresh(&kit.rules, kit.live, now);
+        self.queue.refresh(&kit.rules, &self.pool, kit.live, now);
         while budget > 0 && self.running.len() < places {
             match self.next_ready(budget, now, kit) {
                 Ok(None) => break,
@@ -112,6 +112,9 @@ impl Instance {
         }
         if live.cached_tokens.is_none() {
             live.cached_tokens = Some(cached_tokens);
+            // Who is scheduled after somebody who joined the queue later was overtaken.
+            kit.tally.overtaken += u64::from(live.turn < self.latest_turn);
+            self.latest_turn = self.latest_turn.max(live.turn);
             self.prompt_tokens += u64::from(live.request.content.prompt_tokens());
             self.cached_tokens += u64::from(cached_tokens);
         }

@@ -19,13 +19,14 @@ pub(crate) use queue::Rules;
 use crate::config::{Engine, Pace};
 use crate::future::{Future, Stretch};
 use crate::live::{LiveRequests, Place, Slot};
-use blis_core::{InstanceId, Request, RequestId, SloClass, Span, Time};
+use blis_core::{InstanceId, Request, RequestId, SessionId, SloClass, Span, Time};
 use blis_kv::{Judged, Pool, Table, Use};
 use blis_latency::StepTime;
 use blis_metrics::{Fact, Listener};
-use blis_policy::{Evict, Offload, Preempt, UseView};
+use blis_policy::{Answer, Evict, Offload, PerClass, Preempt, UseView};
 use queue::Queue;
 use running::RunningBatch;
+use std::collections::{BTreeMap, VecDeque};
 use stride::Stride;
 use tier::TierState;
 
@@ -51,6 +52,10 @@ pub(crate) struct Instance {
     unchecked: usize,
     /// Running requests whose blocks are full: each needs another before the next step.
     full: Vec<usize>,
+    /// The latest turn of the queue that was scheduled.
+    latest_turn: u64,
+    /// How many requests of each session are here, if somebody wants to know.
+    sessions: BTreeMap<SessionId, u32>,
     /// Lists used for a moment and kept for their memory: running requests that are due, and that
     /// are not steady.
     due: Vec<usize>,
@@ -80,6 +85,10 @@ pub(crate) struct Kit<'a> {
     pub(crate) tally: &'a mut Tally,
     /// Finished requests and when their last tokens left, for a source that wants to hear of them.
     pub(crate) finished: Option<&'a mut Vec<(Request, Time)>>,
+    /// Answers, for policies of the gateway that want to see them.
+    pub(crate) answers: Option<&'a mut VecDeque<Answer>>,
+    /// Whether the evictor wants to know which sessions are live.
+    pub(crate) sessions: bool,
 }
 
 /// Counts of a run.
@@ -87,7 +96,16 @@ pub(crate) struct Kit<'a> {
 pub(crate) struct Tally {
     pub(crate) arrived: u64,
     pub(crate) closed: u64,
+    /// Prompt tokens of finished requests.
+    pub(crate) closed_tokens: u64,
+    /// Prompt tokens that routers expected to have to be computed, of requests that have a first
+    /// token.
+    pub(crate) started_work: u64,
     pub(crate) events: u64,
+    /// Requests scheduled after somebody who joined their queue later.
+    pub(crate) overtaken: u64,
+    /// Preemptions of others than the last of the batch.
+    pub(crate) spared_last: u64,
     /// Steps for which `StepTime::beyond` was not 0, and all its bits.
     pub(crate) beyond_steps: u64,
     pub(crate) beyond: u32,
@@ -123,6 +141,8 @@ impl Instance {
             cached_tokens: 0,
             unchecked: 0,
             full: Vec::new(),
+            latest_turn: 0,
+            sessions: BTreeMap::new(),
             due: Vec::new(),
             others: Vec::new(),
         }
@@ -150,6 +170,11 @@ impl Instance {
         }
     }
 
+    /// How many requests of each class are in the queue.
+    pub(crate) fn waiting_by_class(&self) -> PerClass<u32> {
+        self.queue.by_class()
+    }
+
     /// How long the copies from the CPU tier that are under way at `now` still take.
     pub(crate) fn pending_transfer(&self, now: Time) -> Span {
         self.tier.as_ref().map_or(Span::ZERO, |tier| tier.backlog(now))
@@ -166,7 +191,10 @@ impl Instance {
         live.split.gateway = now.since(live.request.arrival);
         let request = live.request.id;
         kit.listener.hear(now, &Fact::Enqueued { request, instance: self.id });
-        self.queue.join(slot, &kit.rules, kit.live, now);
+        if let Some(session) = live.request.session.filter(|_| kit.sessions) {
+            *self.sessions.entry(session).or_default() += 1;
+        }
+        self.queue.join(slot, &kit.rules, &self.pool, kit.live, now);
         self.joined += 1;
         match &mut self.stride {
             Some(stride) => stride.end_after(now),
@@ -198,6 +226,17 @@ impl Instance {
         behind
     }
 
+    /// A request of this session leaves for good; returns whether another one is here.
+    fn leave_session(&mut self, session: SessionId) -> bool {
+        let Some(here) = self.sessions.get_mut(&session) else { return false };
+        *here -= 1;
+        let live = *here > 0;
+        if !live {
+            self.sessions.remove(&session);
+        }
+        live
+    }
+
     /// The slots and generated tokens of the batch, for closing the books of a run that ended
     /// early.
     pub(crate) fn batch(&mut self) -> impl Iterator<Item = (Slot, u32)> + '_ {
@@ -210,7 +249,7 @@ impl Instance {
     pub(crate) fn judge_again(&mut self, slot: Slot, now: Time, kit: &mut Kit<'_>) {
         let prompt = kit.live.get(slot).request.content.prompt_blocks(kit.engine.block_size);
         let mut table = self.pool.claim(self.pool.lookup(prompt));
-        release(&mut self.pool, &mut table, slot, Released::Done, now, kit);
+        release(&mut self.pool, &mut table, slot, Released::Done { session_live: false }, now, kit);
     }
 
     /// Whether the engine has something to do and is not doing it: a broken invariant.
@@ -242,7 +281,10 @@ impl Instance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Released {
     /// Their request has finished.
-    Done,
+    Done {
+        /// Whether another request of its session is waiting or running here.
+        session_live: bool,
+    },
     /// Their request will want them again.
     ComesBack,
 }
@@ -256,11 +298,15 @@ fn release(
     now: Time,
     kit: &mut Kit<'_>,
 ) {
-    let request = &kit.live.get(slot).request;
+    let live = kit.live.get(slot);
+    let request = &live.request;
     let judge = |Use { uses, upto, worth }: Use, next_use: Option<RequestId>| {
         let worth = kit.evict.worth(&UseView {
             class: request.class,
+            priority: live.priority,
+            intent: live.intent,
             session: request.session,
+            session_live: why == Released::Done { session_live: true },
             preempted: why == Released::ComesBack,
             now,
             uses,

@@ -4,8 +4,9 @@
 //! comes back at the head, before everything that joined later.
 
 use crate::live::{LiveRequests, Slot};
-use blis_core::Time;
-use blis_policy::{Order, Priority};
+use blis_core::{SloClass, Time};
+use blis_kv::Pool;
+use blis_policy::{Order, PerClass, Priority};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -14,6 +15,7 @@ use std::collections::BinaryHeap;
 pub(crate) struct Queue {
     heap: BinaryHeap<Waiting>,
     turns: u64,
+    by_class: PerClass<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +23,7 @@ struct Waiting {
     rank: f64,
     turn: u64,
     slot: Slot,
+    class: SloClass,
 }
 
 impl Queue {
@@ -37,12 +40,13 @@ impl Queue {
         &mut self,
         slot: Slot,
         rules: &Rules<'_>,
+        pool: &Pool,
         live: &mut LiveRequests,
         now: Time,
     ) {
         live.get_mut(slot).turn = self.turns;
         self.turns += 1;
-        self.put_back(slot, rules, live, now);
+        self.put_back(slot, rules, pool, live, now);
     }
 
     /// A preempted request goes back to the turn it had.
@@ -50,21 +54,31 @@ impl Queue {
         &mut self,
         slot: Slot,
         rules: &Rules<'_>,
+        pool: &Pool,
         live: &mut LiveRequests,
         now: Time,
     ) {
-        let rank = rules.rank(slot, live, now);
-        self.heap.push(Waiting { rank, turn: live.get(slot).turn, slot });
+        let rank = rules.rank(slot, pool, live, now);
+        let live = live.get(slot);
+        let class = live.request.class;
+        self.by_class[class.index()] += 1;
+        self.heap.push(Waiting { rank, turn: live.turn, slot, class });
     }
 
     /// Ranks everyone again, if ranks change while waiting.
-    pub(crate) fn refresh(&mut self, rules: &Rules<'_>, live: &mut LiveRequests, now: Time) {
-        if !rules.priority.varies() || self.heap.len() < 2 {
+    pub(crate) fn refresh(
+        &mut self,
+        rules: &Rules<'_>,
+        pool: &Pool,
+        live: &mut LiveRequests,
+        now: Time,
+    ) {
+        if self.heap.len() < 2 || !(rules.priority.varies() || rules.order.varies()) {
             return;
         }
         let mut waiting = std::mem::take(&mut self.heap).into_vec();
         for entry in &mut waiting {
-            entry.rank = rules.rank(entry.slot, live, now);
+            entry.rank = rules.rank(entry.slot, pool, live, now);
         }
         self.heap = BinaryHeap::from(waiting);
     }
@@ -74,7 +88,14 @@ impl Queue {
     }
 
     pub(crate) fn pop(&mut self) {
-        self.heap.pop();
+        if let Some(first) = self.heap.pop() {
+            self.by_class[first.class.index()] -= 1;
+        }
+    }
+
+    /// How many of each class wait.
+    pub(crate) fn by_class(&self) -> PerClass<u32> {
+        self.by_class
     }
 }
 
@@ -84,14 +105,19 @@ pub(crate) struct Rules<'a> {
     pub(crate) order: &'a dyn Order,
     /// Tokens of a block, for what policies see of prompts.
     pub(crate) block_size: u32,
+    /// Whether they want to know what of a prompt is cached.
+    pub(crate) cached: bool,
 }
 
 impl Rules<'_> {
-    fn rank(&self, slot: Slot, live: &mut LiveRequests, now: Time) -> f64 {
+    fn rank(&self, slot: Slot, pool: &Pool, live: &mut LiveRequests, now: Time) -> f64 {
         let live = live.get_mut(slot);
-        let waiting = live.waiting_view(self.block_size);
+        let mut waiting = live.waiting_view(self.block_size, 0);
+        if self.cached {
+            waiting.cached_blocks = pool.lookup(waiting.request.prompt_blocks).blocks;
+        }
         let priority = self.priority.priority(&waiting, now);
-        let rank = self.order.rank(&waiting, priority);
+        let rank = self.order.rank(&waiting, priority, now);
         assert!(rank.is_finite() && priority.is_finite(), "a rank and a priority are numbers");
         live.priority = priority;
         rank

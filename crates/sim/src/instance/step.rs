@@ -13,7 +13,7 @@ use crate::live::{Place, Slot};
 use blis_core::{SloClass, Span, Time};
 use blis_latency::StepShape;
 use blis_metrics::{Batch, Fact, Status};
-use blis_policy::RunningView;
+use blis_policy::{Answer, RunningView};
 
 impl Instance {
     /// Begins the next step, or a run of them. Returns when it ends; `NEVER` if there is nothing to
@@ -147,7 +147,7 @@ impl Instance {
         }
     }
 
-    fn choose_victim(&mut self, kit: &Kit<'_>) -> usize {
+    fn choose_victim(&mut self, kit: &mut Kit<'_>) -> usize {
         self.running.settle_all();
         let view = |running: &Running| {
             let live = kit.live.get(running.slot);
@@ -163,6 +163,7 @@ impl Instance {
         let views: Vec<RunningView> = self.running.iter().map(view).collect();
         let victim = kit.preempt.victim(&views);
         assert!(victim < views.len(), "the victim is a running request");
+        kit.tally.spared_last += u64::from(victim + 1 < views.len());
         victim
     }
 
@@ -192,7 +193,7 @@ impl Instance {
         let request = live.request.id;
         let lost_tokens = running.computed;
         kit.listener.hear(now, &Fact::Preempted { request, instance: self.id, lost_tokens });
-        self.queue.put_back(running.slot, &kit.rules, kit.live, now);
+        self.queue.put_back(running.slot, &kit.rules, &self.pool, kit.live, now);
     }
 
     /// How long the steps have waited for copies since a request was scheduled.
@@ -372,6 +373,7 @@ impl Instance {
             live.split.reload += stalled;
             live.split.prefill = now.since(live.scheduled) - stalled;
             live.split.output = kit.output;
+            kit.tally.started_work += live.expected_work(kit.engine.block_size);
             Fact::FirstToken { request: live.request.id, instance: self.id }
         } else {
             let gap = now.since(live.last_token);
@@ -422,14 +424,30 @@ impl Instance {
             removed += 1;
             self.copy_out(&running.table, now, kit);
             let (table, slot) = (&mut running.table, running.slot);
-            release(&mut self.pool, table, slot, Released::Done, now, kit);
+            let session = kit.live.get(slot).request.session.filter(|_| kit.sessions);
+            let session_live = session.is_some_and(|session| self.leave_session(session));
+            release(&mut self.pool, table, slot, Released::Done { session_live }, now, kit);
             self.note_change();
             let live = kit.live.get_mut(running.slot);
             live.generated = running.generated;
-            let mut record = live.record();
+            let mut record = live.record(kit.engine.block_size);
             record.e2e = Some(output.since(record.arrival));
             kit.listener.hear(now, &Fact::Closed { status: Status::Finished, record });
+            if let Some(answers) = &mut kit.answers {
+                let [ttft, e2e] = [record.ttft, record.e2e].map(|span| span.expect("it finished"));
+                answers.push_back(Answer {
+                    request: record.request,
+                    class: record.class,
+                    instance: self.id,
+                    input_tokens: record.input_tokens,
+                    cached_tokens: record.cached_tokens.unwrap_or(0),
+                    ttft,
+                    e2e,
+                    now: output,
+                });
+            }
             let request = kit.live.remove(running.slot);
+            kit.tally.closed_tokens += u64::from(request.content.prompt_tokens());
             if let Some(finished) = &mut kit.finished {
                 finished.push((request, output));
             }

@@ -271,7 +271,7 @@ impl Instance {
             live.enqueued = now;
             let request = live.request.id;
             kit.listener.hear(now, &Fact::Unloaded { request, instance: self.id });
-            self.queue.put_back(load.slot, &kit.rules, kit.live, now);
+            self.queue.put_back(load.slot, &kit.rules, &self.pool, kit.live, now);
         }
     }
 

@@ -98,7 +98,7 @@ pub(crate) fn small_world() -> Scenario {
             tier: None,
         },
         gateway: Gateway::default(),
-        signals: Signals::Immediate,
+        signals: Signals::IMMEDIATE,
         admission: "always-admit",
         routing: "round-robin",
         evict: "lru",
@@ -156,8 +156,14 @@ impl Scenario {
     pub(crate) fn run_routed_by(&self, router: Box<dyn Router>) -> Outcome {
         let mut config = self.config();
         config.policies.router = router;
-        config.policies.router_needs =
-            Needs { load: true, kv: true, hit_rate: true, transfers: true, future: false };
+        config.policies.router_needs = Needs {
+            load: true,
+            classes: true,
+            kv: true,
+            hit_rate: true,
+            transfers: true,
+            ..Needs::NONE
+        };
         let mut source = Listed::new(self.requests.clone());
         let mut nobody = Fanout::new(Vec::new());
         blis_sim::run(config, &mut source, &mut nobody, &mut Unobserved).expect("cannot fail")
@@ -169,16 +175,21 @@ impl Scenario {
             blocks: self.engine.total_kv_blocks,
             cpu_blocks: self.engine.tier.map_or(0, |tier| tier.blocks),
             block_size: self.engine.block_size,
+            ..Cluster::SMALL
         };
         let routing = RoutingText {
             policy: self.routing,
             scorers: self.scorers,
+            filters: None,
             picker: None,
             lru_capacity: None,
         };
         let admission = blis_policy::build_admission(self.admission, &cluster).expect("legal");
         let router = blis_policy::build_router(&routing, &cluster).expect("legal");
         let evict = blis_policy::build_evict(self.evict, &cluster).expect("legal");
+        let priority = blis_policy::build_priority(self.priority, &cluster).expect("legal");
+        let order = blis_policy::build_order(self.order, &cluster).expect("legal");
+        let preempt = blis_policy::build_preempt(self.preempt, &cluster).expect("legal");
         let future = evict.needs.future.then(|| {
             let mut source = Listed::new(self.requests.clone());
             Future::read(&mut source, self.engine.block_size, Time::NEVER)
@@ -194,18 +205,17 @@ impl Scenario {
                 router_needs: router.needs,
                 admission: admission.policy,
                 router: router.policy,
-                priority: blis_policy::build_priority(self.priority, &cluster)
-                    .expect("legal")
-                    .policy,
-                order: blis_policy::build_order(self.order, &cluster).expect("legal").policy,
-                preempt: blis_policy::build_preempt(self.preempt, &cluster).expect("legal").policy,
+                engine_needs: priority.needs.or(order.needs).or(preempt.needs).or(evict.needs),
+                priority: priority.policy,
+                order: order.policy,
+                preempt: preempt.policy,
                 evict: evict.policy,
-                evict_needs: evict.needs,
                 offload: blis_policy::build_offload(self.offload, &cluster).expect("legal").policy,
             },
             future,
             latency: Arc::clone(&self.latency),
             seed: self.seed,
+            overrule: None,
             horizon: self.horizon,
             pace: self.pace,
             audit: true,

@@ -98,7 +98,7 @@ fn a_world_in_slow_motion_tells_the_same_story() {
         // Phases of pollers and shares of a link are rounded to nanoseconds, and a bucket refills
         // in real time: not exact when scaled.
         let mut world = Scenario { admission: "always-admit", ..world.clone() };
-        world.signals = Signals::Immediate;
+        world.signals = Signals::IMMEDIATE;
         world.engine.tier = None;
         let told = world.run();
         for times in [2, 7] {
@@ -119,7 +119,7 @@ fn a_world_in_slow_motion_tells_the_same_story() {
 fn a_world_that_starts_later_tells_the_same_story_later() {
     let shift = Span::from_micros(12_345);
     let coverage = in_random_worlds(300, |world| {
-        let world = Scenario { signals: Signals::Immediate, ..world.clone() };
+        let world = Scenario { signals: Signals::IMMEDIATE, ..world.clone() };
         let told = world.run();
         let mut later = world.clone();
         later.requests.iter_mut().for_each(|request| request.arrival += shift);

@@ -3,7 +3,7 @@
 use crate::harness::{Scenario, prompted, request, small_world};
 use blis_core::{Dice, InstanceId, RequestView, Span};
 use blis_kv::LinkSpeed;
-use blis_policy::{Choice, InstanceView, Router};
+use blis_policy::{Choice, ClusterView, InstanceView, Router};
 use blis_sim::{KvTier, Reload, Signals};
 use std::sync::mpsc::{Sender, channel};
 
@@ -11,9 +11,9 @@ use std::sync::mpsc::{Sender, channel};
 struct Teller(Sender<Vec<InstanceView>>);
 
 impl Router for Teller {
-    fn route(&mut self, _: &RequestView<'_>, views: &[InstanceView], _: &mut Dice) -> Choice {
-        self.0.send(views.to_vec()).expect("the test listens");
-        Choice { instance: InstanceId(0), expected_hit_blocks: None }
+    fn route(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, _: &mut Dice) -> Choice {
+        self.0.send(cluster.instances.to_vec()).expect("the test listens");
+        Choice::because("teller", InstanceId(0))
     }
 }
 
@@ -32,8 +32,8 @@ fn shown_in(world: &Scenario) -> Vec<Vec<InstanceView>> {
 
 #[test]
 fn an_instance_that_was_never_used_has_all_its_blocks_and_nothing_else() {
-    let stale = Signals::Periodic { interval: Span::from_micros(5_000) };
-    for signals in [Signals::Immediate, stale] {
+    let stale = Signals::periodic(Span::from_micros(5_000));
+    for signals in [Signals::IMMEDIATE, stale] {
         for views in shown(signals) {
             let idle = &views[1];
             assert_eq!((idle.free_blocks, idle.load(), idle.in_flight), (1_000, 0, 0));
@@ -44,7 +44,7 @@ fn an_instance_that_was_never_used_has_all_its_blocks_and_nothing_else() {
 
 #[test]
 fn load_counts_what_was_sent_and_has_not_ended_once() {
-    let views = shown(Signals::Immediate);
+    let views = shown(Signals::IMMEDIATE);
     assert!(views.iter().all(|views| views[0].load() == views[0].in_flight));
     assert!(views.iter().any(|views| views[0].queue_depth > 0 || views[0].unseen > 0));
     assert!(views.iter().any(|views| views[0].running > 1 && views[0].free_blocks < 1_000));
@@ -77,7 +77,7 @@ fn load_counts_requests_that_wait_for_their_blocks() {
 #[test]
 fn a_stale_view_is_as_old_as_its_last_poll_and_knows_what_was_sent_since() {
     let interval = Span::from_micros(5_000);
-    let views = shown(Signals::Periodic { interval });
+    let views = shown(Signals::periodic(interval));
     let mut ages = 0;
     for (number, views) in (0_u64..).zip(&views) {
         let now = blis_core::Time::from_micros(number * 900);
@@ -95,8 +95,8 @@ fn samples_do_not_change_what_a_router_is_shown() {
     let requests = (0..30).map(|n| request(n * 9_100, 64, 60)).collect();
     let mut world = small_world().with(requests);
     world.instances = 2;
-    let stale = Signals::Periodic { interval: Span::from_micros(5_000) };
-    for signals in [Signals::Immediate, stale] {
+    let stale = Signals::periodic(Span::from_micros(5_000));
+    for signals in [Signals::IMMEDIATE, stale] {
         world.signals = signals;
         let plain = shown_in(&world);
         for micros in [70, 1_003, 9_000] {

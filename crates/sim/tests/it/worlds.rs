@@ -134,7 +134,7 @@ impl Coverage {
         self.unservable += u32::from(told.count("Unservable") > 0);
         self.horizon += u32::from(scenario.horizon.is_some());
         self.several_instances += u32::from(scenario.instances > 1);
-        self.stale_signals += u32::from(scenario.signals != Signals::Immediate);
+        self.stale_signals += u32::from(scenario.signals != Signals::IMMEDIATE);
         self.uneven_steps += u32::from(!scenario.latency.context_free());
         self.extrapolation += u32::from(told.outcome.extrapolated.steps > 0);
         self.offload += u32::from(told.count("Offloaded") > 0);
@@ -290,8 +290,8 @@ prop_compose! {
                 routing_latency: Span::from_micros(routing_us),
             },
             signals: match interval_us {
-                0 => Signals::Immediate,
-                micros => Signals::Periodic { interval: Span::from_micros(micros) },
+                0 => Signals::IMMEDIATE,
+                micros => Signals::periodic(Span::from_micros(micros)),
             },
             horizon: horizon.map(Time::from_micros),
             pace: Pace::FastForward,

@@ -20,7 +20,7 @@ pub const SPEC: Spec<dyn Picker> = Spec {
     alias: None,
     help: "Takes the instance with the highest total score",
     params: &[ties::PARAM],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |values, _| Box::new(MaxScore { ties: Ties::of(values) }),
 };
 

@@ -21,7 +21,7 @@ pub const SPEC: Spec<dyn Picker> = Spec {
     alias: None,
     help: "Takes an instance at random, with a probability proportional to its total score",
     params: &[],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |_, _| Box::new(WeightedRandom),
 };
 

@@ -11,7 +11,7 @@
 
 use crate::contract::Scorer;
 use crate::spec::Spec;
-use crate::view::{InstanceView, Needs};
+use crate::view::{ClusterView, Needs};
 use blis_core::RequestView;
 
 /// How `kv-utilization` introduces itself.
@@ -20,7 +20,7 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     alias: Some("kv"),
     help: "Prefers instances whose running requests hold few of the KV blocks",
     params: &[],
-    needs: Needs { kv: true, ..Needs::NONE },
+    needs: |_| Needs { kv: true, ..Needs::NONE },
     build: |_, _| Box::new(KvUtilization),
 };
 
@@ -29,8 +29,8 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
 pub struct KvUtilization;
 
 impl Scorer for KvUtilization {
-    fn score(&mut self, _: &RequestView<'_>, instances: &[InstanceView], scores: &mut [f64]) {
-        for (score, view) in scores.iter_mut().zip(instances) {
+    fn score(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
+        for (score, view) in scores.iter_mut().zip(cluster.instances) {
             *score = (1.0 - view.kv_utilization).clamp(0.0, 1.0);
         }
     }
@@ -39,7 +39,7 @@ impl Scorer for KvUtilization {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::{NOTHING, instances, request};
+    use crate::view::examples::{NOTHING, cluster, instances, request};
 
     #[test]
     fn the_score_is_the_share_of_blocks_that_are_not_in_use() {
@@ -47,7 +47,7 @@ mod tests {
         views[1].kv_utilization = 0.25;
         views[2].kv_utilization = 1.0;
         let mut scores = vec![f64::NAN; 3];
-        KvUtilization.score(&request(&NOTHING), &views, &mut scores);
+        KvUtilization.score(&request(&NOTHING), &cluster(&views), &mut scores);
         assert_eq!(scores, [1.0, 0.75, 0.0]);
     }
 }

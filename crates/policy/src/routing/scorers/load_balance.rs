@@ -11,7 +11,7 @@
 
 use crate::contract::Scorer;
 use crate::spec::Spec;
-use crate::view::{InstanceView, Needs};
+use crate::view::{ClusterView, Needs};
 use blis_core::RequestView;
 
 /// How `load-balance` introduces itself.
@@ -20,7 +20,7 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     alias: Some("lb"),
     help: "Prefers instances with few waiting and running requests, on an absolute scale",
     params: &[],
-    needs: Needs { load: true, ..Needs::NONE },
+    needs: |_| Needs { load: true, ..Needs::NONE },
     build: |_, _| Box::new(LoadBalance),
 };
 
@@ -29,8 +29,8 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
 pub struct LoadBalance;
 
 impl Scorer for LoadBalance {
-    fn score(&mut self, _: &RequestView<'_>, instances: &[InstanceView], scores: &mut [f64]) {
-        for (score, view) in scores.iter_mut().zip(instances) {
+    fn score(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
+        for (score, view) in scores.iter_mut().zip(cluster.instances) {
             *score = 1.0 / (1.0 + f64::from(view.load()));
         }
     }

@@ -15,8 +15,8 @@
 use crate::contract::Scorer;
 use crate::routing::prefix_index::PrefixIndex;
 use crate::spec::Spec;
-use crate::view::{InstanceView, Needs};
-use blis_core::{InstanceId, Param, ParamKind, RequestView};
+use crate::view::{ClusterView, Needs};
+use blis_core::{InstanceId, Param, ParamKind, RequestView, Time};
 
 /// The parameter that the flag `--lru-capacity` sets.
 pub const LRU_CAPACITY: &str = "lru-capacity";
@@ -32,7 +32,7 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
         unit: "blocks",
         help: "Blocks remembered per instance; auto is what an instance and its CPU tier hold",
     }],
-    needs: Needs::NONE,
+    needs: |_| Needs::NONE,
     build: |values, cluster| {
         let cached = u64::from(cluster.blocks) + u64::from(cluster.cpu_blocks);
         let capacity = values.int_or_auto(LRU_CAPACITY).unwrap_or(cached);
@@ -44,7 +44,7 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
 #[derive(Clone, Debug)]
 pub struct PrefixAffinity {
     index: PrefixIndex,
-    /// Per instance, as of the last `score`.
+    /// By instance id, as of the last `score`.
     matched: Vec<u32>,
 }
 
@@ -55,18 +55,19 @@ impl PrefixAffinity {
 }
 
 impl Scorer for PrefixAffinity {
-    fn score(&mut self, request: &RequestView<'_>, instances: &[InstanceView], scores: &mut [f64]) {
+    fn score(&mut self, request: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
+        let ids = cluster.instances.last().map_or(0, |view| view.id.index() + 1);
         self.matched.clear();
-        self.matched.resize(instances.len(), 0);
+        self.matched.resize(ids, 0);
         self.index.matches(request.prompt_blocks, &mut self.matched);
         let blocks = f64::from(request.prompt_blocks.len().max(1));
-        for (score, matched) in scores.iter_mut().zip(&self.matched) {
-            *score = f64::from(*matched) / blocks;
+        for (score, view) in scores.iter_mut().zip(cluster.instances) {
+            *score = f64::from(self.matched[view.id.index()]) / blocks;
         }
     }
 
-    fn sent(&mut self, request: &RequestView<'_>, chosen: InstanceId) {
-        self.index.record(chosen, request.prompt_blocks);
+    fn sent(&mut self, request: &RequestView<'_>, instance: InstanceId, _: Time) {
+        self.index.record(instance, request.prompt_blocks);
     }
 
     fn expected_hit_blocks(&self, instance: InstanceId) -> Option<u32> {
@@ -82,7 +83,7 @@ mod tests {
     #[test]
     fn the_score_is_the_share_of_the_prompt_that_was_sent_there() {
         let mut scorer = PrefixAffinity::new(100);
-        scorer.sent(&request(&prompt(&[1, 2, 3, 4])), InstanceId(1));
+        scorer.sent(&request(&prompt(&[1, 2, 3, 4])), InstanceId(1), Time::ZERO);
         assert_eq!(scores(&mut scorer, &[1, 2, 9, 10], &[0, 0]), [0.0, 0.5]);
         assert_eq!(scorer.expected_hit_blocks(InstanceId(1)), Some(2));
         assert_eq!(scorer.expected_hit_blocks(InstanceId(0)), Some(0));
@@ -104,9 +105,9 @@ mod tests {
     #[test]
     fn what_was_not_used_for_longest_is_forgotten_first() {
         let mut scorer = PrefixAffinity::new(4);
-        scorer.sent(&request(&prompt(&[1, 2])), InstanceId(0));
-        scorer.sent(&request(&prompt(&[3, 4])), InstanceId(0));
-        scorer.sent(&request(&prompt(&[5])), InstanceId(0));
+        scorer.sent(&request(&prompt(&[1, 2])), InstanceId(0), Time::ZERO);
+        scorer.sent(&request(&prompt(&[3, 4])), InstanceId(0), Time::ZERO);
+        scorer.sent(&request(&prompt(&[5])), InstanceId(0), Time::ZERO);
         assert_eq!(scores(&mut scorer, &[1, 2], &[0]), [0.5], "the tail goes first");
         assert_eq!(scores(&mut scorer, &[3, 4], &[0]), [1.0]);
     }

@@ -12,7 +12,7 @@
 
 use crate::contract::Scorer;
 use crate::spec::Spec;
-use crate::view::{InstanceView, Needs};
+use crate::view::{ClusterView, InstanceView, Needs};
 use blis_core::RequestView;
 
 /// How `queue-depth` introduces itself.
@@ -21,7 +21,7 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     alias: Some("qd"),
     help: "Prefers instances with few waiting and running requests compared with the others",
     params: &[],
-    needs: Needs { load: true, ..Needs::NONE },
+    needs: |_| Needs { load: true, ..Needs::NONE },
     build: |_, _| Box::new(QueueDepth),
 };
 
@@ -30,8 +30,8 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
 pub struct QueueDepth;
 
 impl Scorer for QueueDepth {
-    fn score(&mut self, _: &RequestView<'_>, instances: &[InstanceView], scores: &mut [f64]) {
-        let loads = instances.iter().map(InstanceView::load);
+    fn score(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
+        let loads = cluster.instances.iter().map(InstanceView::load);
         let (least, most) =
             loads.clone().fold((u32::MAX, 0), |(least, most), l| (least.min(l), most.max(l)));
         if least >= most {
