@@ -110,6 +110,8 @@ const FLAGS: &[Flag] = &[
         "From admission to the routing decision, in us [default: 0]"),
     flag(CLUSTER, "snapshot-refresh-interval", "US", Field("signals.snapshot_refresh_interval_us"),
         "Age that the router's view may reach, in us; 0: always fresh [default: 0]"),
+    flag(CLUSTER, "kv-event-delay", "US", Field("signals.kv_event_delay_us"),
+        "How long KV events take to reach the router, in us [default: 0]"),
     flag(CLUSTER, "horizon", "US", Field("horizon_us"),
         "Stop at this simulated time, in us [default: never]"),
     flag(CLUSTER, "seed", "N", Field("seed"),

@@ -135,6 +135,11 @@ impl<'a> Blocks<'a> {
         self.count == 0
     }
 
+    /// The content they are of.
+    pub fn content(&self) -> &'a Content {
+        self.content
+    }
+
     /// Tokens of one block.
     pub fn size(&self) -> u32 {
         self.size

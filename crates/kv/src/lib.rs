@@ -6,9 +6,11 @@
 //! is the evictor's choice, and when to copy is the offloader's.
 
 pub mod link;
+pub mod mirror;
 pub mod pool;
 pub mod tier;
 
 pub use link::{Link, LinkSpeed, TransferId};
+pub use mirror::{Change, Mirror, Shown};
 pub use pool::{Hit, Judged, Pool, Table, Use};
 pub use tier::{Departure, Touched};

@@ -27,6 +27,7 @@
 mod books;
 mod lists;
 
+use crate::mirror::{Change, Step};
 use crate::tier::{Copied, Tier};
 use blis_core::Blocks;
 use blis_core::runs::{Match, RunId, RunTree};
@@ -49,6 +50,8 @@ pub struct Pool {
     /// Idle runs of each other worth.
     worthy: BTreeMap<u64, Ends>,
     pub(crate) tier: Option<Tier>,
+    /// What has changed since somebody took it; `None`: nobody does.
+    pub(crate) changes: Option<Vec<Change>>,
 }
 
 /// The ends of a list of runs.
@@ -164,6 +167,7 @@ impl Pool {
             worthless: Ends::default(),
             worthy: BTreeMap::new(),
             tier: None,
+            changes: None,
         }
     }
 
@@ -355,6 +359,7 @@ impl Pool {
             if self.tree.children(run) == 0 && !known.copied.is_there() {
                 self.leaving -= if known.copied.is_leaving() { blocks } else { 0 };
                 self.tree.trim(run, blocks);
+                self.tell(|| Step::Trimmed { run, blocks });
                 return blocks;
             }
             self.split(run, self.tree.blocks(run) - blocks);
@@ -362,6 +367,7 @@ impl Pool {
         self.unlist(run);
         let known = self.tree.get_mut(run);
         (known.resident, known.uses, known.worth) = (false, 0, 0);
+        self.tell(|| Step::Here { run, here: false });
         if let Some(parent) = self.tree.parent(run) {
             self.tree.get_mut(parent).below -= 1;
         }
@@ -382,6 +388,7 @@ impl Pool {
             self.free += step.blocks;
         } else {
             (known.resident, known.holders, known.uses) = (true, 1, known.uses + 1);
+            self.tell(|| Step::Here { run, here: true });
             if let Some(parent) = self.tree.parent(run) {
                 self.tree.get_mut(parent).below += 1;
             }
@@ -400,10 +407,14 @@ impl Pool {
         });
         if let Some(leaf) = own {
             self.tree.extend(leaf, full, table.shared);
+            let (content, blocks, at) = (full.content(), full.len(), table.shared);
+            self.tell(|| Step::Extended { run: leaf, content: content.clone(), blocks, at });
         } else {
             let run = Run { holders: 1, resident: true, uses: 1, ..Run::default() };
             let parent = table.leaf;
             table.leaf = Some(self.tree.insert(parent, full, table.shared, run));
+            let (content, blocks, at) = (full.content(), full.len(), table.shared);
+            self.tell(|| Step::Inserted { parent, content: content.clone(), blocks, at });
             if let Some(parent) = parent {
                 self.tree.get_mut(parent).below += 1;
             }
@@ -420,6 +431,7 @@ impl Pool {
             newer: None,
             ..*tail
         });
+        self.tell(|| Step::Cut { run, at });
         let known = *self.tree.get(head);
         if known.holders == 0 && known.resident {
             // After its tail, because leaves come before trunks.
@@ -455,7 +467,9 @@ impl Pool {
                 return;
             }
             next = self.tree.parent(run);
-            self.tree.trim(run, self.tree.blocks(run));
+            let blocks = self.tree.blocks(run);
+            self.tree.trim(run, blocks);
+            self.tell(|| Step::Trimmed { run, blocks });
         }
     }
 }

@@ -17,6 +17,7 @@
 //! When a copy starts and how long it takes is the engine's business (`link.rs`).
 
 use crate::link::TransferId;
+use crate::mirror::Step;
 use crate::pool::{Ends, Pool, Table};
 use blis_core::Blocks;
 use blis_core::runs::{Match, RunId};
@@ -292,6 +293,7 @@ impl Pool {
         let excess = (tier.used + blocks).saturating_sub(tier.total);
         self.make_room_in_tier(excess);
         self.tree.get_mut(run).copied = Copied::There(now, Place::default());
+        self.tell(|| Step::Copied { run, copied: true });
         self.tier_mut().used += blocks;
         self.link_warmest(run);
     }
@@ -312,6 +314,7 @@ impl Pool {
             let gone = self.tree.blocks(coldest);
             self.unlink_copy(coldest);
             self.tree.get_mut(coldest).copied = Copied::No;
+            self.tell(|| Step::Copied { run: coldest, copied: false });
             self.tier_mut().used -= gone;
             self.remove_if_empty(coldest);
             blocks -= gone;

@@ -170,6 +170,11 @@ impl Needs {
         self.kv || self.hit_rate || self.transfers
     }
 
+    /// Whether anything is read that has to be looked at.
+    pub const fn looks(self) -> bool {
+        self.polls() || self.events
+    }
+
     /// Whether any polled value is read at all.
     pub const fn polls(self) -> bool {
         self.reads_load() || self.reads_memory()

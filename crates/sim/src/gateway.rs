@@ -51,8 +51,8 @@ impl World<'_> {
     /// The admission decision is due.
     pub(crate) fn admit(&mut self, slot: Slot, now: Time) {
         self.tally.events += 1;
-        if self.config.policies.admission_needs.polls() {
-            self.look(now);
+        if self.config.policies.admission_needs.looks() {
+            self.look(slot, now);
         }
         self.hear_answers(now);
         let block_size = self.config.engine.block_size;
@@ -75,8 +75,8 @@ impl World<'_> {
     /// The routing decision is due.
     pub(crate) fn route(&mut self, slot: Slot, now: Time) {
         self.tally.events += 1;
-        if self.config.policies.router_needs.polls() {
-            self.look(now);
+        if self.config.policies.router_needs.looks() {
+            self.look(slot, now);
         }
         self.hear_answers(now);
         let Config { policies, seed, overrule, engine, instances, .. } = &mut self.config;
@@ -90,7 +90,10 @@ impl World<'_> {
         if let Some((_, other)) = overrule.filter(|(overruled, _)| *overruled == request) {
             choice = Choice::because("overruled", other);
         }
-        let Choice { instance, intent } = choice;
+        let Choice { instance, mut intent } = choice;
+        // The last token is always computed, so a block that ends with it never hits.
+        let most = (view.input_tokens - 1) / block_size;
+        intent.expected_hit_blocks = intent.expected_hit_blocks.map(|blocks| blocks.min(most));
         assert!(instance.0 < *instances, "the router chose {instance:?}, which is not there");
         let chosen = &cluster.instances[instance.index()];
         if let Verdict::Reject(reason) = policies.admission.admit_at(&view, chosen, now) {
@@ -108,10 +111,11 @@ impl World<'_> {
         policies.router.sent(&view, instance, now);
         live.instance = Some(instance);
         live.intent = intent;
-        let prompt = live.request.content.prompt_tokens();
-        self.board.sent(instance, prompt, live.expected_work(block_size));
+        let work = live.expected_work(block_size);
+        let view = live.request.view(block_size);
+        self.board.sent(instance, &view, work, now);
         self.counts.sent += 1;
-        let ingress = self.config.latency.ingress(prompt);
+        let ingress = self.config.latency.ingress(view.input_tokens);
         self.agenda.add(now + ingress, Phase::Enqueue, slot);
     }
 

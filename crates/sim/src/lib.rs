@@ -9,6 +9,7 @@ pub mod config;
 mod future;
 mod gateway;
 mod instance;
+mod knowledge;
 mod live;
 mod signals;
 mod world;

@@ -7,8 +7,10 @@
 
 use crate::config::{Config, Freshness};
 use crate::instance::{Gauges, Instance, Kit};
+use crate::knowledge::Knowledge;
+use crate::live::Slot;
 use blis_core::random::Purpose;
-use blis_core::{Dice, InstanceId, Span, Time};
+use blis_core::{Dice, InstanceId, RequestView, Span, Time};
 use blis_policy::{InstanceView, Needs};
 
 /// The gateway's view of the cluster.
@@ -22,6 +24,8 @@ pub(crate) struct Board {
     sent: Vec<u64>,
     /// Requests that had joined each instance's queue as of its view.
     seen: Vec<u64>,
+    /// What KV events tell; `None`: nobody listens.
+    knowledge: Option<Knowledge>,
 }
 
 struct Polling {
@@ -64,7 +68,15 @@ impl Board {
             kv_polls: polls(signals.kv, needs.reads_memory()),
             sent: vec![0; instances as usize],
             seen: vec![0; instances as usize],
+            knowledge: needs
+                .events
+                .then(|| Knowledge::new(&signals, instances, config.engine.block_size)),
         }
+    }
+
+    /// Whether instances have to tell what changes in their prefix caches.
+    pub(crate) fn wants_changes(&self) -> bool {
+        self.knowledge.as_ref().is_some_and(Knowledge::wants_changes)
     }
 
     /// What the gateway knows, one view an instance, as of the last `look`.
@@ -72,8 +84,19 @@ impl Board {
         &self.views
     }
 
-    /// Brings all views up to what the gateway may know at `now`.
-    pub(crate) fn look(&mut self, instances: &mut [Instance], now: Time, kit: &mut Kit<'_>) {
+    /// Brings all views up to what the gateway may know at `now`, when it decides about a request.
+    pub(crate) fn look(
+        &mut self,
+        instances: &mut [Instance],
+        request: Slot,
+        now: Time,
+        kit: &mut Kit<'_>,
+    ) {
+        if let Some(knowledge) = &mut self.knowledge {
+            let content = &kit.live.get(request).request.content;
+            let prompt = content.prompt_blocks(kit.engine.block_size);
+            knowledge.show(prompt, instances, &mut self.views, now);
+        }
         if !self.needs.polls() {
             return;
         }
@@ -107,7 +130,10 @@ impl Board {
     }
 
     /// Takes note of an instance that has changed.
-    pub(crate) fn after_change(&mut self, index: usize, instance: &Instance) {
+    pub(crate) fn after_change(&mut self, index: usize, instance: &mut Instance, now: Time) {
+        if let Some(knowledge) = &mut self.knowledge {
+            knowledge.publish(index, instance, now);
+        }
         let load = self.needs.reads_load() && self.load_polls.is_none();
         let memory = self.needs.reads_memory() && self.kv_polls.is_none();
         if load || memory {
@@ -121,14 +147,22 @@ impl Board {
         }
     }
 
-    /// The gateway sent a request with a prompt of `tokens`, of which it expects `work` to be
-    /// computed, to `instance`.
-    pub(crate) fn sent(&mut self, instance: InstanceId, tokens: u32, work: u64) {
+    /// The gateway sent a request to `instance`, and expects `work` tokens of it to be computed.
+    pub(crate) fn sent(
+        &mut self,
+        instance: InstanceId,
+        request: &RequestView<'_>,
+        work: u64,
+        now: Time,
+    ) {
         let index = instance.index();
+        if let Some(knowledge) = &mut self.knowledge {
+            knowledge.sent(instance, request.prompt_blocks, now);
+        }
         self.sent[index] += 1;
         let view = &mut self.views[index];
         view.in_flight += 1;
-        view.in_flight_tokens += u64::from(tokens);
+        view.in_flight_tokens += u64::from(request.input_tokens);
         view.unstarted_tokens += work;
         self.update_unseen(index);
     }

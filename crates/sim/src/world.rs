@@ -60,12 +60,16 @@ impl<'a> World<'a> {
         let oracle = config.policies.engine_needs.future;
         let gateway_needs = config.policies.admission_needs.or(config.policies.router_needs);
         assert_eq!(config.future.is_some(), oracle, "oracles know the future, and nobody else");
-        let instances =
+        let board = Board::new(&config);
+        let mut instances: Vec<Instance> =
             (0..config.instances).map(|id| Instance::new(InstanceId(id), &config.engine)).collect();
+        if board.wants_changes() {
+            instances.iter_mut().for_each(Instance::tell_changes);
+        }
         World {
             listener,
             agenda: Agenda::new(config.instances),
-            board: Board::new(&config),
+            board,
             live: LiveRequests::default(),
             tally: Tally::default(),
             counts: Counts::default(),
@@ -146,7 +150,7 @@ impl<'a> World<'a> {
         let engine = &mut instances[instance.index()];
         board.before_change(instance.index(), engine, now, &mut kit);
         let boundary = engine.enqueue(slot, now, &mut kit);
-        board.after_change(instance.index(), engine);
+        board.after_change(instance.index(), engine, now);
         self.agenda.set_step(instance, boundary);
     }
 
@@ -157,7 +161,7 @@ impl<'a> World<'a> {
         let engine = &mut instances[instance.index()];
         board.before_change(instance.index(), engine, now, &mut kit);
         let next = engine.boundary(now, &mut kit);
-        board.after_change(instance.index(), engine);
+        board.after_change(instance.index(), engine, now);
         let ended = Ended {
             requests: self.tally.closed - before.closed,
             tokens: self.tally.closed_tokens - before.closed_tokens,
@@ -176,9 +180,9 @@ impl<'a> World<'a> {
     }
 
     /// Brings the gateway's view of the instances up to what it may know at `now`.
-    pub(crate) fn look(&mut self, now: Time) {
+    pub(crate) fn look(&mut self, request: Slot, now: Time) {
         let (board, instances, mut kit) = self.split();
-        board.look(instances, now, &mut kit);
+        board.look(instances, request, now, &mut kit);
     }
 
     /// The story of a request ends before an instance had it.
@@ -293,7 +297,7 @@ impl<'a> World<'a> {
                 // Catching up is a change to those who look at the instance now and then.
                 board.before_change(index, engine, at, &mut kit);
                 if engine.catch_up(at, &mut kit) {
-                    board.after_change(index, engine);
+                    board.after_change(index, engine, at);
                 }
                 engine.state_sample(at, &mut kit);
             }

@@ -24,8 +24,17 @@ fn bench() -> Bench {
 fn the_numbers_are_those_worked_out_by_hand() {
     let value = bench().blis("run s.yaml --format json --audit").json();
     let keys: Vec<&String> = value.as_object().expect("an object").keys().collect();
-    let sections =
-        ["run", "cluster", "classes", "tenants", "instances", "kv", "routing", "decomposition"];
+    let sections = [
+        "run",
+        "cluster",
+        "classes",
+        "tenants",
+        "instances",
+        "kv",
+        "routing",
+        "decomposition",
+        "mechanisms",
+    ];
     assert_eq!(keys, sections);
     for (pointer, expected) in [
         ("/run/simulated_seconds", 2.003),

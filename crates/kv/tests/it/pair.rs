@@ -2,9 +2,9 @@
 //! can be seen of them is compared.
 
 use crate::operation::{Operation, Worth};
-use crate::prompts::{Prompt, Prompts};
+use crate::prompts::{BLOCK, Prompt, Prompts};
 use crate::reference::{Asked, Reference};
-use blis_kv::{Departure, Hit, Judged, Pool, Table};
+use blis_kv::{Departure, Hit, Judged, Mirror, Pool, Shown, Table};
 
 /// A live request.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,8 @@ pub(crate) struct Pair<'a> {
     pub(crate) prompts: &'a Prompts,
     pub(crate) pool: Pool,
     pub(crate) reference: Reference,
+    /// What the pool's changes tell.
+    mirror: Mirror,
     /// By slot.
     pub(crate) live: Vec<Option<Live>>,
     /// Copies on their way, in the order in which they left.
@@ -30,9 +32,12 @@ pub(crate) struct Pair<'a> {
 impl<'a> Pair<'a> {
     /// Pools of `total` blocks and tiers of `copies` for at most `slots` requests at a time.
     pub(crate) fn new(prompts: &'a Prompts, total: u32, copies: u32, slots: usize) -> Pair<'a> {
+        let mut pool = Pool::with_tier(total, copies);
+        pool.tell_changes();
         Pair {
             prompts,
-            pool: Pool::with_tier(total, copies),
+            pool,
+            mirror: Mirror::new(BLOCK),
             reference: Reference::new(total as usize, copies as usize),
             live: vec![None; slots],
             departures: Vec::new(),
@@ -59,6 +64,9 @@ impl<'a> Pair<'a> {
             Operation::CopyTableNow { slot } => self.copy_table_now(slot),
             Operation::Touch { prompt, from, upto, age } => self.touch(prompt, from, upto, age),
         };
+        for change in self.pool.take_changes() {
+            self.mirror.apply(&change);
+        }
         if done {
             self.compare();
         }
@@ -177,6 +185,8 @@ impl<'a> Pair<'a> {
         let hit = self.pool.lookup(prompt.first(prompt.len()));
         let (blocks, idle, copied) = self.reference.lookup(&prompt.hashes);
         assert_eq!(seen(&hit), (blocks, idle, copied), "hit, idle hit, copied");
+        let shown = self.mirror.lookup(prompt.first(prompt.len()));
+        assert_eq!(shown, Shown { blocks: hit.blocks, copied: hit.copied }, "what events tell");
         let (free, all_idle, _) = self.reference.counts();
         let leaving = self.reference.leaving_besides(&prompt.hashes[..blocks]);
         let room = count(free + all_idle - idle - leaving);

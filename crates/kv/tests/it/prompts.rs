@@ -4,7 +4,7 @@ use blis_core::random::mix;
 use blis_core::{Blocks, Content, Segment, StreamId};
 
 /// Tokens of a block.
-const BLOCK: u32 = 2;
+pub(crate) const BLOCK: u32 = 2;
 
 /// A stream that no prompt has.
 const STRANGER: u64 = 99;

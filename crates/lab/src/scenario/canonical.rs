@@ -57,14 +57,17 @@ pub(super) fn canonical(plan: &Plan) -> String {
     line("gateway.admission_latency", &admission_latency);
     line("gateway.routing_latency", &routing_latency);
     let Signals { load, kv, event_delay, speculation } = plan.signals;
-    for (name, freshness) in [("signals.load", load), ("signals.kv", kv)] {
-        match freshness {
-            Freshness::Immediate => line(name, &"immediate"),
-            Freshness::Periodic { interval } => line(name, &interval),
-        }
+    match load {
+        Freshness::Immediate => line("signals", &"immediate"),
+        Freshness::Periodic { interval } => line("signals.interval", &interval),
     }
-    line("signals.event_delay", &event_delay);
-    line("signals.speculation", &speculation.unwrap_or(Span::ZERO));
+    if kv != load {
+        line("signals.kv", &format_args!("{kv:?}"));
+    }
+    if plan.hears_events {
+        line("signals.event_delay", &event_delay);
+        line("signals.speculation", &speculation.unwrap_or(Span::ZERO));
+    }
     line("admission", &plan.policies.admission);
     line("routing", &plan.policies.routing);
     line("scheduler", &plan.policies.scheduler);

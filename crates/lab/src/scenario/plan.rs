@@ -39,6 +39,8 @@ pub struct Plan {
     pub gateway: Gateway,
     /// How fresh the router's view is.
     pub signals: Signals,
+    /// Whether a policy of the gateway listens to KV events.
+    pub hears_events: bool,
     /// How long things take.
     pub latency: Arc<dyn StepTime>,
     /// The same, in words.

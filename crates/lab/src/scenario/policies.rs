@@ -162,6 +162,11 @@ impl BuiltPolicies {
         needs.or(evict.needs).or(offload.needs)
     }
 
+    /// Whether a policy of the gateway listens to KV events.
+    pub(super) fn hear_events(&self) -> bool {
+        self.admission.needs.or(self.router.needs).events
+    }
+
     /// Whether a policy is an oracle, and must be told of the requests to come.
     pub(super) fn need_the_future(&self) -> bool {
         self.evict.needs.future

@@ -39,6 +39,7 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
     let built =
         texts.build(&cluster).map_err(|(path, error)| policy_problem(tree, path, &error))?;
     let names = built.names();
+    check_events(&scenario.signals, built.hear_events(), tree)?;
     if built.need_the_future() {
         check_oracle(&names.evict, &sent.workload, tree)?;
         notes.push(format!(
@@ -61,6 +62,7 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
             routing_latency: micros(scenario.gateway.routing_latency_us),
         },
         signals: signals(&scenario.signals),
+        hears_events: built.hear_events(),
         latency: machine.latency,
         latency_name: machine.latency_name,
         policies: names,
@@ -94,6 +96,22 @@ fn signals(fields: &SignalFields) -> Signals {
         kv: freshness(fields.kv_refresh_interval_us),
         event_delay: span(fields.kv_event_delay_us),
         speculation: Some(span(fields.speculative_ttl_us)).filter(|ttl| *ttl > Span::ZERO),
+    }
+}
+
+/// How fast KV events are means nothing if nobody listens to them.
+fn check_events(fields: &SignalFields, heard: bool, tree: &Node) -> Result<(), Problem> {
+    let given = [
+        ("signals.kv_event_delay_us", fields.kv_event_delay_us),
+        ("signals.speculative_ttl_us", fields.speculative_ttl_us),
+    ];
+    match given.iter().find(|(_, value)| value.is_some()) {
+        Some((path, _)) if !heard => {
+            let message = "is given, but no policy of this strategy listens to KV events; add a \
+                           scorer that does, e.g. `precise-prefix`";
+            Err(Problem::new(tree.place_of(path), *path, message))
+        }
+        _ => Ok(()),
     }
 }
 

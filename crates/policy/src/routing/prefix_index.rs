@@ -101,10 +101,11 @@ impl PrefixIndex {
     }
 
     /// Remembers that `prompt` was sent to `instance`, and forgets there what was used longest ago.
-    pub fn record(&mut self, instance: InstanceId, prompt: Blocks<'_>) {
+    /// Returns a stamp by which it can be forgotten before that.
+    pub fn record(&mut self, instance: InstanceId, prompt: Blocks<'_>) -> u64 {
         let prompt = prompt.first(u32::try_from(self.capacity).unwrap_or(u32::MAX));
         if prompt.is_empty() {
-            return;
+            return self.stamp;
         }
         if self.instances.len() <= instance.index() {
             self.instances.resize_with(instance.index() + 1, Memory::default);
@@ -117,6 +118,17 @@ impl PrefixIndex {
         let leaf = self.append(instance, prompt, known);
         self.remember(instance, leaf);
         self.forget(instance);
+        self.stamp
+    }
+
+    /// Forgets of `instance` what was recorded up to `stamp` and not since.
+    pub fn forget_upto(&mut self, instance: InstanceId, stamp: u64) {
+        let oldest = |index: &PrefixIndex| {
+            index.instances.get(instance.index())?.queue.front().map(|record| record.stamp)
+        };
+        while oldest(self).is_some_and(|oldest| oldest <= stamp) {
+            self.forget_oldest(instance, u64::MAX);
+        }
     }
 
     /// Blocks remembered of `instance`.
@@ -206,26 +218,32 @@ impl PrefixIndex {
     /// Forgets the least recently used blocks of `instance` until what is left fits the capacity.
     fn forget(&mut self, instance: InstanceId) {
         while let excess @ 1.. = self.held(instance).saturating_sub(self.capacity) {
-            let memory = &mut self.instances[instance.index()];
-            let record = *memory.queue.front().expect("what is held was recorded");
-            let Some(at) = carries(&self.tree, instance, record) else {
-                memory.queue.pop_front();
-                continue;
-            };
-            let holders = self.tree.get_mut(record.leaf);
-            let holder = &mut holders.as_mut_slice()[at];
-            let dropped = holder.held.min(u32::try_from(excess).unwrap_or(u32::MAX));
-            holder.held -= dropped;
-            memory.held -= u64::from(dropped);
-            if holder.held == 0 {
-                holders.remove(at);
-                match self.tree.parent(record.leaf) {
-                    Some(parent) => memory.queue[0].leaf = parent,
-                    None => drop(memory.queue.pop_front()),
-                }
-            }
-            self.shorten(record.leaf);
+            self.forget_oldest(instance, excess);
         }
+    }
+
+    /// Forgets at most `most` blocks of the last run of the oldest prompt in the queue of
+    /// `instance`.
+    fn forget_oldest(&mut self, instance: InstanceId, most: u64) {
+        let memory = &mut self.instances[instance.index()];
+        let record = *memory.queue.front().expect("what is held was recorded");
+        let Some(at) = carries(&self.tree, instance, record) else {
+            memory.queue.pop_front();
+            return;
+        };
+        let holders = self.tree.get_mut(record.leaf);
+        let holder = &mut holders.as_mut_slice()[at];
+        let dropped = holder.held.min(u32::try_from(most).unwrap_or(u32::MAX));
+        holder.held -= dropped;
+        memory.held -= u64::from(dropped);
+        if holder.held == 0 {
+            holders.remove(at);
+            match self.tree.parent(record.leaf) {
+                Some(parent) => memory.queue[0].leaf = parent,
+                None => drop(memory.queue.pop_front()),
+            }
+        }
+        self.shorten(record.leaf);
     }
 
     /// Cuts off the end of a run that nobody holds any more.

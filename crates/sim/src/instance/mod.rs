@@ -19,8 +19,8 @@ pub(crate) use queue::Rules;
 use crate::config::{Engine, Pace};
 use crate::future::{Future, Stretch};
 use crate::live::{LiveRequests, Place, Slot};
-use blis_core::{InstanceId, Request, RequestId, SessionId, SloClass, Span, Time};
-use blis_kv::{Judged, Pool, Table, Use};
+use blis_core::{Blocks, InstanceId, Request, RequestId, SessionId, SloClass, Span, Time};
+use blis_kv::{Change, Judged, Pool, Shown, Table, Use};
 use blis_latency::StepTime;
 use blis_metrics::{Fact, Listener};
 use blis_policy::{Answer, Evict, Offload, PerClass, Preempt, UseView};
@@ -168,6 +168,22 @@ impl Instance {
             cache_hit_rate: share(self.cached_tokens, self.prompt_tokens),
             thrashing_rate: self.tier.as_ref().and_then(|t| t.thrashing_rate()).unwrap_or(0.0),
         }
+    }
+
+    /// From now on, changes of the prefix cache are kept.
+    pub(crate) fn tell_changes(&mut self) {
+        self.pool.tell_changes();
+    }
+
+    /// Takes what has changed in the prefix cache since the last time.
+    pub(crate) fn changes(&mut self) -> impl Iterator<Item = Change> + '_ {
+        self.pool.take_changes()
+    }
+
+    /// What is cached of `prompt` now. Steps that are taken at once change nothing of it.
+    pub(crate) fn cached(&self, prompt: Blocks<'_>) -> Shown {
+        let hit = self.pool.lookup(prompt);
+        Shown { blocks: hit.blocks, copied: hit.copied }
     }
 
     /// How many requests of each class are in the queue.

@@ -162,6 +162,7 @@ impl Scenario {
             kv: true,
             hit_rate: true,
             transfers: true,
+            events: true,
             ..Needs::NONE
         };
         let mut source = Listed::new(self.requests.clone());

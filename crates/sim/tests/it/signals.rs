@@ -4,7 +4,7 @@ use crate::harness::{Scenario, prompted, request, small_world};
 use blis_core::{Dice, InstanceId, RequestView, Span};
 use blis_kv::LinkSpeed;
 use blis_policy::{Choice, ClusterView, InstanceView, Router};
-use blis_sim::{KvTier, Reload, Signals};
+use blis_sim::{Freshness, KvTier, Reload, Signals};
 use std::sync::mpsc::{Sender, channel};
 
 /// Sends everything to instance 0 and tells what it was shown.
@@ -105,4 +105,55 @@ fn samples_do_not_change_what_a_router_is_shown() {
             assert_eq!(format!("{plain:?}"), format!("{sampled:?}"), "{signals:?}, {micros} us");
         }
     }
+}
+
+/// One prompt again and again: what each decision is shown to be cached at instance 0.
+fn cached(signals: Signals) -> Vec<u32> {
+    let requests = (0..40).map(|n| prompted(n * 900, &[(7, 16 * 5 + 1)], 3)).collect();
+    let mut world = small_world().with(requests);
+    world.signals = signals;
+    let mut cached = Vec::new();
+    for views in shown_in(&world) {
+        cached.push(views[0].cached_blocks);
+        assert!(views[1..].iter().all(|view| view.cached_blocks == 0), "nobody else has it");
+    }
+    cached
+}
+
+#[test]
+fn kv_events_arrive_as_late_as_their_delay() {
+    let now = cached(Signals::IMMEDIATE);
+    let first = now.iter().position(|&blocks| blocks == 5).expect("it is cached some time");
+    assert!(first > 0 && now[..first].iter().all(|&blocks| blocks == 0), "{now:?}");
+    for decisions in [1, 4, 20] {
+        let event_delay = Span::from_micros(900 * decisions);
+        let late = cached(Signals { event_delay, ..Signals::IMMEDIATE });
+        let shift = usize::try_from(decisions).expect("small");
+        assert_eq!(late[shift..], now[..now.len() - shift], "by {decisions} decisions");
+        assert!(late[..shift].iter().all(|&blocks| blocks == 0));
+    }
+}
+
+#[test]
+fn a_prompt_that_was_just_sent_counts_as_cached_while_speculation_lasts() {
+    let event_delay = Span::from_micros(900 * 10);
+    let late = Signals { event_delay, ..Signals::IMMEDIATE };
+    let told = cached(late);
+    let bold = cached(Signals { speculation: Some(Span::from_micros(901)), ..late });
+    assert_eq!(bold[0], 0, "nobody has sent anything");
+    assert!(bold[1..].iter().all(|&blocks| blocks == 5), "{bold:?}");
+    // If the last prompt was sent longer ago, only events tell.
+    let timid = cached(Signals { speculation: Some(Span::from_micros(900)), ..late });
+    assert_eq!(timid, told);
+}
+
+#[test]
+fn queues_and_memory_may_be_polled_at_different_times() {
+    let load = Freshness::Periodic { interval: Span::from_micros(2_000) };
+    let kv = Freshness::Periodic { interval: Span::from_micros(50_000) };
+    let views = shown(Signals { load, kv, ..Signals::IMMEDIATE });
+    let older = views.iter().filter(|views| views[0].kv_as_of < views[0].as_of).count();
+    assert!(older > 20, "memory was polled before the queue in {older} of {} views", views.len());
+    let fresh = shown(Signals { load, ..Signals::IMMEDIATE });
+    assert!(fresh.iter().all(|views| views[0].kv_as_of >= views[0].as_of));
 }

@@ -1,0 +1,113 @@
+//! What the gateway knows of the prefix caches, for those who want to know precisely.
+//!
+//! Engines publish KV events: what they have stored, dropped or copied, one batch a step. They
+//! reach the gateway after a delay; until then it sees the cache as it was. Between sending a
+//! prompt and the event that it is cached the gateway may *speculate*: it takes the prompt for
+//! cached where it sent it, for a while. Without a delay nothing is kept twice: the gateway looks
+//! into the engines' own books.
+
+use crate::config::Signals;
+use crate::instance::Instance;
+use blis_core::{Blocks, InstanceId, Span, Time};
+use blis_kv::{Change, Mirror, Shown};
+use blis_policy::InstanceView;
+use blis_policy::routing::prefix_index::PrefixIndex;
+use std::collections::VecDeque;
+
+/// Precise prefix knowledge.
+pub(crate) struct Knowledge {
+    delay: Span,
+    /// One an instance; none without a delay.
+    feeds: Vec<Feed>,
+    speculation: Option<Speculation>,
+    /// By instance: speculative matches of the prompt in question.
+    guessed: Vec<u32>,
+}
+
+/// The events of one instance.
+struct Feed {
+    mirror: Mirror,
+    /// Events that have not arrived, in order, and when they do.
+    under_way: VecDeque<(Time, Change)>,
+}
+
+/// Prompts that were sent so lately that they are taken for cached.
+struct Speculation {
+    ttl: Span,
+    index: PrefixIndex,
+    /// When to forget what was sent, in order: the instance, and the stamp in the index.
+    until: VecDeque<(Time, InstanceId, u64)>,
+}
+
+impl Knowledge {
+    pub(crate) fn new(signals: &Signals, instances: u32, block_size: u32) -> Knowledge {
+        let feed = |_| Feed { mirror: Mirror::new(block_size), under_way: VecDeque::new() };
+        let delayed = signals.event_delay > Span::ZERO;
+        let speculation =
+            |ttl| Speculation { ttl, index: PrefixIndex::new(u64::MAX), until: VecDeque::new() };
+        Knowledge {
+            delay: signals.event_delay,
+            feeds: if delayed { (0..instances).map(feed).collect() } else { Vec::new() },
+            speculation: signals.speculation.map(speculation),
+            guessed: vec![0; instances as usize],
+        }
+    }
+
+    /// Whether the engines have to tell what changes in their caches.
+    pub(crate) fn wants_changes(&self) -> bool {
+        !self.feeds.is_empty()
+    }
+
+    /// An instance has published what has changed at `now`.
+    pub(crate) fn publish(&mut self, index: usize, instance: &mut Instance, now: Time) {
+        let Some(feed) = self.feeds.get_mut(index) else { return };
+        let arrival = now + self.delay;
+        feed.under_way.extend(instance.changes().map(|change| (arrival, change)));
+    }
+
+    /// The gateway has sent `prompt` to `instance`.
+    pub(crate) fn sent(&mut self, instance: InstanceId, prompt: Blocks<'_>, now: Time) {
+        if let Some(speculation) = &mut self.speculation {
+            let stamp = speculation.index.record(instance, prompt);
+            speculation.until.push_back((now + speculation.ttl, instance, stamp));
+        }
+    }
+
+    /// Writes into `views` what is known at `now` to be cached of `prompt`.
+    pub(crate) fn show(
+        &mut self,
+        prompt: Blocks<'_>,
+        instances: &[Instance],
+        views: &mut [InstanceView],
+        now: Time,
+    ) {
+        self.speculate(prompt, now);
+        for (index, view) in views.iter_mut().enumerate() {
+            let Shown { blocks, copied } = match self.feeds.get_mut(index) {
+                Some(feed) => feed.at(now).lookup(prompt),
+                None => instances[index].cached(prompt),
+            };
+            view.cached_blocks = blocks.max(self.guessed[index]);
+            view.cached_cpu_blocks = (blocks + copied).saturating_sub(view.cached_blocks);
+        }
+    }
+
+    fn speculate(&mut self, prompt: Blocks<'_>, now: Time) {
+        let Some(Speculation { index, until, .. }) = &mut self.speculation else { return };
+        while let Some((_, instance, stamp)) = until.pop_front_if(|(end, ..)| *end <= now) {
+            index.forget_upto(instance, stamp);
+        }
+        self.guessed.fill(0);
+        index.matches(prompt, &mut self.guessed);
+    }
+}
+
+impl Feed {
+    /// The picture at `now`.
+    fn at(&mut self, now: Time) -> &Mirror {
+        while let Some((_, change)) = self.under_way.pop_front_if(|(at, _)| *at <= now) {
+            self.mirror.apply(&change);
+        }
+        &self.mirror
+    }
+}
