@@ -106,6 +106,21 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) summarize_trace: bool,
 
+    /// Write one line a routing decision, with the best alternatives, to this JSONL file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) decisions_out: Option<PathBuf>,
+
+    /// Take a sample of the routing decisions otherwise, in this many ways each, and tell what they
+    /// cost; 0: do not [default: 0; 3 for --decisions-out]
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
+    pub(crate) counterfactual_k: Option<u16>,
+
+    /// How many decisions --counterfactual-k takes otherwise
+    #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Output")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) counterfactual_sample: u32,
+
     /// No progress bar and no notes
     #[arg(long, help_heading = "Output")]
     pub(crate) quiet: bool,

@@ -32,11 +32,9 @@ enum Meaning {
     Workload(&'static str),
     /// Chooses a built-in workload by name.
     BuiltIn,
-    /// Nothing yet: only these values, which change nothing, are accepted.
-    NotYet(&'static [&'static str]),
 }
 
-use Meaning::{Amount, BuiltIn, Field, List, NotYet, Policy, Workload};
+use Meaning::{Amount, BuiltIn, Field, List, Policy, Workload};
 
 const MODEL: &str = "Model and machine";
 const ENGINE: &str = "Engine";
@@ -44,7 +42,6 @@ const TIER: &str = "KV tier";
 const CLUSTER: &str = "Cluster";
 const POLICY: &str = "Policies";
 const WORKLOAD: &str = "Workload";
-const LATER: &str = "Not supported yet (only values without effect are accepted)";
 
 const fn flag(
     heading: &'static str,
@@ -172,10 +169,6 @@ const FLAGS: &[Flag] = &[
         "Keep this share of the sessions of --trace, each whole"),
     flag(WORKLOAD, "trace-limit", "N", Field("workload.trace_limit"),
         "Stop after this many requests of --trace"),
-    flag(LATER, "kv-event-delay", "US", NotYet(&["0"]),
-        "Delay of KV events"),
-    flag(LATER, "counterfactual-k", "N", NotYet(&["0"]),
-        "Alternatives kept for each routing decision"),
 ];
 
 /// The scenario flags that were given, in the order of [`FLAGS`].
@@ -186,18 +179,17 @@ pub(crate) struct ScenarioFlags {
 
 impl ScenarioFlags {
     /// Sets what the flags say into `draft`.
-    pub(crate) fn apply(&self, draft: &mut Draft) -> Result<(), Failure> {
+    pub(crate) fn apply(&self, draft: &mut Draft) {
         // The kind of workload decides where amounts go, and a policy drops the settings of the one
         // before, so these are chosen first.
         for choosing in [true, false] {
             for (index, text) in &self.given {
                 let flag = &FLAGS[*index];
                 if choosing == matches!(flag.meaning, Workload(_) | BuiltIn | Policy(_)) {
-                    flag.apply(text, draft)?;
+                    flag.apply(text, draft);
                 }
             }
         }
-        Ok(())
     }
 
     /// Whether `name` was given.
@@ -219,7 +211,7 @@ impl ScenarioFlags {
 }
 
 impl Flag {
-    fn apply(&self, text: &str, draft: &mut Draft) -> Result<(), Failure> {
+    fn apply(&self, text: &str, draft: &mut Draft) {
         let name = format!("--{}", self.name);
         match self.meaning {
             Field(path) => draft.set(&name, path, text),
@@ -231,18 +223,7 @@ impl Flag {
                 draft.choose_workload(&name, "distribution", None);
             }
             BuiltIn => draft.choose_workload(&name, "preset", Some(text)),
-            NotYet(harmless) if harmless.contains(&text) => {}
-            NotYet(harmless) => {
-                let remedy = match harmless.first() {
-                    Some(value) => format!("remove it, or give `{value}`"),
-                    None => "remove it".to_owned(),
-                };
-                return Err(Failure::Input(format!(
-                    "{name}: `{text}` is not supported yet; {remedy}"
-                )));
-            }
         }
-        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Results in their layouts. Each file here turns a finished run into text; none of them decides
 //! anything about the run, and none writes anything by itself.
 
+pub(crate) mod counterfactual;
 pub(crate) mod fitness;
 pub(crate) mod inversions;
 pub(crate) mod json;

@@ -7,6 +7,8 @@ use crate::flags::ScenarioFlags;
 use crate::interrupt;
 use crate::output;
 use crate::progress::{Bar, Trials, Watch};
+use crate::report;
+use crate::report::counterfactual::DecisionRows;
 use crate::report::fitness::Weights;
 use crate::report::inversions::Inversions;
 use crate::report::requests::RequestRows;
@@ -16,11 +18,15 @@ use crate::report::timeline::{self, Timeline};
 use crate::report::{Finished, json, table};
 use crate::target::Target;
 use crate::trace::Recorder;
+use blis_lab::counterfactual::{self, DecisionLog, Options, Regret};
 use blis_lab::{Draft, Names, Plan, RunResult, Trial, replicate, run_scenario};
 use blis_metrics::{Listener, Saturation};
 use blis_sim::{End, Pace};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+
+/// Alternatives of a decision that `--decisions-out` tells, if nothing else is said.
+const ALTERNATIVES: u16 = 3;
 
 /// Runs what `args` describe and prints the result; the value is the exit code.
 pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
@@ -59,15 +65,17 @@ struct Targets {
     rows: Option<Target>,
     timeline: Option<Target>,
     trace: Option<Target>,
+    decisions: Option<Target>,
 }
 
 /// The outputs of `args` that are files, by flag.
-fn outputs(args: &RunArgs) -> [(&'static str, Option<&Path>); 4] {
+fn outputs(args: &RunArgs) -> [(&'static str, Option<&Path>); 5] {
     [
         ("--results-path", args.results_path.as_deref()),
         ("--requests-out", args.requests_out.as_deref()),
         ("--timeline", args.timeline.as_deref()),
         ("--trace-out", args.trace_out.as_deref()),
+        ("--decisions-out", args.decisions_out.as_deref()),
     ]
 }
 
@@ -95,7 +103,8 @@ impl Targets {
         };
         let (results, rows) = (take("--results-path"), take("--requests-out"));
         let (timeline, trace) = (take("--timeline"), take("--trace-out"));
-        Ok(Targets { results, rows, timeline, trace })
+        let decisions = take("--decisions-out");
+        Ok(Targets { results, rows, timeline, trace, decisions })
     }
 }
 
@@ -105,12 +114,13 @@ struct Writers {
     rows: Option<RequestRows>,
     timeline: Option<Timeline>,
     trace: Option<Recorder>,
+    decisions: Option<DecisionRows>,
 }
 
 impl Writers {
     /// Opens every file; `names` must be given to the run as well.
-    fn create(targets: &Targets, names: &Names) -> Result<Writers, Failure> {
-        let Targets { results, rows, timeline, trace } = targets;
+    fn create(targets: &Targets, names: &Names, log: DecisionLog) -> Result<Writers, Failure> {
+        let Targets { results, rows, timeline, trace, decisions } = targets;
         let open = |target| Results::create(target, names.clone());
         let results = results.as_ref().map(open).transpose()?;
         let open = |target| RequestRows::create(target, names.clone());
@@ -118,16 +128,19 @@ impl Writers {
         let timeline = timeline.as_ref().map(Timeline::create).transpose()?;
         let open = |target| Recorder::create(target, names.clone());
         let trace = trace.as_ref().map(open).transpose()?;
-        Ok(Writers { results, rows, timeline, trace })
+        let open = |target| DecisionRows::create(target, log);
+        let decisions = decisions.as_ref().map(open).transpose()?;
+        Ok(Writers { results, rows, timeline, trace, decisions })
     }
 
     fn listeners(&mut self) -> Vec<&mut dyn Listener> {
-        let Writers { results, rows, timeline, trace } = self;
+        let Writers { results, rows, timeline, trace, decisions } = self;
         let results = results.as_mut().map(|writer| writer as &mut dyn Listener);
         let rows = rows.as_mut().map(|writer| writer as &mut dyn Listener);
         let timeline = timeline.as_mut().map(|writer| writer as &mut dyn Listener);
         let trace = trace.as_mut().map(|writer| writer as &mut dyn Listener);
-        [results, rows, timeline, trace].into_iter().flatten().collect()
+        let decisions = decisions.as_mut().map(|writer| writer as &mut dyn Listener);
+        [results, rows, timeline, trace, decisions].into_iter().flatten().collect()
     }
 
     fn finish(self, result: &RunResult) -> Result<(), Failure> {
@@ -139,6 +152,9 @@ impl Writers {
         }
         if let Some(timeline) = self.timeline {
             timeline.finish()?;
+        }
+        if let Some(decisions) = self.decisions {
+            decisions.finish()?;
         }
         match self.trace {
             Some(trace) => trace.finish(),
@@ -165,6 +181,13 @@ fn check(args: &RunArgs) -> Result<(), Failure> {
             "--timeline-interval-ms: there is no timeline; add `--timeline FILE`".into(),
         ));
     }
+    if args.counterfactual_k.is_some_and(|k| k > 0) && args.replications > 1 {
+        return Err(Failure::Input(
+            "--counterfactual-k: it takes the decisions of one run otherwise; remove \
+             `--replications`"
+                .into(),
+        ));
+    }
     for (flag, path) in outputs(args) {
         if path.is_some() && args.replications > 1 {
             let message = format!("{flag}: it holds one run; remove `--replications`");
@@ -187,7 +210,7 @@ pub(crate) fn draft(
     if let Some(path) = policy_config {
         draft.set_bundle(path)?;
     }
-    flags.apply(&mut draft)?;
+    flags.apply(&mut draft);
     Ok(draft)
 }
 
@@ -216,7 +239,9 @@ fn run_one(
     let trial = Trial { sample_interval: interval.transpose()?, ..trial(args, plan.seed) };
     // Keeping requests costs a copy of each, so only who records them asks for it.
     let names = if targets.trace.is_some() { Names::with_requests() } else { Names::default() };
-    let mut writers = Writers::create(targets, &names)?;
+    let kept = args.counterfactual_k.filter(|&k| k > 0).unwrap_or(ALTERNATIVES);
+    let log = DecisionLog::new(kept.into(), plan.instances, plan.seed);
+    let mut writers = Writers::create(targets, &names, log)?;
     let mut listeners = writers.listeners();
     let wanted = (!listeners.is_empty()).then_some(names);
     let mut inversions = Inversions::default();
@@ -238,8 +263,30 @@ fn run_one(
     };
     check_invariants(&result)?;
     writers.finish(&result)?;
-    output::print(&render(args, &finished))?;
+    let regret = regret(args, plan)?;
+    output::print(&with_regret(args, &finished, regret.as_ref()))?;
     Ok(exit_code(args, plan, std::slice::from_ref(&result)))
+}
+
+/// Takes decisions otherwise, if that is asked for.
+fn regret(args: &RunArgs, plan: &Plan) -> Result<Option<Regret>, Failure> {
+    let Some(alternatives) = args.counterfactual_k.filter(|&k| k > 0) else { return Ok(None) };
+    let sample = usize::try_from(args.counterfactual_sample).unwrap_or(usize::MAX);
+    let options = Options { alternatives: alternatives.into(), sample, jobs: args.jobs.into() };
+    let most = u64::from(args.counterfactual_sample) * u64::from(alternatives);
+    let watch = Trials::new(most, bar(args));
+    let trial = trial(args, plan.seed);
+    Ok(Some(counterfactual::regret(plan, trial, &options, || watch.watch())?))
+}
+
+fn with_regret(args: &RunArgs, finished: &Finished<'_>, regret: Option<&Regret>) -> String {
+    let Some(regret) = regret else { return render(args, finished) };
+    if format(args) == Format::Json {
+        let mut value = json::object(finished);
+        value["counterfactual"] = report::counterfactual::value(regret);
+        return json::text(&value);
+    }
+    format!("{}\n{}", render(args, finished), report::counterfactual::text(regret))
 }
 
 fn render(args: &RunArgs, finished: &Finished<'_>) -> String {

@@ -154,11 +154,12 @@ fn names_on_flags() {
 fn what_does_not_exist_yet_is_refused_and_what_has_no_effect_is_not() {
     refused(
         "--kv-event-delay 5",
-        "--kv-event-delay: `5` is not supported yet; remove it, or give `0`",
+        "--kv-event-delay: is given, but no policy of this strategy listens to KV events; add a \
+         scorer that does, e.g. `precise-prefix`",
     );
     refused(
-        "--counterfactual-k 3",
-        "--counterfactual-k: `3` is not supported yet; remove it, or give `0`",
+        "--counterfactual-k 3 --replications 2",
+        "--counterfactual-k: it takes the decisions of one run otherwise; remove `--replications`",
     );
     refused(
         "--latency-model rofline",

@@ -4,6 +4,7 @@
 //! Every case is a scenario text that goes the way of the product: draft, plan, run.
 
 mod bases;
+mod counterfactual;
 mod fidelity;
 mod harness;
 mod null_effects;
