@@ -35,7 +35,8 @@ pub(crate) fn text(regret: &Regret) -> String {
     };
     let told = format!(
         "{} of {} routing decisions taken otherwise: {:.0} % had a better place; the first token \
-         came later\nthan there by {mean:.2} ms in the mean, {p90:.2} ms p90, {max:.2} ms at most\n",
+         came later\nthan there by {mean:.2} ms in the mean, {p90:.2} ms p90, {max:.2} ms at \
+         most\n",
         regret.tried.len(),
         regret.decisions,
         100.0 * share,
