@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Validate(ValidateArgs),
     /// List the workloads that are shipped, or print one
     Workloads(WorkloadsArgs),
+    /// List the strategies that ship, or print one
+    Strategies(StrategiesArgs),
     /// Run a study: arms, workloads and swept values, side by side
     ///
     /// Every combination is run with every seed, on the same requests. The table shows means and
@@ -393,6 +395,17 @@ pub(crate) struct ValidateArgs {
 #[derive(Debug, Args)]
 pub(crate) struct WorkloadsArgs {
     /// Print this one, as a file for --workload-spec
+    pub(crate) name: Option<String>,
+
+    /// Layout
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: TextFormat,
+}
+
+/// `blis strategies`.
+#[derive(Debug, Args)]
+pub(crate) struct StrategiesArgs {
+    /// Print this one, as a file to start from
     pub(crate) name: Option<String>,
 
     /// Layout

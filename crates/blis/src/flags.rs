@@ -32,9 +32,11 @@ enum Meaning {
     Workload(&'static str),
     /// Chooses a built-in workload by name.
     BuiltIn,
+    /// Chooses a strategy.
+    Strategy,
 }
 
-use Meaning::{Amount, BuiltIn, Field, List, Policy, Workload};
+use Meaning::{Amount, BuiltIn, Field, List, Policy, Strategy, Workload};
 
 const MODEL: &str = "Model and machine";
 const ENGINE: &str = "Engine";
@@ -113,6 +115,8 @@ const FLAGS: &[Flag] = &[
         "Stop at this simulated time, in us [default: never]"),
     flag(CLUSTER, "seed", "N", Field("seed"),
         "Seed of every random draw [default: the workload's, else 42]"),
+    flag(POLICY, "strategy", "NAME[PARAMETER=VALUE,...]", Strategy,
+        "A bundle of policies, by name or file; see `blis strategies` [default: none]"),
     flag(POLICY, "admission-policy", "POLICY", Policy("admission"),
         "Who enters [default: always-admit]"),
     flag(POLICY, "token-bucket-capacity", "TOKENS", Field("admission.params.capacity"),
@@ -185,7 +189,8 @@ impl ScenarioFlags {
         for choosing in [true, false] {
             for (index, text) in &self.given {
                 let flag = &FLAGS[*index];
-                if choosing == matches!(flag.meaning, Workload(_) | BuiltIn | Policy(_)) {
+                if choosing == matches!(flag.meaning, Workload(_) | BuiltIn | Strategy | Policy(_))
+                {
                     flag.apply(text, draft);
                 }
             }
@@ -223,6 +228,7 @@ impl Flag {
                 draft.choose_workload(&name, "distribution", None);
             }
             BuiltIn => draft.choose_workload(&name, "preset", Some(text)),
+            Strategy => draft.choose_strategy(&name, text),
         }
     }
 }

@@ -17,6 +17,7 @@ mod policies;
 mod progress;
 mod report;
 mod run;
+mod strategies;
 mod study;
 mod target;
 mod trace;
@@ -49,6 +50,7 @@ fn command() -> u8 {
         Command::Trace(args) => trace::trace(&args).map(|()| failure::DONE),
         Command::Calibrate(args) => calibrate::calibrate(&args).map(|()| failure::DONE),
         Command::Validate(args) => validate::validate(&args).map(|()| failure::DONE),
+        Command::Strategies(args) => strategies::list(&args).map(|()| failure::DONE),
         Command::Workloads(args) => workloads::list(&args).map(|()| failure::DONE),
         Command::Policies(args) => policies::list(&args).map(|()| failure::DONE),
         Command::Completions(args) => completions(args.shell).map(|()| failure::DONE),

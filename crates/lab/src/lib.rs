@@ -17,6 +17,7 @@ pub mod replay;
 pub mod run;
 pub mod scenario;
 pub mod slo;
+pub mod strategy;
 pub mod study;
 pub mod validate;
 pub mod workload_spec;

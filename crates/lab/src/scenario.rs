@@ -23,6 +23,7 @@ mod workload;
 pub use plan::{Plan, PolicyNames, Workload};
 
 use crate::problem::{Place, Problem};
+use crate::strategy;
 use crate::yaml::{self, Kind, Node};
 use blis_core::Time;
 use std::path::{Path, PathBuf};
@@ -83,6 +84,11 @@ impl Draft {
         set_policy(&mut self.tree, kind, Node::from_flag(flag, text));
     }
 
+    /// Chooses the strategy that `flag` says; the policies that were there go.
+    pub fn choose_strategy(&mut self, flag: &str, text: &str) {
+        strategy::choose(&mut self.tree, Node::from_flag(flag, text));
+    }
+
     /// Chooses the kind of workload (`preset`, `spec`, `trace` or `distribution`) and drops all
     /// others, because the command line wins. `text` is the name of a `preset` or the path of a
     /// `spec` or `trace`.
@@ -129,7 +135,7 @@ impl Draft {
     /// # Errors
     /// If anything is unknown, illegal, contradictory or not supported.
     pub fn resolve(&self) -> Result<Plan, Problem> {
-        resolve::resolve(&self.tree)
+        resolve::resolve(&strategy::expand(&self.tree)?)
     }
 }
 
