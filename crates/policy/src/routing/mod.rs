@@ -2,6 +2,7 @@
 
 pub mod always_busiest;
 pub mod filters;
+pub mod knowledge;
 pub mod least_loaded;
 pub mod pickers;
 pub mod prefix_index;
