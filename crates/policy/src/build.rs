@@ -62,10 +62,10 @@ pub fn build_router(
 struct Composed {
     name: &'static str,
     /// The scorers when none are given.
-    scorers: &'static str,
+    scorers: fn(&Values) -> &'static str,
     profiles: Profiles,
-    /// What it reads besides its parts, as a function of parameters.
-    needs: fn(&Values) -> Needs,
+    /// What it reads besides its parts.
+    needs: Needs,
     /// Makes it of its parts; the error is what is wrong with the scorers.
     make: fn(Parts, &Values, &Cluster) -> Result<Box<dyn Router>, String>,
 }
@@ -74,25 +74,25 @@ struct Composed {
 const COMPOSED: &[Composed] = &[
     Composed {
         name: epoch_adaptive::SPEC.name,
-        scorers: epoch_adaptive::DEFAULT_SCORERS,
+        scorers: epoch_adaptive::default_scorers,
         profiles: Profiles::One,
-        needs: epoch_adaptive::SPEC.needs,
+        needs: epoch_adaptive::OWN_NEEDS,
         make: |parts, values, cluster| {
             Ok(Box::new(epoch_adaptive::EpochAdaptive::new(parts, values, cluster)?))
         },
     },
     Composed {
         name: kv_adaptive::SPEC.name,
-        scorers: kv_adaptive::DEFAULT_SCORERS,
+        scorers: |_| kv_adaptive::DEFAULT_SCORERS,
         profiles: Profiles::Two,
-        needs: kv_adaptive::SPEC.needs,
+        needs: kv_adaptive::OWN_NEEDS,
         make: |parts, values, _| Ok(Box::new(kv_adaptive::KvAdaptive::new(parts, values))),
     },
     Composed {
         name: weighted::SPEC.name,
-        scorers: weighted::DEFAULT_SCORERS,
+        scorers: |_| weighted::DEFAULT_SCORERS,
         profiles: Profiles::One,
-        needs: |_| Needs::NONE,
+        needs: Needs::NONE,
         make: |parts, _, _| Ok(Box::new(parts.weighted())),
     },
 ];
@@ -103,11 +103,11 @@ fn compose(
     text: &RoutingText<'_>,
     cluster: &Cluster,
 ) -> Result<Built<dyn Router>, PolicyError> {
-    let list = text.scorers.unwrap_or(made.scorers);
+    let list = text.scorers.unwrap_or_else(|| (made.scorers)(values));
     let scorers = WeightedScorers::parse(list, made.profiles, text.lru_capacity, cluster)?;
     let picker = text.picker.unwrap_or(weighted::DEFAULT_PICKER);
     let picker = build_from_text("picker", pickers::ALL, picker, cluster)?;
-    let mut needs = (made.needs)(values).or(scorers.needs);
+    let mut needs = made.needs.or(scorers.needs);
     let mut filters = Vec::new();
     let mut spelled = String::new();
     for item in text.filters.into_iter().flat_map(weights::items) {
@@ -196,11 +196,6 @@ mod tests {
         let needs = |scorers| build_router(&routing("weighted", scorers), &CLUSTER).unwrap().needs;
         assert_eq!(needs(Some("pa:1")), Needs::NONE);
         assert_eq!(needs(Some("pa:1,kv:1,qd:0")), Needs { kv: true, ..Needs::NONE });
-        assert_eq!(
-            needs(None),
-            (weighted::SPEC.needs)(&Values::defaults(&[])),
-            "SPEC tells the defaults"
-        );
     }
 
     #[test]
@@ -227,15 +222,11 @@ mod tests {
     }
 
     #[test]
-    fn every_router_made_of_scorers_builds_alike_from_its_spec_and_from_text() {
+    fn the_needs_of_a_router_made_of_scorers_are_told_for_the_default_ones() {
         for made in COMPOSED {
             let spec = find("routing policy", routing::ALL, made.name).unwrap();
             let built = build_router(&routing(made.name, None), &CLUSTER).unwrap();
-            assert_eq!(built.needs, (spec.needs)(&Values::defaults(spec.params)).or(built.needs));
-            let scorers =
-                WeightedScorers::parse(made.scorers, made.profiles, None, &CLUSTER).unwrap();
-            let told = (spec.needs)(&Values::defaults(spec.params));
-            assert_eq!(told.or(scorers.needs), told, "SPEC tells the defaults");
+            assert_eq!(built.needs, (spec.needs)(&Values::defaults(spec.params)), "{}", made.name);
         }
     }
 
@@ -264,7 +255,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_built_or_refused_and_its_canonical_form_is_stable(
-            text in "(fcfs|sjf|token-bucket|capacity|[\\[\\],:=0-9.e-]|\\PC){0,10}",
+            text in "(fcfs|sjf|token-bucket|capacity|kv|pa|[\\[\\],:/=0-9.e-]|\\PC){0,10}",
         ) {
             let _ = build_order(&text, &CLUSTER);
             let _ = build_priority(&text, &CLUSTER);
@@ -272,7 +263,11 @@ mod tests {
             let _ = build_evict(&text, &CLUSTER);
             let _ = build_offload(&text, &CLUSTER);
             let _ = build_router(&routing(&text, None), &CLUSTER);
-            let _ = build_router(&routing("weighted", Some(&text)), &CLUSTER);
+            for made in COMPOSED {
+                let _ = build_router(&routing(made.name, Some(&text)), &CLUSTER);
+                let filters = RoutingText { filters: Some(&text), ..routing(made.name, None) };
+                let _ = build_router(&filters, &CLUSTER);
+            }
             if let Ok(built) = build_admission(&text, &CLUSTER) {
                 let again = build_admission(&built.canonical, &CLUSTER).unwrap();
                 prop_assert_eq!(again.canonical, built.canonical);

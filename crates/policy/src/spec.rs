@@ -253,8 +253,11 @@ pub(crate) fn values<P: ?Sized>(
     spec: &Spec<P>,
     given: &[(&str, &str)],
 ) -> Result<Values, PolicyError> {
-    Values::parse(spec.params, given.iter().copied())
-        .map_err(|source| PolicyError::Param { kind, name: spec.name, source })
+    Values::parse(spec.params, given.iter().copied()).map_err(|source| PolicyError::Param {
+        kind,
+        name: spec.name,
+        source,
+    })
 }
 
 /// `name`, or `name[parameter=value,...]` with the parameters that differ from their defaults.

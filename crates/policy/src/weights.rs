@@ -118,7 +118,11 @@ impl WeightedScorers {
             .zip(first.iter().zip(&second))
             .map(|(entry, (one, other))| {
                 let name = &entry.built.canonical;
-                if first == second { format!("{name}:{one}") } else { format!("{name}:{one}/{other}") }
+                if first == second {
+                    format!("{name}:{one}")
+                } else {
+                    format!("{name}:{one}/{other}")
+                }
             })
             .collect();
         WeightedScorers {

@@ -26,8 +26,16 @@ use blis_core::{
     Dice, InstanceId, Param, ParamKind, RequestId, RequestView, Span, Time, Values, math,
 };
 
-/// The scorers when none are given.
-pub const DEFAULT_SCORERS: &str = weighted::DEFAULT_SCORERS;
+/// The scorers when none are given: those of `weighted`, with the one that is moved.
+pub(crate) fn default_scorers(values: &Values) -> &'static str {
+    match values.choice("moves") {
+        "precise-prefix" => "pp:3,qd:2,kv:2",
+        _ => weighted::DEFAULT_SCORERS,
+    }
+}
+
+/// What it reads besides its parts.
+pub(crate) const OWN_NEEDS: Needs = Needs { answers: true, ..Needs::NONE };
 
 /// How `epoch-adaptive` introduces itself. Its needs are those of the default scorers; a router
 /// built with other scorers has theirs.
@@ -69,9 +77,12 @@ pub const SPEC: Spec<dyn Router> = Spec {
             help: "Whether a short mean TTFT is good or a large share of TTFT targets met",
         },
     ],
-    needs: |_| Needs { load: true, kv: true, answers: true, ..Needs::NONE },
+    needs: |values| {
+        let events = values.choice("moves") == "precise-prefix";
+        OWN_NEEDS.or(Needs { load: true, kv: true, events, ..Needs::NONE })
+    },
     build: |values, cluster| {
-        let parts = Parts::default_of(DEFAULT_SCORERS, Profiles::One, cluster);
+        let parts = Parts::default_of(default_scorers(values), Profiles::One, cluster);
         Box::new(EpochAdaptive::new(parts, values, cluster).expect("it moves a default scorer"))
     },
 };
@@ -279,8 +290,9 @@ mod tests {
         let request = RequestView { id: RequestId(id), ..request(&asked) };
         let views = instances(&[0, 9]);
         let choice = router.route(&request, &cluster(&views), &mut dice(id));
-        // Only the first send makes warm: where it would have gone is of interest, not what then.
-        router.sent(&RequestView { prompt_blocks: request.prompt_blocks.first(0), ..request }, choice.instance, Time::ZERO);
+        // Nothing that is sent from here on makes an instance warm.
+        let nothing = RequestView { prompt_blocks: request.prompt_blocks.first(0), ..request };
+        router.sent(&nothing, choice.instance, Time::ZERO);
         choice.instance.0 == 1
     }
 
@@ -326,12 +338,16 @@ mod tests {
     fn answers_to_requests_sent_under_older_weights_are_not_counted() {
         let raised = |first_counted: u64| {
             let mut router = router("epoch-adaptive[epoch=2]");
-            (1..=10).for_each(|id| drop(sticks(&mut *router, id)));
+            for id in 1..=10 {
+                sticks(&mut *router, id);
+            }
             // The first epoch ends and moves the weight: 3..=10 were sent before that.
             for id in 1..=2 {
                 router.answered(&answer(id, SloClass::Critical, 100));
             }
-            (11..=20).for_each(|id| drop(sticks(&mut *router, id)));
+            for id in 11..=20 {
+                sticks(&mut *router, id);
+            }
             for id in first_counted..first_counted + 2 {
                 router.answered(&answer(id, SloClass::Critical, 50));
             }
@@ -373,7 +389,10 @@ mod tests {
             factor = climb.next(factor, f64::from(reward));
             seen.push(factor);
         }
-        assert_eq!(seen, [1.5, 2.0, 2.0, 2.0 / 1.5, 2.0 / 1.5 / 1.5, 0.888_888_888_888_888_8 / 1.5]);
+        assert_eq!(
+            seen,
+            [1.5, 2.0, 2.0, 2.0 / 1.5, 2.0 / 1.5 / 1.5, 0.888_888_888_888_888_8 / 1.5]
+        );
         assert_eq!((climb.raised, climb.lowered, climb.turned), (2, 3, 1));
     }
 }

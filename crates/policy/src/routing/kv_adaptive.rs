@@ -25,6 +25,9 @@ use blis_core::{Dice, InstanceId, Param, ParamKind, RequestView, Time, Values, m
 /// The scorers when none are given.
 pub const DEFAULT_SCORERS: &str = "pa:3/2,qd:2,kv:2/5";
 
+/// What it reads besides its parts.
+pub(crate) const OWN_NEEDS: Needs = Needs { kv: true, ..Needs::NONE };
+
 /// How `kv-adaptive` introduces itself. Its needs are those of the default scorers; a router built
 /// with other scorers has theirs.
 pub const SPEC: Spec<dyn Router> = Spec {
@@ -164,7 +167,6 @@ mod tests {
             let asked = prompt(&[1]);
             let choice = router.route(&request(&asked), &cluster(&views), &mut dice(0));
             router.sent(&request(&asked), choice.instance, Time::ZERO);
-            // What was sent to 1 made it warm as well; only 0 is to be warm.
             choice.instance.0
         };
         shares.iter().map(choose).collect()
