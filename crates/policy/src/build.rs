@@ -67,8 +67,10 @@ struct Composed {
     /// What it reads besides its parts.
     needs: Needs,
     /// Makes it of its parts; the error is what is wrong with the scorers.
-    make: fn(Parts, &Values, &Cluster) -> Result<Box<dyn Router>, String>,
+    make: Make,
 }
+
+type Make = fn(Parts, &Values, &Cluster) -> Result<Box<dyn Router>, String>;
 
 /// All of them.
 const COMPOSED: &[Composed] = &[

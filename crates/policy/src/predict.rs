@@ -8,7 +8,7 @@
 
 use crate::spec::{Cluster, StepCost};
 use crate::view::{InstanceView, PerClass};
-use blis_core::{Param, ParamKind, RequestView, SloClass, Values, math};
+use blis_core::{Param, ParamKind, RequestView, SloClass, Span, Values, math};
 
 /// Foretells times from the steps of an engine.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +30,8 @@ impl Predictor {
         }
     }
 
-    /// Prompt tokens of `request` that must be computed where `hit_blocks` of its blocks are cached:
-    /// at least the last one.
+    /// Prompt tokens of `request` that must be computed where `hit_blocks` of its blocks are
+    /// cached: at least the last one.
     pub fn uncached_tokens(&self, request: &RequestView<'_>, hit_blocks: f64) -> f64 {
         (f64::from(request.input_tokens) - hit_blocks * self.block_size).max(1.0)
     }
@@ -46,8 +46,8 @@ impl Predictor {
         self.work_ms(view, 0.0)
     }
 
-    /// How long a prompt that is sent to `view` now waits for its first token, in ms, if `tokens` of
-    /// it must be computed.
+    /// How long a prompt that is sent to `view` now waits for its first token, in ms, if `tokens`
+    /// of it must be computed.
     pub fn ttft_ms(&self, view: &InstanceView, tokens: f64) -> f64 {
         self.work_ms(view, tokens)
     }
@@ -86,7 +86,7 @@ impl Budgets {
     /// What [`Budgets::PARAMS`] say, or the targets of `cluster`.
     pub fn of(values: &Values, cluster: &Cluster) -> Budgets {
         Budgets(SloClass::ALL.map(|class| {
-            let target = cluster.ttft_targets[class.index()].map(|span| span.as_millis_f64());
+            let target = cluster.ttft_targets[class.index()].map(Span::as_millis_f64);
             values.int_or_auto(class.name()).map(math::float).or(target)
         }))
     }
@@ -101,7 +101,6 @@ impl Budgets {
 mod tests {
     use super::*;
     use crate::view::examples::{NOTHING, instances, request};
-    use blis_core::Span;
 
     const STEP: StepCost = StepCost { base_us: 5_000.0, prefill_token_us: 10.0, decode_us: 100.0 };
     const CLUSTER: Cluster = Cluster { step: STEP, token_budget: 1_000, ..Cluster::SMALL };
@@ -110,9 +109,12 @@ mod tests {
     fn an_idle_instance_takes_a_step_for_each_budget_of_tokens_and_the_time_of_the_tokens() {
         let predictor = Predictor::new(&CLUSTER);
         let idle = instances(&[0])[0];
-        assert_eq!(predictor.backlog_ms(&idle), 0.0);
-        assert_eq!(predictor.ttft_ms(&idle, 1_000.0), 15.0);
-        assert_eq!(predictor.ttft_ms(&idle, 1_001.0), 20.01);
+        let times = vec![
+            predictor.backlog_ms(&idle),
+            predictor.ttft_ms(&idle, 1_000.0),
+            predictor.ttft_ms(&idle, 1_001.0),
+        ];
+        assert_eq!(times, [0.0, 15.0, 20.01]);
     }
 
     #[test]
@@ -121,18 +123,20 @@ mod tests {
         let mut view = instances(&[10])[0];
         view.unstarted_tokens = 1_500;
         // 990 tokens a step are left beside 10 requests that generate.
-        assert_eq!(predictor.backlog_ms(&view), 2.0 * 6.0 + 15.0);
-        assert_eq!(predictor.ttft_ms(&view, 480.0), 2.0 * 6.0 + 19.8);
-        assert_eq!(predictor.ttft_ms(&view, 500.0), 3.0 * 6.0 + 20.0);
+        let times = vec![
+            predictor.backlog_ms(&view),
+            predictor.ttft_ms(&view, 480.0),
+            predictor.ttft_ms(&view, 500.0),
+        ];
+        assert_eq!(times, [2.0 * 6.0 + 15.0, 2.0 * 6.0 + 19.8, 3.0 * 6.0 + 20.0]);
     }
 
     #[test]
     fn a_prompt_that_is_cached_whole_still_has_a_token_to_compute() {
         let predictor = Predictor::new(&CLUSTER);
         let prompt = RequestView { input_tokens: 32, ..request(&NOTHING) };
-        assert_eq!(predictor.uncached_tokens(&prompt, 0.0), 32.0);
-        assert_eq!(predictor.uncached_tokens(&prompt, 1.5), 8.0);
-        assert_eq!(predictor.uncached_tokens(&prompt, 2.0), 1.0);
+        let tokens = |hits| predictor.uncached_tokens(&prompt, hits);
+        assert_eq!(vec![tokens(0.0), tokens(1.5), tokens(2.0)], [32.0, 8.0, 1.0]);
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub struct ClusterView<'a> {
 ///
 /// It has three sources. The router's own counts are always live: `in_flight`, `in_flight_tokens`,
 /// `unstarted_tokens` and `unseen`. KV events tell of `cached_blocks` and `cached_cpu_blocks`, some
-/// time after the fact. The rest is polled: load as of `as_of`, memory as of `kv_as_of` (now, or the
-/// last poll).
+/// time after the fact. The rest is polled: load as of `as_of`, memory as of `kv_as_of` (now, or
+/// the last poll).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InstanceView {
     /// Which instance.

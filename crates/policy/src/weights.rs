@@ -141,7 +141,9 @@ impl WeightedScorers {
 /// `weights`, the greatest of which is 1.
 fn scaled(mut weights: Vec<f64>) -> Vec<f64> {
     let greatest = weights.iter().copied().fold(0.0, f64::max);
-    weights.iter_mut().for_each(|weight| *weight /= greatest);
+    for weight in &mut weights {
+        *weight /= greatest;
+    }
     weights
 }
 

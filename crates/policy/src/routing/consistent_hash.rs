@@ -1,8 +1,8 @@
 //! `consistent-hash`: one instance for each session or prefix, whatever happens.
 //!
-//! **Prefers** the instance that the hash of the request's key points to: of its session, or else of
-//! the first blocks of its prompt, or else (a prompt without a full block) of its own number. Bounded,
-//! it passes over instances that have more than their part of the load.
+//! **Prefers** the instance that the hash of the request's key points to: of its session, or else
+//! of the first blocks of its prompt, or else (a prompt without a full block) of its own number.
+//! Bounded, it passes over instances that have more than their part of the load.
 //!
 //! **Reads** nothing; bounded, `queue_depth` and `running` (as old as the last poll) and `unseen`
 //! (live).
@@ -12,8 +12,9 @@
 //! loads are looked at. `load-factor`: bounded, the most load that an instance may have, as a
 //! multiple of the mean.
 //!
-//! **Origin** rendezvous hashing (Thaler and Ravishankar), so that an instance that leaves moves its
-//! own keys only; bounded loads after Mirrokni, Thorup and Zadimoghaddam, as in HAProxy and Envoy.
+//! **Origin** rendezvous hashing (Thaler and Ravishankar), so that an instance that leaves moves
+//! its own keys only; bounded loads after Mirrokni, Thorup and Zadimoghaddam, as in Envoy's and
+//! other proxies.
 
 use crate::contract::{Choice, Firings, Router};
 use crate::spec::Spec;

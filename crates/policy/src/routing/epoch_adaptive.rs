@@ -9,13 +9,13 @@
 //!
 //! **Parameters** `moves`: the scorer whose weight is moved against all others. `epoch` (answers):
 //! how many answers are averaged. `step`: the share by which the weight changes. `range`: how many
-//! times as much, or as little, as at the start the weight may become. `reward`: whether a short mean
-//! TTFT is good, or a large share of TTFT targets met. Scorers with their weights at the start,
-//! filters and picker are settings beside it, as of `weighted`.
+//! times as much, or as little, as at the start the weight may become. `reward`: whether a short
+//! mean TTFT is good, or a large share of TTFT targets met. Scorers with their weights at the
+//! start, filters and picker are settings beside it, as of `weighted`.
 //!
-//! **Origin** hill climbing on one dimension. It is no more than that: it takes noise and changes of
-//! the workload for its own doing, so with short epochs it wanders, and it finds the nearest hill
-//! only. Answers of requests that were sent under older weights are not counted.
+//! **Origin** hill climbing on one dimension. It is no more than that: it takes noise and changes
+//! of the workload for its own doing, so with short epochs it wanders, and it finds the nearest
+//! hill only. Answers of requests that were sent under older weights are not counted.
 
 use crate::contract::{Choice, Firings, Router};
 use crate::routing::weighted::{self, Parts, Weighted};

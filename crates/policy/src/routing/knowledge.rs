@@ -137,7 +137,7 @@ mod tests {
         let asked = prompt(&[1, 2, 3, 4]);
         knowledge.look(&request(&asked), &cluster(&views));
         assert_eq!([0, 1, 2].map(|id| knowledge.blocks(InstanceId(id))), [0, 0, 2]);
-        assert_eq!(knowledge.share(&request(&asked), &views[2]), 0.5);
+        assert_eq!(vec![knowledge.share(&request(&asked), &views[2])], [0.5]);
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
         (views[1].cached_blocks, views[1].cached_cpu_blocks) = (1, 2);
         knowledge.look(&request(&asked), &cluster(&views));
         assert_eq!([0, 1].map(|id| knowledge.blocks(InstanceId(id))), [0, 3]);
-        assert_eq!(knowledge.worth(&views[1]), 2.0);
+        assert_eq!(vec![knowledge.worth(&views[1])], [2.0]);
         let mut blind = Knowledge::precise(0.0);
         blind.look(&request(&asked), &cluster(&views));
         assert_eq!(blind.blocks(InstanceId(1)), 1, "a tier without worth is not looked at");

@@ -1,14 +1,14 @@
 //! `kv-adaptive`: one set of weights while blocks are plenty, another when they are scarce.
 //!
-//! **Prefers** instances with a high weighted sum of scores, like `weighted`, but with two weights a
-//! scorer. It goes over to the second ones when the share of KV blocks in use passes a limit, and
+//! **Prefers** instances with a high weighted sum of scores, like `weighted`, but with two weights
+//! a scorer. It goes over to the second ones when the share of KV blocks in use passes a limit, and
 //! back when it has fallen clearly below it, so that it does not flutter.
 //!
 //! **Reads** `kv_utilization` (as old as the last poll), and what its filters and scorers read.
 //!
 //! **Parameters** `scarce-above`: the share of blocks in use beyond which they are scarce.
-//! `hysteresis`: how far below that it must fall until they are plenty again. `measure`: whether the
-//! fullest instance counts or the mean of all. Scorers are a setting beside it, spelled
+//! `hysteresis`: how far below that it must fall until they are plenty again. `measure`: whether
+//! the fullest instance counts or the mean of all. Scorers are a setting beside it, spelled
 //! `pa:3/2,qd:2,kv:2/5`: weights while plenty / when scarce, one where they are the same; filters
 //! and picker are as of `weighted`.
 //!

@@ -18,7 +18,7 @@ pub const TTL: Param = Param {
 #[derive(Clone, Debug)]
 pub struct Seats {
     ttl: Span,
-    seats: BTreeMap<SessionId, Seat>,
+    by_session: BTreeMap<SessionId, Seat>,
     /// Every taking of a seat, oldest first; those taken again since are stale.
     taken: VecDeque<(Time, SessionId)>,
 }
@@ -37,24 +37,24 @@ impl Seats {
 
     /// A memory that keeps a session for `ttl` after its last request.
     pub fn new(ttl: Span) -> Seats {
-        Seats { ttl, seats: BTreeMap::new(), taken: VecDeque::new() }
+        Seats { ttl, by_session: BTreeMap::new(), taken: VecDeque::new() }
     }
 
     /// Where `session` was sent last, if that is remembered at `now`.
     pub fn find(&self, session: SessionId, now: Time) -> Option<InstanceId> {
-        let seat = self.seats.get(&session)?;
+        let seat = self.by_session.get(&session)?;
         (now.saturating_since(seat.since) <= self.ttl).then_some(seat.instance)
     }
 
     /// Whether `session` was known once and is past its time now.
     pub fn has_expired(&self, session: SessionId, now: Time) -> bool {
-        self.seats.contains_key(&session) && self.find(session, now).is_none()
+        self.by_session.contains_key(&session) && self.find(session, now).is_none()
     }
 
     /// `session` was sent to `instance` now.
     pub fn take(&mut self, session: SessionId, instance: InstanceId, now: Time) {
         self.forget(now);
-        self.seats.insert(session, Seat { instance, since: now });
+        self.by_session.insert(session, Seat { instance, since: now });
         self.taken.push_back((now, session));
     }
 
@@ -66,8 +66,8 @@ impl Seats {
                 break;
             }
             self.taken.pop_front();
-            if self.seats.get(&session).is_some_and(|seat| seat.since == since) {
-                self.seats.remove(&session);
+            if self.by_session.get(&session).is_some_and(|seat| seat.since == since) {
+                self.by_session.remove(&session);
             }
         }
     }
@@ -96,6 +96,6 @@ mod tests {
         for n in 0..1_000 {
             seats.take(SessionId(n), InstanceId(0), Time::ZERO + Span::from_micros(n));
         }
-        assert_eq!((seats.seats.len(), seats.taken.len()), (21, 21));
+        assert_eq!((seats.by_session.len(), seats.taken.len()), (21, 21));
     }
 }

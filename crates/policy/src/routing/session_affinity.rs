@@ -4,12 +4,12 @@
 //! without a session, for first rounds, for sessions that stayed away too long, and when the
 //! session's instance has too much more load than the least loaded one.
 //!
-//! **Reads** `queue_depth` and `running` (as old as the last poll) and `unseen` (live), and a memory
-//! of its own decisions (live).
+//! **Reads** `queue_depth` and `running` (as old as the last poll) and `unseen` (live), and a
+//! memory of its own decisions (live).
 //!
 //! **Parameters** `ttl` (s): how long a session without a request is remembered. `max-excess`
-//! (requests): how much more load than the least loaded one the session's instance may have. `ties`:
-//! which of several least loaded instances is taken.
+//! (requests): how much more load than the least loaded one the session's instance may have.
+//! `ties`: which of several least loaded instances is taken.
 //!
 //! **Origin** the sticky sessions of load balancers, with llm-d's time to live; the bound is what
 //! they lack.

@@ -101,12 +101,13 @@ fn prefix_affinity_alone_with_positional_ties_puts_everything_on_the_first_insta
 
 #[test]
 fn prefix_affinity_alone_never_spreads_a_prefix_however_ties_are_broken() {
-    let groups = 40;
-    let mixed: Vec<Content> = (0..800).map(|n| prompt((n % groups, 1), (1_000 + n, 3))).collect();
+    const GROUPS: usize = 40;
+    let mixed: Vec<Content> =
+        (0..800).map(|n| prompt((n % GROUPS as u64, 1), (1_000 + n, 3))).collect();
     let places = places(&mut *weighted("pa:1", "max-score"), 4, &mixed);
-    let first = &places[..groups as usize];
+    let first = &places[..GROUPS];
     assert!((0..4).all(|place| first.contains(&place)), "cold prompts are spread: {first:?}");
-    for round in places.chunks(groups as usize) {
+    for round in places.chunks(GROUPS) {
         assert_eq!(round, first, "each prefix stays where its first prompt went");
     }
 }

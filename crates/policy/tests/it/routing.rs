@@ -159,8 +159,9 @@ proptest! {
         scores in prop::collection::vec(prop_oneof![Just(0.0), Just(1.0), 0.0..3.0_f64], 1..20),
         number in any::<u64>(),
     ) {
-        let all = pickers::ALL.iter();
-        for (spec, values) in all.flat_map(|spec| variants(spec.params).into_iter().map(move |v| (spec, v))) {
+        for (spec, values) in pickers::ALL.iter().flat_map(|spec| {
+            variants(spec.params).into_iter().map(move |values| (spec, values))
+        }) {
             let build = || (spec.build)(&values, &CLUSTER);
             let pick = |dice: &mut Dice| build().pick(&scores, dice);
             let index = pick(&mut Question::dice(number));
@@ -267,7 +268,8 @@ proptest! {
     #[test]
     fn an_absolute_score_is_the_same_among_fewer_instances(sequence in questions()) {
         for text in ABSOLUTE {
-            let mut scorer = build_from_text("scorer", scorers::ALL, text, &CLUSTER).unwrap().policy;
+            let built = build_from_text("scorer", scorers::ALL, text, &CLUSTER);
+            let mut scorer = built.expect("legal").policy;
             for (number, question) in (0..).zip(sequence.iter().filter(|q| q.instances.len() > 1)) {
                 let (request, fewer) = (question.request(number), half(question));
                 let mut scores = vec![f64::NAN; question.instances.len()];

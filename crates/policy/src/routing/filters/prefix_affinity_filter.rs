@@ -1,8 +1,8 @@
 //! `prefix-affinity-filter`: warm instances only, unless they have become too slow.
 //!
 //! **Prefers** instances where at least a share of the prompt is cached: the others are left out.
-//! All are kept if none is warm, if the best warm one would keep the request waiting for longer than
-//! the best cold one by more than a bound, and now and then to make other instances warm.
+//! All are kept if none is warm, if the best warm one would keep the request waiting for longer
+//! than the best cold one by more than a bound, and now and then to make other instances warm.
 //!
 //! **Reads** the router's own counts (live): `unstarted_tokens`, `in_flight`; with `precise`
 //! knowledge `cached_blocks` and `cached_cpu_blocks` (as late as KV events are).
@@ -13,8 +13,8 @@
 //! only where that costs nothing. `knowledge`: whether hits are guessed from what was sent or read
 //! from KV events. `cpu-weight` (blocks): what a block in the CPU tier is worth if they are read.
 //!
-//! **Origin** llm-d's prefix-cache affinity filter with its defaults. There the wait is counted from
-//! the tokens in flight alone; here the request's own prefill is part of it, so the penalty of
+//! **Origin** llm-d's prefix-cache affinity filter with its defaults. There the wait is counted
+//! from the tokens in flight alone; here the request's own prefill is part of it, so the penalty of
 //! sticking is net of what the cache saves.
 
 use crate::contract::{Filter, Firings};

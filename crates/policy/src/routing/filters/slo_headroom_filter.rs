@@ -1,7 +1,7 @@
 //! `slo-headroom-filter`: instances that would be in time.
 //!
-//! **Prefers** instances where the first token is predicted within the budget of the request's class
-//! (less a margin): the others are left out. Now and then it is the other way round, so that
+//! **Prefers** instances where the first token is predicted within the budget of the request's
+//! class (less a margin): the others are left out. Now and then it is the other way round, so that
 //! instances that were late are tried again. All are kept if the class has no budget.
 //!
 //! **Reads** the router's own counts (live): `unstarted_tokens`, `in_flight`; with `precise`
@@ -10,8 +10,8 @@
 //! **Parameters** one per class, named like it (ms): its budget; `auto` is the TTFT target of the
 //! class, if it has one. `margin`: the share of the budget that must be left. `exploration`: the
 //! share of requests that go to the late ones. `knowledge`: whether hits are guessed from what was
-//! sent or read from KV events. `cpu-weight` (blocks): what a block in the CPU tier is worth if they
-//! are read.
+//! sent or read from KV events. `cpu-weight` (blocks): what a block in the CPU tier is worth if
+//! they are read.
 //!
 //! **Origin** llm-d's SLO-headroom tier filter with its share of exploration, on the TTFT alone.
 
@@ -104,7 +104,9 @@ impl Filter for SloHeadroomFilter {
         let both = kept.contains(&true) && kept.contains(&false);
         if both && self.exploration > 0.0 && dice.unit() < self.exploration {
             self.explored += 1;
-            kept.iter_mut().for_each(|kept| *kept = !*kept);
+            for kept in kept {
+                *kept = !*kept;
+            }
         }
     }
 

@@ -95,7 +95,7 @@ mod tests {
 
     /// Scores of a prompt of 64 tokens (64 ms) of which `cached` blocks are on instance 1, where
     /// `backlog` tokens wait.
-    fn scores(cached: u32, backlog: u64) -> [f64; 2] {
+    fn scores(cached: u32, backlog: u64) -> Vec<f64> {
         let mut scorer = CostBenefit {
             horizon_ms: 100.0,
             knowledge: Knowledge::precise(1.0),
@@ -103,17 +103,16 @@ mod tests {
         };
         let mut views = instances(&[0, 0]);
         (views[1].cached_blocks, views[1].unstarted_tokens) = (cached, backlog);
-        let mut scores = [f64::NAN; 2];
+        let mut scores = vec![f64::NAN; 2];
         scorer.score(&request(&prompt(&[1, 2, 3, 4])), &cluster(&views), &mut scores);
         scores
     }
 
     #[test]
     fn a_warm_instance_wins_exactly_if_it_saves_more_time_than_its_queue_takes() {
-        let [idle, warm] = scores(2, 31);
-        assert!(warm > idle, "32 ms saved, 31 ms lost: {warm} {idle}");
-        let [idle, warm] = scores(2, 33);
-        assert!(warm < idle, "32 ms saved, 33 ms lost: {warm} {idle}");
+        let (close, over) = (scores(2, 31), scores(2, 33));
+        assert!(close[1] > close[0], "32 ms saved, 31 ms lost: {close:?}");
+        assert!(over[1] < over[0], "32 ms saved, 33 ms lost: {over:?}");
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! that is not copied to and fro: 1 - utilization - pending transfers / `transfer-scale` -
 //! `thrashing-weight` * thrashing, no less than 0.
 //!
-//! **Reads** `kv_utilization`, `pending_transfer_us` and `thrashing_rate` (as old as the last poll).
+//! **Reads** `kv_utilization`, `pending_transfer_us` and `thrashing_rate` (as old as the last
+//! poll).
 //!
 //! **Parameters** `transfer-scale` (us): pending transfers that cost the whole score.
 //! `thrashing-weight`: the score lost when all that was copied out comes back at once.

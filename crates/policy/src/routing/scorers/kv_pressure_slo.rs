@@ -1,10 +1,11 @@
 //! `kv-pressure-slo`: `kv-pressure`, felt differently by each service class.
 //!
-//! **Prefers** what `kv-pressure` prefers, but transfers under way count more for important classes:
-//! a critical request shuns an instance that reloads, a batch request may as well wait there.
+//! **Prefers** what `kv-pressure` prefers, but transfers under way count more for important
+//! classes: a critical request shuns an instance that reloads, a batch request may as well wait
+//! there.
 //!
-//! **Reads** `kv_utilization`, `pending_transfer_us` and `thrashing_rate` (as old as the last poll),
-//! and the request's service class.
+//! **Reads** `kv_utilization`, `pending_transfer_us` and `thrashing_rate` (as old as the last
+//! poll), and the request's service class.
 //!
 //! **Parameters** `transfer-scale` (us) and `thrashing-weight`, as of `kv-pressure`. Besides them
 //! one per class, named like it: how many times as much it feels pending transfers.

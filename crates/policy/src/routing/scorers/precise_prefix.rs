@@ -6,9 +6,9 @@
 //! **Reads** `cached_blocks` and `cached_cpu_blocks` (as late as KV events are). It sees evictions,
 //! but not the prompts that were just sent and are not computed yet.
 //!
-//! **Parameters** `cpu-weight` (blocks): what a block in the CPU tier is worth. `normalise`: `share`
-//! gives the share of the prompt; `min-max` gives 1 to whoever holds most and 0 to whoever holds
-//! least, however little they differ (1 for all if they do not).
+//! **Parameters** `cpu-weight` (blocks): what a block in the CPU tier is worth. `normalise`:
+//! `share` gives the share of the prompt; `min-max` gives 1 to whoever holds most and 0 to whoever
+//! holds least, however little they differ (1 for all if they do not).
 //!
 //! **Origin** llm-d's precise prefix-cache scorer, with its weight of the CPU tier. It has used
 //! both scales, first `min-max` and later the share. `min-max` forgets sizes: one block more than

@@ -7,14 +7,14 @@
 //! **Reads** the router's own counts (live): `unstarted_tokens`, `in_flight`; with `precise`
 //! knowledge `cached_blocks` and `cached_cpu_blocks` (as late as KV events are).
 //!
-//! **Parameters** `normalise`: `min-max` or `inverse`. `scale` (ms): the TTFT that scores 0.5 on the
-//! second scale. `error`: the standard deviation of the logarithm of the prediction's error, which
-//! multiplies it; 0 is as good as the predictor is by itself. `knowledge`: whether hits are guessed
-//! from what was sent or read from KV events. `cpu-weight` (blocks): what a block in the CPU tier is
-//! worth if they are read.
+//! **Parameters** `normalise`: `min-max` or `inverse`. `scale` (ms): the TTFT that scores 0.5 on
+//! the second scale. `error`: the standard deviation of the logarithm of the prediction's error,
+//! which multiplies it; 0 is as good as the predictor is by itself. `knowledge`: whether hits are
+//! guessed from what was sent or read from KV events. `cpu-weight` (blocks): what a block in the
+//! CPU tier is worth if they are read.
 //!
-//! **Origin** llm-d's predicted-latency scheduling, whose predictor is trained on line; here it is a
-//! line through the step times, and `error` tells how good a trained one must be to pay.
+//! **Origin** llm-d's predicted-latency scheduling, whose predictor is trained on line; here it is
+//! a line through the step times, and `error` tells how good a trained one must be to pay.
 
 use crate::contract::Scorer;
 use crate::predict::Predictor;
@@ -95,9 +95,11 @@ impl Scorer for PredictedLatency {
             let error = self.error(cluster.seed, request.id, view.id);
             *score = self.predictor.ttft_ms(view, tokens) * error;
         }
-        match self.scale_ms {
-            None => min_max(scores, Best::Least),
-            Some(scale) => scores.iter_mut().for_each(|score| *score = scale / (scale + *score)),
+        let Some(scale) = self.scale_ms else {
+            return min_max(scores, Best::Least);
+        };
+        for score in scores {
+            *score = scale / (scale + *score);
         }
     }
 
@@ -170,7 +172,8 @@ mod tests {
         let mean = logs.iter().sum::<f64>() / 1e4;
         let variance = logs.iter().map(|log| (log - mean) * (log - mean)).sum::<f64>() / 1e4;
         assert!(mean.abs() < 0.02 && (variance - 0.25).abs() < 0.02, "{mean} {variance}");
-        assert_eq!(scorer(&[]).error(42, RequestId(3), InstanceId(1)), 1.0);
+        let exact = scorer(&[]).error(42, RequestId(3), InstanceId(1));
+        assert_eq!(exact.to_bits(), 1.0_f64.to_bits());
     }
 
     #[test]

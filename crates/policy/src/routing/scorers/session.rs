@@ -61,7 +61,7 @@ mod tests {
         scorer.sent(&of(Some(SessionId(7))), InstanceId(2), at(50));
         let views = instances(&[0, 0, 0]);
         let mut scores = |session, now| {
-            let mut scores = [f64::NAN; 3];
+            let mut scores = vec![f64::NAN; 3];
             let cluster = ClusterView { now, ..cluster(&views) };
             scorer.score(&of(session), &cluster, &mut scores);
             scores

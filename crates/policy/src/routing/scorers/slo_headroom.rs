@@ -81,7 +81,7 @@ mod tests {
         ..Cluster::SMALL
     };
 
-    fn scores(class: SloClass) -> [f64; 3] {
+    fn scores(class: SloClass) -> Vec<f64> {
         let given = [("critical", "128"), ("batch", "6400")];
         let values = Values::parse(SPEC.params, given).expect("legal");
         let mut scorer = (SPEC.build)(&values, &CLUSTER);
@@ -89,7 +89,7 @@ mod tests {
         scorer.sent(&request(&prompt(&[1, 2])), InstanceId(1), Time::ZERO);
         let mut views = instances(&[0, 0, 0]);
         views[2].unstarted_tokens = 640;
-        let mut scores = [f64::NAN; 3];
+        let mut scores = vec![f64::NAN; 3];
         scorer.score(&RequestView { class, ..request(&asked) }, &cluster(&views), &mut scores);
         scores
     }

@@ -5,9 +5,9 @@
 //!
 //! **Reads** the router's own counts (live): `in_flight_tokens` or `unstarted_tokens`.
 //!
-//! **Parameters** `count`: `in-flight` counts the whole prompts of all requests that have not ended;
-//! `unstarted` only what must be computed of those without a first token. `normalise`: `min-max` or
-//! `threshold`. `threshold` (tokens): the tokens that score 0 on the second scale.
+//! **Parameters** `count`: `in-flight` counts the whole prompts of all requests that have not
+//! ended; `unstarted` only what must be computed of those without a first token. `normalise`:
+//! `min-max` or `threshold`. `threshold` (tokens): the tokens that score 0 on the second scale.
 //!
 //! **Origin** llm-d's token-load scorer, which has the second scale and its default threshold; the
 //! first is that of its queue scorer. A request of 30,000 tokens is not the load of one of 30.
@@ -71,11 +71,11 @@ impl Scorer for TokenLoad {
             let tokens = if self.unstarted { view.unstarted_tokens } else { view.in_flight_tokens };
             *score = math::float(tokens);
         }
-        match self.threshold {
-            None => min_max(scores, Best::Least),
-            Some(most) => {
-                scores.iter_mut().for_each(|score| *score = 1.0 - (*score / most).min(1.0))
-            }
+        let Some(most) = self.threshold else {
+            return min_max(scores, Best::Least);
+        };
+        for score in scores {
+            *score = 1.0 - (*score / most).min(1.0);
         }
     }
 }
@@ -85,13 +85,13 @@ mod tests {
     use super::*;
     use crate::view::examples::{NOTHING, cluster, instances, request};
 
-    fn scores(given: &[(&'static str, &'static str)]) -> [f64; 3] {
+    fn scores(given: &[(&'static str, &'static str)]) -> Vec<f64> {
         let values = Values::parse(SPEC.params, given.iter().copied()).expect("legal");
         let mut views = instances(&[9, 1, 1]);
         (views[0].in_flight_tokens, views[0].unstarted_tokens) = (900, 0);
         (views[1].in_flight_tokens, views[1].unstarted_tokens) = (30_900, 50);
         (views[2].in_flight_tokens, views[2].unstarted_tokens) = (15_900, 100);
-        let mut scores = [f64::NAN; 3];
+        let mut scores = vec![f64::NAN; 3];
         TokenLoad::new(&values).score(&request(&NOTHING), &cluster(&views), &mut scores);
         scores
     }
