@@ -151,6 +151,13 @@ impl<'a> Blocks<'a> {
         Blocks { count: self.count.min(count), ..*self }
     }
 
+    /// A hash of their tokens: equal for equal tokens, whatever comes after them.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = u64::from(self.size);
+        self.cursor(0).take(self.count * self.size, |piece| hash = piece.fold(hash));
+        hash
+    }
+
     /// A cursor on the first token of block `at`.
     pub(crate) fn cursor(&self, at: u32) -> Cursor<'a> {
         self.content.cursor(at * self.size)
@@ -254,6 +261,16 @@ mod tests {
         assert_eq!(pieces(&first_round, 0, 90), [(3, 0, 5), (7, 0, 85)]);
         assert_eq!(pieces(&first_round, 0, 90), pieces(&second_round, 0, 90));
         assert_eq!(pieces(&first_round, 50, 9), [(7, 45, 9)]);
+    }
+
+    #[test]
+    fn fingerprints_tell_the_tokens_of_blocks_and_nothing_behind_them() {
+        let content = |own| Content::new([segment(1, 40), segment(own, 30)], StreamId(own));
+        let print =
+            |content: &Content, blocks| content.prompt_blocks(8).first(blocks).fingerprint();
+        assert_eq!(print(&content(2), 5), print(&content(3), 5));
+        assert_ne!(print(&content(2), 6), print(&content(3), 6));
+        assert_ne!(print(&content(2), 4), print(&content(2), 5));
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub enum Purpose {
     Rounds = 8,
     /// How long a client thinks before its next round.
     Think = 9,
+    /// How wrong a latency prediction of the gateway is.
+    Prediction = 10,
 }
 
 impl Dice {

@@ -3,21 +3,27 @@
 //! Called once per run, before anything happens. It must never panic, whatever the texts.
 
 use crate::contract::{Admission, Evict, Offload, Order, Preempt, Priority, Router};
-use crate::routing::{self, filters, pickers, weighted};
-use crate::spec::{Built, Cluster, PolicyError, build_from_text, build_spec, find, parse};
-use crate::weights::{self, WeightedScorers};
+use crate::routing::weighted::{self, Parts};
+use crate::routing::{self, epoch_adaptive, filters, kv_adaptive, pickers};
+use crate::spec::{
+    Built, Cluster, PolicyError, build_from_text, build_spec, canonical, find, parse, values,
+};
+use crate::view::Needs;
+use crate::weights::{self, Profiles, WeightedScorers};
 use crate::{admission, evict, offload, order, preempt, priority};
+use blis_core::Values;
 
 /// The settings of routing. No `Default`, so that a new one must be thought of wherever it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoutingText<'a> {
     /// The routing policy: `name` or `name[parameter=value,...]`.
     pub policy: &'a str,
-    /// Scorers with weights, e.g. `pa:3,qd:2,kv:2`; read by `weighted` only.
+    /// Scorers with weights, e.g. `pa:3,qd:2,kv:2`, or with two profiles `pa:3/2,qd:2,kv:2/5`; read
+    /// by routers that are made of scorers, such as `weighted`.
     pub scorers: Option<&'a str>,
-    /// Filters, e.g. `kv-filter,slo-headroom-filter`; read by `weighted` only.
+    /// Filters, e.g. `kv-filter,slo-headroom-filter`; read by the same.
     pub filters: Option<&'a str>,
-    /// The picker; read by `weighted` only.
+    /// The picker; read by the same.
     pub picker: Option<&'a str>,
     /// The parameter `lru-capacity` of the scorer `prefix-affinity`.
     pub lru_capacity: Option<u64>,
@@ -34,9 +40,9 @@ pub fn build_router(
     const KIND: &str = "routing policy";
     let parsed = parse(KIND, text.policy)?;
     let spec = find(KIND, routing::ALL, parsed.name)?;
-    let built = build_spec(KIND, spec, &parsed.given, cluster)?;
-    if spec.name == weighted::SPEC.name {
-        return build_weighted(text, cluster);
+    if let Some(made) = COMPOSED.iter().find(|made| made.name == spec.name) {
+        let values = values(KIND, spec, &parsed.given)?;
+        return compose(made, &values, text, cluster);
     }
     for (setting, given) in [
         ("scorers", text.scorers.is_some()),
@@ -49,18 +55,61 @@ pub fn build_router(
             return Err(PolicyError::Unread { setting, reader, remedy: "; `weighted` does" });
         }
     }
-    Ok(built)
+    build_spec(KIND, spec, &parsed.given, cluster)
 }
 
-fn build_weighted(
+/// A router that is made of filters, scorers with weights, and a picker.
+struct Composed {
+    name: &'static str,
+    /// The scorers when none are given.
+    scorers: fn(&Values) -> &'static str,
+    profiles: Profiles,
+    /// What it reads besides its parts.
+    needs: Needs,
+    /// Makes it of its parts; the error is what is wrong with the scorers.
+    make: Make,
+}
+
+type Make = fn(Parts, &Values, &Cluster) -> Result<Box<dyn Router>, String>;
+
+/// All of them.
+const COMPOSED: &[Composed] = &[
+    Composed {
+        name: epoch_adaptive::SPEC.name,
+        scorers: epoch_adaptive::default_scorers,
+        profiles: Profiles::One,
+        needs: epoch_adaptive::OWN_NEEDS,
+        make: |parts, values, cluster| {
+            Ok(Box::new(epoch_adaptive::EpochAdaptive::new(parts, values, cluster)?))
+        },
+    },
+    Composed {
+        name: kv_adaptive::SPEC.name,
+        scorers: |_| kv_adaptive::DEFAULT_SCORERS,
+        profiles: Profiles::Two,
+        needs: kv_adaptive::OWN_NEEDS,
+        make: |parts, values, _| Ok(Box::new(kv_adaptive::KvAdaptive::new(parts, values))),
+    },
+    Composed {
+        name: weighted::SPEC.name,
+        scorers: |_| weighted::DEFAULT_SCORERS,
+        profiles: Profiles::One,
+        needs: Needs::NONE,
+        make: |parts, _, _| Ok(Box::new(parts.weighted())),
+    },
+];
+
+fn compose(
+    made: &Composed,
+    values: &Values,
     text: &RoutingText<'_>,
     cluster: &Cluster,
 ) -> Result<Built<dyn Router>, PolicyError> {
-    let scorers = text.scorers.unwrap_or(weighted::DEFAULT_SCORERS);
-    let scorers = WeightedScorers::parse(scorers, text.lru_capacity, cluster)?;
+    let list = text.scorers.unwrap_or_else(|| (made.scorers)(values));
+    let scorers = WeightedScorers::parse(list, made.profiles, text.lru_capacity, cluster)?;
     let picker = text.picker.unwrap_or(weighted::DEFAULT_PICKER);
     let picker = build_from_text("picker", pickers::ALL, picker, cluster)?;
-    let mut needs = scorers.needs;
+    let mut needs = made.needs.or(scorers.needs);
     let mut filters = Vec::new();
     let mut spelled = String::new();
     for item in text.filters.into_iter().flat_map(weights::items) {
@@ -71,11 +120,14 @@ fn build_weighted(
         spelled = format!("{spelled}{}; ", built.canonical);
         filters.push((spec.name, built.policy));
     }
-    Ok(Built {
-        needs,
-        canonical: format!("weighted({spelled}{}; {})", scorers.canonical, picker.canonical),
-        policy: Box::new(weighted::Weighted::new(filters, scorers, picker.policy)),
-    })
+    let name = canonical(made.name, values);
+    let canonical = format!("{name}({spelled}{}; {})", scorers.canonical, picker.canonical);
+    let policy = (made.make)(Parts { filters, scorers, picker: picker.policy }, values, cluster)
+        .map_err(|problem| {
+            let example = made.profiles.example();
+            PolicyError::Weights { text: list.to_owned(), problem, example }
+        })?;
+    Ok(Built { policy, needs, canonical })
 }
 
 /// The admission policy that `text` spells.
@@ -129,8 +181,6 @@ pub fn build_offload(text: &str, cluster: &Cluster) -> Result<Built<dyn Offload>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::Needs;
-    use blis_core::Values;
     use proptest::prelude::*;
 
     const CLUSTER: Cluster = Cluster { instances: 4, ..Cluster::SMALL };
@@ -148,17 +198,38 @@ mod tests {
         let needs = |scorers| build_router(&routing("weighted", scorers), &CLUSTER).unwrap().needs;
         assert_eq!(needs(Some("pa:1")), Needs::NONE);
         assert_eq!(needs(Some("pa:1,kv:1,qd:0")), Needs { kv: true, ..Needs::NONE });
-        assert_eq!(
-            needs(None),
-            (weighted::SPEC.needs)(&Values::defaults(&[])),
-            "SPEC tells the defaults"
-        );
     }
 
     #[test]
     fn the_canonical_spelling_of_weighted_names_scorers_and_picker() {
         let built = build_router(&routing("weighted", Some("qd:4,pa:2")), &CLUSTER).unwrap();
         assert_eq!(built.canonical, "weighted(prefix-affinity:1,queue-depth:2; max-score)");
+    }
+
+    #[test]
+    fn adaptive_routers_are_spelled_with_their_parameters_and_parts() {
+        let two = routing("kv-adaptive[hysteresis=0.2]", Some("pa:3/2,qd:2,kv:2/5"));
+        let text = RoutingText { filters: Some("kv-filter"), ..two };
+        assert_eq!(
+            build_router(&text, &CLUSTER).unwrap().canonical,
+            "kv-adaptive[hysteresis=0.2](kv-filter; \
+             kv-utilization:2/5,prefix-affinity:3/2,queue-depth:2/2; max-score)"
+        );
+        let learned = build_router(&routing("epoch-adaptive", Some("pp:1,qd:1")), &CLUSTER);
+        assert!(learned.unwrap_err().to_string().contains("`prefix-affinity`"));
+        let learned = routing("epoch-adaptive[moves=precise-prefix]", Some("pp:1,qd:1"));
+        let needs = build_router(&learned, &CLUSTER).unwrap().needs;
+        assert_eq!(needs, Needs { load: true, events: true, answers: true, ..Needs::NONE });
+        assert!(refusal(&routing("weighted", Some("pa:3/2"))).contains("`3/2`, not a number"));
+    }
+
+    #[test]
+    fn the_needs_of_a_router_made_of_scorers_are_told_for_the_default_ones() {
+        for made in COMPOSED {
+            let spec = find("routing policy", routing::ALL, made.name).unwrap();
+            let built = build_router(&routing(made.name, None), &CLUSTER).unwrap();
+            assert_eq!(built.needs, (spec.needs)(&Values::defaults(spec.params)), "{}", made.name);
+        }
     }
 
     #[test]
@@ -186,7 +257,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_built_or_refused_and_its_canonical_form_is_stable(
-            text in "(fcfs|sjf|token-bucket|capacity|[\\[\\],:=0-9.e-]|\\PC){0,10}",
+            text in "(fcfs|sjf|token-bucket|capacity|kv|pa|[\\[\\],:/=0-9.e-]|\\PC){0,10}",
         ) {
             let _ = build_order(&text, &CLUSTER);
             let _ = build_priority(&text, &CLUSTER);
@@ -194,7 +265,11 @@ mod tests {
             let _ = build_evict(&text, &CLUSTER);
             let _ = build_offload(&text, &CLUSTER);
             let _ = build_router(&routing(&text, None), &CLUSTER);
-            let _ = build_router(&routing("weighted", Some(&text)), &CLUSTER);
+            for made in COMPOSED {
+                let _ = build_router(&routing(made.name, Some(&text)), &CLUSTER);
+                let filters = RoutingText { filters: Some(&text), ..routing(made.name, None) };
+                let _ = build_router(&filters, &CLUSTER);
+            }
             if let Ok(built) = build_admission(&text, &CLUSTER) {
                 let again = build_admission(&built.canonical, &CLUSTER).unwrap();
                 prop_assert_eq!(again.canonical, built.canonical);

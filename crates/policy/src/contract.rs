@@ -126,6 +126,10 @@ pub trait Filter: Send {
 
     /// Learns that `request` was sent to `instance` now.
     fn sent(&mut self, _request: &RequestView<'_>, _instance: InstanceId, _now: Time) {}
+
+    /// Tells how often its mechanisms acted, beyond what the router counts of any filter: how often
+    /// it narrowed the choice, and how often it was passed over.
+    fn firings(&self, _firings: &mut Firings) {}
 }
 
 /// Scores instances for one request; a part of the `weighted` router.

@@ -84,8 +84,8 @@ pub struct Built<P: ?Sized> {
     pub policy: Box<P>,
     /// What it reads.
     pub needs: Needs,
-    /// Its full spelling: the name, and every parameter that differs from its default; for
-    /// `weighted`, its scorers and picker. Equal spellings decide equally.
+    /// Its full spelling: the name, and every parameter that differs from its default; for routers
+    /// made of them, filters, scorers and picker. Equal spellings decide equally.
     pub canonical: String,
 }
 
@@ -131,8 +131,10 @@ pub enum PolicyError {
         problem: String,
     },
     /// A list of weighted scorers is not `scorer:weight,...`, or its weights make no sense.
-    #[error("scorers `{text}`: {problem}; write `scorer:weight,...`, e.g. `pa:3,qd:2,kv:2`")]
+    #[error("scorers `{text}`: {problem}; write `scorer:weight,...`, e.g. `{example}`")]
     Weights {
+        /// A list that makes sense.
+        example: &'static str,
         /// What was found.
         text: String,
         /// What is wrong with it.
@@ -237,8 +239,7 @@ pub(crate) fn build_spec<P: ?Sized>(
     given: &[(&str, &str)],
     cluster: &Cluster,
 ) -> Result<Built<P>, PolicyError> {
-    let values = Values::parse(spec.params, given.iter().copied())
-        .map_err(|source| PolicyError::Param { kind, name: spec.name, source })?;
+    let values = values(kind, spec, given)?;
     Ok(Built {
         policy: (spec.build)(&values, cluster),
         needs: (spec.needs)(&values),
@@ -246,8 +247,21 @@ pub(crate) fn build_spec<P: ?Sized>(
     })
 }
 
+/// The parameters of `spec` with what is `given`.
+pub(crate) fn values<P: ?Sized>(
+    kind: &'static str,
+    spec: &Spec<P>,
+    given: &[(&str, &str)],
+) -> Result<Values, PolicyError> {
+    Values::parse(spec.params, given.iter().copied()).map_err(|source| PolicyError::Param {
+        kind,
+        name: spec.name,
+        source,
+    })
+}
+
 /// `name`, or `name[parameter=value,...]` with the parameters that differ from their defaults.
-fn canonical(name: &str, values: &Values) -> String {
+pub(crate) fn canonical(name: &str, values: &Values) -> String {
     let changed: Vec<String> = values
         .iter()
         .filter(|(param, value)| **value != param.kind.default_value())

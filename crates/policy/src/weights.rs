@@ -1,4 +1,7 @@
-//! Weighted lists of scorers: `pa:3,qd:2,kv:2`.
+//! Weighted lists of scorers: `pa:3,qd:2,kv:2`, and with two profiles `pa:3/2,qd:2,kv:2/5`.
+//!
+//! In a list of two profiles every scorer has two weights, one for each; a single one is both. So
+//! both profiles share the scorers, what these remember, and the cost of asking them.
 //!
 //! Called when a router that reads scorers is built. Only the ratios of weights matter, and the
 //! order of scorers does not: both are brought into one form, so that equal strategies add up equal
@@ -19,20 +22,43 @@ const DECIMALS: u32 = 12;
 /// Whole numbers up to here, and halves between them, are exact as floats.
 const EXACT: f64 = math::float(1 << 50);
 
+/// How many weights a scorer may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profiles {
+    /// One, as in `pa:3,qd:2,kv:2`.
+    One,
+    /// One or two, as in `pa:3/2,qd:2,kv:2/5`.
+    Two,
+}
+
+impl Profiles {
+    /// A list of that form, for messages.
+    pub const fn example(self) -> &'static str {
+        match self {
+            Profiles::One => "pa:3,qd:2,kv:2",
+            Profiles::Two => "pa:3/2,qd:2,kv:2/5",
+        }
+    }
+}
+
 /// Scorers with their weights, in the order in which scores are added up.
 pub struct WeightedScorers {
-    /// Name, weight and scorer, by name; the greatest weight is 1, and none is 0.
+    /// Name, weight and scorer, by name; the greatest weight is 1.
     pub scorers: Vec<(&'static str, f64, Box<dyn Scorer>)>,
+    /// Weights in the second profile, scorer by scorer; the greatest is 1. The same as the first if
+    /// there is only one. No scorer has 0 in both.
+    pub second: Vec<f64>,
     /// What any of them reads.
     pub needs: Needs,
-    /// `scorer:weight,...`, by name, with the smallest whole weights of these ratios.
+    /// `scorer:weight,...` or `scorer:weight/weight,...`, by name, with the smallest whole weights
+    /// of these ratios.
     pub canonical: String,
 }
 
 /// One entry of the list.
 struct Weighted {
     name: &'static str,
-    weight: f64,
+    weights: [f64; 2],
     built: Built<dyn Scorer>,
 }
 
@@ -45,22 +71,30 @@ impl WeightedScorers {
     /// or not finite, or all are 0; if `lru_capacity` is given and no scorer reads it.
     pub fn parse(
         text: &str,
+        profiles: Profiles,
         lru_capacity: Option<u64>,
         cluster: &Cluster,
     ) -> Result<WeightedScorers, PolicyError> {
-        let wrong = |problem| PolicyError::Weights { text: text.to_owned(), problem };
+        let wrong = |problem| wrong(text, profiles, problem);
         let lru_capacity = lru_capacity.map(|blocks| blocks.to_string());
         let mut list: Vec<Weighted> = Vec::new();
         for item in items(text) {
-            let entry = entry(item, text, lru_capacity.as_deref(), cluster)?;
-            if list.iter().any(|other| other.name == entry.name) {
-                return Err(wrong(format!("`{}` is given twice", entry.name)));
+            let (scorer, weights) = item
+                .rsplit_once(':')
+                .filter(|(_, weight)| !weight.contains(']'))
+                .ok_or_else(|| wrong(format!("`{}` has no weight", item.trim())))?;
+            let (name, built) = build_scorer(scorer, lru_capacity.as_deref(), cluster)?;
+            let weights = read_weights(weights, profiles).map_err(|found| {
+                wrong(format!("the weight of `{name}` is `{found}`, not a number of 0 or more"))
+            })?;
+            if list.iter().any(|other| other.name == name) {
+                return Err(wrong(format!("`{name}` is given twice")));
             }
-            list.push(entry);
+            list.push(Weighted { name, weights, built });
         }
         // A scorer without weight cannot change a decision, so it is not asked at all.
-        list.retain(|entry| entry.weight > 0.0);
-        if list.is_empty() {
+        list.retain(|entry| entry.weights.iter().any(|weight| *weight > 0.0));
+        if (0..2).any(|profile| list.iter().all(|entry| entry.weights[profile] <= 0.0)) {
             return Err(wrong("all weights are 0".to_owned()));
         }
         if lru_capacity.is_some() && list.iter().all(|e| e.name != prefix_affinity::SPEC.name) {
@@ -75,24 +109,46 @@ impl WeightedScorers {
     }
 
     fn new(list: Vec<Weighted>) -> WeightedScorers {
-        let given: Vec<f64> = list.iter().map(|entry| entry.weight).collect();
-        let reduced = reduce(&given);
-        let greatest = reduced.iter().copied().fold(0.0, f64::max);
+        let reduced = |profile: usize| {
+            reduce(&list.iter().map(|entry| entry.weights[profile]).collect::<Vec<f64>>())
+        };
+        let (first, second) = (reduced(0), reduced(1));
         let spelled: Vec<String> = list
             .iter()
-            .zip(&reduced)
-            .map(|(entry, weight)| format!("{}:{weight}", entry.built.canonical))
+            .zip(first.iter().zip(&second))
+            .map(|(entry, (one, other))| {
+                let name = &entry.built.canonical;
+                if first == second {
+                    format!("{name}:{one}")
+                } else {
+                    format!("{name}:{one}/{other}")
+                }
+            })
             .collect();
         WeightedScorers {
             needs: list.iter().fold(Needs::NONE, |needs, entry| needs.or(entry.built.needs)),
             canonical: spelled.join(","),
+            second: scaled(second),
             scorers: list
                 .into_iter()
-                .zip(reduced)
-                .map(|(entry, weight)| (entry.name, weight / greatest, entry.built.policy))
+                .zip(scaled(first))
+                .map(|(entry, weight)| (entry.name, weight, entry.built.policy))
                 .collect(),
         }
     }
+}
+
+/// `weights`, the greatest of which is 1.
+fn scaled(mut weights: Vec<f64>) -> Vec<f64> {
+    let greatest = weights.iter().copied().fold(0.0, f64::max);
+    for weight in &mut weights {
+        *weight /= greatest;
+    }
+    weights
+}
+
+fn wrong(text: &str, profiles: Profiles, problem: String) -> PolicyError {
+    PolicyError::Weights { text: text.to_owned(), problem, example: profiles.example() }
 }
 
 /// The parts of `text` between the commas that are not inside brackets.
@@ -108,30 +164,31 @@ pub(crate) fn items(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// `scorer:weight` or `scorer[parameter=value,...]:weight`.
-fn entry(
-    item: &str,
+/// The scorer that `text` spells, `scorer` or `scorer[parameter=value,...]`, and its name.
+fn build_scorer(
     text: &str,
     lru_capacity: Option<&str>,
     cluster: &Cluster,
-) -> Result<Weighted, PolicyError> {
-    let wrong = |problem| PolicyError::Weights { text: text.to_owned(), problem };
-    let (scorer, weight) = item
-        .rsplit_once(':')
-        .filter(|(_, weight)| !weight.contains(']'))
-        .ok_or_else(|| wrong(format!("`{}` has no weight", item.trim())))?;
-    let mut parsed = parse(KIND, scorer)?;
+) -> Result<(&'static str, Built<dyn Scorer>), PolicyError> {
+    let mut parsed = parse(KIND, text)?;
     let spec = find(KIND, scorers::ALL, parsed.name)?;
     if let Some(blocks) = lru_capacity.filter(|_| spec.name == prefix_affinity::SPEC.name) {
         parsed.given.push((prefix_affinity::LRU_CAPACITY, blocks));
     }
-    let built = build_spec(KIND, spec, &parsed.given, cluster)?;
-    let legal = |weight: &f64| weight.is_finite() && *weight >= 0.0;
-    let weight = weight.trim().parse().ok().filter(legal).ok_or_else(|| {
-        let found = weight.trim();
-        wrong(format!("the weight of `{}` is `{found}`, not a number of 0 or more", spec.name))
-    })?;
-    Ok(Weighted { name: spec.name, weight, built })
+    Ok((spec.name, build_spec(KIND, spec, &parsed.given, cluster)?))
+}
+
+/// The weights that `text` spells; the error is what is not one.
+fn read_weights(text: &str, profiles: Profiles) -> Result<[f64; 2], &str> {
+    let read = |text: &str| -> Option<f64> {
+        text.trim().parse().ok().filter(|weight: &f64| weight.is_finite() && *weight >= 0.0)
+    };
+    let text = text.trim();
+    let (first, second) = match text.split_once('/') {
+        Some(both) if profiles == Profiles::Two => both,
+        _ => (text, text),
+    };
+    Ok([read(first).ok_or(text)?, read(second).ok_or(text)?])
 }
 
 /// The smallest whole numbers with the same ratios, or `weights` if there are none within reach.
@@ -170,7 +227,7 @@ mod tests {
     const CLUSTER: Cluster = Cluster { instances: 2, ..Cluster::SMALL };
 
     fn canonical(text: &str) -> Result<String, String> {
-        WeightedScorers::parse(text, None, &CLUSTER)
+        WeightedScorers::parse(text, Profiles::One, None, &CLUSTER)
             .map(|list| list.canonical)
             .map_err(|error| error.to_string())
     }
@@ -220,9 +277,36 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_two_profiles_has_two_weights_a_scorer_or_one_for_both() {
+        let two = |text| WeightedScorers::parse(text, Profiles::Two, None, &CLUSTER);
+        let list = two("qd:4/2, pa:6/2, kv:0/5").expect("legal");
+        assert_eq!(list.canonical, "kv-utilization:0/5,prefix-affinity:3/2,queue-depth:2/2");
+        let first: Vec<f64> = list.scorers.iter().map(|(_, weight, _)| *weight).collect();
+        assert_eq!((first, list.second), (vec![0.0, 1.0, 2.0 / 3.0], vec![1.0, 0.4, 0.4]));
+        assert_eq!(two("pa:3,qd:2").expect("legal").canonical, "prefix-affinity:3,queue-depth:2");
+        assert_eq!(two("pa:3/6,qd:2/4").expect("legal").second, [1.0, 2.0 / 3.0]);
+    }
+
+    #[test]
+    fn senseless_profiles_are_refused_with_what_is_wrong() {
+        let two = |text| WeightedScorers::parse(text, Profiles::Two, None, &CLUSTER).err();
+        for (text, complaint) in [
+            ("pa:3/0,qd:2/0", "all weights are 0"),
+            ("pa:3/", "is `3/`, not a number"),
+            ("pa:1/2/3", "is `1/2/3`, not a number"),
+            ("pa:1/-2", "write `scorer:weight,...`, e.g. `pa:3/2,qd:2,kv:2/5`"),
+        ] {
+            let error = two(text).expect(text).to_string();
+            assert!(error.contains(complaint), "{text}: {error}");
+        }
+        let one = canonical("pa:3/2,qd:1").expect_err("one profile only");
+        assert!(one.contains("is `3/2`, not a number of 0 or more"), "{one}");
+    }
+
+    #[test]
     fn a_capacity_given_apart_reaches_the_scorer_that_reads_it() {
         let parse = |text| {
-            WeightedScorers::parse(text, Some(77), &CLUSTER)
+            WeightedScorers::parse(text, Profiles::One, Some(77), &CLUSTER)
                 .map(|list| list.canonical)
                 .map_err(|error| error.to_string())
         };
@@ -243,6 +327,7 @@ mod tests {
         #[test]
         fn any_text_is_read_or_refused(text in "([a-z]{0,3}|pa|qd|[\\[\\],:=0-9.eE-]|\\PC){0,12}") {
             let _ = canonical(&text);
+            let _ = WeightedScorers::parse(&text, Profiles::Two, None, &CLUSTER);
         }
 
         #[test]

@@ -15,7 +15,7 @@ use crate::contract::{Choice, Filter, Firings, Picker, Router, Scorer};
 use crate::routing::pickers::max_score;
 use crate::spec::{Cluster, Spec};
 use crate::view::{ClusterView, InstanceView, Intent, Needs};
-use crate::weights::WeightedScorers;
+use crate::weights::{Profiles, WeightedScorers};
 use blis_core::{Dice, InstanceId, RequestView, Time, Values, math};
 
 /// The scorers when none are given.
@@ -33,8 +33,49 @@ pub const SPEC: Spec<dyn Router> = Spec {
     help: "Adds up the weighted scores of several scorers and lets a picker choose",
     params: &[],
     needs: |_| Needs { load: true, kv: true, ..Needs::NONE },
-    build: |_, cluster| Box::new(Weighted::with_defaults(cluster)),
+    build: |_, cluster| {
+        Box::new(Parts::default_of(DEFAULT_SCORERS, Profiles::One, cluster).weighted())
+    },
 };
+
+/// What a router that weighs scores is made of.
+pub struct Parts {
+    /// Filters with their names, in the order in which they are asked.
+    pub filters: Vec<(&'static str, Box<dyn Filter>)>,
+    /// Scorers with their weights.
+    pub scorers: WeightedScorers,
+    /// Who takes one of the best.
+    pub picker: Box<dyn Picker>,
+}
+
+impl Parts {
+    /// The scorers of `text`, without filters, with the picker that is used if none is given.
+    ///
+    /// # Panics
+    /// If `text` is not legal: it is one of the defaults.
+    pub(crate) fn default_of(text: &str, profiles: Profiles, cluster: &Cluster) -> Parts {
+        let scorers = WeightedScorers::parse(text, profiles, None, cluster);
+        let picker = (max_score::SPEC.build)(&Values::defaults(max_score::SPEC.params), cluster);
+        Parts { filters: Vec::new(), scorers: scorers.expect("defaults are legal"), picker }
+    }
+
+    /// A router that adds up the scorers in their order, among what the filters keep.
+    pub fn weighted(self) -> Weighted {
+        let sieve = |(name, filter)| Sieve { name, filter, narrowed: 0, passed_over: 0 };
+        let voice =
+            |(name, weight, scorer)| Voice { name, weight, scorer, scores: Vec::new(), swayed: 0 };
+        Weighted {
+            filters: self.filters.into_iter().map(sieve).collect(),
+            scorers: self.scorers.scorers.into_iter().map(voice).collect(),
+            picker: self.picker,
+            candidates: Vec::new(),
+            kept: Vec::new(),
+            asked: Vec::new(),
+            sums: Vec::new(),
+            totals: Vec::new(),
+        }
+    }
+}
 
 /// Filters, scorers with weights, and a picker.
 pub struct Weighted {
@@ -71,43 +112,11 @@ struct Voice {
 }
 
 impl Weighted {
-    /// A router that adds up `scorers` in their order, among what `filters` keep.
-    pub fn new(
-        filters: Vec<(&'static str, Box<dyn Filter>)>,
-        scorers: WeightedScorers,
-        picker: Box<dyn Picker>,
-    ) -> Weighted {
-        let sieve = |(name, filter)| Sieve { name, filter, narrowed: 0, passed_over: 0 };
-        let voice =
-            |(name, weight, scorer)| Voice { name, weight, scorer, scores: Vec::new(), swayed: 0 };
-        Weighted {
-            filters: filters.into_iter().map(sieve).collect(),
-            scorers: scorers.scorers.into_iter().map(voice).collect(),
-            picker,
-            candidates: Vec::new(),
-            kept: Vec::new(),
-            asked: Vec::new(),
-            sums: Vec::new(),
-            totals: Vec::new(),
-        }
-    }
-
-    fn with_defaults(cluster: &Cluster) -> Weighted {
-        let scorers = WeightedScorers::parse(DEFAULT_SCORERS, None, cluster);
-        let picker = (max_score::SPEC.build)(&Values::defaults(max_score::SPEC.params), cluster);
-        Weighted::new(Vec::new(), scorers.expect("the default scorers are legal"), picker)
-    }
-
     /// Replaces the weights, scorer by scorer; for routers that change them on the way.
     pub fn reweigh(&mut self, weights: impl IntoIterator<Item = f64>) {
         for (voice, weight) in self.scorers.iter_mut().zip(weights) {
             voice.weight = weight;
         }
-    }
-
-    /// The names of its scorers, in the order of `reweigh`.
-    pub fn scorers(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.scorers.iter().map(|voice| voice.name)
     }
 
     /// Asks the filters, each about what those before it have kept.
@@ -219,9 +228,10 @@ impl Router for Weighted {
     }
 
     fn firings(&self, firings: &mut Firings) {
-        for Sieve { name, narrowed, passed_over, .. } in &self.filters {
+        for Sieve { name, filter, narrowed, passed_over } in &self.filters {
             firings.add(name, "narrowed", *narrowed);
             firings.add(name, "passed-over", *passed_over);
+            filter.firings(firings);
         }
         for voice in &self.scorers {
             firings.add(voice.name, "swayed", voice.swayed);

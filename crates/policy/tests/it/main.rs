@@ -1,7 +1,9 @@
 //! What every policy promises, checked by walking the registry: a new policy is tested by its line
 //! in `ALL`.
 
+mod affinity;
 mod engine;
 mod registry;
 mod routing;
+mod variants;
 mod views;

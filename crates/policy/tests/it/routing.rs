@@ -1,11 +1,14 @@
-//! What every router, scorer and picker promises.
+//! What every router, scorer, filter and picker promises, with any parameters.
 
+use crate::variants::{spell, variants};
 use crate::views::{CLUSTER, Question, questions};
-use blis_core::{Content, Dice, Segment, StreamId, Values};
-use blis_policy::routing::{self, pickers, scorers};
-use blis_policy::spec::build_from_text;
-use blis_policy::{Choice, Router, RoutingText, Scorer, build_router};
+use blis_core::{Content, Dice, InstanceId, RequestView, Segment, Span, StreamId, Values};
+use blis_policy::routing::{self, filters, pickers, scorers};
+use blis_policy::spec::{Built, build_from_text};
+use blis_policy::{Answer, Choice, ClusterView, Filter, Router, RoutingText, Scorer, build_router};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 /// What `router` decides about `sequence`.
 fn decisions(router: &mut dyn Router, sequence: &[Question]) -> Vec<Choice> {
@@ -15,9 +18,39 @@ fn decisions(router: &mut dyn Router, sequence: &[Question]) -> Vec<Choice> {
         let choice = router.route(&request, &cluster, &mut dice.clone());
         assert_eq!(choice, router.route(&request, &cluster, &mut dice), "asking changes nothing");
         router.sent(&request, choice.instance, cluster.now);
+        router.answered(&answer(&request, choice.instance));
         choice
     };
     (0..).zip(sequence).map(&mut decide).collect()
+}
+
+/// An answer that comes at once, after a time that depends on where it was.
+fn answer(request: &RequestView<'_>, instance: InstanceId) -> Answer {
+    let ttft = Span::from_micros(u64::from(request.input_tokens) * u64::from(instance.0 + 1));
+    Answer {
+        request: request.id,
+        class: request.class,
+        instance,
+        input_tokens: request.input_tokens,
+        cached_tokens: 0,
+        ttft,
+        e2e: ttft,
+        now: request.arrival + ttft,
+    }
+}
+
+/// Every router with any of its parameters at an end of its range; made of what it is by default.
+fn all_routers() -> impl Iterator<Item = String> {
+    let spelled = |name, params| {
+        variants(params).into_iter().map(move |values| spell(name, &values)).collect::<Vec<_>>()
+    };
+    routing::ALL.iter().flat_map(move |spec| spelled(spec.name, spec.params))
+}
+
+fn router(policy: &str) -> Built<dyn Router> {
+    let text =
+        RoutingText { policy, scorers: None, filters: None, picker: None, lru_capacity: None };
+    build_router(&text, &CLUSTER).expect("legal")
 }
 
 fn weighted(scorers: &str, picker: &str) -> Box<dyn Router> {
@@ -49,6 +82,17 @@ fn all_scores(scorer: &mut dyn Scorer, sequence: &[Question]) -> Vec<Vec<f64>> {
     all
 }
 
+type Make = fn(&Values, &blis_policy::Cluster) -> Box<dyn Scorer>;
+
+/// Every scorer with any of its parameters at an end of its range.
+fn all_scorers() -> impl Iterator<Item = (&'static str, Values, Make)> {
+    let all = |spec: &&blis_policy::Spec<dyn Scorer>| {
+        let (name, build) = (spec.name, spec.build);
+        variants(spec.params).into_iter().map(move |values| (name, values, build)).collect()
+    };
+    scorers::ALL.iter().flat_map::<Vec<_>, _>(all)
+}
+
 fn bits(scores: &[Vec<f64>]) -> Vec<Vec<u64>> {
     scores.iter().map(|row| row.iter().map(|score| score.to_bits()).collect()).collect()
 }
@@ -56,27 +100,27 @@ fn bits(scores: &[Vec<f64>]) -> Vec<Vec<u64>> {
 proptest! {
     #[test]
     fn scores_are_finite_from_0_to_1_and_deterministic(sequence in questions()) {
-        for spec in scorers::ALL {
-            let build = || (spec.build)(&Values::defaults(spec.params), &CLUSTER);
-            let scores = all_scores(&mut *build(), &sequence);
+        for (name, values, build) in all_scorers() {
+            let scores = all_scores(&mut *build(&values, &CLUSTER), &sequence);
             for score in scores.iter().flatten() {
-                prop_assert!((0.0..=1.0).contains(score), "{}: {score}", spec.name);
+                prop_assert!((0.0..=1.0).contains(score), "{}: {score}", spell(name, &values));
             }
-            prop_assert_eq!(bits(&scores), bits(&all_scores(&mut *build(), &sequence)));
+            let again = all_scores(&mut *build(&values, &CLUSTER), &sequence);
+            prop_assert_eq!(bits(&scores), bits(&again));
         }
     }
 
     #[test]
     fn scoring_twice_gives_the_same_scores(sequence in questions()) {
-        for spec in scorers::ALL {
-            let mut scorer = (spec.build)(&Values::defaults(spec.params), &CLUSTER);
+        for (name, values, build) in all_scorers() {
+            let mut scorer = build(&values, &CLUSTER);
             for (number, question) in (0..).zip(&sequence) {
                 let request = question.request(number);
                 let mut once = vec![f64::NAN; question.instances.len()];
                 let mut twice = vec![0.5; question.instances.len()];
                 scorer.score(&request, &question.cluster(number), &mut once);
                 scorer.score(&request, &question.cluster(number), &mut twice);
-                prop_assert_eq!(once, twice, "{}", spec.name);
+                prop_assert_eq!(once, twice, "{}", spell(name, &values));
                 scorer.sent(&request, question.instances[0].id, question.cluster(number).now);
             }
         }
@@ -84,15 +128,15 @@ proptest! {
 
     #[test]
     fn expected_hits_never_exceed_the_prompt(sequence in questions()) {
-        for spec in scorers::ALL {
-            let mut scorer = (spec.build)(&Values::defaults(spec.params), &CLUSTER);
+        for (name, values, build) in all_scorers() {
+            let mut scorer = build(&values, &CLUSTER);
             for (number, question) in (0..).zip(&sequence) {
                 let request = question.request(number);
                 let mut scores = vec![f64::NAN; question.instances.len()];
                 scorer.score(&request, &question.cluster(number), &mut scores);
                 for view in &question.instances {
                     let hits = scorer.expected_hit_blocks(view.id).unwrap_or(0);
-                    prop_assert!(hits <= request.prompt_blocks.len(), "{}", spec.name);
+                    prop_assert!(hits <= request.prompt_blocks.len(), "{}", name);
                 }
                 scorer.sent(&request, question.instances[0].id, question.cluster(number).now);
             }
@@ -101,13 +145,12 @@ proptest! {
 
     #[test]
     fn routers_choose_an_instance_that_exists_and_are_deterministic(sequence in questions()) {
-        for spec in routing::ALL {
-            let build = || build_from_text("routing policy", routing::ALL, spec.name, &CLUSTER);
-            let first = decisions(&mut *build().expect("legal").policy, &sequence);
+        for policy in all_routers() {
+            let first = decisions(&mut *router(&policy).policy, &sequence);
             for (choice, question) in first.iter().zip(&sequence) {
-                prop_assert!(choice.instance.index() < question.instances.len(), "{}", spec.name);
+                prop_assert!(choice.instance.index() < question.instances.len(), "{}", policy);
             }
-            prop_assert_eq!(first, decisions(&mut *build().expect("legal").policy, &sequence));
+            prop_assert_eq!(first, decisions(&mut *router(&policy).policy, &sequence));
         }
     }
 
@@ -116,14 +159,18 @@ proptest! {
         scores in prop::collection::vec(prop_oneof![Just(0.0), Just(1.0), 0.0..3.0_f64], 1..20),
         number in any::<u64>(),
     ) {
-        for spec in pickers::ALL {
-            let build = || (spec.build)(&Values::defaults(spec.params), &CLUSTER);
+        for (spec, values) in pickers::ALL.iter().flat_map(|spec| {
+            variants(spec.params).into_iter().map(move |values| (spec, values))
+        }) {
+            let build = || (spec.build)(&values, &CLUSTER);
             let pick = |dice: &mut Dice| build().pick(&scores, dice);
             let index = pick(&mut Question::dice(number));
             prop_assert!(index < scores.len(), "{}", spec.name);
             prop_assert_eq!(index, pick(&mut Question::dice(number)), "{}", spec.name);
             let positive = scores.iter().any(|score| *score > 0.0);
-            prop_assert!(!positive || scores[index] > 0.0, "{} took a score of 0", spec.name);
+            // `random` promises to take anybody.
+            let fair = spec.name == "random" || !positive || scores[index] > 0.0;
+            prop_assert!(fair, "{} took a score of 0", spec.name);
         }
     }
 
@@ -189,9 +236,126 @@ fn clusters_without_blocks_or_instances_can_be_built_for() {
             ),
             class: blis_core::SloClass::Standard,
             session: 0,
-            instances: vec![blis_policy::InstanceView::idle(blis_core::InstanceId(0), 0)],
+            instances: vec![blis_policy::InstanceView::idle(InstanceId(0), 0)],
         };
         let choices = decisions(&mut *built.expect("legal").policy, &[question.clone(), question]);
         assert!(choices.iter().all(|choice| choice.intent.expected_hit_blocks.unwrap_or(0) == 0));
+    }
+}
+
+/// Scorers whose score of an instance does not depend on which others there are.
+const ABSOLUTE: &[&str] = &[
+    "kv-pressure",
+    "kv-pressure-slo",
+    "kv-utilization",
+    "load-balance",
+    "precise-prefix",
+    "predicted-latency[normalise=inverse]",
+    "predicted-latency[normalise=inverse,error=0.5]",
+    "prefix-affinity",
+    "session",
+    "slo-headroom[critical=500,batch=90]",
+    "token-load[normalise=threshold,threshold=3000]",
+];
+
+/// `question` without every other instance.
+fn half(question: &Question) -> Question {
+    let instances = question.instances.iter().skip(1).step_by(2).copied().collect();
+    Question { instances, ..question.clone() }
+}
+
+proptest! {
+    #[test]
+    fn an_absolute_score_is_the_same_among_fewer_instances(sequence in questions()) {
+        for text in ABSOLUTE {
+            let built = build_from_text("scorer", scorers::ALL, text, &CLUSTER);
+            let mut scorer = built.expect("legal").policy;
+            for (number, question) in (0..).zip(sequence.iter().filter(|q| q.instances.len() > 1)) {
+                let (request, fewer) = (question.request(number), half(question));
+                let mut scores = vec![f64::NAN; question.instances.len()];
+                scorer.score(&request, &question.cluster(number), &mut scores);
+                let mut of_fewer = vec![f64::NAN; fewer.instances.len()];
+                scorer.score(&request, &fewer.cluster(number), &mut of_fewer);
+                let same: Vec<f64> = scores.iter().skip(1).step_by(2).copied().collect();
+                prop_assert_eq!(of_fewer, same, "{}", text);
+                scorer.sent(&request, question.instances[0].id, question.cluster(number).now);
+            }
+        }
+    }
+}
+
+/// What `filter` keeps of `cluster`, asked twice.
+fn kept(
+    filter: &mut dyn Filter,
+    request: &RequestView<'_>,
+    cluster: &ClusterView<'_>,
+) -> Vec<bool> {
+    let mut ask = || {
+        let mut kept = vec![true; cluster.instances.len()];
+        filter.keep(request, cluster, &mut Question::dice(request.id.0), &mut kept);
+        kept
+    };
+    let once = ask();
+    assert_eq!(once, ask(), "asking changes nothing");
+    once
+}
+
+#[test]
+fn filters_are_deterministic_and_work_on_fewer_instances() {
+    let mut runner = TestRunner::deterministic();
+    // How often a filter of each name kept some and left others out.
+    let mut narrowed = vec![0_u32; filters::ALL.len()];
+    for _ in 0..60 {
+        let sequence = questions().new_tree(&mut runner).expect("questions").current();
+        for (spec, narrowed) in filters::ALL.iter().zip(&mut narrowed) {
+            for values in variants(spec.params) {
+                let run = |fewer: bool| -> Vec<Vec<bool>> {
+                    let mut filter = (spec.build)(&values, &CLUSTER);
+                    let ask = |(number, question): (u64, &Question)| {
+                        let shown = if fewer { half(question) } else { question.clone() };
+                        let request = shown.request(number);
+                        let kept = kept(&mut *filter, &request, &shown.cluster(number));
+                        filter.sent(&request, question.instances[0].id, request.arrival);
+                        kept
+                    };
+                    let asked = sequence.iter().filter(|q| !fewer || q.instances.len() > 1);
+                    (0..).zip(asked).map(ask).collect()
+                };
+                let (first, of_fewer) = (run(false), run(true));
+                assert_eq!(first, run(false), "{}", spell(spec.name, &values));
+                assert_eq!(of_fewer, run(true), "{}", spell(spec.name, &values));
+                let both = |kept: &&Vec<bool>| kept.contains(&true) && kept.contains(&false);
+                *narrowed += u32::try_from(first.iter().filter(both).count()).unwrap();
+            }
+        }
+    }
+    assert!(narrowed.iter().all(|times| *times > 100), "{narrowed:?}");
+}
+
+proptest! {
+    #[test]
+    fn whatever_filters_leave_out_somebody_is_chosen_and_nobody_they_left_out(
+        sequence in questions(),
+    ) {
+        for policy in ["weighted", "kv-adaptive", "epoch-adaptive"] {
+            let text = RoutingText {
+                policy,
+                scorers: None,
+                filters: Some(
+                    "kv-filter[max-utilization=0.5],prefix-affinity-filter[threshold=0.3],\
+                     slo-headroom-filter[critical=20,standard=20,exploration=0.5]",
+                ),
+                picker: Some("weighted-random"),
+                lru_capacity: None,
+            };
+            let mut router = build_router(&text, &CLUSTER).expect("legal").policy;
+            for (number, question) in (0..).zip(&sequence) {
+                let (request, cluster) = (question.request(number), question.cluster(number));
+                let choice = router.route(&request, &cluster, &mut Question::dice(number));
+                let total = router.totals()[choice.instance.index()];
+                prop_assert!(total.is_finite(), "{}: {:?}", policy, router.totals());
+                router.sent(&request, choice.instance, cluster.now);
+            }
+        }
     }
 }

@@ -2,14 +2,25 @@
 
 use blis_core::random::Purpose;
 use blis_core::{
-    Content, Dice, InstanceId, RequestId, RequestView, Segment, SessionId, SloClass, StreamId,
-    TenantId, Time,
+    Content, Dice, InstanceId, RequestId, RequestView, Segment, SessionId, SloClass, Span,
+    StreamId, TenantId, Time,
 };
 use blis_policy::{Cluster, ClusterView, InstanceView};
 use proptest::prelude::*;
 
 /// The cluster that policies are built for.
-pub(crate) const CLUSTER: Cluster = Cluster { instances: 8, blocks: 60, ..Cluster::SMALL };
+pub(crate) const CLUSTER: Cluster = Cluster {
+    instances: 8,
+    blocks: 60,
+    ttft_targets: [
+        Some(Span::from_micros(10_000)),
+        Some(Span::from_micros(15_000)),
+        None,
+        Some(Span::from_micros(20_000)),
+        None,
+    ],
+    ..Cluster::SMALL
+};
 
 /// One routing decision to be made: a request, and what is known of the instances.
 #[derive(Clone, Debug)]

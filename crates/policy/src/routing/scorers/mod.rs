@@ -1,14 +1,58 @@
 //! Scorers: how good each instance is for a request, in the eyes of the `weighted` router.
 //! One file a scorer, one line here.
 
+pub mod cost_benefit;
+pub mod kv_pressure;
+pub mod kv_pressure_slo;
 pub mod kv_utilization;
 pub mod load_balance;
+pub mod no_hit_lru;
+pub mod precise_prefix;
+pub mod predicted_latency;
 pub mod prefix_affinity;
 pub mod queue_depth;
+pub mod session;
+pub mod slo_headroom;
+pub mod token_load;
 
 use crate::contract::Scorer;
 use crate::spec::Spec;
 
 /// All of them, by name.
-pub const ALL: &[&Spec<dyn Scorer>] =
-    &[&kv_utilization::SPEC, &load_balance::SPEC, &prefix_affinity::SPEC, &queue_depth::SPEC];
+pub const ALL: &[&Spec<dyn Scorer>] = &[
+    &cost_benefit::SPEC,
+    &kv_pressure::SPEC,
+    &kv_pressure_slo::SPEC,
+    &kv_utilization::SPEC,
+    &load_balance::SPEC,
+    &no_hit_lru::SPEC,
+    &precise_prefix::SPEC,
+    &predicted_latency::SPEC,
+    &prefix_affinity::SPEC,
+    &queue_depth::SPEC,
+    &session::SPEC,
+    &slo_headroom::SPEC,
+    &token_load::SPEC,
+];
+
+/// Which end of a scale scores 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Best {
+    Least,
+    Most,
+}
+
+/// Replaces amounts by their place between the least and the most of them, 0..=1, the best being 1;
+/// 1 for all if all are equal.
+fn min_max(amounts: &mut [f64], best: Best) {
+    let (least, most) =
+        amounts.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(*x), b.max(*x)));
+    if least >= most {
+        amounts.fill(1.0);
+        return;
+    }
+    for amount in amounts {
+        let from = if best == Best::Least { most - *amount } else { *amount - least };
+        *amount = from / (most - least);
+    }
+}

@@ -13,7 +13,7 @@
 //! **Origin** llm-d's approximate prefix-cache scorer, which bounds its index the same way.
 
 use crate::contract::Scorer;
-use crate::routing::prefix_index::PrefixIndex;
+use crate::routing::knowledge::{self, Knowledge};
 use crate::spec::Spec;
 use crate::view::{ClusterView, Needs};
 use blis_core::{InstanceId, Param, ParamKind, RequestView, Time};
@@ -34,8 +34,8 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     }],
     needs: |_| Needs::NONE,
     build: |values, cluster| {
-        let cached = u64::from(cluster.blocks) + u64::from(cluster.cpu_blocks);
-        let capacity = values.int_or_auto(LRU_CAPACITY).unwrap_or(cached);
+        let capacity = values.int_or_auto(LRU_CAPACITY);
+        let capacity = capacity.unwrap_or_else(|| knowledge::auto_capacity(cluster));
         Box::new(PrefixAffinity::new(capacity))
     },
 };
@@ -43,35 +43,29 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
 /// Matched share of the prompt's blocks, as the router remembers them.
 #[derive(Clone, Debug)]
 pub struct PrefixAffinity {
-    index: PrefixIndex,
-    /// By instance id, as of the last `score`.
-    matched: Vec<u32>,
+    knowledge: Knowledge,
 }
 
 impl PrefixAffinity {
     fn new(capacity: u64) -> PrefixAffinity {
-        PrefixAffinity { index: PrefixIndex::new(capacity), matched: Vec::new() }
+        PrefixAffinity { knowledge: Knowledge::approximate(capacity) }
     }
 }
 
 impl Scorer for PrefixAffinity {
     fn score(&mut self, request: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
-        let ids = cluster.instances.last().map_or(0, |view| view.id.index() + 1);
-        self.matched.clear();
-        self.matched.resize(ids, 0);
-        self.index.matches(request.prompt_blocks, &mut self.matched);
-        let blocks = f64::from(request.prompt_blocks.len().max(1));
+        self.knowledge.look(request, cluster);
         for (score, view) in scores.iter_mut().zip(cluster.instances) {
-            *score = f64::from(self.matched[view.id.index()]) / blocks;
+            *score = self.knowledge.share(request, view);
         }
     }
 
     fn sent(&mut self, request: &RequestView<'_>, instance: InstanceId, _: Time) {
-        self.index.record(instance, request.prompt_blocks);
+        self.knowledge.sent(request, instance);
     }
 
     fn expected_hit_blocks(&self, instance: InstanceId) -> Option<u32> {
-        self.matched.get(instance.index()).copied()
+        Some(self.knowledge.blocks(instance))
     }
 }
 

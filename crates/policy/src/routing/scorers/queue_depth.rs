@@ -11,8 +11,9 @@
 //! Being relative, its push saturates: a deeper queue cannot score less than 0.
 
 use crate::contract::Scorer;
+use crate::routing::scorers::{Best, min_max};
 use crate::spec::Spec;
-use crate::view::{ClusterView, InstanceView, Needs};
+use crate::view::{ClusterView, Needs};
 use blis_core::RequestView;
 
 /// How `queue-depth` introduces itself.
@@ -31,17 +32,10 @@ pub struct QueueDepth;
 
 impl Scorer for QueueDepth {
     fn score(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
-        let loads = cluster.instances.iter().map(InstanceView::load);
-        let (least, most) =
-            loads.clone().fold((u32::MAX, 0), |(least, most), l| (least.min(l), most.max(l)));
-        if least >= most {
-            scores.fill(1.0);
-            return;
+        for (score, view) in scores.iter_mut().zip(cluster.instances) {
+            *score = f64::from(view.load());
         }
-        let range = f64::from(most - least);
-        for (score, load) in scores.iter_mut().zip(loads) {
-            *score = f64::from(most - load) / range;
-        }
+        min_max(scores, Best::Least);
     }
 }
 

@@ -1,0 +1,169 @@
+//! How a gateway knows which blocks of a prompt are cached where: by memory or by messages.
+//!
+//! `approximate` remembers what it sent ([`PrefixIndex`]): at once, but it sees no eviction and
+//! nothing of what an instance computed for others. `precise` reads the KV events of the instances:
+//! true, but some time after the fact, and it does not know of prompts that are still on their way.
+//! Used by every routing policy that guesses hits; instances are told apart by their ids, because
+//! filters may have left some out.
+
+use crate::routing::prefix_index::PrefixIndex;
+use crate::spec::Cluster;
+use crate::view::{ClusterView, InstanceView, Needs};
+use blis_core::{InstanceId, Param, ParamKind, RequestView, Values};
+
+/// The parameter `knowledge`.
+pub const PARAM: Param = Param {
+    name: "knowledge",
+    kind: ParamKind::Choice { options: &["approximate", "precise"] },
+    unit: "",
+    help: "Whether hits are guessed from what was sent, or read from KV events",
+};
+
+/// The parameter `cpu-weight`.
+pub const CPU_WEIGHT: Param = Param {
+    name: "cpu-weight",
+    kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.8 },
+    unit: "blocks",
+    help: "What a block in the CPU tier is worth if knowledge is precise",
+};
+
+/// What the policy whose `values` have [`PARAM`] reads for it.
+pub fn needs(values: &Values) -> Needs {
+    Needs { events: is_precise(values), ..Needs::NONE }
+}
+
+fn is_precise(values: &Values) -> bool {
+    values.choice(PARAM.name) == "precise"
+}
+
+/// Blocks that an instance and its CPU tier hold: what an approximate memory keeps of it.
+pub fn auto_capacity(cluster: &Cluster) -> u64 {
+    u64::from(cluster.blocks) + u64::from(cluster.cpu_blocks)
+}
+
+/// Which blocks of the prompt looked at last are cached where.
+#[derive(Clone, Debug)]
+pub struct Knowledge {
+    source: Source,
+    /// By instance id, as of the last `look`.
+    blocks: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Approximate(PrefixIndex),
+    Precise { cpu_weight: f64 },
+}
+
+impl Knowledge {
+    /// As the parameters [`PARAM`] and [`CPU_WEIGHT`] say.
+    pub fn of(values: &Values, cluster: &Cluster) -> Knowledge {
+        if is_precise(values) {
+            Knowledge::precise(values.float(CPU_WEIGHT.name))
+        } else {
+            Knowledge::approximate(auto_capacity(cluster))
+        }
+    }
+
+    /// A memory of `capacity` blocks per instance.
+    pub fn approximate(capacity: u64) -> Knowledge {
+        Knowledge { source: Source::Approximate(PrefixIndex::new(capacity)), blocks: Vec::new() }
+    }
+
+    /// What KV events tell, where a block in the CPU tier counts `cpu_weight`.
+    pub fn precise(cpu_weight: f64) -> Knowledge {
+        Knowledge { source: Source::Precise { cpu_weight }, blocks: Vec::new() }
+    }
+
+    /// Finds out about the prompt of `request`.
+    pub fn look(&mut self, request: &RequestView<'_>, cluster: &ClusterView<'_>) {
+        let ids = cluster.instances.last().map_or(0, |view| view.id.index() + 1);
+        self.blocks.clear();
+        self.blocks.resize(ids, 0);
+        match &self.source {
+            Source::Approximate(index) => index.matches(request.prompt_blocks, &mut self.blocks),
+            Source::Precise { cpu_weight } => {
+                for view in cluster.instances {
+                    let cpu = if *cpu_weight > 0.0 { view.cached_cpu_blocks } else { 0 };
+                    let blocks = (view.cached_blocks + cpu).min(request.prompt_blocks.len());
+                    self.blocks[view.id.index()] = blocks;
+                }
+            }
+        }
+    }
+
+    /// Full blocks of the prompt that are believed to be cached at `instance`, as of the last
+    /// `look`; in its CPU tier as well, if that counts.
+    pub fn blocks(&self, instance: InstanceId) -> u32 {
+        self.blocks.get(instance.index()).copied().unwrap_or(0)
+    }
+
+    /// What they are worth, in blocks of GPU memory.
+    pub fn worth(&self, view: &InstanceView) -> f64 {
+        let blocks = self.blocks(view.id);
+        match self.source {
+            Source::Approximate(_) => f64::from(blocks),
+            Source::Precise { cpu_weight } => {
+                let gpu = view.cached_blocks.min(blocks);
+                f64::from(gpu) + cpu_weight * f64::from(blocks - gpu)
+            }
+        }
+    }
+
+    /// Their share of the prompt of `request`, 0..=1; 0 if it fills no block.
+    pub fn share(&self, request: &RequestView<'_>, view: &InstanceView) -> f64 {
+        self.worth(view) / f64::from(request.prompt_blocks.len().max(1))
+    }
+
+    /// Learns that `request` was sent to `instance`.
+    pub fn sent(&mut self, request: &RequestView<'_>, instance: InstanceId) {
+        if let Source::Approximate(index) = &mut self.source {
+            index.record(instance, request.prompt_blocks);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::examples::{cluster, instances, prompt, request};
+
+    #[test]
+    fn memory_knows_what_was_sent_and_nothing_that_events_tell() {
+        let mut knowledge = Knowledge::approximate(100);
+        knowledge.sent(&request(&prompt(&[1, 2])), InstanceId(2));
+        let mut views = instances(&[0, 0, 0]);
+        views[0].cached_blocks = 4;
+        let asked = prompt(&[1, 2, 3, 4]);
+        knowledge.look(&request(&asked), &cluster(&views));
+        assert_eq!([0, 1, 2].map(|id| knowledge.blocks(InstanceId(id))), [0, 0, 2]);
+        assert_eq!(vec![knowledge.share(&request(&asked), &views[2])], [0.5]);
+    }
+
+    #[test]
+    fn events_tell_of_both_tiers_and_nothing_that_was_sent() {
+        let mut knowledge = Knowledge::precise(0.5);
+        let asked = prompt(&[1, 2, 3, 4]);
+        knowledge.sent(&request(&asked), InstanceId(0));
+        let mut views = instances(&[0, 0]);
+        (views[1].cached_blocks, views[1].cached_cpu_blocks) = (1, 2);
+        knowledge.look(&request(&asked), &cluster(&views));
+        assert_eq!([0, 1].map(|id| knowledge.blocks(InstanceId(id))), [0, 3]);
+        assert_eq!(vec![knowledge.worth(&views[1])], [2.0]);
+        let mut blind = Knowledge::precise(0.0);
+        blind.look(&request(&asked), &cluster(&views));
+        assert_eq!(blind.blocks(InstanceId(1)), 1, "a tier without worth is not looked at");
+    }
+
+    #[test]
+    fn instances_are_told_apart_by_their_ids_when_some_are_left_out() {
+        for mut knowledge in [Knowledge::approximate(100), Knowledge::precise(1.0)] {
+            let asked = prompt(&[1, 2]);
+            knowledge.sent(&request(&asked), InstanceId(2));
+            let mut views = instances(&[0, 0, 0]);
+            views[2].cached_blocks = 2;
+            knowledge.look(&request(&asked), &cluster(&views[1..]));
+            assert_eq!([1, 2, 7].map(|id| knowledge.blocks(InstanceId(id))), [0, 2, 0]);
+        }
+    }
+}
