@@ -11,6 +11,7 @@ pub mod contract;
 pub mod evict;
 pub mod offload;
 pub mod order;
+pub mod predict;
 pub mod preempt;
 pub mod priority;
 pub mod registry;

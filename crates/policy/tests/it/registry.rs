@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Files of policy folders that hold no policy.
-const MACHINERY: &[&str] = &["mod", "prefix_index", "ties"];
+const MACHINERY: &[&str] = &["classes", "mod", "prefix_index", "ties"];
 
 /// The folder of a kind.
 fn folder(kind: &str) -> PathBuf {
