@@ -5,7 +5,7 @@
 //! nor the wait for memory is in here: what is predicted is the time of the work that is known.
 
 use crate::spec::{Cluster, StepCost};
-use crate::view::{ClusterView, InstanceView};
+use crate::view::{ClusterView, InstanceView, Needs};
 use blis_core::{RequestView, math};
 
 /// Predicts latencies at instances of one cluster.
@@ -13,12 +13,17 @@ use blis_core::{RequestView, math};
 pub struct Predictor {
     step: StepCost,
     token_budget: f64,
+    block_size: f64,
 }
 
 impl Predictor {
     /// For the instances of `cluster`.
     pub fn new(cluster: &Cluster) -> Predictor {
-        Predictor { step: cluster.step, token_budget: f64::from(cluster.token_budget.max(1)) }
+        Predictor {
+            step: cluster.step,
+            token_budget: f64::from(cluster.token_budget.max(1)),
+            block_size: f64::from(cluster.block_size),
+        }
     }
 
     /// Microseconds to the first token of a request at `instance` that has `own_tokens` of its
@@ -39,8 +44,18 @@ impl Predictor {
         cluster: &ClusterView<'_>,
         cached: Cached,
     ) -> f64 {
-        let at = |view| self.ttft_us(cached.left(request, view), view);
+        let at = |view| self.ttft_us(self.left(request, view, cached), view);
         cluster.instances.iter().map(at).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Tokens of the prompt that are left to compute, as far as `cached` tells, at `instance`.
+    pub fn left(&self, request: &RequestView<'_>, instance: &InstanceView, cached: Cached) -> f64 {
+        let prompt = f64::from(request.input_tokens);
+        match cached {
+            Cached::HitRate => prompt * (1.0 - instance.cache_hit_rate),
+            Cached::Events => prompt - f64::from(instance.cached_blocks) * self.block_size,
+            Cached::Nothing => prompt,
+        }
     }
 
     /// Microseconds from one token to the next of a request that joins those at `instance`, while
@@ -56,25 +71,28 @@ impl Predictor {
 pub enum Cached {
     /// The share that the instance has found on average (needs `hit_rate`).
     HitRate,
+    /// What KV events tell (needs `events`).
+    Events,
     /// Nothing.
     Nothing,
 }
 
 impl Cached {
     /// The words that spell them, for parameters.
-    pub const WORDS: &'static [&'static str] = &["hit-rate", "nothing"];
+    pub const WORDS: &'static [&'static str] = &["hit-rate", "events", "nothing"];
+
+    /// What must be declared for it.
+    pub fn needs(self) -> Needs {
+        let (hit_rate, events) = (self == Cached::HitRate, self == Cached::Events);
+        Needs { hit_rate, events, ..Needs::NONE }
+    }
 
     /// What `word`, one of `WORDS`, spells.
     pub fn from_word(word: &str) -> Cached {
-        if word == Self::WORDS[0] { Cached::HitRate } else { Cached::Nothing }
-    }
-
-    /// Tokens of the prompt that are left to compute at `instance`.
-    pub fn left(self, request: &RequestView<'_>, instance: &InstanceView) -> f64 {
-        let prompt = f64::from(request.input_tokens);
-        match self {
-            Cached::HitRate => prompt * (1.0 - instance.cache_hit_rate),
-            Cached::Nothing => prompt,
+        match word {
+            "hit-rate" => Cached::HitRate,
+            "events" => Cached::Events,
+            _ => Cached::Nothing,
         }
     }
 }
@@ -87,6 +105,7 @@ mod tests {
     const PREDICTOR: Predictor = Predictor {
         step: StepCost { base_us: 1_000.0, prefill_token_us: 10.0, decode_us: 5.0 },
         token_budget: 100.0,
+        block_size: 16.0,
     };
 
     fn busy(unstarted_tokens: u64, running: u32) -> InstanceView {
@@ -105,11 +124,15 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_prompts_that_was_cached_need_not_be_computed() {
+    fn what_is_taken_to_be_cached_need_not_be_computed() {
         let prompt = RequestView { input_tokens: 80, ..request(&NOTHING) };
         let warm = InstanceView { cache_hit_rate: 0.75, ..busy(0, 0) };
-        assert_near(Cached::HitRate.left(&prompt, &warm), 20.0);
-        assert_near(Cached::Nothing.left(&prompt, &warm), 80.0);
+        let warm = InstanceView { cached_blocks: 3, ..warm };
+        for (cached, left) in
+            [(Cached::HitRate, 20.0), (Cached::Events, 32.0), (Cached::Nothing, 80.0)]
+        {
+            assert_near(PREDICTOR.left(&prompt, &warm, cached), left);
+        }
         let views = [busy(500, 0), warm];
         let best = PREDICTOR.best_ttft_us(&prompt, &cluster(&views), Cached::HitRate);
         assert_near(best, 1_000.0 + 200.0);

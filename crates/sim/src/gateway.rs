@@ -81,7 +81,6 @@ impl World<'_> {
         if policies.router_needs.looks() || (waited && policies.admission_needs.looks()) {
             self.look(slot, now);
         }
-        }
         self.hear_answers(now);
         let Config { policies, seed, overrule, engine, instances, .. } = &mut self.config;
         let live = self.live.get_mut(slot);
@@ -101,6 +100,7 @@ impl World<'_> {
         assert!(instance.0 < *instances, "the router chose {instance:?}, which is not there");
         let chosen = &cluster.instances[instance.index()];
         if let Verdict::Reject(reason) = policies.admission.admit_at(&view, chosen, now) {
+            self.counts.admitted -= 1;
             self.reject(slot, reason, now);
             return;
         }

@@ -5,15 +5,18 @@
 //! predicted first token, or its predicted pace of tokens, is later than the target, and no
 //! instance is idle or so empty that predictions cannot be trusted.
 //!
-//! **Reads** the running and waiting requests, the KV utilization and the share of prompts found
-//! cached (polled) and the unstarted prompts (live) of instances, the cost of steps, and the
-//! answers as they pass: predictions of the first token are multiplied by what observed ones were
-//! of their predictions lately. It remembers one number for each request in flight.
+//! **Reads** the running and waiting requests and the KV utilization (polled) and the unstarted
+//! prompts (live) of instances, what they have cached (the share they found, polled; or KV events),
+//! the cost of steps, and the answers as they pass: predictions of the first token are multiplied
+//! by what observed ones were of their predictions lately. It remembers one number for each request
+//! in flight.
 //!
 //! **Parameters** `ttft` (ms): the target of a class that was promised nothing. `tpot` (ms): the
-//! target of the time from token to token; 0 is none. `cold`: below this KV utilization an instance
-//! takes anybody. `learning`: the weight of each answer in the correction; 0 does not learn. And
-//! one per class, named like it: whether its requests may be turned away.
+//! target of the time from token to token; 0 is none. `cached`: what of the prompt is taken to be
+//! cached, `hit-rate` (the share that the instance has found on average), `events` (what KV events
+//! tell) or `nothing`. `cold`: below this KV utilization an instance takes anybody. `learning`: the
+//! weight of each answer in the correction; 0 does not learn. And one per class, named like it:
+//! whether its requests may be turned away.
 //!
 //! **Origin** llm-d's `latency-slo-admitter`, whose predictions a model trained on the traffic
 //! makes; here they come from the line of step costs and one learned factor. There, requests of
@@ -46,6 +49,12 @@ pub const SPEC: Spec<dyn Admission> = Spec {
             help: "Target of the time from token to token, with 0 for none",
         },
         Param {
+            name: "cached",
+            kind: ParamKind::Choice { options: Cached::WORDS },
+            unit: "",
+            help: "What of the prompt is taken to be cached",
+        },
+        Param {
             name: "cold",
             kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.02 },
             unit: "of all blocks",
@@ -65,7 +74,8 @@ pub const SPEC: Spec<dyn Admission> = Spec {
     ],
     needs: |values| {
         let answers = values.float("learning") > 0.0;
-        Needs { load: true, kv: true, hit_rate: true, answers, ..Needs::NONE }
+        let cached = Cached::from_word(values.choice("cached"));
+        Needs { load: true, kv: true, answers, ..Needs::NONE }.or(cached.needs())
     },
     build: |values, cluster| Box::new(LatencySlo::new(values, cluster)),
 };
@@ -77,6 +87,7 @@ pub struct LatencySlo {
     /// In us, by class.
     ttft: PerClass<f64>,
     tpot: Option<f64>,
+    cached: Cached,
     cold: f64,
     learning: f64,
     sheds: PerClass<bool>,
@@ -97,6 +108,7 @@ impl LatencySlo {
             predictor: Predictor::new(cluster),
             ttft: SloClass::ALL.map(target),
             tpot: (tpot > 0.0).then_some(tpot * 1e3),
+            cached: Cached::from_word(values.choice("cached")),
             cold: values.float("cold"),
             learning: values.float("learning"),
             sheds: flags(values),
@@ -107,7 +119,7 @@ impl LatencySlo {
 
     /// The prediction of the first token, not corrected, in us.
     fn ttft_us(&self, request: &RequestView<'_>, view: &InstanceView) -> f64 {
-        self.predictor.ttft_us(Cached::HitRate.left(request, view), view)
+        self.predictor.ttft_us(self.predictor.left(request, view, self.cached), view)
     }
 
     /// Whether `request` may go to the instance of `view`.

@@ -3,13 +3,13 @@
 //! **Prefers** requests that can still have their first token within the time promised to their
 //! class; the others would cost others their time and be late all the same.
 //!
-//! **Reads** the running requests (polled) and the unstarted prompts (live) of instances, the share
-//! of prompts that they found cached (polled, with `cached=hit-rate`), the cost of steps, the
-//! request's prompt length and its service class.
+//! **Reads** the running requests (polled) and the unstarted prompts (live) of instances, what they
+//! have cached (the share they found, polled; or KV events), the cost of steps, the request's prompt
+//! length and its service class.
 //!
 //! **Parameters** `factor`: the prediction may be so many times the target. `cached`: what of the
-//! prompt is taken to be cached, `hit-rate` (the share that the instance has found on average) or
-//! `nothing`. `target-critical`, `target-standard`, `target-sheddable`, `target-batch` and
+//! prompt is taken to be cached: `hit-rate` (the share that the instance has found on average),
+//! `events` (what KV events tell) or `nothing`. `target-critical`, `target-standard`, `target-sheddable`, `target-batch` and
 //! `target-background` (ms): own targets; `auto` is what the scenario promises the class. `fallback`
 //! (ms): the target of a class that was promised nothing. And one per class, named like it: whether
 //! its requests may be turned away.
@@ -60,8 +60,8 @@ pub const SPEC: Spec<dyn Admission> = Spec {
         flag(SloClass::Background, true, "Whether background requests may be turned away"),
     ],
     needs: |values| {
-        let hit_rate = Cached::from_word(values.choice("cached")) == Cached::HitRate;
-        Needs { load: true, hit_rate, ..Needs::NONE }
+        let cached = Cached::from_word(values.choice("cached"));
+        Needs { load: true, ..Needs::NONE }.or(cached.needs())
     },
     build: |values, cluster| Box::new(TtftBudget::new(values, cluster)),
 };
