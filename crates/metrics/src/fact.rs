@@ -25,7 +25,8 @@ pub enum Fact<'a> {
         /// Its prompt length in tokens.
         input_tokens: u32,
     },
-    /// Admission let the request in.
+    /// Admission let the request in. It may still turn it away once the router has chosen, which is
+    /// told instead of `Routed`.
     Admitted {
         /// Which.
         request: RequestId,

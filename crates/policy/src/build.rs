@@ -2,6 +2,7 @@
 //!
 //! Called once per run, before anything happens. It must never panic, whatever the texts.
 
+use crate::admission::{all_of, any_of};
 use crate::contract::{Admission, Evict, Offload, Order, Preempt, Priority, Router};
 use crate::routing::weighted::{self, Parts};
 use crate::routing::{self, epoch_adaptive, filters, kv_adaptive, pickers};
@@ -130,12 +131,83 @@ fn compose(
     Ok(Built { policy, needs, canonical })
 }
 
-/// The admission policy that `text` spells.
+/// The admission policy that `text` spells: `name`, `name[parameter=value,...]`, or a composition
+/// like `all-of(slo-gated; any-of(kv-gate; token-bucket))`.
 ///
 /// # Errors
 /// If the text is malformed, or names what does not exist.
 pub fn build_admission(text: &str, cluster: &Cluster) -> Result<Built<dyn Admission>, PolicyError> {
-    build_from_text("admission policy", admission::ALL, text, cluster)
+    build_gate(text, cluster, DEEPEST)
+}
+
+/// How deep compositions may be nested, and how many members they may have.
+const DEEPEST: u32 = 4;
+const MOST_MEMBERS: usize = 16;
+
+fn build_gate(
+    text: &str,
+    cluster: &Cluster,
+    depth: u32,
+) -> Result<Built<dyn Admission>, PolicyError> {
+    const KIND: &str = "admission policy";
+    let wrong = |problem: String| PolicyError::Composition { text: text.to_owned(), problem };
+    let text = text.trim();
+    let composed = text.find('(').filter(|open| !text[..*open].contains('['));
+    let Some(open) = composed else {
+        let parsed = parse(KIND, text)?;
+        let spec = find(KIND, admission::ALL, parsed.name)?;
+        if is_composition(spec.name) {
+            return Err(wrong(format!("`{}` needs members", spec.name)));
+        }
+        return build_spec(KIND, spec, &parsed.given, cluster);
+    };
+    let name = find(KIND, admission::ALL, text[..open].trim())?.name;
+    if !is_composition(name) {
+        return Err(wrong(format!("`{name}` has no members")));
+    }
+    let inside = text[open + 1..]
+        .strip_suffix(')')
+        .ok_or_else(|| wrong("`(` without a `)` at the end".to_owned()))?;
+    if depth == 0 {
+        return Err(wrong(format!("nested deeper than {DEEPEST}")));
+    }
+    let texts = members(inside);
+    if texts.len() > MOST_MEMBERS {
+        return Err(wrong(format!("more than {MOST_MEMBERS} members")));
+    }
+    let mut needs = Needs::NONE;
+    let mut spelled = Vec::new();
+    let mut gates = Vec::new();
+    for member in texts {
+        let built = build_gate(member, cluster, depth - 1)?;
+        needs = needs.or(built.needs);
+        spelled.push(built.canonical);
+        gates.push(built.policy);
+    }
+    let policy: Box<dyn Admission> = if name == any_of::SPEC.name {
+        Box::new(any_of::AnyOf::new(gates))
+    } else {
+        Box::new(all_of::AllOf::new(gates))
+    };
+    Ok(Built { policy, needs, canonical: format!("{name}({})", spelled.join("; ")) })
+}
+
+fn is_composition(name: &str) -> bool {
+    [all_of::SPEC.name, any_of::SPEC.name].contains(&name)
+}
+
+/// The members between the parentheses of a composition; those of members stay whole.
+fn members(inside: &str) -> Vec<&str> {
+    let mut open = 0_u32;
+    let at_top = |c: char| {
+        match c {
+            '(' => open += 1,
+            ')' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        c == ';' && open == 0
+    };
+    inside.split(at_top).collect()
 }
 
 /// The order of waiting requests that `text` spells.
@@ -184,6 +256,10 @@ mod tests {
     use proptest::prelude::*;
 
     const CLUSTER: Cluster = Cluster { instances: 4, ..Cluster::SMALL };
+
+    /// Pieces of texts, in any order.
+    const TEXTS: &str = "(fcfs|sjf|token-bucket|capacity|kv|pa|all-of\\(|any-of\\(kv-gate|\\)|;|\
+         [\\[\\],:=0-9.e-]|\\PC){0,10}";
 
     fn routing<'a>(policy: &'a str, scorers: Option<&'a str>) -> RoutingText<'a> {
         RoutingText { policy, scorers, filters: None, picker: None, lru_capacity: None }
@@ -254,10 +330,48 @@ mod tests {
         assert!(refusal(&routing("wieghted", None)).contains("did you mean `weighted`?"));
     }
 
+    fn composed(text: &str) -> Result<String, String> {
+        let built = build_admission(text, &CLUSTER);
+        built.map(|built| built.canonical).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn compositions_are_spelled_with_their_members_in_order_and_read_what_they_read() {
+        let text = "all-of( slo-gated[threshold=5,batch=0.5];any-of(kv-gate ; token-bucket) )";
+        let built = build_admission(text, &CLUSTER).expect("legal");
+        let canonical = "all-of(slo-gated[batch=0.5]; any-of(kv-gate; token-bucket))";
+        assert_eq!(built.canonical, canonical);
+        assert_eq!(built.needs, Needs { load: true, kv: true, ..Needs::NONE });
+        assert_eq!(composed(canonical).as_deref(), Ok(canonical));
+        let deepest = "all-of(all-of(all-of(all-of(kv-gate))))";
+        assert_eq!(composed(deepest).as_deref(), Ok(deepest));
+    }
+
+    #[test]
+    fn malformed_compositions_are_refused_with_what_is_wrong() {
+        let many = format!("any-of(kv-gate{})", "; kv-gate".repeat(16));
+        for (text, complaint) in [
+            ("all-of", "`all-of` needs members; write e.g. `all-of(slo-gated[threshold=8]; kv-g"),
+            ("all-of()", "admission policy ``: the name is missing"),
+            ("all-of(kv-gate;)", "the name is missing"),
+            ("all-of(kv-gate", "`(` without a `)` at the end"),
+            ("all-of(kv-gate)[x=1]", "`(` without a `)` at the end"),
+            ("all-of[x=1](kv-gate)", "`[` without a `]` at the end"),
+            ("kv-gate(slo-gated)", "`kv-gate` has no members"),
+            ("all-off(kv-gate)", "did you mean `all-of`?"),
+            ("all-of(kv-gat)", "did you mean `kv-gate`?"),
+            ("any-of(any-of(any-of(any-of(any-of(kv-gate)))))", "nested deeper than 4"),
+            (many.as_str(), "more than 16 members"),
+        ] {
+            let error = composed(text).expect_err(text);
+            assert!(error.contains(complaint), "{text}: {error}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_text_is_built_or_refused_and_its_canonical_form_is_stable(
-            text in "(fcfs|sjf|token-bucket|capacity|kv|pa|[\\[\\],:/=0-9.e-]|\\PC){0,10}",
+            text in TEXTS,
         ) {
             let _ = build_order(&text, &CLUSTER);
             let _ = build_priority(&text, &CLUSTER);

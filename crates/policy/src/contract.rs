@@ -59,6 +59,10 @@ pub trait Admission: Send {
         Verdict::Admit
     }
 
+    /// Another policy has turned away a request that this one has let in: takes back what letting
+    /// it in has changed. Whoever turns a request away itself takes it back itself.
+    fn withdrawn(&mut self, _request: &RequestView<'_>, _now: Time) {}
+
     /// An answer passes; only for those that need them.
     fn answered(&mut self, _answer: &Answer) {}
 

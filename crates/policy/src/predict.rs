@@ -1,13 +1,13 @@
 //! What a gateway can foretell of latencies: the time to first token at each instance.
 //!
 //! Used by the policies that weigh work against time: `cost-benefit`, `predicted-latency`,
-//! `slo-headroom` and the filters that compare instances by time. It reads the router's own counts
+//! `slo-headroom`, the filters that compare instances by time, and the gates that foresee them. It reads the router's own counts
 //! and a straight line through the step times, so it is live, cheap, and blind to what a gateway
 //! cannot know: how long other requests will still generate, and so when a place in a full batch or
 //! a block of a full memory becomes free. It must never see more than a policy may.
 
 use crate::spec::{Cluster, StepCost};
-use crate::view::{InstanceView, PerClass};
+use crate::view::{ClusterView, InstanceView, Needs, PerClass};
 use blis_core::{Param, ParamKind, RequestView, SloClass, Span, Values, math};
 
 /// Foretells times from the steps of an engine.
@@ -52,6 +52,34 @@ impl Predictor {
         self.work_ms(view, tokens)
     }
 
+    /// The least such time over all instances, as far as `cached` tells.
+    pub fn best_ttft_ms(
+        &self,
+        request: &RequestView<'_>,
+        cluster: &ClusterView<'_>,
+        cached: Cached,
+    ) -> f64 {
+        let at = |view| self.ttft_ms(view, self.left(request, view, cached));
+        cluster.instances.iter().map(at).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Tokens of the prompt that are left to compute at `view`, as far as `cached` tells.
+    pub fn left(&self, request: &RequestView<'_>, view: &InstanceView, cached: Cached) -> f64 {
+        let prompt = f64::from(request.input_tokens);
+        match cached {
+            Cached::HitRate => (prompt * (1.0 - view.cache_hit_rate)).max(1.0),
+            Cached::Events => self.uncached_tokens(request, f64::from(view.cached_blocks)),
+            Cached::Nothing => prompt,
+        }
+    }
+
+    /// Time from one token to the next of a request that joins those at `view`, in ms, while no
+    /// prompt is computed.
+    pub fn tpot_ms(&self, view: &InstanceView) -> f64 {
+        let batch = f64::from(view.load().saturating_add(1));
+        (self.step.base_us + self.step.decode_us * batch) / 1e3
+    }
+
     /// Steps that compute all prompt tokens sent there and `tokens` more, beside one token for each
     /// request of the batch.
     fn work_ms(&self, view: &InstanceView, tokens: f64) -> f64 {
@@ -60,6 +88,37 @@ impl Predictor {
         let steps = (work / (self.token_budget - decoding).max(1.0)).ceil();
         let of_a_step = self.step.base_us + self.step.decode_us * decoding;
         (steps * of_a_step + self.step.prefill_token_us * work) / 1e3
+    }
+}
+
+/// How much of a prompt is taken to be cached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cached {
+    /// The share that the instance has found on average (needs `hit_rate`).
+    HitRate,
+    /// What KV events tell (needs `events`).
+    Events,
+    /// Nothing.
+    Nothing,
+}
+
+impl Cached {
+    /// The words that spell them, for parameters.
+    pub const WORDS: &'static [&'static str] = &["hit-rate", "events", "nothing"];
+
+    /// What must be declared for it.
+    pub fn needs(self) -> Needs {
+        let (hit_rate, events) = (self == Cached::HitRate, self == Cached::Events);
+        Needs { hit_rate, events, ..Needs::NONE }
+    }
+
+    /// What `word`, one of `WORDS`, spells.
+    pub fn from_word(word: &str) -> Cached {
+        match word {
+            "hit-rate" => Cached::HitRate,
+            "events" => Cached::Events,
+            _ => Cached::Nothing,
+        }
     }
 }
 
@@ -100,7 +159,7 @@ impl Budgets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::examples::{NOTHING, instances, request};
+    use crate::view::examples::{NOTHING, cluster, instances, request};
 
     const STEP: StepCost = StepCost { base_us: 5_000.0, prefill_token_us: 10.0, decode_us: 100.0 };
     const CLUSTER: Cluster = Cluster { step: STEP, token_budget: 1_000, ..Cluster::SMALL };
@@ -150,5 +209,26 @@ mod tests {
         let budgets = Budgets::of(&values, &cluster);
         let all = SloClass::ALL.map(|class| budgets.ms(class));
         assert_eq!(all, [Some(300.0), None, None, Some(700.0), None]);
+    }
+
+    #[test]
+    fn what_is_taken_to_be_cached_need_not_be_computed() {
+        let predictor = Predictor::new(&CLUSTER);
+        let prompt = RequestView { input_tokens: 80, ..request(&NOTHING) };
+        let idle = instances(&[0])[0];
+        let warm = InstanceView { cache_hit_rate: 0.75, cached_blocks: 3, ..idle };
+        let left = |cached| predictor.left(&prompt, &warm, cached);
+        let found = vec![left(Cached::HitRate), left(Cached::Events), left(Cached::Nothing)];
+        assert_eq!(found, [20.0, 32.0, 80.0]);
+        let views = [InstanceView { unstarted_tokens: 5_000, ..idle }, warm];
+        let best = predictor.best_ttft_ms(&prompt, &cluster(&views), Cached::HitRate);
+        assert!((best - 5.2).abs() < 1e-9, "{best}");
+    }
+
+    #[test]
+    fn tokens_come_as_fast_as_the_batch_allows_that_all_will_be_in() {
+        let view = InstanceView { queue_depth: 3, running: 5, unseen: 1, ..instances(&[0])[0] };
+        let found = Predictor::new(&CLUSTER).tpot_ms(&view);
+        assert!((found - 6.0).abs() < 1e-9, "{found}");
     }
 }

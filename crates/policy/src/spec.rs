@@ -130,6 +130,16 @@ pub enum PolicyError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A composition of admission policies is not `name(policy; ...)`.
+    #[error(
+        "admission policy `{text}`: {problem}; write e.g. `all-of(slo-gated[threshold=8]; kv-gate)`"
+    )]
+    Composition {
+        /// What was found.
+        text: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A list of weighted scorers is not `scorer:weight,...`, or its weights make no sense.
     #[error("scorers `{text}`: {problem}; write `scorer:weight,...`, e.g. `{example}`")]
     Weights {

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::live::Slot;
 use crate::world::World;
 use blis_core::random::Purpose;
-use blis_core::{Dice, Request, RequestId, Time};
+use blis_core::{Dice, Request, RequestId, Span, Time};
 use blis_metrics::{Fact, Status};
 use blis_policy::{Choice, ClusterView, Firings, Verdict};
 use std::collections::BTreeMap;
@@ -75,7 +75,10 @@ impl World<'_> {
     /// The routing decision is due.
     pub(crate) fn route(&mut self, slot: Slot, now: Time) {
         self.tally.events += 1;
-        if self.config.policies.router_needs.looks() {
+        let policies = &self.config.policies;
+        let waited = self.config.gateway.routing_latency > Span::ZERO;
+        // Admission has the last word, and has looked already if that was at this instant.
+        if policies.router_needs.looks() || (waited && policies.admission_needs.looks()) {
             self.look(slot, now);
         }
         self.hear_answers(now);
@@ -97,6 +100,7 @@ impl World<'_> {
         assert!(instance.0 < *instances, "the router chose {instance:?}, which is not there");
         let chosen = &cluster.instances[instance.index()];
         if let Verdict::Reject(reason) = policies.admission.admit_at(&view, chosen, now) {
+            self.counts.admitted -= 1;
             self.reject(slot, reason, now);
             return;
         }
@@ -154,8 +158,8 @@ impl World<'_> {
         firings.into_list().into_iter().collect()
     }
 
-    fn after(&mut self, latency: blis_core::Span, phase: Phase, slot: Slot, now: Time) {
-        if latency == blis_core::Span::ZERO {
+    fn after(&mut self, latency: Span, phase: Phase, slot: Slot, now: Time) {
+        if latency == Span::ZERO {
             self.decide(phase, slot, now);
         } else {
             self.agenda.add(now + latency, phase, slot);

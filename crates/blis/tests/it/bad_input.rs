@@ -130,8 +130,18 @@ fn names_on_flags() {
     );
     refused(
         "--scheduler fcsf",
-        "--scheduler: unknown order `fcsf`, did you mean `fcfs`?; known: `fcfs`, `priority-fcfs`, \
-         `reverse-priority`, `sjf`",
+        "--scheduler: unknown order `fcsf`, did you mean `fcfs`?; known: `cache-first`, `edf`, \
+         `fcfs`, `priority-fcfs`, `reverse-priority`, `sjf`",
+    );
+    refused(
+        "--priority-policy slo-class",
+        "--priority-policy: `priority` is given, but none of scheduler `fcfs`, preempt `tail` and \
+         evict `lru` reads it; give the scheduler `priority-fcfs`",
+    );
+    refused(
+        "--admission-policy all-of",
+        "--admission-policy: admission policy `all-of`: `all-of` needs members; write e.g. \
+         `all-of(slo-gated[threshold=8]; kv-gate)`",
     );
     refused(
         "--fitness-weights p99_ttf:1",

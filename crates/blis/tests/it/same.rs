@@ -9,7 +9,7 @@ engine: {total_kv_blocks: 2000, max_num_running_reqs: 20}
 signals: {snapshot_refresh_interval_us: 5000}
 admission: {policy: token-bucket, params: {capacity: 4000, refill-rate: 2000}}
 routing: {policy: weighted, scorers: 'pa:3,qd:2,kv:2'}
-scheduler: sjf
+scheduler: priority-fcfs
 priority: slo-class
 gateway: {admission_latency_us: 10, routing_latency_us: 20}
 seed: 5
@@ -25,7 +25,7 @@ workload:
 const FLAGS: &str = "--num-instances 3 --total-kv-blocks 2000 --max-num-running-reqs 20 \
     --snapshot-refresh-interval 5000 --admission-policy token-bucket --token-bucket-capacity 4000 \
     --token-bucket-refill-rate 2000 --routing-policy weighted --routing-scorers pa:3,qd:2,kv:2 \
-    --scheduler sjf --priority-policy slo-class --admission-latency 10 --routing-latency 20 \
+    --scheduler priority-fcfs --priority-policy slo-class --admission-latency 10 --routing-latency 20 \
     --seed 5 --rate 50 --num-requests 200 --prefix-tokens 100 --prompt-tokens 200 \
     --prompt-tokens-stdev 50 --prompt-tokens-min 10 --prompt-tokens-max 900 --output-tokens 30 \
     --output-tokens-stdev 10 --output-tokens-min 1 --output-tokens-max 99";

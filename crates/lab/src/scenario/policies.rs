@@ -15,6 +15,9 @@ use blis_policy::{
 /// The scorers' parameter that `routing.lru_capacity` sets.
 const LRU_CAPACITY: &str = "lru-capacity";
 
+/// The priority policy that tells nobody apart, and the default.
+const NO_PRIORITIES: &str = "constant";
+
 /// The texts of all policies.
 #[derive(Clone, Debug)]
 pub(super) struct Policies {
@@ -67,7 +70,7 @@ impl Policies {
             picker: routing.picker,
             lru_capacity,
             scheduler: spell(scenario.scheduler.as_ref(), "fcfs"),
-            priority: spell(scenario.priority.as_ref(), "constant"),
+            priority: spell(scenario.priority.as_ref(), NO_PRIORITIES),
             preempt: spell(scenario.preempt.as_ref(), "tail"),
             evict: spell(scenario.evict.as_ref(), "lru"),
             offload: spell(scenario.kv_tier.offload.as_ref(), "threshold"),
@@ -96,7 +99,7 @@ impl Policies {
             picker: self.picker.as_deref(),
             lru_capacity: self.lru_capacity,
         };
-        Ok(BuiltPolicies {
+        let built = BuiltPolicies {
             admission: build_admission(&self.admission, cluster)
                 .map_err(|error| ("admission", error))?,
             router: build_router(&routing, cluster)
@@ -108,7 +111,9 @@ impl Policies {
             evict: build_evict(&self.evict, cluster).map_err(|error| ("evict", error))?,
             offload: build_offload(&self.offload, cluster)
                 .map_err(|error| ("kv_tier.offload", error))?,
-        })
+        };
+        built.check_priority_is_read().map_err(|error| ("priority", error))?;
+        Ok(built)
     }
 
     /// The field of `routing` that an error of its builder is about.
@@ -136,7 +141,8 @@ impl Policies {
             PolicyError::Unread { .. } => "routing.lru_capacity",
             PolicyError::Unknown { .. }
             | PolicyError::Param { .. }
-            | PolicyError::Syntax { .. } => "routing.policy",
+            | PolicyError::Syntax { .. }
+            | PolicyError::Composition { .. } => "routing.policy",
         }
     }
 }
@@ -153,6 +159,21 @@ impl BuiltPolicies {
             evict: self.evict.canonical.clone(),
             offload: self.offload.canonical.clone(),
         }
+    }
+
+    /// Priorities that nobody reads would change nothing, and look as if they did not help.
+    fn check_priority_is_read(&self) -> Result<(), PolicyError> {
+        let BuiltPolicies { order, priority, preempt, evict, .. } = self;
+        let readers = [order.needs, preempt.needs, evict.needs];
+        if priority.canonical == NO_PRIORITIES || readers.iter().any(|needs| needs.priority) {
+            return Ok(());
+        }
+        let [order, preempt, evict] = [&order.canonical, &preempt.canonical, &evict.canonical];
+        Err(PolicyError::Unread {
+            setting: "priority",
+            reader: format!("none of scheduler `{order}`, preempt `{preempt}` and evict `{evict}`"),
+            remedy: "; give the scheduler `priority-fcfs`",
+        })
     }
 
     /// What the policies of the engine read.

@@ -140,7 +140,14 @@ const ROWS: &[Row] = &[
         Same,
     ),
     row("equal priorities", Cluster, Set(&[("scheduler", "priority-fcfs")]), Same),
-    row("priorities that fcfs ignores", Cluster, Set(&[("priority", "slo-class")]), Same),
+    row(
+        "aging of equals",
+        OneClass,
+        Set(&[("scheduler", "priority-fcfs"), ("priority", "slo-tiered")]),
+        Same,
+    ),
+    row("gates that nothing reaches", Cluster, Set(&[("admission", OPEN_GATES)]), Same),
+    row("one gate of its own", Tight, Set(&[("admission", "all-of(always-admit)")]), Same),
     row(
         "a bucket without limit",
         Cluster,
@@ -219,10 +226,15 @@ const ROWS: &[Row] = &[
         Set(&[("scheduler", "priority-fcfs"), ("priority", "slo-class")]),
         Differs,
     ),
+    row("a gate", Tight, Set(&[("admission", "slo-gated[threshold=0,standard=1]")]), Differs),
     row("a bucket", Cluster, Set(&[("admission", "token-bucket[capacity=2000]")]), Differs),
     row("a horizon before the end", Cluster, Set(&[("horizon_us", "2000000")]), Differs),
     row("delays", Cluster, Set(&[("gateway.routing_latency_us", "1")]), Differs),
 ];
+
+/// Thresholds beyond what there is.
+const OPEN_GATES: &str = "all-of(slo-gated[threshold=1e5]; kv-gate[free-share=0,prompt=false]; \
+     session-backpressure[threshold=1e5])";
 
 /// All classes are worth as much, so that none is protected from another.
 const PROTECTED: &str = "slo-aware[critical=3,standard=3,sheddable=3,batch=3,background=3]";

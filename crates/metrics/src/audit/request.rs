@@ -38,11 +38,13 @@ pub(super) enum Happening {
 }
 
 /// Every legal transition; what is not here is not possible.
-const TRANSITIONS: [(State, Happening, State); 18] = [
+const TRANSITIONS: [(State, Happening, State); 19] = [
     (State::Arrived, Happening::Admitted, State::Admitted),
     (State::Arrived, Happening::Refused, State::Closed),
     (State::Arrived, Happening::CutInTransit, State::Closed),
     (State::Admitted, Happening::Routed, State::Routed),
+    // Admission has the last word once the router has chosen.
+    (State::Admitted, Happening::Refused, State::Closed),
     (State::Admitted, Happening::CutInTransit, State::Closed),
     (State::Routed, Happening::Enqueued, State::Waiting),
     (State::Routed, Happening::CutInTransit, State::Closed),

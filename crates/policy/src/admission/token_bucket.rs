@@ -85,6 +85,12 @@ impl Admission for TokenBucket {
         self.level -= cost;
         Verdict::Admit
     }
+
+    fn withdrawn(&mut self, request: &RequestView<'_>, now: Time) {
+        self.fill(now);
+        let cost = u128::from(request.input_tokens) * UNITS_PER_TOKEN;
+        self.level = self.capacity.min(self.level + cost);
+    }
 }
 
 #[cfg(test)]
@@ -119,6 +125,15 @@ mod tests {
     fn a_rejected_request_costs_nothing() {
         let mut bucket = bucket("10", "1");
         assert!(!admits(&mut bucket, 11, 0));
+        assert!(admits(&mut bucket, 10, 0));
+    }
+
+    #[test]
+    fn who_is_turned_away_by_others_gets_its_tokens_back() {
+        let mut bucket = bucket("10", "1");
+        assert!(admits(&mut bucket, 10, 0));
+        assert!(!admits(&mut bucket, 10, 0));
+        bucket.withdrawn(&RequestView { input_tokens: 10, ..request(&NOTHING) }, Time::ZERO);
         assert!(admits(&mut bucket, 10, 0));
     }
 

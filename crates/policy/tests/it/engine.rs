@@ -1,10 +1,9 @@
-//! What every admission, priority, order, preemption and eviction policy promises.
+//! What every priority, order, preemption and eviction policy promises.
 
 use crate::views::{CLUSTER, Question, questions};
 use blis_core::{RequestId, SessionId, SloClass, Span, Time, Values};
 use blis_policy::{
-    Evict, Intent, RunningView, UseView, Verdict, WaitingView, admission, evict, order, preempt,
-    priority,
+    Evict, Intent, RunningView, UseView, WaitingView, evict, order, preempt, priority,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -20,22 +19,6 @@ fn waiting(question: &Question, number: u64) -> WaitingView<'_> {
 }
 
 proptest! {
-    #[test]
-    fn admission_is_deterministic_and_names_its_reasons(sequence in questions()) {
-        for spec in admission::ALL {
-            let verdicts = || {
-                let mut policy = (spec.build)(&Values::defaults(spec.params), &CLUSTER);
-                let decide = |(number, question): (u64, &Question)| {
-                    let mut dice = Question::dice(number);
-                    policy.admit(&question.request(number), &question.cluster(number), &mut dice)
-                };
-                (0..).zip(&sequence).map(decide).collect::<Vec<Verdict>>()
-            };
-            prop_assert_eq!(verdicts(), verdicts(), "{}", spec.name);
-            prop_assert!(!verdicts().contains(&Verdict::Reject("")), "{}", spec.name);
-        }
-    }
-
     #[test]
     fn priorities_are_finite_and_fixed_unless_said_otherwise(
         sequence in questions(),
@@ -122,6 +105,8 @@ struct PromptUse {
     class: SloClass,
     session: Option<u64>,
     preempted: bool,
+    priority: f64,
+    expected: Option<u32>,
     after_us: u64,
 }
 
@@ -130,12 +115,16 @@ fn prompt_use() -> impl Strategy<Value = PromptUse> {
     let class = prop::sample::select(SloClass::ALL.to_vec());
     let session = prop::option::of(0..3_u64);
     let after = prop_oneof![Just(0_u64), 0..90_000_000_u64];
-    (path, class, session, any::<bool>(), after).prop_map(
-        |(path, class, session, preempted, after_us)| PromptUse {
+    let priority = prop_oneof![Just(0.0), -5.0..500.0_f64];
+    let given = (priority, prop::option::of(0..6_u32));
+    (path, class, session, any::<bool>(), given, after).prop_map(
+        |(path, class, session, preempted, (priority, expected), after_us)| PromptUse {
             path,
             class,
             session,
             preempted,
+            priority,
+            expected,
             after_us,
         },
     )
@@ -156,8 +145,8 @@ fn worths(policy: &dyn Evict, uses: &[PromptUse]) -> Vec<BTreeMap<Vec<u8>, f64>>
             let next = (at + 1..uses.len()).find(|&later| uses[later].path.starts_with(block));
             let view = UseView {
                 class: ended.class,
-                priority: 1.0,
-                intent: Intent::NONE,
+                priority: ended.priority,
+                intent: Intent { expected_hit_blocks: ended.expected, because: "weighted" },
                 session: ended.session.map(SessionId),
                 session_live: ended.after_us > 1_000_000 && ended.session.is_some(),
                 preempted: ended.preempted,
@@ -181,6 +170,8 @@ fn every_evictor_tells_some_uses_apart_but_lru() {
         class,
         session,
         preempted: false,
+        priority: 0.0,
+        expected: None,
         after_us: 1_000_000,
     };
     let uses = [

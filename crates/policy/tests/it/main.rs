@@ -1,6 +1,7 @@
 //! What every policy promises, checked by walking the registry: a new policy is tested by its line
 //! in `ALL`.
 
+mod admission;
 mod affinity;
 mod engine;
 mod registry;

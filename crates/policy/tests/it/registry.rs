@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Files of policy folders that hold no policy.
-const MACHINERY: &[&str] = &["knowledge", "mod", "prefix_index", "seats", "ties"];
+const MACHINERY: &[&str] = &["classes", "knowledge", "mod", "prefix_index", "seats", "ties"];
 
 /// The folder of a kind.
 fn folder(kind: &str) -> PathBuf {

@@ -236,6 +236,8 @@ fn clusters_without_blocks_or_instances_can_be_built_for() {
             ),
             class: blis_core::SloClass::Standard,
             session: 0,
+            round: 0,
+            deadline: None,
             instances: vec![blis_policy::InstanceView::idle(InstanceId(0), 0)],
         };
         let choices = decisions(&mut *built.expect("legal").policy, &[question.clone(), question]);

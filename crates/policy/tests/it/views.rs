@@ -28,6 +28,8 @@ pub(crate) struct Question {
     pub(crate) prompt: Content,
     pub(crate) class: SloClass,
     pub(crate) session: u64,
+    pub(crate) round: u32,
+    pub(crate) deadline: Option<Span>,
     pub(crate) instances: Vec<InstanceView>,
 }
 
@@ -42,9 +44,9 @@ impl Question {
             class: self.class,
             tenant: TenantId(0),
             session: Some(SessionId(self.session)),
-            round: 0,
+            round: self.round,
             attempt: 0,
-            deadline: None,
+            deadline: self.deadline,
         }
     }
 
@@ -77,15 +79,18 @@ fn question(size: usize) -> impl Strategy<Value = Question> {
         (0..).take(size).map(|id| InstanceView { id: InstanceId(id), ..view }).collect()
     });
     let class = prop::sample::select(SloClass::ALL.to_vec());
-    (prompt(), class, 0..5_u64, prop_oneof![4 => instances.boxed(), 1 => alike.boxed()]).prop_map(
-        |(prompt, class, session, mut instances)| {
+    let session = (0..5_u64, 0..3_u32);
+    let deadline = prop::option::of((0..10_000_000_u64).prop_map(Span::from_micros));
+    let instances = prop_oneof![4 => instances.boxed(), 1 => alike.boxed()];
+    (prompt(), class, session, deadline, instances).prop_map(
+        |(prompt, class, (session, round), deadline, mut instances)| {
             // Nobody has more of a prompt than there is.
             let blocks = prompt.prompt_blocks(CLUSTER.block_size).len();
             for view in &mut instances {
                 view.cached_blocks = view.cached_blocks.min(blocks);
                 view.cached_cpu_blocks = view.cached_cpu_blocks.min(blocks - view.cached_blocks);
             }
-            Question { prompt, class, session, instances }
+            Question { prompt, class, session, round, deadline, instances }
         },
     )
 }

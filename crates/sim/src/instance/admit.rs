@@ -15,6 +15,9 @@ impl Instance {
     pub(super) fn admit_waiting(&mut self, now: Time, mut budget: u32, kit: &mut Kit<'_>) {
         let block_size = kit.engine.block_size;
         let places = kit.engine.max_num_running_reqs as usize;
+        if budget == 0 || self.running.len() >= places {
+            return;
+        }
         self.queue.refresh(&kit.rules, &self.pool, kit.live, now);
         while budget > 0 && self.running.len() < places {
             match self.next_ready(budget, now, kit) {

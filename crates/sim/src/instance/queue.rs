@@ -73,7 +73,7 @@ impl Queue {
         live: &mut LiveRequests,
         now: Time,
     ) {
-        if self.heap.len() < 2 || !(rules.priority.varies() || rules.order.varies()) {
+        if self.heap.is_empty() || !(rules.priority.varies() || rules.order.varies()) {
             return;
         }
         let mut waiting = std::mem::take(&mut self.heap).into_vec();

@@ -3,6 +3,7 @@
 mod belady;
 mod evictors;
 mod exhaustive;
+mod gates;
 mod golden;
 mod golden_tier;
 mod harness;

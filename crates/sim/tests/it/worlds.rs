@@ -246,20 +246,31 @@ prop_compose! {
             ("round-robin", None), ("least-loaded", None), ("random", None),
             ("weighted", None), ("weighted", Some("pa:1,kv:1")), ("weighted", Some("lb:1")),
         ]),
-        order in prop::sample::select(vec!["fcfs", "priority-fcfs", "sjf", "reverse-priority"]),
-        priority in prop::sample::select(vec!["constant", "slo-class"]),
+        order in prop::sample::select(vec![
+            "fcfs", "fcfs", "priority-fcfs", "priority-fcfs", "sjf", "reverse-priority",
+            "edf[horizon=0.004]", "cache-first[patience=0.003]",
+            "cache-first[by=expected,patience=0.003]",
+        ]),
+        priority in prop::sample::select(vec![
+            "constant", "slo-class", "slo-tiered[age-weight=1000,grace-batch=2]", "age",
+            "deadline[horizon=0.006]",
+        ]),
         preempt in prop::sample::select(vec![
             "tail", "lowest-priority", "least-progress", "fewest-blocks",
         ]),
         evict in prop::sample::select(vec![
             "lru", "lru", "lfu", "slo-aware", "session-aware[grace=0.002]", "belady",
+            "intent-aware[routed=0.003,live=0.005,per-priority=0.001]",
         ]),
         offload in prop::sample::select(vec![
             "threshold[threshold=0]", "threshold[threshold=0.6]", "on-evict", "write-through",
         ]),
         interval_us in prop::sample::select(vec![0_u64, 0, 1, 77, 900]),
         admission in prop::sample::select(vec![
-            "always-admit", "always-admit", "token-bucket[capacity=60,refill-rate=9000]",
+            "always-admit", "always-admit", "always-admit",
+            "token-bucket[capacity=60,refill-rate=9000]", "kv-gate[standard=true]",
+            "all-of(slo-gated[threshold=1]; latency-slo[ttft=8,cached=events,cold=0])",
+            "any-of(probabilistic; burst-throttle[slack=1]; session-backpressure[threshold=2])",
         ]),
         latencies in prop::sample::select(vec![(0_u64, 0_u64), (0, 0), (13, 5)]),
         model in 0_u32..10,

@@ -1,0 +1,180 @@
+//! `ttft-budget`: turns away whom no instance is predicted to serve in time.
+//!
+//! **Prefers** requests that can still have their first token within the time promised to their
+//! class; the others would cost others their time and be late all the same.
+//!
+//! **Reads** the running requests (polled) and the unstarted prompts (live) of instances, what they
+//! have cached (the share they found, polled; or KV events), the cost of steps, the request's prompt
+//! length and its service class.
+//!
+//! **Parameters** `factor`: the prediction may be so many times the target. `cached`: what of the
+//! prompt is taken to be cached: `hit-rate` (the share that the instance has found on average),
+//! `events` (what KV events tell) or `nothing`. `target-critical`, `target-standard`, `target-sheddable`, `target-batch` and
+//! `target-background` (ms): own targets; `auto` is what the scenario promises the class. `fallback`
+//! (ms): the target of a class that was promised nothing. And one per class, named like it: whether
+//! its requests may be turned away.
+//!
+//! **Origin** ours. The wait for a place in a full batch, and for memory, is not in the prediction:
+//! combine it with a gate on queues or memory where those are what is short.
+
+use crate::admission::classes::{flag, flags};
+use crate::contract::{Admission, Verdict};
+use crate::predict::{Cached, Predictor};
+use crate::spec::{Cluster, Spec};
+use crate::view::{ClusterView, Needs, PerClass};
+use blis_core::{Dice, Param, ParamKind, RequestView, SloClass, Values, math};
+
+/// How `ttft-budget` introduces itself.
+pub const SPEC: Spec<dyn Admission> = Spec {
+    name: "ttft-budget",
+    alias: None,
+    help: "Turns requests away whose first token no instance is predicted to deliver in time",
+    params: &[
+        Param {
+            name: "factor",
+            kind: ParamKind::Log { min: 0.01, max: 100.0, default: 1.0 },
+            unit: "times the target",
+            help: "How many times the target the prediction may be",
+        },
+        Param {
+            name: "cached",
+            kind: ParamKind::Choice { options: Cached::WORDS },
+            unit: "",
+            help: "What of the prompt is taken to be cached",
+        },
+        target("target-critical", "Time to first token of critical requests"),
+        target("target-standard", "Time to first token of standard requests"),
+        target("target-sheddable", "Time to first token of sheddable requests"),
+        target("target-batch", "Time to first token of batch requests"),
+        target("target-background", "Time to first token of background requests"),
+        Param {
+            name: "fallback",
+            kind: ParamKind::Log { min: 1.0, max: 1e7, default: 2_000.0 },
+            unit: "ms",
+            help: "Time to first token of a class that was promised nothing",
+        },
+        flag(SloClass::Critical, false, "Whether critical requests may be turned away"),
+        flag(SloClass::Standard, true, "Whether standard requests may be turned away"),
+        flag(SloClass::Sheddable, true, "Whether sheddable requests may be turned away"),
+        flag(SloClass::Batch, true, "Whether batch requests may be turned away"),
+        flag(SloClass::Background, true, "Whether background requests may be turned away"),
+    ],
+    needs: |values| {
+        let cached = Cached::from_word(values.choice("cached"));
+        Needs { load: true, ..Needs::NONE }.or(cached.needs())
+    },
+    build: |values, cluster| Box::new(TtftBudget::new(values, cluster)),
+};
+
+const fn target(name: &'static str, help: &'static str) -> Param {
+    Param { name, kind: ParamKind::IntOrAuto { min: 1, max: 10_000_000 }, unit: "ms", help }
+}
+
+/// A gate that predicts.
+#[derive(Clone, Copy, Debug)]
+pub struct TtftBudget {
+    predictor: Predictor,
+    cached: Cached,
+    /// The longest prediction of each class that is in time, in us.
+    budgets: PerClass<f64>,
+    sheds: PerClass<bool>,
+}
+
+impl TtftBudget {
+    fn new(values: &Values, cluster: &Cluster) -> TtftBudget {
+        let budget = |class: SloClass| {
+            let own = values.int_or_auto(&format!("target-{}", class.name()));
+            let promised = cluster.ttft_targets[class.index()].map(|span| span.as_micros_f64());
+            let own = own.map(|ms| math::float(ms) * 1e3);
+            let target = own.or(promised).unwrap_or(values.float("fallback") * 1e3);
+            target * values.float("factor")
+        };
+        TtftBudget {
+            predictor: Predictor::new(cluster),
+            cached: Cached::from_word(values.choice("cached")),
+            budgets: SloClass::ALL.map(budget),
+            sheds: flags(values),
+        }
+    }
+}
+
+impl Admission for TtftBudget {
+    fn admit(
+        &mut self,
+        request: &RequestView<'_>,
+        cluster: &ClusterView<'_>,
+        _: &mut Dice,
+    ) -> Verdict {
+        let class = request.class.index();
+        if self.sheds[class]
+            && 1e3 * self.predictor.best_ttft_ms(request, cluster, self.cached)
+                > self.budgets[class]
+        {
+            return Verdict::Reject("ttft-budget");
+        }
+        Verdict::Admit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::classes::values;
+    use crate::spec::StepCost;
+    use crate::view::InstanceView;
+    use crate::view::examples::{NOTHING, cluster, dice, instances, request};
+    use blis_core::Span;
+
+    /// A prompt of 100 tokens takes 2 ms on an idle instance, and 10 us more for each unstarted
+    /// token.
+    const CLUSTER: Cluster = Cluster {
+        step: StepCost { base_us: 1_000.0, prefill_token_us: 10.0, decode_us: 0.0 },
+        token_budget: 1_000_000,
+        ttft_targets: [None, Some(Span::from_micros(5_000)), None, None, None],
+        ..Cluster::SMALL
+    };
+
+    fn admits(given: &[(&'static str, &'static str)], class: SloClass, unstarted: &[u64]) -> bool {
+        let mut gate = TtftBudget::new(&values(SPEC.params, given), &CLUSTER);
+        let view = |&unstarted_tokens| InstanceView { unstarted_tokens, ..instances(&[0])[0] };
+        let views: Vec<InstanceView> = unstarted.iter().map(view).collect();
+        let request = RequestView { class, input_tokens: 100, ..request(&NOTHING) };
+        gate.admit(&request, &cluster(&views), &mut dice(0)) == Verdict::Admit
+    }
+
+    #[test]
+    fn a_request_is_let_in_if_one_instance_can_serve_it_in_time() {
+        assert!(admits(&[], SloClass::Standard, &[1_000, 300]));
+        assert!(!admits(&[], SloClass::Standard, &[1_000, 301]));
+        assert!(admits(&[("factor", "2")], SloClass::Standard, &[800]));
+        assert!(!admits(&[("factor", "2")], SloClass::Standard, &[801]));
+    }
+
+    #[test]
+    fn an_own_target_goes_before_the_promise_and_the_fallback_behind_it() {
+        assert!(admits(&[("target-standard", "6")], SloClass::Standard, &[400]));
+        assert!(!admits(&[("target-standard", "6")], SloClass::Standard, &[401]));
+        assert!(admits(&[("fallback", "3")], SloClass::Batch, &[100]));
+        assert!(!admits(&[("fallback", "3")], SloClass::Batch, &[101]));
+        assert!(admits(&[("fallback", "3")], SloClass::Standard, &[300]));
+    }
+
+    #[test]
+    fn a_protected_class_is_let_in_however_late_it_will_be() {
+        assert!(admits(&[], SloClass::Critical, &[1_000_000]));
+        assert!(!admits(&[("critical", "true")], SloClass::Critical, &[1_000_000]));
+    }
+
+    #[test]
+    fn what_is_likely_cached_costs_no_time_unless_nothing_is_taken_to_be() {
+        let mut view = InstanceView { unstarted_tokens: 350, ..instances(&[0])[0] };
+        view.cache_hit_rate = 0.5;
+        let request = RequestView { input_tokens: 100, ..request(&NOTHING) };
+        let verdict = |given| {
+            let mut gate = TtftBudget::new(&values(SPEC.params, given), &CLUSTER);
+            gate.admit(&request, &cluster(&[view]), &mut dice(0))
+        };
+        assert_eq!(verdict(&[]), Verdict::Admit);
+        assert_eq!(verdict(&[("cached", "nothing")]), Verdict::Reject("ttft-budget"));
+    }
+}
