@@ -19,6 +19,11 @@ const DEFAULT_SEED: u64 = 42;
 
 /// Checks `tree` and fills the defaults.
 pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
+    if tree.has("version") && (tree.has("clients") || tree.has("cohorts")) {
+        let message = "this is a workload specification, not a scenario; give it with \
+                       `--workload-spec`, or as `workload.spec` of a scenario";
+        return Err(Problem::new(tree.place_of("version"), "version", message));
+    }
     let scenario: Scenario = yaml::decode(tree)?;
     let machine = machine::machine(&scenario, tree)?;
     let mut engine = machine::engine(&scenario.engine, &machine, tree)?;
@@ -137,11 +142,10 @@ fn policy_problem(tree: &Node, path: &str, error: &PolicyError) -> Problem {
         } => Some(*name),
         _ => None,
     };
-    let kind = path.split('.').next().unwrap_or(path);
+    let kind = path.strip_suffix(".policy").unwrap_or(path);
     let candidates =
         [param.map(|name| format!("{kind}.params.{name}")), Some(format!("{kind}.policy"))];
-    let is_policy = path == kind || path.ends_with(".policy");
-    let narrower = candidates.into_iter().flatten().find(|path| is_policy && tree.has(path));
+    let narrower = candidates.into_iter().flatten().find(|path| tree.has(path));
     let path = narrower.unwrap_or_else(|| path.to_owned());
     let message = match error {
         // Said here, because "none of them does not read it" would say the opposite.
