@@ -19,11 +19,7 @@ const DEFAULT_SEED: u64 = 42;
 
 /// Checks `tree` and fills the defaults.
 pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
-    if tree.has("version") && (tree.has("clients") || tree.has("cohorts")) {
-        let message = "this is a workload specification, not a scenario; give it with \
-                       `--workload-spec`, or as `workload.spec` of a scenario";
-        return Err(Problem::new(tree.place_of("version"), "version", message));
-    }
+    check_is_scenario(tree)?;
     let scenario: Scenario = yaml::decode(tree)?;
     let machine = machine::machine(&scenario, tree)?;
     let mut engine = machine::engine(&scenario.engine, &machine, tree)?;
@@ -92,6 +88,16 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
     }
     plan.canonical = canonical::canonical(&plan);
     Ok(plan)
+}
+
+/// Recognises a workload specification where a scenario was expected.
+fn check_is_scenario(tree: &Node) -> Result<(), Problem> {
+    if tree.has("version") && (tree.has("clients") || tree.has("cohorts")) {
+        let message = "this is a workload specification, not a scenario; give it with \
+                       `--workload-spec`, or as `workload.spec` of a scenario";
+        return Err(Problem::new(tree.place_of("version"), "version", message));
+    }
+    Ok(())
 }
 
 /// An oracle must be able to know the requests to come.
