@@ -12,6 +12,7 @@ mod clock;
 mod failure;
 mod flags;
 mod interrupt;
+mod markup;
 mod output;
 mod policies;
 mod progress;

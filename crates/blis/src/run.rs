@@ -85,6 +85,11 @@ impl Targets {
         let mut targets: Vec<(&str, Target)> = Vec::new();
         for (flag, path) in outputs(args) {
             let Some(path) = path else { continue };
+            if path == Path::new("-") {
+                let message =
+                    format!("{flag}: `-` is no file; name one (`./-` if it is called so)");
+                return Err(Failure::Input(message));
+            }
             let target = Target::of(path)?;
             if let Some(input) = inputs.iter().find(|input| target.is_input(input)) {
                 let input = input.display();

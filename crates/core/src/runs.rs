@@ -184,8 +184,7 @@ impl<T> RunTree<T> {
         assert!(blocks <= node.blocks, "no more blocks than there are");
         node.blocks -= blocks;
         if node.blocks > 0 {
-            let kept = take_front(&mut node.pieces, node.blocks * node.size);
-            node.pieces = kept;
+            drop_back(&mut node.pieces, blocks * node.size);
             return false;
         }
         self.unindex_head(run);
@@ -327,6 +326,19 @@ fn take_front(pieces: &mut SmallVec<[Piece; 1]>, mut tokens: u32) -> SmallVec<[P
     }
     pieces.drain(..whole);
     front
+}
+
+/// Drops the last `tokens` tokens of `pieces`.
+fn drop_back(pieces: &mut SmallVec<[Piece; 1]>, mut tokens: u32) {
+    while tokens > 0 {
+        let last = pieces.last_mut().expect("no more tokens than there are");
+        let dropped = last.tokens.min(tokens);
+        last.tokens -= dropped;
+        tokens -= dropped;
+        if last.tokens == 0 {
+            pieces.pop();
+        }
+    }
 }
 
 fn count(n: usize) -> u32 {

@@ -20,7 +20,7 @@ pub struct Preset {
 
 macro_rules! presets {
     ($($name:literal: $summary:literal;)*) => {
-        /// All presets: the seeds' workloads first, then those of the Go program.
+        /// All presets: the workloads of the first studies, then those of the Go program.
         pub const ALL: &[Preset] = &[$(
             Preset {
                 name: $name,

@@ -21,7 +21,7 @@ pub enum CapacityError {
     /// Weights and buffers leave no room.
     #[error(
         "the model needs `{needed_gib:.1}` GiB on each GPU and {allowed_gib:.1} GiB may be used; \
-         take more or larger GPUs"
+         take more or larger GPUs, or a larger share of their memory"
     )]
     NoRoom {
         /// What weights and buffers take.

@@ -15,14 +15,6 @@ impl StepTime for Constant {
         self.step.max(Span::from_nanos(1))
     }
 
-    fn ingress(&self, _input_tokens: u32) -> Span {
-        Span::ZERO
-    }
-
-    fn output(&self) -> Span {
-        Span::ZERO
-    }
-
     fn context_free(&self) -> bool {
         true
     }

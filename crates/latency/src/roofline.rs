@@ -169,14 +169,6 @@ impl StepTime for Roofline {
         Span::from_micros_f64(self.step_micros(&seen)).max(Span::from_nanos(1))
     }
 
-    fn ingress(&self, _input_tokens: u32) -> Span {
-        Span::ZERO
-    }
-
-    fn output(&self) -> Span {
-        Span::ZERO
-    }
-
     fn context_free(&self) -> bool {
         false
     }

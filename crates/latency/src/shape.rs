@@ -52,11 +52,15 @@ pub trait StepTime: Send + Sync + std::fmt::Debug {
 
     /// From routing until a request with a prompt of `input_tokens` is in the instance's queue
     /// (tokenisation, network); does not occupy the engine.
-    fn ingress(&self, input_tokens: u32) -> Span;
+    fn ingress(&self, _input_tokens: u32) -> Span {
+        Span::ZERO
+    }
 
     /// From a step's end until its tokens leave the server (detokenisation); does not occupy the
     /// engine.
-    fn output(&self) -> Span;
+    fn output(&self) -> Span {
+        Span::ZERO
+    }
 
     /// Whether `predict` ignores context lengths (past tokens, attention pairs, decode context):
     /// then a batch that only decodes takes the same time step after step, and runs of steps have a

@@ -386,10 +386,10 @@ fn cumulate(weights: &mut [u64], ranks: &[u64]) -> Vec<bool> {
 /// The bucket of a value: its binary exponent and leading bits, so that buckets are in the order
 /// of values and about 1.6 % wide, whatever the scale.
 fn bucket(value: u64) -> usize {
-    let exponent = (value | 1).ilog2().max(BUCKET_BITS);
-    let leading = value >> (exponent - BUCKET_BITS);
+    let shift = ((value >> BUCKET_BITS) | 1).ilog2();
+    let leading = value >> shift;
     // Above the smallest values `leading` has its top bit set, which counts as one exponent.
-    let index = (u64::from(exponent - BUCKET_BITS) << BUCKET_BITS) + leading;
+    let index = (u64::from(shift) << BUCKET_BITS) + leading;
     usize::try_from(index).expect("there are 4096 buckets")
 }
 

@@ -4,7 +4,7 @@ use crate::agenda::{Agenda, Event, Phase};
 use crate::config::{Config, Extrapolated, Observer, Outcome, Progress, RunError};
 use crate::future::Future;
 use crate::gateway::Counts;
-use crate::instance::{Instance, Kit, Rules, Tally};
+use crate::instance::{Instance, Kit, Tally};
 use crate::live::{LiveRequests, Place, Slot};
 use crate::signals::{Board, Ended};
 use blis_core::{Ending, InstanceId, Request, Source, Span, Time};
@@ -239,15 +239,7 @@ impl<'a> World<'a> {
             latency: &*self.config.latency,
             spread: self.spread,
             output: self.output,
-            rules: Rules {
-                priority: &*self.config.policies.priority,
-                order: &*self.config.policies.order,
-                block_size: self.config.engine.block_size,
-                cached: self.config.policies.engine_needs.cached,
-            },
-            preempt: &*self.config.policies.preempt,
-            evict: &*self.config.policies.evict,
-            offload: &*self.config.policies.offload,
+            policies: &self.config.policies,
             future: self.config.future.as_mut(),
             pace: self.config.pace,
             horizon: self.horizon,

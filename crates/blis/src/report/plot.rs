@@ -4,6 +4,7 @@
 //! numbers, a legend, and colours that people who see few of them can tell apart. It follows the
 //! page into the dark: text and axes have the colour of the surrounding text.
 
+use crate::markup::{escaped, push, text};
 use blis_core::math::{count, float, ln, pow};
 use std::fmt::Write;
 
@@ -200,24 +201,6 @@ fn number(value: f64) -> String {
     }
     let text = format!("{value:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-fn text(svg: &mut String, (x, y): (f64, f64), anchor: &str, words: &str, more: &str) {
-    push(
-        svg,
-        format_args!(
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\"{more}>{}</text>",
-            escaped(words)
-        ),
-    );
-}
-
-fn push(svg: &mut String, line: std::fmt::Arguments<'_>) {
-    writeln!(svg, "{line}").expect("writing to a string cannot fail");
-}
-
-fn escaped(words: &str) -> String {
-    words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

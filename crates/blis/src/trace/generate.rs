@@ -42,6 +42,11 @@ pub(super) fn generate(args: &GenerateArgs) -> Result<(), Failure> {
         write_session(&mut file, request, &mut *source)?;
     }
     let (seed, written) = (plan.seed, file.rows());
+    if written == 0 {
+        let message = "no request arrives before the horizon, so there is nothing to write; give a \
+                       later `--horizon`";
+        return Err(Failure::Input(message.to_owned()));
+    }
     file.finish()?;
     if !args.quiet {
         output::note(&format!("{} requests written, seed {seed}", grouped(written)));

@@ -2,6 +2,7 @@
 
 use super::table::{headline, is_shown, row, summary};
 use super::{Found, plot};
+use crate::markup::escaped;
 use std::fmt::Write;
 
 const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:960px;margin:2em auto;padding:0 1em}\
@@ -45,8 +46,4 @@ pub(super) fn page(found: &Found) -> String {
 fn add(out: &mut String, text: &str) {
     // Writing to a string cannot fail.
     let _ = out.write_str(text);
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,6 +1,7 @@
 //! Distributions over each other, as SVG: what requests saw in the server, in its second run and in
 //! the simulator.
 
+use crate::markup::text;
 use blis_core::math::{float, ln, pow};
 use blis_lab::validate::{Compared, Metric, Seen, sorted};
 use std::fmt::Write;
@@ -47,16 +48,14 @@ fn legend(out: &mut String, compared: &Compared) {
     let mut left = LEFT;
     let second = compared.repeat.is_some().then_some(("second run", SECOND));
     let entries = [Some(("measured", MEASURED)), second, Some(("predicted", PREDICTED))];
-    add(out, &format!("<text x=\"{left}\" y=\"16\" font-weight=\"bold\">{}", compared.workload));
-    out.push_str("</text>\n");
+    text(out, (left, 16.0), "start", &compared.workload, " font-weight=\"bold\"");
     left += 120.0;
     for (name, colour) in entries.into_iter().flatten() {
-        let (end, text) = (left + 18.0, left + 23.0);
-        let line = format!(
-            "<path d=\"M{left} 12H{end}\" stroke=\"{colour}\" stroke-width=\"2\"/>\
-             <text x=\"{text}\" y=\"16\">{name}</text>\n"
-        );
+        let end = left + 18.0;
+        let line =
+            format!("<path d=\"M{left} 12H{end}\" stroke=\"{colour}\" stroke-width=\"2\"/>\n");
         add(out, &line);
+        text(out, (left + 23.0, 16.0), "start", name, "");
         left += 110.0;
     }
 }
@@ -92,32 +91,16 @@ fn draw(out: &mut String, left: f64, metric: Metric, curves: &[Curve]) {
     let (bottom, right) = (TOP + HEIGHT, left + WIDTH);
     for tick in ticks(least, most) {
         let at = x(tick);
-        add(
-            out,
-            &format!(
-                "<path d=\"M{at:.1} {TOP}V{bottom}\" stroke=\"#e4e4e4\"/>\
-                 <text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{tick}</text>\n",
-                bottom + 14.0
-            ),
-        );
+        add(out, &format!("<path d=\"M{at:.1} {TOP}V{bottom}\" stroke=\"#e4e4e4\"/>\n"));
+        text(out, (at, bottom + 14.0), "middle", &tick.to_string(), "");
     }
     for share in [0.0, 0.5, 0.9, 1.0] {
         let at = y(share);
-        add(
-            out,
-            &format!(
-                "<path d=\"M{left} {at:.1}H{right}\" stroke=\"#e4e4e4\"/>\
-                 <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{share}</text>\n",
-                left - 4.0,
-                at + 4.0
-            ),
-        );
+        add(out, &format!("<path d=\"M{left} {at:.1}H{right}\" stroke=\"#e4e4e4\"/>\n"));
+        text(out, (left - 4.0, at + 4.0), "end", &share.to_string(), "");
     }
-    let (middle, below) = (left + WIDTH / 2.0, bottom + 30.0);
-    let name = metric.name();
-    let label =
-        format!("<text x=\"{middle}\" y=\"{below}\" text-anchor=\"middle\">{name}, ms</text>\n");
-    add(out, &label);
+    let label = format!("{}, ms", metric.name());
+    text(out, (left + WIDTH / 2.0, bottom + 30.0), "middle", &label, "");
     for curve in curves {
         let mut path = String::new();
         for point in 0..=POINTS {

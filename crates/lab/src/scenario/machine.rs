@@ -93,18 +93,25 @@ impl Reader<'_> {
                 .filter(|fit| fit.model == model.name)
                 .map(|fit| format!("{} with tp {}", fit.gpu, fit.tp))
                 .collect();
-            let path = if self.scenario.hardware.is_some() { "hardware" } else { "tp" };
+            let path = match (&self.scenario.hardware, tp) {
+                (Some(_), _) => "hardware",
+                (None, Some(_)) => "tp",
+                (None, None) => "model",
+            };
             let wanted = [
                 self.scenario.hardware.as_ref().map(|gpu| format!(" on `{gpu}`")),
                 tp.map(|tp| format!(" with tp `{tp}`")),
             ];
             let wanted: Vec<String> = wanted.into_iter().flatten().collect();
+            let known = match fits.len() {
+                0 => String::new(),
+                _ => format!("known: {}; or ", fits.join(", ")),
+            };
             let message = format!(
-                "no coefficients for `{}`{}; known: {}; or take the latency model `roofline`, or \
-                 give alpha and beta coefficients and the number of KV blocks",
+                "no coefficients for `{}`{}; {known}take the latency model `roofline`, or give \
+                 alpha and beta coefficients and the number of KV blocks",
                 model.name,
                 wanted.concat(),
-                fits.join(", ")
             );
             self.problem(path, message)
         })
@@ -133,7 +140,8 @@ pub(super) fn engine(
         (None, None, Some(blocks)) => rescaled(blocks, block_size),
         (None, utilization, _) => {
             let share = utilization.map_or(DEFAULT_UTILIZATION, |share| share.get());
-            derived(machine, share, block_size, tree)?
+            let path = utilization.map_or("tp", |_| "engine.gpu_memory_utilization");
+            derived(machine, share, block_size, path, tree)?
         }
     };
     let watermark = fields.watermark.map_or(0.0, |share| share.get());
@@ -151,8 +159,15 @@ pub(super) fn engine(
     })
 }
 
-/// As many blocks as fit into the machine's memory beside the model.
-fn derived(machine: &Machine, share: f64, size: u32, tree: &Node) -> Result<u32, Problem> {
+/// As many blocks as fit into the machine's memory beside the model; if none, the field at `path`
+/// is to be changed.
+fn derived(
+    machine: &Machine,
+    share: f64,
+    size: u32,
+    path: &str,
+    tree: &Node,
+) -> Result<u32, Problem> {
     let problem = |path: &str, message: String| Problem::new(tree.place_of(path), path, message);
     let catalogue = Catalogue::shipped();
     let gpu = machine.hardware.as_deref().and_then(|name| catalogue.gpu(name));
@@ -164,7 +179,7 @@ fn derived(machine: &Machine, share: f64, size: u32, tree: &Node) -> Result<u32,
     let tp = machine.tp.unwrap_or(1);
     let memory = Memory { usable_gib: gpu.usable_gib, utilisation: share, tp };
     kv_blocks(shape, memory, size).map_err(|error| {
-        problem("tp", format!("{} on {} with tp {tp}: {error}", machine.model, gpu.name))
+        problem(path, format!("{} on {} with tp {tp}: {error}", machine.model, gpu.name))
     })
 }
 

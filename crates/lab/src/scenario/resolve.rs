@@ -19,6 +19,7 @@ const DEFAULT_SEED: u64 = 42;
 
 /// Checks `tree` and fills the defaults.
 pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
+    check_is_scenario(tree)?;
     let scenario: Scenario = yaml::decode(tree)?;
     let machine = machine::machine(&scenario, tree)?;
     let mut engine = machine::engine(&scenario.engine, &machine, tree)?;
@@ -115,6 +116,16 @@ fn check_events(fields: &SignalFields, heard: bool, tree: &Node) -> Result<(), P
     }
 }
 
+/// Recognises a workload specification where a scenario was expected.
+fn check_is_scenario(tree: &Node) -> Result<(), Problem> {
+    if tree.has("version") && (tree.has("clients") || tree.has("cohorts")) {
+        let message = "this is a workload specification, not a scenario; give it with \
+                       `--workload-spec`, or as `workload.spec` of a scenario";
+        return Err(Problem::new(tree.place_of("version"), "version", message));
+    }
+    Ok(())
+}
+
 /// An oracle must be able to know the requests to come.
 fn check_oracle(name: &str, workload: &Workload, tree: &Node) -> Result<(), Problem> {
     if !workload.is_closed_loop() {
@@ -163,11 +174,10 @@ fn policy_problem(tree: &Node, path: &str, error: &PolicyError) -> Problem {
         } => Some(*name),
         _ => None,
     };
-    let kind = path.split('.').next().unwrap_or(path);
+    let kind = path.strip_suffix(".policy").unwrap_or(path);
     let candidates =
         [param.map(|name| format!("{kind}.params.{name}")), Some(format!("{kind}.policy"))];
-    let is_policy = path == kind || path.ends_with(".policy");
-    let narrower = candidates.into_iter().flatten().find(|path| is_policy && tree.has(path));
+    let narrower = candidates.into_iter().flatten().find(|path| tree.has(path));
     let path = narrower.unwrap_or_else(|| path.to_owned());
     let message = match error {
         // Said here, because "none of them does not read it" would say the opposite.

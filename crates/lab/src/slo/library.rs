@@ -83,9 +83,9 @@ pub const ALL: &[SloSet] = &[
     SloSet {
         name: "tiers",
         summary: "Tiers of customers on one workload, as in the studies that BLIS began with",
-        source: "The seeds' problem statement and iteration 9. `standard`: the first-token p99 of \
-                 its baseline, 270 ms; `critical`: half of that, its criterion of success; \
-                 `sheddable`: four times `standard`; `batch`: the 5 s that it calls tolerable",
+        source: "The first studies with BLIS. `standard`: the first-token p99 of their baseline, \
+                 270 ms; `critical`: half of that, their criterion of success; `sheddable`: four \
+                 times `standard`; `batch`: the 5 s that they called tolerable",
         classes: [
             first_token(135.0),
             first_token(270.0),

@@ -101,7 +101,8 @@ impl Summary {
         let itl = latency(self.gaps.statistics());
         let cluster = section(&cluster_tally, &cluster_latencies, itl, elapsed);
         let by_class = Groups::of(&self.rows, CLASSES, |row| row.class.index());
-        let classes = self.class_sections(&by_class, elapsed);
+        let classes = self.class_sections(&by_class, &cluster, elapsed);
+        let split = decomposition::split_of(&self.rows, 0..self.rows.len());
         let ran = !self.rows.is_empty();
         Report {
             tenants: self.tenant_sections(&cluster_latencies, elapsed),
@@ -109,8 +110,8 @@ impl Summary {
             kv: self.kv_section(),
             routing: self.routing_section(),
             decomposition: Decomposition {
-                cluster: decomposition::split_of(&self.rows, 0..self.rows.len()),
-                classes: self.class_splits(&by_class),
+                classes: self.class_splits(&by_class, split),
+                cluster: split,
             },
             classes,
             jain_fairness: self.fairness(),
@@ -123,22 +124,37 @@ impl Summary {
         }
     }
 
-    fn class_sections(&self, rows: &Groups, elapsed: Span) -> Vec<(SloClass, Section)> {
+    fn class_sections(
+        &self,
+        rows: &Groups,
+        cluster: &Section,
+        elapsed: Span,
+    ) -> Vec<(SloClass, Section)> {
+        let mut seen = SloClass::ALL.to_vec();
+        seen.retain(|class| self.classes[class.index()].arrived > 0);
+        if let [only] = seen[..] {
+            return vec![(only, cluster.clone())];
+        }
         let itl = self.gaps.statistics_by_column();
-        let seen =
-            SloClass::ALL.into_iter().filter(|class| self.classes[class.index()].arrived > 0);
-        seen.map(|class| {
+        let numbers = |class: SloClass| {
             let i = class.index();
             let latencies = self.latencies(rows, i);
             (class, section(&self.classes[i], &latencies, latency(itl[i]), elapsed))
-        })
-        .collect()
+        };
+        seen.into_iter().map(numbers).collect()
     }
 
-    fn class_splits(&self, rows: &Groups) -> Vec<(SloClass, SplitStats)> {
+    fn class_splits(
+        &self,
+        rows: &Groups,
+        cluster: Option<SplitStats>,
+    ) -> Vec<(SloClass, SplitStats)> {
         let split = |class: SloClass| {
             let members = rows.members(class.index());
-            Some((class, decomposition::split_of(&self.rows, members)?))
+            let everybody = members.len() == self.rows.len();
+            let of_class =
+                if everybody { cluster } else { decomposition::split_of(&self.rows, members) };
+            Some((class, of_class?))
         };
         SloClass::ALL.into_iter().filter_map(split).collect()
     }

@@ -3,7 +3,7 @@
 
 use super::running::Running;
 use super::step::chunk_limit;
-use super::{Instance, Kit};
+use super::{Instance, Kit, share};
 use crate::live::{Place, Slot};
 use blis_core::{Span, Time};
 use blis_kv::Hit;
@@ -18,11 +18,14 @@ impl Instance {
         if budget == 0 || self.running.len() >= places {
             return;
         }
-        self.queue.refresh(&kit.rules, &self.pool, kit.live, now);
+        self.queue.refresh(&kit.rules(), &self.pool, kit.live, now);
         while budget > 0 && self.running.len() < places {
             match self.next_ready(budget, now, kit) {
                 Ok(None) => break,
-                Ok(Some(running)) => budget -= self.join(running, now, kit),
+                Ok(Some(running)) => {
+                    budget -= running.chunk;
+                    self.join(running, now, kit);
+                }
                 // Whoever comes later does not take its room.
                 Err(()) => return,
             }
@@ -32,8 +35,7 @@ impl Instance {
             && let Some(slot) = self.queue.head()
         {
             let live = kit.live.get(slot);
-            let (class, prompt) = (live.request.class, live.request.content.prompt_tokens());
-            let goal = prompt + live.generated;
+            let goal = live.request.content.prompt_tokens() + live.generated;
             // At least the last token is computed, so its block is never looked up.
             let known = (goal - 1) / block_size;
             let hit = self.look_up(slot, known, kit);
@@ -68,19 +70,17 @@ impl Instance {
                 let reloaded = kit.live.get(slot).request.content.blocks(block_size, ready);
                 self.pool.commit(&mut table, reloaded);
             }
-            let mut running = Running::new(slot, class, table, cached, goal);
-            running.chunk = chunk;
-            budget -= self.join(running, now, kit);
+            let running = Running::new(slot, kit.live.get(slot), table, cached, chunk);
+            self.join(running, now, kit);
+            budget -= chunk;
         }
     }
 
-    /// A request joins the batch; returns the tokens of its first chunk.
-    fn join(&mut self, mut running: Running, now: Time, kit: &mut Kit<'_>) -> u32 {
-        let chunk = running.chunk;
-        self.note_scheduled(&mut running, now, kit);
+    /// A request joins the batch.
+    fn join(&mut self, running: Running, now: Time, kit: &mut Kit<'_>) {
+        self.note_scheduled(&running, now, kit);
         self.running.push(running);
         self.note_change();
-        chunk
     }
 
     /// What is cached of the first `known` blocks of a request.
@@ -102,11 +102,9 @@ impl Instance {
     }
 
     /// Writes down that a request leaves the queue for the batch.
-    fn note_scheduled(&mut self, running: &mut Running, now: Time, kit: &mut Kit<'_>) {
+    fn note_scheduled(&mut self, running: &Running, now: Time, kit: &mut Kit<'_>) {
         let live = kit.live.get_mut(running.slot);
-        let (cached_tokens, total_tokens) = (running.computed, running.goal);
-        running.generated = live.generated;
-        running.left = live.request.output_tokens - live.generated;
+        let (cached_tokens, total_tokens) = (running.computed, running.goal());
         live.place = Place::Running;
         live.scheduled = now;
         live.stalled = self.tier.as_ref().map_or(Span::ZERO, |tier| tier.stalled());
@@ -120,6 +118,7 @@ impl Instance {
             self.latest_turn = self.latest_turn.max(live.turn);
             self.prompt_tokens += u64::from(live.request.content.prompt_tokens());
             self.cached_tokens += u64::from(cached_tokens);
+            self.cache_hit_rate = share(self.cached_tokens, self.prompt_tokens);
         }
         if let Some(future) = &mut kit.future {
             future.note_scheduled(running.slot);

@@ -14,17 +14,15 @@ mod step;
 mod stride;
 mod tier;
 
-pub(crate) use queue::Rules;
-
-use crate::config::{Engine, Pace};
+use crate::config::{Engine, Pace, Policies};
 use crate::future::{Future, Stretch};
 use crate::live::{LiveRequests, Place, Slot};
 use blis_core::{Blocks, InstanceId, Request, RequestId, SessionId, SloClass, Span, Time};
 use blis_kv::{Change, Judged, Pool, Shown, Table, Use};
 use blis_latency::StepTime;
 use blis_metrics::{Fact, Listener};
-use blis_policy::{Answer, Evict, Offload, PerClass, Preempt, UseView};
-use queue::Queue;
+use blis_policy::{Answer, PerClass, UseView};
+use queue::{Queue, Rules};
 use running::RunningBatch;
 use std::collections::{BTreeMap, VecDeque};
 use stride::Stride;
@@ -48,6 +46,8 @@ pub(crate) struct Instance {
     /// Prompt tokens of requests scheduled for the first time, and how many of them were cached.
     prompt_tokens: u64,
     cached_tokens: u64,
+    /// The share of the latter; polled more often than it changes.
+    cache_hit_rate: f64,
     /// Steps since the pool was last checked, when auditing.
     unchecked: usize,
     /// Running requests whose blocks are full: each needs another before the next step.
@@ -70,10 +70,7 @@ pub(crate) struct Kit<'a> {
     pub(crate) spread: bool,
     /// Output processing of a token.
     pub(crate) output: Span,
-    pub(crate) rules: Rules<'a>,
-    pub(crate) preempt: &'a dyn Preempt,
-    pub(crate) evict: &'a dyn Evict,
-    pub(crate) offload: &'a dyn Offload,
+    pub(crate) policies: &'a Policies,
     /// What an oracle knows.
     pub(crate) future: Option<&'a mut Future>,
     pub(crate) pace: Pace,
@@ -89,6 +86,18 @@ pub(crate) struct Kit<'a> {
     pub(crate) answers: Option<&'a mut VecDeque<Answer>>,
     /// Whether the evictor wants to know which sessions are live.
     pub(crate) sessions: bool,
+}
+
+impl<'a> Kit<'a> {
+    /// What orders a queue.
+    fn rules(&self) -> Rules<'a> {
+        Rules {
+            priority: &*self.policies.priority,
+            order: &*self.policies.order,
+            block_size: self.engine.block_size,
+            cached: self.policies.engine_needs.cached,
+        }
+    }
 }
 
 /// Counts of a run.
@@ -139,6 +148,7 @@ impl Instance {
             joined: 0,
             prompt_tokens: 0,
             cached_tokens: 0,
+            cache_hit_rate: 0.0,
             unchecked: 0,
             full: Vec::new(),
             latest_turn: 0,
@@ -149,24 +159,21 @@ impl Instance {
     }
 
     /// What a poll would show now. The caller has let the instance catch up.
+    #[inline]
     pub(crate) fn gauges(&self) -> Gauges {
-        let share = |part: u64, whole: u64| {
-            if whole == 0 {
-                0.0
-            } else {
-                blis_core::math::float(part) / blis_core::math::float(whole)
-            }
-        };
         // Whoever waits for blocks from the CPU tier has not left the queue for others to see.
-        let loads = self.tier.as_ref().map_or(0, |tier| tier.loads());
+        let (loads, thrashing_rate) = match &self.tier {
+            Some(tier) => (tier.loads(), tier.thrashing_rate().unwrap_or(0.0)),
+            None => (0, 0.0),
+        };
         Gauges {
             waiting: count(self.queue.len() + loads),
             running: count(self.running.len()),
             joined: self.joined,
             kv_utilization: share(self.pool.in_use().into(), self.pool.total().into()),
             free_blocks: self.pool.available(),
-            cache_hit_rate: share(self.cached_tokens, self.prompt_tokens),
-            thrashing_rate: self.tier.as_ref().and_then(|t| t.thrashing_rate()).unwrap_or(0.0),
+            cache_hit_rate: self.cache_hit_rate,
+            thrashing_rate,
         }
     }
 
@@ -210,7 +217,7 @@ impl Instance {
         if let Some(session) = live.request.session.filter(|_| kit.sessions) {
             *self.sessions.entry(session).or_default() += 1;
         }
-        self.queue.join(slot, &kit.rules, &self.pool, kit.live, now);
+        self.queue.join(slot, &kit.rules(), &self.pool, kit.live, now);
         self.joined += 1;
         match &mut self.stride {
             Some(stride) => stride.end_after(now),
@@ -317,7 +324,7 @@ fn release(
     let live = kit.live.get(slot);
     let request = &live.request;
     let judge = |Use { uses, upto, worth }: Use, next_use: Option<RequestId>| {
-        let worth = kit.evict.worth(&UseView {
+        let worth = kit.policies.evict.worth(&UseView {
             class: request.class,
             priority: live.priority,
             intent: live.intent,
@@ -346,6 +353,11 @@ fn release(
         let Stretch { from, next_use } = future.before(ended.upto);
         Judged { worth: judge(ended, next_use), from }
     });
+}
+
+/// `part` of `whole`; 0 of nothing.
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { blis_core::math::float(part) / blis_core::math::float(whole) }
 }
 
 fn count(n: usize) -> u32 {

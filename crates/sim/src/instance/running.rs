@@ -8,7 +8,7 @@
 //! small array.
 
 use super::CLASSES;
-use crate::live::Slot;
+use crate::live::{Live, Slot};
 use blis_core::SloClass;
 use blis_core::runs::RunId;
 use blis_kv::Table;
@@ -47,45 +47,47 @@ pub(crate) struct Running {
     since: u32,
     /// Tokens whose KV is in its blocks.
     pub(crate) computed: u32,
-    /// Tokens it must have computed to generate its next one: prompt and generated so far.
-    pub(crate) goal: u32,
-    /// Tokens it computes in the step under way; of no meaning while it is steady.
-    pub(crate) chunk: u32,
     /// Tokens generated.
     pub(crate) generated: u32,
-    /// Tokens still to generate.
-    pub(crate) left: u32,
+    /// Tokens it computes in the step under way; of no meaning while it is steady.
+    pub(crate) chunk: u32,
+    /// Tokens of its prompt, and those that it will have generated in the end.
+    prompt: u32,
+    output: u32,
     pub(crate) table: Table,
 }
 
 impl Running {
-    /// A request that joins the batch with `cached` tokens computed; it needs `goal` to generate
-    /// its next.
-    pub(crate) fn new(
-        slot: Slot,
-        class: SloClass,
-        table: Table,
-        cached: u32,
-        goal: u32,
-    ) -> Running {
+    /// A request that joins the batch with `cached` tokens computed, to compute `chunk` more.
+    pub(crate) fn new(slot: Slot, live: &Live, table: Table, cached: u32, chunk: u32) -> Running {
         Running {
             slot,
-            class,
-            table,
-            computed: cached,
-            goal,
+            class: live.request.class,
             steady: false,
             since: 0,
-            chunk: 0,
-            generated: 0,
-            left: 0,
+            computed: cached,
+            generated: live.generated,
+            chunk,
+            prompt: live.request.content.prompt_tokens(),
+            output: live.request.output_tokens,
+            table,
         }
+    }
+
+    /// Tokens it must have computed to generate its next one: prompt and generated so far.
+    pub(crate) fn goal(&self) -> u32 {
+        self.prompt + self.generated
+    }
+
+    /// Tokens still to generate.
+    pub(crate) fn left(&self) -> u32 {
+        self.output - self.generated
     }
 
     /// Whether it generates one token a step; otherwise it is catching up on its prompt, or after a
     /// preemption on prompt and output.
     pub(crate) fn decodes(&self) -> bool {
-        self.generated > 0 && self.goal - self.computed == 1
+        self.generated > 0 && self.goal() - self.computed == 1
     }
 
     /// Whether it has computed a block to the end that the prefix cache does not know yet.
@@ -133,7 +135,7 @@ impl RunningBatch {
     /// The longest context of a steady request, its next token included; 0 if there is none.
     pub(crate) fn steady_longest(&self) -> u32 {
         let steady = self.entries.iter().filter(|running| running.steady);
-        let longest = steady.map(|running| running.goal + self.boundaries - running.since).max();
+        let longest = steady.map(|running| running.goal() + self.boundaries - running.since).max();
         longest.unwrap_or(0)
     }
 
@@ -165,36 +167,36 @@ impl RunningBatch {
         running.since = self.boundaries;
         self.steady[running.class.index()] += 1;
         self.steady_total += 1;
-        self.steady_context += u64::from(running.goal);
-        self.finish_at[index] = self.boundaries + running.left;
+        self.steady_context += u64::from(running.goal());
+        self.finish_at[index] = self.boundaries + running.left();
         self.note_due(index, block_size);
     }
 
     /// A request stops generating a token at every boundary. Its counters are settled.
     pub(crate) fn unsteady(&mut self, index: usize) {
-        self.settle(index);
-        let running = &mut self.entries[index];
+        let running = self.settle(index);
         if running.steady {
             running.steady = false;
-            self.steady[running.class.index()] -= 1;
+            let (class, goal) = (running.class, running.goal());
+            self.steady[class.index()] -= 1;
             self.steady_total -= 1;
-            self.steady_context -= u64::from(running.goal);
+            self.steady_context -= u64::from(goal);
             self.finish_at[index] = NEVER;
             self.due_at[index] = NEVER;
         }
     }
 
     /// Brings the counters of a request up to date.
-    pub(crate) fn settle(&mut self, index: usize) {
+    #[inline]
+    pub(crate) fn settle(&mut self, index: usize) -> &mut Running {
         let running = &mut self.entries[index];
         if running.steady {
             let steps = self.boundaries - running.since;
             running.since = self.boundaries;
             running.computed += steps;
-            running.goal += steps;
             running.generated += steps;
-            running.left -= steps;
         }
+        running
     }
 
     /// A request that holds `leaf` and has computed a block behind it to the end.
@@ -244,6 +246,7 @@ impl RunningBatch {
     }
 
     /// Requests that are not steady, in running order.
+    #[inline]
     pub(crate) fn not_steady(&self, found: &mut Vec<usize>) {
         found.clear();
         if (self.steady_total as usize) < self.entries.len() {
@@ -266,7 +269,7 @@ impl RunningBatch {
         for index in 0..self.entries.len() {
             if self.entries[index].steady {
                 self.entries[index].since = 0;
-                self.finish_at[index] = self.entries[index].left;
+                self.finish_at[index] = self.entries[index].left();
                 self.note_due(index, block_size);
             }
         }

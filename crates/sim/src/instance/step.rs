@@ -78,8 +78,8 @@ impl Instance {
         let enough = self.full.len() <= self.pool.available() as usize;
         if steady <= budget && enough && self.running.steady_first() {
             let full = std::mem::take(&mut self.full);
+            self.make_room(count(full.len()), now, kit);
             for &index in &full {
-                self.make_room(1, now, kit);
                 self.grow(index, 1, kit);
             }
             self.full = full;
@@ -104,7 +104,7 @@ impl Instance {
         let mut preempted = false;
         while index < self.running.len() {
             let running = self.running.get(index);
-            let chunk = chunk_limit(running.goal - running.computed, budget, kit);
+            let chunk = chunk_limit(running.goal() - running.computed, budget, kit);
             if chunk == 0 {
                 self.leave_out(index, now, kit);
                 index += 1;
@@ -161,7 +161,7 @@ impl Instance {
             }
         };
         let views: Vec<RunningView> = self.running.iter().map(view).collect();
-        let victim = kit.preempt.victim(&views);
+        let victim = kit.policies.preempt.victim(&views);
         assert!(victim < views.len(), "the victim is a running request");
         kit.tally.spared_last += u64::from(victim + 1 < views.len());
         victim
@@ -193,7 +193,7 @@ impl Instance {
         let request = live.request.id;
         let lost_tokens = running.computed;
         kit.listener.hear(now, &Fact::Preempted { request, instance: self.id, lost_tokens });
-        self.queue.put_back(running.slot, &kit.rules, &self.pool, kit.live, now);
+        self.queue.put_back(running.slot, &kit.rules(), &self.pool, kit.live, now);
     }
 
     /// How long the steps have waited for copies since a request was scheduled.
@@ -203,28 +203,32 @@ impl Instance {
     }
 
     /// Evicts idle blocks until `blocks` are free. The caller has made sure that there are enough.
+    #[inline]
     pub(super) fn make_room(&mut self, blocks: u32, now: Time, kit: &mut Kit<'_>) {
+        if self.pool.shortfall(blocks) > 0 {
+            self.evict(blocks, now, kit);
+        }
+    }
+
+    fn evict(&mut self, blocks: u32, now: Time, kit: &mut Kit<'_>) {
         let (mut evicted, mut copied) = (0, 0);
         while self.pool.shortfall(blocks) > 0 {
             let mut victim = self.pool.first_idle().expect("there are enough idle blocks");
             let missing = self.pool.shortfall(blocks);
-            if self.tier.is_some() && kit.offload.copies_on_evict() {
+            if self.tier.is_some() && kit.policies.offload.copies_on_evict() {
                 let copy = self.pool.copy_now(victim, missing, now.as_nanos());
                 (victim, copied) = (copy.0, copied + copy.1);
             }
             evicted += self.pool.evict(victim, missing);
         }
-        if evicted > 0 {
-            self.note_victims(copied, now, kit);
-            kit.listener.hear(now, &Fact::Evicted { instance: self.id, blocks: evicted });
-        }
+        self.note_victims(copied, now, kit);
+        kit.listener.hear(now, &Fact::Evicted { instance: self.id, blocks: evicted });
     }
 
     /// Gives a running request `blocks` free blocks.
     pub(super) fn grow(&mut self, index: usize, blocks: u32, kit: &Kit<'_>) {
         if blocks > 0 {
-            self.running.settle(index);
-            self.pool.grow(&mut self.running.get_mut(index).table, blocks);
+            self.pool.grow(&mut self.running.settle(index).table, blocks);
             self.running.note_due(index, kit.engine.block_size);
         }
     }
@@ -238,9 +242,9 @@ impl Instance {
         for running in others.filter(|running| running.chunk > 0) {
             if running.decodes() {
                 shape.decode_seqs += 1;
-                shape.decode_context += u64::from(running.goal);
+                shape.decode_context += u64::from(running.goal());
                 if kit.spread {
-                    shape.decode_longest = shape.decode_longest.max(running.goal);
+                    shape.decode_longest = shape.decode_longest.max(running.goal());
                 }
             } else {
                 let (past, new) = (u64::from(running.computed), u64::from(running.chunk));
@@ -281,7 +285,9 @@ impl Instance {
     /// engine is idle until `begin`.
     pub(super) fn land(&mut self, now: Time, kit: &mut Kit<'_>) {
         let Some(stride) = &self.stride else {
-            self.land_transfers(now, kit);
+            if self.tier.is_some() {
+                self.land_transfers(now, kit);
+            }
             return;
         };
         let (end, planned) = (stride.end(), stride.planned());
@@ -292,7 +298,9 @@ impl Instance {
         self.land_steady(planned, &mut due, kit);
         self.land_chunks(end, &mut due, kit);
         self.stride = None;
-        self.land_transfers(end, kit);
+        if self.tier.is_some() {
+            self.land_transfers(end, kit);
+        }
         self.close_finished(end, &due, kit);
         self.due = due;
     }
@@ -316,14 +324,14 @@ impl Instance {
         self.running.due(due);
         let block_size = kit.engine.block_size;
         for &index in &*due {
-            self.running.settle(index);
-            let running = self.running.get_mut(index);
+            let running = self.running.settle(index);
+            // Otherwise its blocks are just full or it is done, and it stays due.
             if running.computed > running.table.blocks() * block_size {
                 // A run of steps filled several blocks; it was made sure that they were free.
                 let blocks = running.computed.div_ceil(block_size) - running.table.blocks();
                 self.pool.grow(&mut running.table, blocks);
+                self.running.note_due(index, block_size);
             }
-            self.running.note_due(index, block_size);
         }
         let blocks_in_use = self.pool.in_use();
         let count = steps;
@@ -342,7 +350,7 @@ impl Instance {
         for &index in &others {
             let running = self.running.get_mut(index);
             running.computed += running.chunk;
-            let caught_up = running.chunk > 0 && running.computed == running.goal;
+            let caught_up = running.chunk > 0 && running.computed == running.goal();
             if running.has_full_block(block_size) {
                 self.commit_full_blocks(index, kit);
             }
@@ -361,12 +369,9 @@ impl Instance {
     /// A request that was not steady has generated a token.
     fn note_token(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
         let running = self.running.get_mut(index);
-        running.goal += 1;
         running.generated += 1;
-        running.left -= 1;
-        let slot = running.slot;
+        let (slot, class) = (running.slot, running.class);
         let stalled = self.stalled_since(slot, kit);
-        let running = self.running.get(index);
         let live = kit.live.get_mut(slot);
         let fact = if live.first_token.is_none() {
             live.first_token = Some(now);
@@ -377,7 +382,7 @@ impl Instance {
             Fact::FirstToken { request: live.request.id, instance: self.id }
         } else {
             let gap = now.since(live.last_token);
-            Fact::Tokens { instance: self.id, class: running.class, gap, count: 1 }
+            Fact::Tokens { instance: self.id, class, gap, count: 1 }
         };
         kit.listener.hear(now, &fact);
     }
@@ -385,8 +390,7 @@ impl Instance {
     /// Makes the full blocks of a running request known to the prefix cache.
     pub(super) fn commit_full_blocks(&mut self, index: usize, kit: &mut Kit<'_>) {
         let block_size = kit.engine.block_size;
-        self.running.settle(index);
-        let running = self.running.get_mut(index);
+        let running = self.running.settle(index);
         let full = running.computed / block_size;
         let content = &kit.live.get(running.slot).request.content;
         self.pool.commit(&mut running.table, content.blocks(block_size, full));
@@ -397,8 +401,9 @@ impl Instance {
     fn state_tokens(&mut self, end: Time, steps: u64, gap: Span, kit: &mut Kit<'_>) {
         kit.tally.events += steps;
         for class in SloClass::ALL {
-            let count = u64::from(self.running.steady(class)) * steps;
-            if count > 0 {
+            let steady = self.running.steady(class);
+            if steady > 0 {
+                let count = u64::from(steady) * steps;
                 let fact = Fact::Tokens { instance: self.id, class, gap, count };
                 kit.listener.hear(end, &fact);
             }
@@ -413,7 +418,7 @@ impl Instance {
         let mut removed = 0;
         for index in due {
             let index = index - removed;
-            if self.running.get(index).left > 0 {
+            if self.running.get(index).left() > 0 {
                 if self.running.room(index, kit.engine.block_size) == 0 {
                     self.full.push(index);
                 }

@@ -228,8 +228,7 @@ impl Instance {
         let Some(load) = tier.ready.front() else { return Ok(None) };
         let (slot, block_size) = (load.slot, kit.engine.block_size);
         let live = kit.live.get(slot);
-        let (class, prompt) = (live.request.class, live.request.content.prompt_tokens());
-        let goal = prompt + live.generated;
+        let goal = live.request.content.prompt_tokens() + live.generated;
         let cached = load.upto * block_size;
         let chunk = super::step::chunk_limit(goal - cached, budget, kit);
         let first = (cached + chunk).div_ceil(block_size) - load.upto;
@@ -251,9 +250,7 @@ impl Instance {
         }
         // Its time in the queue was counted when the copy began.
         live.enqueued = now;
-        let mut running = Running::new(slot, class, load.table, cached, goal);
-        running.chunk = chunk;
-        Ok(Some(running))
+        Ok(Some(Running::new(slot, live, load.table, cached, chunk)))
     }
 
     /// Nothing runs and nothing is under way, yet the first request whose blocks are back has no
@@ -271,7 +268,7 @@ impl Instance {
             live.enqueued = now;
             let request = live.request.id;
             kit.listener.hear(now, &Fact::Unloaded { request, instance: self.id });
-            self.queue.put_back(load.slot, &kit.rules, &self.pool, kit.live, now);
+            self.queue.put_back(load.slot, &kit.rules(), &self.pool, kit.live, now);
         }
     }
 
@@ -285,7 +282,7 @@ impl Instance {
     /// Copies the full blocks of a table out before it is released, as the policy wants.
     pub(super) fn copy_out(&mut self, table: &Table, now: Time, kit: &mut Kit<'_>) {
         let Some(tier) = &mut self.tier else { return };
-        if !kit.offload.copies_on_release() {
+        if !kit.policies.offload.copies_on_release() {
             return;
         }
         let id = tier.next_id();
@@ -325,7 +322,7 @@ impl Instance {
             in_use: self.pool.in_use(),
             idle: self.pool.idle(),
         };
-        let blocks = kit.offload.idle_blocks_to_copy(&memory);
+        let blocks = kit.policies.offload.idle_blocks_to_copy(&memory);
         if blocks > 0 {
             let id = tier.next_id();
             if let Some(departure) = self.pool.start_copy_of_idle(blocks, id) {
