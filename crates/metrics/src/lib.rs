@@ -17,8 +17,8 @@ pub use end::{End, RunEnd};
 pub use fact::{Batch, Fact, Listener, Reading, Record, Status, TtftSplit};
 pub use fanout::Fanout;
 pub use report::{
-    Decomposition, InstanceSection, KvSection, Latency, Report, RoutingSection, Saturation,
-    Section, SplitMs, SplitStats, TierSection,
+    Curves, Decomposition, Distributions, InstanceSection, KvSection, Latency, Report,
+    RoutingSection, Saturation, Section, SplitMs, SplitStats, TierSection,
 };
 pub use sample::{Samples, Statistics, WeightedSamples};
 pub use slo::{SloTarget, SloTargets};

@@ -35,6 +35,30 @@ pub struct Report {
     pub offered_per_sec: Option<f64>,
     /// The run's duration in seconds.
     pub duration_s: f64,
+    /// The distributions of latencies, if they were asked for.
+    pub curves: Option<Distributions>,
+}
+
+/// The distributions of latencies, for those who draw them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Distributions {
+    /// All requests.
+    pub cluster: Curves,
+    /// By service class, most important first; only if several classes sent a request, because
+    /// the curves of a single one are those of the cluster.
+    pub classes: Vec<(SloClass, Curves)>,
+}
+
+/// The distributions of a group of requests: the 0th, 1st, ..., 100th percentile in ms, each
+/// rounded to six digits, which is finer than any drawing. Empty without a sample.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curves {
+    /// Time to first token.
+    pub ttft_ms: Vec<f64>,
+    /// Inter-token latency.
+    pub itl_ms: Vec<f64>,
+    /// Arrival to last token.
+    pub e2e_ms: Vec<f64>,
 }
 
 /// The numbers of a group of requests.
@@ -242,6 +266,12 @@ impl Saturation {
             Saturation::Backlogged => "backlogged",
             Saturation::Overloaded => "overloaded",
         }
+    }
+
+    /// The verdict that is spelled so.
+    pub fn from_name(name: &str) -> Option<Saturation> {
+        let all = [Saturation::Stable, Saturation::Backlogged, Saturation::Overloaded];
+        all.into_iter().find(|verdict| verdict.name() == name)
     }
 }
 

@@ -4,6 +4,7 @@
 //! be added up is added up as it happens; of each request that ran, one row is kept, because
 //! percentiles need them all. It must never look at anything but facts.
 
+mod curves;
 mod decomposition;
 mod saturation;
 mod tally;
@@ -43,6 +44,8 @@ pub struct Summary {
     delays: Vec<u64>,
     /// Sum of the times between arrival and close, in ns.
     time_in_system: u128,
+    /// Whether the distributions of latencies are reported.
+    curves: bool,
 }
 
 /// What percentiles need of a request that was scheduled. Spans are in ns.
@@ -87,7 +90,14 @@ impl Summary {
             arrivals: Vec::new(),
             delays: Vec::new(),
             time_in_system: 0,
+            curves: false,
         }
+    }
+
+    /// The same, but reports the distributions of latencies as well.
+    #[must_use]
+    pub fn with_curves(self) -> Summary {
+        Summary { curves: true, ..self }
     }
 
     /// The numbers of the run that ended so.
@@ -117,6 +127,7 @@ impl Summary {
             mean_in_system: per(float_sum(self.time_in_system), float(elapsed.as_nanos())),
             offered_per_sec: offered(&self.arrivals),
             duration_s: elapsed.as_secs_f64(),
+            curves: self.curves.then(|| self.distributions(&by_class)),
             cluster,
         }
     }
