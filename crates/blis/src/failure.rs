@@ -95,6 +95,8 @@ impl From<RunFailure> for Failure {
             RunFailure::Input(problem) => problem.into(),
             RunFailure::Source(message) => Failure::Input(message),
             RunFailure::Threads(_) => Failure::Io(failure.to_string()),
+            RunFailure::Interrupted => Failure::Interrupted,
+            RunFailure::Broken(message) => Failure::Internal(message),
         }
     }
 }

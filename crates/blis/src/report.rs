@@ -4,7 +4,6 @@
 pub(crate) mod fitness;
 pub(crate) mod inversions;
 pub(crate) mod json;
-pub(crate) mod numbers;
 pub(crate) mod plot;
 pub(crate) mod requests;
 pub(crate) mod results;

@@ -6,16 +6,14 @@ use crate::interrupt;
 use crate::output::{self, Output};
 use crate::progress::{Bar, Trials};
 use crate::report::json;
-use crate::report::numbers::Fields;
 use crate::report::plot::{Chart, Line};
 use crate::report::table::{bold, grouped, percent, plain, table};
-use crate::run::check_invariants;
 use crate::target::Target;
 use blis_core::math::count;
-use blis_lab::Metric;
+use blis_lab::json::Fields;
 use blis_lab::study::{self, Findings, Study};
+use blis_lab::{Metric, Runner};
 use blis_metrics::Saturation;
-use blis_sim::End;
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
@@ -32,14 +30,9 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
     interrupt::listen();
     let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
     let watch = Trials::new(study.trials() as u64, bar);
-    let findings = study.run(args.jobs.into(), args.audit, || watch.watch())?;
+    let runner = Runner { jobs: args.jobs.into(), audit: args.audit };
+    let findings = study.run(&runner, || watch.watch())?;
     drop(watch);
-    for result in findings.runs.iter().flatten() {
-        check_invariants(result)?;
-        if result.outcome.end == End::Interrupted {
-            return Err(Failure::Interrupted);
-        }
-    }
     write(csv, || rows(&study, &findings))?;
     write(plot, || chart(&study, &findings, &drawn).svg())?;
     output::print(&match args.format {
@@ -201,7 +194,7 @@ fn entry(metric: &Metric, mean: Option<(f64, Option<f64>)>) -> String {
 
 /// Whether the cluster kept up, in the worst of a cell's runs.
 fn load(findings: &Findings, cell: usize) -> String {
-    let verdicts = findings.runs[cell].iter().map(|run| run.report.saturation);
+    let verdicts = findings.rows[cell].iter().map(|row| row.report.saturation);
     let severity = |verdict: &Option<Saturation>| match verdict {
         None => 0,
         Some(Saturation::Stable) => 1,
@@ -224,15 +217,16 @@ fn rows(study: &Study, findings: &Findings) -> String {
     let factors = study.factors.iter().map(|factor| quote(factor));
     let header: Vec<String> = factors.chain(["seed".to_owned()]).chain(names).collect();
     let mut lines = vec![header.join(",")];
-    for (cell, runs) in study.cells.iter().zip(&findings.runs) {
-        for run in runs {
+    for (cell, rows) in study.cells.iter().zip(&findings.rows) {
+        for row in rows {
             let levels = cell.levels.iter().map(|level| quote(level));
             let number = |metric: &Metric| {
-                metric.of(&run.report).map_or_else(String::new, |value| value.to_string())
+                metric.of(&row.report).map_or_else(String::new, |value| value.to_string())
             };
             let numbers = study.metrics.iter().map(number);
-            let row: Vec<String> = levels.chain([run.seed.to_string()]).chain(numbers).collect();
-            lines.push(row.join(","));
+            let fields: Vec<String> =
+                levels.chain([row.run.seed.to_string()]).chain(numbers).collect();
+            lines.push(fields.join(","));
         }
     }
     lines.join("\n") + "\n"

@@ -1,100 +1,293 @@
-//! Numbers as JSON values: finite or absent, never NaN, never a made-up zero.
+//! JSON objects: written field by field, and read back by the same description.
+//!
+//! Reports write objects through [`Fields`]. What is also read back (rows of finished trials) is
+//! described once, as a function over a `Shape` that goes through all fields: the names are the
+//! same both ways. Numbers are finite or absent, never NaN, never a made-up zero.
 
-use blis_metrics::{Latency, Section};
 use serde_json::{Map, Number, Value};
 
 /// Fields of a JSON object in the order they are added.
-#[derive(Debug, Default)]
-pub(crate) struct Fields(Map<String, Value>);
+#[derive(Clone, Debug, Default)]
+pub struct Fields(Map<String, Value>);
 
 impl Fields {
     /// Adds a count.
-    pub(crate) fn count(&mut self, name: &str, value: u64) {
+    pub fn count(&mut self, name: &str, value: u64) {
         self.0.insert(name.to_owned(), value.into());
     }
 
     /// Adds a number, if there is one.
-    pub(crate) fn number(&mut self, name: &str, value: Option<f64>) {
+    pub fn number(&mut self, name: &str, value: Option<f64>) {
         if let Some(number) = value.and_then(Number::from_f64) {
             self.0.insert(name.to_owned(), Value::Number(number));
         }
     }
 
     /// Adds text.
-    pub(crate) fn text(&mut self, name: &str, value: impl Into<String>) {
+    pub fn text(&mut self, name: &str, value: impl Into<String>) {
         self.0.insert(name.to_owned(), Value::String(value.into()));
     }
 
     /// Adds anything.
-    pub(crate) fn value(&mut self, name: &str, value: impl Into<Value>) {
+    pub fn value(&mut self, name: &str, value: impl Into<Value>) {
         self.0.insert(name.to_owned(), value.into());
     }
 
-    /// Adds the statistics of a latency, e.g. `ttft_mean_ms` to `ttft_p99_ms`.
-    pub(crate) fn latency(&mut self, name: &str, latency: &Latency) {
-        let Latency { samples: _, mean_ms, p50_ms, p90_ms, p95_ms, p99_ms, max_ms } = *latency;
-        for (statistic, value) in [
-            ("mean", mean_ms),
-            ("p50", p50_ms),
-            ("p90", p90_ms),
-            ("p95", p95_ms),
-            ("p99", p99_ms),
-            ("max", max_ms),
-        ] {
-            self.number(&format!("{name}_{statistic}_ms"), value);
-        }
-    }
-
-    /// Adds everything about a group of requests.
-    pub(crate) fn section(&mut self, section: &Section) {
-        // Destructured without `..`, so that a new number makes this line decide how it is called.
-        let Section {
-            injected,
-            completed,
-            rejected,
-            unservable,
-            in_transit,
-            still_queued,
-            still_running,
-            preemption_count,
-            total_input_tokens,
-            total_output_tokens,
-            ttft,
-            e2e,
-            itl,
-            scheduling_delay,
-            responses_per_sec,
-            tokens_per_sec,
-            goodput_per_sec,
-            slo_attainment,
-        } = section;
-        self.count("injected_requests", *injected);
-        self.count("completed_requests", *completed);
-        self.count("rejected_requests", *rejected);
-        self.count("unservable_requests", *unservable);
-        self.count("in_transit", *in_transit);
-        self.count("still_queued", *still_queued);
-        self.count("still_running", *still_running);
-        self.count("preemption_count", *preemption_count);
-        self.count("total_input_tokens", *total_input_tokens);
-        self.count("total_output_tokens", *total_output_tokens);
-        self.number("responses_per_sec", *responses_per_sec);
-        self.number("tokens_per_sec", *tokens_per_sec);
-        self.number("goodput_per_sec", *goodput_per_sec);
-        self.number("slo_attainment", *slo_attainment);
-        self.latency("ttft", ttft);
-        self.latency("itl", itl);
-        self.latency("e2e", e2e);
-        self.latency("scheduling_delay", scheduling_delay);
-    }
-
     /// The object.
-    pub(crate) fn into_value(self) -> Value {
+    pub fn into_value(self) -> Value {
         Value::Object(self.0)
     }
 
     /// Whether nothing was added.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+/// A value as indented text with a final newline.
+///
+/// # Panics
+/// Never: plain values can be written as JSON.
+pub fn text(value: &Value) -> String {
+    let text = serde_json::to_string_pretty(value);
+    let mut text = text.expect("plain values can be written as JSON");
+    text.push('\n');
+    text
+}
+
+/// Goes through the fields of an object, in one of two ways: writes each value under its name, or
+/// replaces it by what stands under its name. A field that is not there leaves the value as it is,
+/// and fields that nobody asks for are not looked at.
+pub(crate) trait Shape: Sized {
+    /// A count.
+    fn count_at(&mut self, name: &str, value: &mut u64);
+    /// A number that may be absent.
+    fn number_at(&mut self, name: &str, value: &mut Option<f64>);
+    /// Text.
+    fn text_at(&mut self, name: &str, value: &mut String);
+    /// Plain values: counts, numbers or texts.
+    fn plain_at<T: Plain>(&mut self, name: &str, values: &mut Vec<T>);
+    /// An object within the object.
+    fn group_at(&mut self, name: &str, pass: impl FnOnce(&mut Self));
+    /// A list of objects.
+    fn list_at<T: Default>(
+        &mut self,
+        name: &str,
+        items: &mut Vec<T>,
+        pass: impl Fn(&mut Self, &mut T),
+    );
+    /// Objects by name.
+    fn named_at<T: Default>(
+        &mut self,
+        name: &str,
+        items: &mut Vec<(String, T)>,
+        pass: impl Fn(&mut Self, &mut T),
+    );
+    /// Whether a field is to be gone through: when writing if it is `wanted`, when reading if it is
+    /// there.
+    fn has(&self, name: &str, wanted: bool) -> bool;
+}
+
+/// A value of a list.
+pub(crate) trait Plain: Clone + Into<Value> {
+    /// What is legal, in words.
+    const LEGAL: &'static str;
+    /// The value, if it is one.
+    fn from_value(value: &Value) -> Option<Self>;
+}
+
+impl Plain for u64 {
+    const LEGAL: &'static str = "a whole number";
+    fn from_value(value: &Value) -> Option<u64> {
+        value.as_u64()
+    }
+}
+
+impl Plain for f64 {
+    const LEGAL: &'static str = "a number";
+    fn from_value(value: &Value) -> Option<f64> {
+        value.as_f64()
+    }
+}
+
+impl Plain for String {
+    const LEGAL: &'static str = "text";
+    fn from_value(value: &Value) -> Option<String> {
+        value.as_str().map(str::to_owned)
+    }
+}
+
+impl Shape for Fields {
+    fn count_at(&mut self, name: &str, value: &mut u64) {
+        self.count(name, *value);
+    }
+
+    fn number_at(&mut self, name: &str, value: &mut Option<f64>) {
+        self.number(name, *value);
+    }
+
+    fn text_at(&mut self, name: &str, value: &mut String) {
+        self.text(name, value.clone());
+    }
+
+    fn plain_at<T: Plain>(&mut self, name: &str, values: &mut Vec<T>) {
+        self.value(name, values.clone());
+    }
+
+    fn group_at(&mut self, name: &str, pass: impl FnOnce(&mut Fields)) {
+        let mut fields = Fields::default();
+        pass(&mut fields);
+        self.value(name, fields.into_value());
+    }
+
+    fn list_at<T: Default>(
+        &mut self,
+        name: &str,
+        items: &mut Vec<T>,
+        pass: impl Fn(&mut Fields, &mut T),
+    ) {
+        let object = |item: &mut T| {
+            let mut fields = Fields::default();
+            pass(&mut fields, item);
+            fields.into_value()
+        };
+        self.value(name, items.iter_mut().map(object).collect::<Vec<Value>>());
+    }
+
+    fn named_at<T: Default>(
+        &mut self,
+        name: &str,
+        items: &mut Vec<(String, T)>,
+        pass: impl Fn(&mut Fields, &mut T),
+    ) {
+        self.group_at(name, |fields| {
+            for (name, item) in items {
+                fields.group_at(name, |fields| pass(fields, item));
+            }
+        });
+    }
+
+    fn has(&self, _: &str, wanted: bool) -> bool {
+        wanted
+    }
+}
+
+/// Reads an object. What is wrong first is kept; nothing after it is believed.
+#[derive(Debug)]
+pub(crate) struct Reader<'a> {
+    fields: &'a Map<String, Value>,
+    wrong: Option<String>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `fields` through `pass`.
+    pub(crate) fn read(
+        fields: &'a Map<String, Value>,
+        pass: impl FnOnce(&mut Reader<'a>),
+    ) -> Result<(), String> {
+        let mut reader = Reader { fields, wrong: None };
+        pass(&mut reader);
+        reader.wrong.map_or(Ok(()), Err)
+    }
+
+    fn plain<T: Plain>(&mut self, name: &str, value: &Value) -> Option<T> {
+        let read = T::from_value(value);
+        if read.is_none() {
+            self.refuse(name, value, T::LEGAL);
+        }
+        read
+    }
+
+    fn refuse(&mut self, name: &str, value: &Value, legal: &str) {
+        self.wrong.get_or_insert_with(|| format!("`{name}`: found `{value}`; legal: {legal}"));
+    }
+
+    fn within(&mut self, name: &str, value: &'a Value, pass: impl FnOnce(&mut Reader<'a>)) {
+        let Value::Object(fields) = value else {
+            return self.refuse(name, value, "an object");
+        };
+        if let Err(wrong) = Reader::read(fields, pass) {
+            self.wrong.get_or_insert(format!("in `{name}`, {wrong}"));
+        }
+    }
+}
+
+impl Shape for Reader<'_> {
+    fn count_at(&mut self, name: &str, value: &mut u64) {
+        if let Some(found) = self.fields.get(name) {
+            *value = self.plain(name, found).unwrap_or_default();
+        }
+    }
+
+    fn number_at(&mut self, name: &str, value: &mut Option<f64>) {
+        if let Some(found) = self.fields.get(name) {
+            *value = self.plain(name, found);
+        }
+    }
+
+    fn text_at(&mut self, name: &str, value: &mut String) {
+        if let Some(found) = self.fields.get(name) {
+            *value = self.plain(name, found).unwrap_or_default();
+        }
+    }
+
+    fn plain_at<T: Plain>(&mut self, name: &str, values: &mut Vec<T>) {
+        match self.fields.get(name) {
+            None => {}
+            Some(Value::Array(found)) => {
+                *values = found.iter().filter_map(|value| self.plain(name, value)).collect();
+            }
+            Some(other) => self.refuse(name, other, "a list"),
+        }
+    }
+
+    fn group_at(&mut self, name: &str, pass: impl FnOnce(&mut Self)) {
+        if let Some(found) = self.fields.get(name) {
+            self.within(name, found, pass);
+        }
+    }
+
+    fn list_at<T: Default>(
+        &mut self,
+        name: &str,
+        items: &mut Vec<T>,
+        pass: impl Fn(&mut Self, &mut T),
+    ) {
+        match self.fields.get(name) {
+            None => {}
+            Some(Value::Array(found)) => {
+                items.clear();
+                for value in found {
+                    let mut item = T::default();
+                    self.within(name, value, |reader| pass(reader, &mut item));
+                    items.push(item);
+                }
+            }
+            Some(other) => self.refuse(name, other, "a list"),
+        }
+    }
+
+    fn named_at<T: Default>(
+        &mut self,
+        name: &str,
+        items: &mut Vec<(String, T)>,
+        pass: impl Fn(&mut Self, &mut T),
+    ) {
+        match self.fields.get(name) {
+            None => {}
+            Some(Value::Object(found)) => {
+                items.clear();
+                for (name, value) in found {
+                    let mut item = T::default();
+                    self.within(name, value, |reader| pass(reader, &mut item));
+                    items.push((name.clone(), item));
+                }
+            }
+            Some(other) => self.refuse(name, other, "an object"),
+        }
+    }
+
+    fn has(&self, name: &str, _: bool) -> bool {
+        self.fields.contains_key(name)
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod calibrate;
 pub mod interval;
+pub mod json;
 pub mod measured;
 pub mod metric;
 pub mod names;
@@ -13,10 +14,12 @@ pub mod presets;
 pub mod problem;
 pub mod profile;
 pub mod replay;
+pub mod row;
 pub mod run;
 pub mod scenario;
 pub mod slo;
 pub mod study;
+pub mod trial;
 pub mod validate;
 pub mod workload_spec;
 pub mod yaml;
@@ -26,5 +29,7 @@ pub use metric::Metric;
 pub use names::Names;
 pub use pool::replicate;
 pub use problem::{Place, Problem};
+pub use row::Row;
 pub use run::{RunFailure, RunResult, Trial, run_scenario};
 pub use scenario::{Draft, Plan};
+pub use trial::Runner;

@@ -88,8 +88,13 @@ pub fn plan(measured: &Measured, server: &Server) -> Result<Plan, Problem> {
 pub fn replay(plan: &Plan, latency: Arc<dyn StepTime>) -> Result<Vec<Fared>, RunFailure> {
     let mut plan = plan.clone();
     plan.latency = latency;
-    let trial =
-        Trial { seed: plan.seed, pace: Pace::FastForward, audit: false, sample_interval: None };
+    let trial = Trial {
+        seed: plan.seed,
+        pace: Pace::FastForward,
+        audit: false,
+        sample_interval: None,
+        curves: false,
+    };
     let mut ledger = Ledger::default();
     run_scenario(&plan, trial, &mut [&mut ledger], None, &mut Unobserved)?;
     if let Some(id) = ledger.unserved {

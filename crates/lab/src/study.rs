@@ -11,10 +11,11 @@ pub use file::read;
 
 use crate::interval::Interval;
 use crate::metric::Metric;
-use crate::pool::run_all;
-use crate::run::{RunFailure, RunResult, Trial};
+use crate::row::Row;
+use crate::run::RunFailure;
 use crate::scenario::Plan;
-use blis_sim::{Observer, Pace};
+use crate::trial::Runner;
+use blis_sim::Observer;
 
 /// A study, checked and ready to run.
 #[derive(Clone, Debug)]
@@ -43,8 +44,8 @@ pub struct Cell {
 /// What the runs of a study gave.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// For each cell, the run of each seed.
-    pub runs: Vec<Vec<RunResult>>,
+    /// For each cell, the row of each seed.
+    pub rows: Vec<Vec<Row>>,
 }
 
 impl Study {
@@ -53,35 +54,32 @@ impl Study {
         self.cells.len() * self.seeds.len()
     }
 
-    /// Runs it, at most `jobs` runs at a time (0: one for each core). `observe` gives each run its
-    /// observer.
+    /// Runs it on `runner`. `observe` gives each run its observer.
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
     pub fn run<O: Observer>(
         &self,
-        jobs: usize,
-        audit: bool,
+        runner: &Runner,
         observe: impl Fn() -> O + Sync,
     ) -> Result<Findings, RunFailure> {
-        let pace = Pace::FastForward;
-        let trial = |&seed: &u64| Trial { seed, pace, audit, sample_interval: None };
-        let trials: Vec<(&Plan, Trial)> = self
-            .cells
-            .iter()
-            .flat_map(|cell| self.seeds.iter().map(move |seed| (&cell.plan, trial(seed))))
-            .collect();
-        let results = run_all(&trials, jobs, |_| observe())?;
-        let mut results = results.into_iter();
-        let mut cell = || results.by_ref().take(self.seeds.len()).collect();
-        Ok(Findings { runs: self.cells.iter().map(|_| cell()).collect() })
+        let trials = self.all_trials();
+        let mut rows = runner.rows(&trials, observe)?.into_iter();
+        let mut cell = || rows.by_ref().take(self.seeds.len()).collect();
+        Ok(Findings { rows: self.cells.iter().map(|_| cell()).collect() })
+    }
+
+    /// The scenario and the seed of each run, cell by cell.
+    pub fn all_trials(&self) -> Vec<(&Plan, u64)> {
+        let seeds = |cell| self.seeds.iter().map(move |&seed| (cell, seed));
+        self.cells.iter().flat_map(|cell| seeds(&cell.plan)).collect()
     }
 }
 
 impl Findings {
     /// The values of `metric` in cell number `cell`, one a seed; without those that have no sample.
     pub fn values(&self, cell: usize, metric: &Metric) -> Vec<f64> {
-        self.runs[cell].iter().filter_map(|run| metric.of(&run.report)).collect()
+        self.rows[cell].iter().filter_map(|row| metric.of(&row.report)).collect()
     }
 
     /// Their mean, with its interval if there are several; `None` if there is no sample.

@@ -157,8 +157,13 @@ impl Bench {
             ..self.mix.clone()
         };
         let plan = Plan { workload: Workload::Mix(mix), ..self.plan.clone() };
-        let trial =
-            Trial { seed: SEED, pace: Pace::FastForward, audit: false, sample_interval: None };
+        let trial = Trial {
+            seed: SEED,
+            pace: Pace::FastForward,
+            audit: false,
+            sample_interval: None,
+            curves: false,
+        };
         let result = run_scenario(&plan, trial, &mut [inside], None, &mut Unobserved);
         match result {
             Ok(result) => Ok(result.outcome.ended_at),
