@@ -291,3 +291,46 @@ impl Shape for Reader<'_> {
         self.fields.contains_key(name)
     }
 }
+
+/// A number, text or truth value that two objects do not share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// Where it stands, e.g. `classes.critical.ttft_p99_ms`.
+    pub path: String,
+    /// What the first has there.
+    pub first: Option<Value>,
+    /// What the second has there.
+    pub second: Option<Value>,
+}
+
+/// Where `first` and `second` differ, in the order of the first.
+pub fn differences(first: &Value, second: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    compare("", Some(first), Some(second), &mut found);
+    found
+}
+
+fn compare(path: &str, first: Option<&Value>, second: Option<&Value>, found: &mut Vec<Difference>) {
+    if first == second {
+        return;
+    }
+    match (first, second) {
+        (Some(Value::Object(a)), Some(Value::Object(b))) => {
+            let added = b.keys().filter(|name| !a.contains_key(*name));
+            for name in a.keys().chain(added) {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                compare(&path, a.get(name), b.get(name), found);
+            }
+        }
+        (Some(Value::Array(a)), Some(Value::Array(b))) => {
+            for index in 0..a.len().max(b.len()) {
+                compare(&format!("{path}[{index}]"), a.get(index), b.get(index), found);
+            }
+        }
+        _ => found.push(Difference {
+            path: path.to_owned(),
+            first: first.cloned(),
+            second: second.cloned(),
+        }),
+    }
+}

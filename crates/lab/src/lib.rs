@@ -4,8 +4,10 @@
 //! This crate reads files and starts threads; it must never print, exit or read a wall clock.
 
 pub mod calibrate;
+mod hash;
 pub mod interval;
 pub mod json;
+pub mod ledger;
 pub mod measured;
 pub mod metric;
 pub mod names;
@@ -25,6 +27,7 @@ pub mod workload_spec;
 pub mod yaml;
 
 pub use interval::Interval;
+pub use ledger::{Ledger, LedgerError};
 pub use metric::Metric;
 pub use names::Names;
 pub use pool::replicate;

@@ -3,6 +3,7 @@
 //! The binary and every experiment run scenarios through [`run_scenario`] and nothing else, so that
 //! a number is the same wherever it is asked for.
 
+use crate::ledger::LedgerError;
 use crate::names::{Named, Names};
 use crate::problem::Problem;
 use crate::scenario::{Plan, Workload};
@@ -126,6 +127,9 @@ pub enum RunFailure {
     /// The system did not give the threads to run on.
     #[error("cannot start worker threads: {0}; give fewer `--jobs`")]
     Threads(String),
+    /// The ledger does not keep what it should.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
     /// Its observer has stopped it.
     #[error("interrupted")]
     Interrupted,

@@ -14,8 +14,7 @@ use crate::metric::Metric;
 use crate::row::Row;
 use crate::run::RunFailure;
 use crate::scenario::Plan;
-use crate::trial::Runner;
-use blis_sim::Observer;
+use crate::trial::{Runner, Watch};
 
 /// A study, checked and ready to run.
 #[derive(Clone, Debug)]
@@ -54,17 +53,13 @@ impl Study {
         self.cells.len() * self.seeds.len()
     }
 
-    /// Runs it on `runner`. `observe` gives each run its observer.
+    /// Runs it on `runner`.
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn run<O: Observer>(
-        &self,
-        runner: &Runner,
-        observe: impl Fn() -> O + Sync,
-    ) -> Result<Findings, RunFailure> {
+    pub fn run(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Findings, RunFailure> {
         let trials = self.all_trials();
-        let mut rows = runner.rows(&trials, observe)?.into_iter();
+        let mut rows = runner.rows(&trials, watch)?.into_iter();
         let mut cell = || rows.by_ref().take(self.seeds.len()).collect();
         Ok(Findings { rows: self.cells.iter().map(|_| cell()).collect() })
     }

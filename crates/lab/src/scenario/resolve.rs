@@ -1,6 +1,6 @@
 //! From a tree to a plan: every check, every default, in one place and before anything runs.
 
-use crate::problem::Problem;
+use crate::problem::{Place, Problem};
 use crate::scenario::plan::{Plan, Workload};
 use crate::scenario::policies::Policies;
 use crate::scenario::rate::RateSpec;
@@ -8,7 +8,7 @@ use crate::scenario::saturation::REFERENCE_SCORERS;
 use crate::scenario::schema::Scenario;
 use crate::scenario::{canonical, horizon, machine, saturation, tier, workload};
 use crate::slo;
-use crate::yaml::{self, Node, Whole};
+use crate::yaml::{self, Kind, Node, Whole};
 use blis_core::Span;
 use blis_core::param::ParamError;
 use blis_policy::{Cluster, PolicyError};
@@ -81,12 +81,25 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
         files: sent.files,
         texts,
         canonical: String::new(),
+        document: document(tree),
     };
     if let Some(rate) = sent.rate.filter(RateSpec::needs_saturation) {
         set_rate(&mut plan, &rate)?;
     }
     plan.canonical = canonical::canonical(&plan);
     Ok(plan)
+}
+
+/// `tree` as a document that means the same wherever it is read on this machine.
+fn document(tree: &Node) -> String {
+    let mut tree = tree.clone();
+    for (field, path) in workload::paths(&tree) {
+        let path = std::path::absolute(&path).unwrap_or(path);
+        let text = path.to_string_lossy().into_owned();
+        tree.set(field, Node { place: Place::Unknown, kind: Kind::Scalar { text, quoted: true } });
+    }
+    tree.remove("seed");
+    tree.to_json()
 }
 
 /// An oracle must be able to know the requests to come.
