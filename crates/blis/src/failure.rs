@@ -5,9 +5,10 @@
 //! system (3), and so is everything about outputs.
 
 use blis_lab::problem::{tame, visible};
-use blis_lab::{Problem, RunFailure};
+use blis_lab::{LedgerError, Problem, RunFailure};
 use blis_workload::{TraceError, TraceErrorKind};
 use std::io;
+use std::path::PathBuf;
 
 /// Everything went as asked.
 pub(crate) const DONE: u8 = 0;
@@ -33,6 +34,8 @@ pub(crate) enum Failure {
     ReaderLeft,
     /// Ctrl-C, and nothing was written.
     Interrupted,
+    /// Ctrl-C, and what was finished is kept in this ledger.
+    Resumable(PathBuf),
     /// An invariant of the program does not hold.
     Internal(String),
 }
@@ -52,7 +55,7 @@ impl Failure {
             Failure::Input(_) => BAD_INPUT,
             Failure::Io(_) => IO,
             Failure::ReaderLeft => DONE,
-            Failure::Interrupted => INTERRUPTED,
+            Failure::Interrupted | Failure::Resumable(_) => INTERRUPTED,
             Failure::Internal(_) => INTERNAL,
         }
     }
@@ -68,6 +71,10 @@ impl Failure {
                 Some(text.lines().map(visible).collect::<Vec<_>>().join("\n"))
             }
             Failure::Interrupted => Some("interrupted: nothing was written".to_owned()),
+            Failure::Resumable(ledger) => {
+                let ledger = visible(&ledger.display().to_string());
+                Some(format!("interrupted: finished runs are kept in {ledger}; run again to go on"))
+            }
             Failure::ReaderLeft => None,
         }
     }
@@ -77,6 +84,13 @@ impl From<Problem> for Failure {
     fn from(problem: Problem) -> Failure {
         let make = if problem.io { Failure::Io } else { Failure::Input };
         make(problem.to_string())
+    }
+}
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Failure {
+        let make = if error.is_input() { Failure::Input } else { Failure::Io };
+        make(error.to_string())
     }
 }
 
@@ -95,6 +109,7 @@ impl From<RunFailure> for Failure {
             RunFailure::Input(problem) => problem.into(),
             RunFailure::Source(message) => Failure::Input(message),
             RunFailure::Threads(_) => Failure::Io(failure.to_string()),
+            RunFailure::Ledger(error) => error.into(),
             RunFailure::Interrupted => Failure::Interrupted,
             RunFailure::Broken(message) => Failure::Internal(message),
         }

@@ -12,14 +12,17 @@ mod clock;
 mod failure;
 mod flags;
 mod interrupt;
+mod ledger;
 mod output;
 mod policies;
 mod progress;
 mod report;
 mod run;
+mod shard;
 mod study;
 mod target;
 mod trace;
+mod trial;
 mod validate;
 mod workloads;
 
@@ -50,6 +53,8 @@ fn command() -> u8 {
         Command::Calibrate(args) => calibrate::calibrate(&args).map(|()| failure::DONE),
         Command::Validate(args) => validate::validate(&args).map(|()| failure::DONE),
         Command::Workloads(args) => workloads::list(&args).map(|()| failure::DONE),
+        Command::Trial => trial::trial().map(|()| failure::DONE),
+        Command::Ledger(args) => ledger::ledger(&args).map(|()| failure::DONE),
         Command::Policies(args) => policies::list(&args).map(|()| failure::DONE),
         Command::Completions(args) => completions(args.shell).map(|()| failure::DONE),
     };

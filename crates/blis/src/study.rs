@@ -8,11 +8,12 @@ use crate::progress::{Bar, Trials};
 use crate::report::json;
 use crate::report::plot::{Chart, Line};
 use crate::report::table::{bold, grouped, percent, plain, table};
+use crate::shard::Shard;
 use crate::target::Target;
 use blis_core::math::count;
 use blis_lab::json::Fields;
 use blis_lab::study::{self, Findings, Study};
-use blis_lab::{Metric, Runner};
+use blis_lab::{Ledger, Metric, RunFailure, Runner};
 use blis_metrics::Saturation;
 use serde_json::Value;
 use std::io::Write;
@@ -21,6 +22,7 @@ use std::path::Path;
 /// Runs the study that `args` name and prints what it found.
 pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
     let study = study::read(&args.study)?;
+    let shard = args.shard.as_deref().map(Shard::parse).transpose()?;
     let drawn = drawn(args, &study)?;
     let csv = open("--csv", args.csv.as_deref(), &args.study)?;
     let plot = open("--plot", args.plot.as_deref(), &args.study)?;
@@ -29,9 +31,25 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
     }
     interrupt::listen();
     let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
+    let ledger = if args.no_ledger { None } else { Some(Ledger::open(&args.ledger)?) };
+    let ledger = ledger.as_ref();
+    if let Some(ledger) = ledger {
+        ledger.record_study(&name(&args.study), &study)?;
+    }
+    let runner = Runner { jobs: args.jobs.into(), audit: args.audit, ledger };
+    let kept = |failure: RunFailure| match (failure, ledger) {
+        (RunFailure::Interrupted, Some(ledger)) => Failure::Resumable(ledger.path().to_owned()),
+        (failure, _) => failure.into(),
+    };
+    if let Some((shard, ledger)) = shard.zip(ledger) {
+        let trials = shard.of(&study.all_trials());
+        let watch = Trials::new(trials.len() as u64, bar);
+        runner.rows(&trials, &watch).map_err(kept)?;
+        drop(watch);
+        return output::print(&part(shard, &study, trials.len(), ledger));
+    }
     let watch = Trials::new(study.trials() as u64, bar);
-    let runner = Runner { jobs: args.jobs.into(), audit: args.audit };
-    let findings = study.run(&runner, || watch.watch())?;
+    let findings = study.run(&runner, &watch).map_err(kept)?;
     drop(watch);
     write(csv, || rows(&study, &findings))?;
     write(plot, || chart(&study, &findings, &drawn).svg())?;
@@ -39,6 +57,23 @@ pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
         TextFormat::Table => report(&study, &findings),
         TextFormat::Json => json::text(&object(&study, &findings)),
     })
+}
+
+/// What the ledger calls the study: the name of its file.
+fn name(path: &Path) -> String {
+    path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// What is said of a part that was run: the whole has no findings yet.
+fn part(shard: Shard, study: &Study, trials: usize, ledger: &Ledger) -> String {
+    let Shard { index, count } = shard;
+    format!(
+        "part {index} of {count}: {} of {} runs are finished and kept in {}\njoin the ledgers of \
+         all parts with `blis ledger merge`, then run the study without `--shard`\n",
+        grouped(trials as u64),
+        grouped(study.trials() as u64),
+        ledger.path().display()
+    )
 }
 
 /// Opens an output before anything runs.
