@@ -36,6 +36,10 @@ pub enum Purpose {
     Rounds = 8,
     /// How long a client thinks before its next round.
     Think = 9,
+    /// Which values a bootstrap draws.
+    Resampling = 20,
+    /// In which order the components of a strategy are added.
+    Permutation = 21,
 }
 
 impl Dice {

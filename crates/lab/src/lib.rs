@@ -20,6 +20,7 @@ pub mod row;
 pub mod run;
 pub mod scenario;
 pub mod slo;
+pub mod stats;
 pub mod study;
 pub mod trial;
 pub mod validate;
