@@ -5,6 +5,7 @@
 
 pub mod calibrate;
 mod hash;
+pub mod hypothesis;
 pub mod interval;
 pub mod json;
 pub mod ledger;
@@ -24,6 +25,7 @@ pub mod stats;
 pub mod study;
 pub mod trial;
 pub mod validate;
+pub mod verdict;
 pub mod workload_spec;
 pub mod yaml;
 

@@ -13,6 +13,7 @@ mod spending;
 mod student;
 
 pub use bootstrap::bca;
+pub(crate) use estimate::by_student;
 pub use estimate::{Estimate, estimate};
 pub use holm::step_down;
 pub use sequence::Sequence;

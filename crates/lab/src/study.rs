@@ -5,8 +5,10 @@
 //! are sent the same requests for the same seed, as far as they have the same workload. Everything
 //! is checked before anything runs.
 
+pub(crate) mod design;
 mod file;
 
+pub use design::{Design, Factor};
 pub use file::read;
 
 use crate::interval::Interval;

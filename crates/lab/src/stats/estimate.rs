@@ -26,23 +26,29 @@ pub struct Estimate {
 /// for Student's t and for the bootstrap both: the first is right about few values and the second
 /// about skewed ones. Values that are all equal have an interval of no width.
 pub fn estimate(values: &[f64], level: f64) -> Option<Estimate> {
+    let found = by_student(values, level)?;
+    if values.len() < FEW || found.low >= found.high {
+        return Some(found);
+    }
+    let (low, high) = bca(values, level);
+    Some(Estimate { low: found.low.min(low), high: found.high.max(high), ..found })
+}
+
+/// A part of the interval of [`estimate`], found without drawing: who cannot tell from it cannot
+/// tell from the whole.
+pub(crate) fn by_student(values: &[f64], level: f64) -> Option<Estimate> {
     let freedom = values.len().checked_sub(1).filter(|&freedom| freedom > 0)?;
-    let n = float(values.len() as u64);
-    let mean = values.iter().sum::<f64>() / n;
     if values.iter().all(|value| value.total_cmp(&values[0]).is_eq()) {
-        // The sum above may be off in its last bit.
+        // A sum divided by their number may be off in its last bit.
         let value = values[0];
         return Some(Estimate { mean: value, low: value, high: value, values: values.len() });
     }
+    let n = float(values.len() as u64);
+    let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
     let error = (squares / float(freedom as u64) / n).sqrt();
     let half = student::quantile(freedom, level) * error;
-    let (mut low, mut high) = (mean - half, mean + half);
-    if values.len() >= FEW {
-        let ends = bca(values, level);
-        (low, high) = (low.min(ends.0), high.max(ends.1));
-    }
-    Some(Estimate { mean, low, high, values: values.len() })
+    Some(Estimate { mean, low: mean - half, high: mean + half, values: values.len() })
 }
 
 #[cfg(test)]

@@ -18,7 +18,9 @@ impl Sequence {
         while let Some(&last) = looks.last()
             && last < most
         {
-            looks.push((last + last.div_ceil(2)).min(most));
+            let next = last + last.div_ceil(2);
+            // A look just before the last would not tell more than it costs.
+            looks.push(if 6 * next >= 5 * most { most } else { next });
         }
         let level = |open: u32| nominal_levels(&looks, alpha / f64::from(open));
         let questions = u32::try_from(questions.max(1)).unwrap_or(u32::MAX);
@@ -48,6 +50,7 @@ mod tests {
     fn looks_grow_by_half_up_to_the_most() {
         assert_eq!(Sequence::new(5, 40, 1, 0.05).looks(), [5, 8, 12, 18, 27, 40]);
         assert_eq!(Sequence::new(1, 3, 1, 0.05).looks(), [1, 2, 3]);
+        assert_eq!(Sequence::new(6, 10, 1, 0.05).looks(), [6, 10], "not 6, 9, 10");
         assert_eq!(Sequence::new(8, 8, 1, 0.05).looks(), [8]);
     }
 

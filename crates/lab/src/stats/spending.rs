@@ -11,7 +11,7 @@ use blis_core::math::{exp, float, ln};
 use std::f64::consts::{E, PI};
 
 /// Points of the grid on which the density of the sum is kept; odd, for Simpson's rule.
-const POINTS: usize = 401;
+const POINTS: usize = 161;
 
 /// The two-sided level at which to test at each of `looks` (numbers of seeds, ascending; the last is
 /// the most that are run), so that all of them together are wrong with probability `alpha`.
@@ -41,7 +41,7 @@ fn boundaries(shares: &[f64], alpha: f64) -> Vec<f64> {
             Some(density) => density.leaving(bound * root, step),
         };
         let (mut low, mut high) = (0.0, 20.0);
-        for _ in 0..50 {
+        for _ in 0..40 {
             let middle = 0.5 * (low + high);
             if leaves(middle) > spend { low = middle } else { high = middle }
         }
