@@ -161,7 +161,7 @@ pub fn run_scenario(
         let future = Future::read(&mut *beforehand, plan.engine.block_size, until);
         config.future = Some(future.map_err(run_failure)?);
     }
-    let mut summary = Summary::new(plan.slo);
+    let mut summary = Summary::new(plan.slo).counting_from(plan.warmup);
     if trial.curves {
         summary = summary.with_curves();
     }

@@ -35,8 +35,34 @@ pub struct Report {
     pub offered_per_sec: Option<f64>,
     /// The run's duration in seconds.
     pub duration_s: f64,
+    /// Whether the run came to a steady state, and what it did then.
+    pub steady: Steady,
     /// The distributions of latencies, if they were asked for.
     pub curves: Option<Distributions>,
+}
+
+/// Whether a run came to a steady state, and what it did then. Judged by the times to first token in
+/// order of arrival, warm-up included even if the other numbers leave it out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Steady {
+    /// When it had warmed up, in s (MSER-5); absent if it never did.
+    pub warmup_s: Option<f64>,
+    /// Half of the 95 % interval of the mean over the mean, from 20 batches after the warm-up.
+    pub ttft_half_width: Option<f64>,
+    /// Correlation of neighbouring batches; near 1 if the run is too short.
+    pub batch_correlation: Option<f64>,
+    /// Requests that finished in the second half of the arrival period, per second of it.
+    pub responses_per_sec: Option<f64>,
+    /// Output tokens of these requests, per second.
+    pub tokens_per_sec: Option<f64>,
+}
+
+impl Steady {
+    /// Whether the run was too short for its numbers to be steady: it never settled, or what comes
+    /// after its warm-up is too little, or still moves as a whole.
+    pub fn is_too_short(&self) -> bool {
+        self.warmup_s.is_none() || self.batch_correlation.is_none_or(|found| found > 0.5)
+    }
 }
 
 /// The distributions of latencies, for those who draw them.

@@ -8,7 +8,7 @@ use crate::json::Shape;
 use blis_core::{InstanceId, SloClass, TenantId};
 use blis_metrics::{
     Curves, Decomposition, Distributions, InstanceSection, KvSection, Latency, Report,
-    RoutingSection, Saturation, Section, SplitMs, SplitStats, TierSection,
+    RoutingSection, Saturation, Section, SplitMs, SplitStats, Steady, TierSection,
 };
 
 /// All of a row.
@@ -37,6 +37,7 @@ pub(super) fn numbers<S: Shape>(shape: &mut S, row: &mut Row) {
         mean_in_system: _,
         offered_per_sec: _,
         duration_s: _,
+        steady,
         curves,
     } = report;
     by_class(shape, classes, section);
@@ -52,10 +53,21 @@ pub(super) fn numbers<S: Shape>(shape: &mut S, row: &mut Row) {
     shape.group_at("kv", |shape| self::kv(shape, kv));
     shape.group_at("routing", |shape| self::routing(shape, routing));
     shape.group_at("decomposition", |shape| self::decomposition(shape, decomposition));
+    shape.group_at("steady", |shape| self::steady(shape, steady));
     if shape.has("curves", curves.is_some()) {
         let curves = curves.get_or_insert_default();
         shape.group_at("curves", |shape| distributions(shape, curves));
     }
+}
+
+fn steady<S: Shape>(shape: &mut S, steady: &mut Steady) {
+    let Steady { warmup_s, ttft_half_width, batch_correlation, responses_per_sec, tokens_per_sec } =
+        steady;
+    shape.number_at("warmup_s", warmup_s);
+    shape.number_at("ttft_half_width", ttft_half_width);
+    shape.number_at("batch_correlation", batch_correlation);
+    shape.number_at("responses_per_sec", responses_per_sec);
+    shape.number_at("tokens_per_sec", tokens_per_sec);
 }
 
 fn run<S: Shape>(shape: &mut S, run: &mut RunNumbers) {

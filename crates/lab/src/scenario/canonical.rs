@@ -1,7 +1,7 @@
 //! The canonical text of a plan and its hash: equal exactly if two scenarios mean the same.
 
 use crate::scenario::plan::{Plan, Workload};
-use blis_core::SloClass;
+use blis_core::{SloClass, Time};
 use blis_sim::{Engine, Gateway, Signals};
 use blis_workload::{Client, Mix, TraceEdit};
 use std::fmt::Write;
@@ -55,6 +55,9 @@ pub(super) fn canonical(plan: &Plan) -> String {
     match plan.horizon {
         None => line("horizon", &"none"),
         Some(horizon) => line("horizon", &horizon),
+    }
+    if plan.warmup > Time::ZERO {
+        line("warmup", &plan.warmup);
     }
     for class in SloClass::ALL {
         let target = plan.slo.of(class);

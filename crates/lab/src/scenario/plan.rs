@@ -48,6 +48,8 @@ pub struct Plan {
     pub policies: PolicyNames,
     /// When to stop at the latest.
     pub horizon: Option<Time>,
+    /// Requests that arrive earlier are not counted.
+    pub warmup: Time,
     /// Targets by class.
     pub slo: SloTargets,
     /// What is sent.

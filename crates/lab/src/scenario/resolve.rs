@@ -9,8 +9,8 @@ use crate::scenario::schema::Scenario;
 use crate::scenario::{canonical, horizon, machine, saturation, tier, workload};
 use crate::slo;
 use crate::yaml::{self, Kind, Node, Whole};
-use blis_core::Span;
 use blis_core::param::ParamError;
+use blis_core::{Span, Time};
 use blis_policy::{Cluster, PolicyError};
 use blis_sim::{Gateway, Signals};
 use blis_workload::Rate;
@@ -74,6 +74,8 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
         latency_name: machine.latency_name,
         policies: names,
         horizon: sent.horizon,
+        warmup: Time::ZERO
+            + Span::from_secs_f64(scenario.warmup_s.map_or(0.0, |given| given.get())),
         slo: slo::or(&scenario.slo.targets, &sent.slo.unwrap_or_default()),
         workload: sent.workload,
         saturation: None,

@@ -5,7 +5,7 @@
 use super::{AuditReport, Place, Violation};
 use crate::report::{
     Curves, Decomposition, Distributions, InstanceSection, KvSection, Latency, Report,
-    RoutingSection, Section, SplitStats, TierSection,
+    RoutingSection, Section, SplitStats, Steady, TierSection,
 };
 use blis_core::{InstanceId, Time};
 
@@ -28,6 +28,7 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
         mean_in_system,
         offered_per_sec,
         duration_s,
+        steady,
         curves,
     } = report;
     check.section("cluster", cluster);
@@ -48,6 +49,12 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
     check.number("mean_in_system", *mean_in_system);
     check.number("offered_per_sec", *offered_per_sec);
     check.number("duration_s", Some(*duration_s));
+    let Steady { warmup_s, ttft_half_width, batch_correlation, responses_per_sec, tokens_per_sec } =
+        *steady;
+    for value in [warmup_s, ttft_half_width, responses_per_sec, tokens_per_sec] {
+        check.number("steady", value);
+    }
+    check.share("batch_correlation", batch_correlation.map(f64::abs));
     if let Some(Distributions { cluster, classes }) = curves {
         for curves in classes.iter().map(|(_, curves)| curves).chain([cluster]) {
             check.curves(curves);

@@ -51,12 +51,14 @@ mod tests {
     fn row(ttft: u64, e2e: u64) -> Row {
         Row {
             e2e,
-            delay: 0,
             split: [ttft, 0, 0, 0, 0, 0],
+            request: 0,
             tenant: 0,
             instance: 0,
+            output_tokens: 0,
             class: SloClass::Standard,
             first_token: ttft != NEVER,
+            counts: true,
         }
     }
 
