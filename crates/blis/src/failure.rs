@@ -28,6 +28,8 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) enum Failure {
     /// Bad input: nothing was run, nothing was written.
     Input(String),
+    /// The same, with lines that show the mistake.
+    Shown(String, String),
     /// A file or stream could not be read or written.
     Io(String),
     /// Whoever read our output has left; not an error.
@@ -52,7 +54,7 @@ impl Failure {
     /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Failure::Input(_) => BAD_INPUT,
+            Failure::Input(_) | Failure::Shown(..) => BAD_INPUT,
             Failure::Io(_) => IO,
             Failure::ReaderLeft => DONE,
             Failure::Interrupted | Failure::Resumable(_) => INTERRUPTED,
@@ -65,6 +67,7 @@ impl Failure {
     pub(crate) fn message(&self) -> Option<String> {
         match self {
             Failure::Input(text) => Some(tame(text)),
+            Failure::Shown(text, excerpt) => Some(format!("{}\n{excerpt}", tame(text))),
             Failure::Io(text) => Some(visible(text)),
             // A list of violations has several lines.
             Failure::Internal(text) => {
@@ -82,8 +85,11 @@ impl Failure {
 
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Failure {
-        let make = if problem.io { Failure::Io } else { Failure::Input };
-        make(problem.to_string())
+        match &problem.excerpt {
+            Some(excerpt) => Failure::Shown(problem.to_string(), excerpt.clone()),
+            None if problem.io => Failure::Io(problem.to_string()),
+            None => Failure::Input(problem.to_string()),
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod calibrate;
 mod hash;
+pub mod explain;
 pub mod hypothesis;
 pub mod interval;
 pub mod json;

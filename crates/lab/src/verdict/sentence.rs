@@ -97,17 +97,18 @@ fn doubts(case: &Case<'_>) -> String {
         case.parts.iter().flat_map(|(part, _)| part.cells(case.design)).collect();
     cells.sort_unstable();
     cells.dedup();
-    let named = |has: fn(Doubt) -> bool| {
+    let named = |least: usize, has: fn(Doubt) -> bool| {
         let cell = |&cell: &usize| {
             let runs = (0..case.seeds).filter(|&seed| has(case.evidence.doubt(cell, seed))).count();
             let name = case.design.names(cell).join(", ");
             let place = if name.is_empty() { String::new() } else { format!("{name} in ") };
-            (runs > 0).then(|| format!("{place}{runs} of {} runs", case.seeds))
+            (runs >= least).then(|| format!("{place}{runs} of {} runs", case.seeds))
         };
         cells.iter().filter_map(cell).collect::<Vec<String>>()
     };
-    let overloaded = named(|doubt| doubt.overloaded);
-    let short = named(|doubt| doubt.too_short);
+    let overloaded = named(1, |doubt| doubt.overloaded);
+    // One of a few may look so by chance.
+    let short = named(1 + case.seeds / 4, |doubt| doubt.too_short);
     let overloaded = if overloaded.is_empty() {
         String::new()
     } else {
@@ -139,25 +140,24 @@ fn bound(value: f64) -> String {
     }
 }
 
-/// A number with about three digits, thousands grouped.
+/// A number with three or four digits, thousands grouped.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     let digits = match size {
         size if size >= 99.95 => 0,
         size if size >= 9.995 => 1,
-        size if size >= 0.9995 => 2,
         size if size >= 0.01 => 3,
         _ => 4,
     };
     let text = format!("{value:.digits$}");
     if size < 99.95 {
-        // Whole numbers need no zeros.
-        return match text.split_once('.') {
-            Some((whole, part)) if part.chars().all(|c| c == '0') && whole != "-0" => {
-                whole.to_owned()
-            }
-            Some(("-0", part)) if part.chars().all(|c| c == '0') => "0".to_owned(),
-            _ => text,
+        // Counts need no zeros, and nothing is less than nothing.
+        let nothing = text.trim_matches(['-', '0', '.']).is_empty();
+        let whole = value.round().total_cmp(&value).is_eq();
+        return match (nothing, whole) {
+            (true, _) => "0".to_owned(),
+            (false, true) => format!("{value:.0}"),
+            (false, false) => text,
         };
     }
     let whole = count(size).to_string();

@@ -239,12 +239,14 @@ fn an_effect_of_five_percent_is_nearly_always_found() {
 }
 
 #[test]
-fn numbers_have_three_digits() {
+fn numbers_have_three_or_four_digits() {
     for (value, text) in [
         (0.0, "0"),
         (0.41234, "0.412"),
         (1.0, "1"),
-        (1.5, "1.50"),
+        (1.5, "1.500"),
+        (1.0025, "1.002"),
+        (-3.0, "-3"),
         (-12.345, "-12.3"),
         (123.4, "123"),
         (-1_234_567.8, "-1,234,568"),
