@@ -1,5 +1,6 @@
 //! The command line: commands and the flags that are not part of a scenario.
 
+pub(crate) mod lab;
 mod ledger;
 mod trace;
 
@@ -11,8 +12,8 @@ pub(crate) use trace::{
 };
 
 use crate::flags::ScenarioFlags;
-use blis_lab::ledger::DEFAULT_PATH;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lab::{CompareArgs, ExplainArgs, StudyArgs};
 use std::path::PathBuf;
 
 /// BLIS: a deterministic simulator of LLM-inference clusters.
@@ -49,10 +50,10 @@ pub(crate) enum Command {
     Validate(ValidateArgs),
     /// List the workloads that are shipped, or print one
     Workloads(WorkloadsArgs),
-    /// Run a study: arms, workloads and swept values, side by side
+    /// Run a study: arms, workloads and swept values, side by side, and verdicts on its hypotheses
     ///
-    /// Every combination is run with every seed, on the same requests. The table shows means and
-    /// 95 % intervals.
+    /// Every combination is run with every seed, on the same requests. The tables show means and
+    /// 95 % intervals. Seeds are added until all hypotheses are answered.
     Study(StudyArgs),
     /// Run one trial: a JSON document on standard input, a JSON row on standard output
     ///
@@ -63,6 +64,16 @@ pub(crate) enum Command {
     ///
     /// Studies keep every finished trial in a ledger, an SQLite file that can be queried with SQL.
     Ledger(LedgerArgs),
+    /// Compare scenarios side by side, with paired differences
+    ///
+    /// All are sent the same requests, if their workloads are the same. Changes are against the
+    /// first.
+    Compare(CompareArgs),
+    /// Say why an arm of a study is better: where the time went, and which component did it
+    ///
+    /// Shows the parts of the time to first token of two arms, and runs the arm with every subset
+    /// of its components.
+    Explain(ExplainArgs),
     /// List policies and their parameters
     Policies(PoliciesArgs),
     /// Print a completion script for a shell
@@ -348,54 +359,4 @@ pub(crate) enum ListFormat {
     Json,
     /// The reference page
     Markdown,
-}
-
-/// `blis study`.
-#[derive(Debug, Args)]
-pub(crate) struct StudyArgs {
-    /// Study file (YAML)
-    pub(crate) study: PathBuf,
-
-    /// Layout of the result
-    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
-    pub(crate) format: TextFormat,
-
-    /// Write one row a run to this CSV file
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) csv: Option<PathBuf>,
-
-    /// Draw the first number of the study, or the one of --plot-metric, to this SVG file
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) plot: Option<PathBuf>,
-
-    /// Which number --plot draws
-    #[arg(long, value_name = "METRIC", requires = "plot", help_heading = "Output")]
-    pub(crate) plot_metric: Option<String>,
-
-    /// No progress bar and no notes
-    #[arg(long, help_heading = "Output")]
-    pub(crate) quiet: bool,
-
-    /// Runs at a time; 0: one for each core
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
-    #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
-    pub(crate) jobs: u16,
-
-    /// Check every invariant as the runs go; what is finished is run again, and compared
-    #[arg(long, help_heading = "Running")]
-    pub(crate) audit: bool,
-
-    /// Where finished runs are kept
-    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, help_heading = "Running")]
-    pub(crate) ledger: PathBuf,
-
-    /// Keep no finished runs, and use none
-    #[arg(long, help_heading = "Running", conflicts_with = "ledger")]
-    pub(crate) no_ledger: bool,
-
-    /// Only run part I (from 0) of N, into the ledger; `auto` takes both from a Slurm array,
-    /// `auto/N` the part from a Slurm array or a Kubernetes Indexed Job
-    #[arg(long, value_name = "I/N", help_heading = "Running")]
-    #[arg(conflicts_with_all = ["no_ledger", "csv", "plot"])]
-    pub(crate) shard: Option<String>,
 }

@@ -9,6 +9,8 @@
 mod args;
 mod calibrate;
 mod clock;
+mod compare;
+mod explain;
 mod failure;
 mod flags;
 mod interrupt;
@@ -48,7 +50,9 @@ fn command() -> u8 {
     };
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
-        Command::Study(args) => study::study(&args).map(|()| failure::DONE),
+        Command::Study(args) => study::study(&args),
+        Command::Compare(args) => compare::compare(&args).map(|()| failure::DONE),
+        Command::Explain(args) => explain::explain(&args).map(|()| failure::DONE),
         Command::Trace(args) => trace::trace(&args).map(|()| failure::DONE),
         Command::Calibrate(args) => calibrate::calibrate(&args).map(|()| failure::DONE),
         Command::Validate(args) => validate::validate(&args).map(|()| failure::DONE),

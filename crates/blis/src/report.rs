@@ -2,6 +2,7 @@
 //! anything about the run, and none writes anything by itself.
 
 pub(crate) mod fitness;
+pub(crate) mod grid;
 pub(crate) mod inversions;
 pub(crate) mod json;
 pub(crate) mod plot;

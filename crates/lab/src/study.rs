@@ -7,6 +7,7 @@
 //! Everything is checked before anything runs.
 
 mod arms;
+mod compare;
 pub(crate) mod design;
 mod file;
 mod findings;
@@ -15,6 +16,7 @@ mod patch;
 mod predictions;
 
 pub use arms::Component;
+pub use compare::{Sides, compare};
 pub use design::{Design, Factor};
 pub use file::read;
 pub use findings::{Findings, Paired};
@@ -117,7 +119,12 @@ impl Study {
 
     /// The scenario of the cell at these levels, with only those components of its arm whose bits
     /// are set in `mask`.
-    pub(crate) fn plan_with(&self, levels: &[usize], mask: u32) -> Result<Plan, Problem> {
+    pub(crate) fn plan_with(
+        &self,
+        levels: &[usize],
+        mask: u32,
+        warmup: Option<f64>,
+    ) -> Result<Plan, Problem> {
         let mut tree = self.base.clone();
         for (factor, &level) in self.levels.iter().zip(levels) {
             let mut level = factor.levels[level].clone();
@@ -128,8 +135,8 @@ impl Study {
             }
             level.apply(&mut tree, &self.components);
         }
-        if let Warmup::Seconds(seconds) = self.warmup {
-            tree.set(&["warmup_s"], Node::from_flag("warmup", &seconds.to_string()));
+        if let Some(seconds) = warmup {
+            tree = warmed(&tree, seconds);
         }
         patch::resolve(&tree, &[format!("subset {mask:b} of the components")])
     }
@@ -148,11 +155,7 @@ impl Study {
         runner: &Runner,
         observe: impl Fn() -> O + Sync,
     ) -> Result<Findings, RunFailure> {
-        let warmup = match self.warmup {
-            Warmup::Given => None,
-            Warmup::Seconds(seconds) => Some(seconds),
-            Warmup::Auto => Some(self.pilot(runner, &observe)?),
-        };
+        let warmup = self.settle(runner, &observe)?;
         let plans = self.plans(warmup).map_err(RunFailure::Input)?;
         let mut rows: Vec<Vec<Row>> = vec![Vec::new(); self.cells.len()];
         let looks = (self.seeds, self.max_seeds);
@@ -160,44 +163,94 @@ impl Study {
         while let Some(seeds) = judge.next_look() {
             let known = rows.first().map_or(0, Vec::len);
             let new: Vec<u64> = (known..seeds).map(|number| FIRST_SEED + number as u64).collect();
-            let trials: Vec<(&Plan, u64)> =
-                plans.iter().flat_map(|plan| new.iter().map(move |&seed| (plan, seed))).collect();
-            let mut found = runner.rows(&trials, &observe)?.into_iter();
-            for cell in &mut rows {
-                cell.extend(found.by_ref().take(new.len()));
+            let found = by_plan(&plans, &new, runner, &observe)?;
+            for (cell, found) in rows.iter_mut().zip(found) {
+                cell.extend(found);
             }
             judge.look(&Findings::of(&rows));
         }
         Ok(Findings { rows, warmup, verdicts: judge.finish() })
     }
 
-    /// The warm-up that is long enough for all cells, in s: that of one run of each. A run that
-    /// never settles has none, and is told about where its numbers are.
-    fn pilot<O: Observer>(
+    /// What to leave out of each run, in s; `None`: what the scenarios say. With `auto`, one run of
+    /// each cell tells how long it takes to settle, and the longest counts for all. A run that never
+    /// settles has none, and is told about where its numbers are.
+    ///
+    /// # Errors
+    /// The failure of the first run, in their order, that failed.
+    pub fn settle<O: Observer>(
         &self,
         runner: &Runner,
         observe: &(impl Fn() -> O + Sync),
-    ) -> Result<f64, RunFailure> {
+    ) -> Result<Option<f64>, RunFailure> {
+        match self.warmup {
+            Warmup::Given => return Ok(None),
+            Warmup::Seconds(seconds) => return Ok(Some(seconds)),
+            Warmup::Auto => {}
+        }
         let trials: Vec<(&Plan, u64)> =
             self.cells.iter().map(|cell| (&cell.plan, PILOT_SEED)).collect();
         let rows = runner.rows(&trials, observe)?;
         let longest = rows.iter().filter_map(|row| row.report.steady.warmup_s);
         // To the millisecond, so that it can be written down.
-        Ok((longest.fold(0.0, f64::max) * 1e3).ceil() / 1e3)
+        Ok(Some((longest.fold(0.0, f64::max) * 1e3).ceil() / 1e3))
+    }
+
+    /// The rows of some cells in the first `seeds` seeds, with this warm-up.
+    ///
+    /// # Errors
+    /// The failure of the first run, in their order, that failed.
+    ///
+    /// # Panics
+    /// If there is no such cell.
+    pub fn rows<O: Observer>(
+        &self,
+        cells: &[usize],
+        seeds: usize,
+        warmup: Option<f64>,
+        runner: &Runner,
+        observe: impl Fn() -> O + Sync,
+    ) -> Result<Vec<Vec<Row>>, RunFailure> {
+        let plan = |&cell: &usize| self.cells[cell].plan_from(warmup);
+        let plans: Vec<Plan> =
+            cells.iter().map(plan).collect::<Result<_, _>>().map_err(RunFailure::Input)?;
+        by_plan(&plans, &Study::first_seeds(seeds), runner, observe)
     }
 
     /// The scenarios with this warm-up.
     fn plans(&self, warmup: Option<f64>) -> Result<Vec<Plan>, Problem> {
-        let Some(seconds) = warmup else {
-            return Ok(self.cells.iter().map(|cell| cell.plan.clone()).collect());
-        };
-        let plan = |cell: &Cell| {
-            let mut tree = cell.tree.clone();
-            tree.set(&["warmup_s"], Node::from_flag("warmup", &seconds.to_string()));
-            patch::resolve(&tree, &cell.levels)
-        };
-        self.cells.iter().map(plan).collect()
+        self.cells.iter().map(|cell| cell.plan_from(warmup)).collect()
     }
+}
+
+impl Cell {
+    /// Its scenario with this warm-up.
+    fn plan_from(&self, warmup: Option<f64>) -> Result<Plan, Problem> {
+        match warmup {
+            None => Ok(self.plan.clone()),
+            Some(seconds) => patch::resolve(&warmed(&self.tree, seconds), &self.levels),
+        }
+    }
+}
+
+/// `tree` with a warm-up of so many seconds.
+fn warmed(tree: &Node, seconds: f64) -> Node {
+    let mut tree = tree.clone();
+    tree.set(&["warmup_s"], Node::from_flag("warmup", &seconds.to_string()));
+    tree
+}
+
+/// The rows of each of `plans`, by seed.
+pub(crate) fn by_plan<O: Observer>(
+    plans: &[Plan],
+    seeds: &[u64],
+    runner: &Runner,
+    observe: impl Fn() -> O + Sync,
+) -> Result<Vec<Vec<Row>>, RunFailure> {
+    let trials: Vec<(&Plan, u64)> =
+        plans.iter().flat_map(|plan| seeds.iter().map(move |&seed| (plan, seed))).collect();
+    let mut rows = runner.rows(&trials, observe)?.into_iter();
+    Ok(plans.iter().map(|_| rows.by_ref().take(seeds.len()).collect()).collect())
 }
 
 #[cfg(test)]

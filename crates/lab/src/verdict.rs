@@ -11,7 +11,7 @@ mod contrast;
 mod judge;
 mod sentence;
 
-pub use contrast::Effect;
+pub use contrast::{Effect, Scale};
 pub use judge::Judge;
 pub use sentence::number;
 

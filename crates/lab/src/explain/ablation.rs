@@ -6,17 +6,19 @@ use crate::problem::Problem;
 use crate::row::Row;
 use crate::run::RunFailure;
 use crate::scenario::Plan;
-use crate::study::Study;
+use crate::study::{Study, by_plan};
 use crate::trial::Runner;
 use blis_sim::Observer;
 
 /// Which arm is asked about, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// The level of each factor of the study; that of `arm` is the one that is explained.
     pub levels: Vec<usize>,
     /// How many seeds each subset is run with.
     pub seeds: usize,
+    /// What is left out of each run, in s.
+    pub warmup: Option<f64>,
 }
 
 /// An arm with subsets of its components, checked and ready to run.
@@ -41,7 +43,7 @@ impl Ablation {
             return Ok(None);
         }
         let subsets = Subsets::of(components.len());
-        let plan = |&mask: &u32| study.plan_with(&question.levels, mask);
+        let plan = |&mask: &u32| study.plan_with(&question.levels, mask, question.warmup);
         let plans = subsets.masks().iter().map(plan).collect::<Result<_, Problem>>()?;
         let seeds = Study::first_seeds(question.seeds);
         Ok(Some(Ablation { components, subsets, plans, seeds }))
@@ -61,14 +63,7 @@ impl Ablation {
         runner: &Runner,
         observe: impl Fn() -> O + Sync,
     ) -> Result<Vec<Vec<Row>>, RunFailure> {
-        let trials: Vec<(&Plan, u64)> = self
-            .plans
-            .iter()
-            .flat_map(|plan| self.seeds.iter().map(move |&seed| (plan, seed)))
-            .collect();
-        let mut rows = runner.rows(&trials, observe)?.into_iter();
-        let mut subset = || rows.by_ref().take(self.seeds.len()).collect();
-        Ok(self.plans.iter().map(|_| subset()).collect())
+        by_plan(&self.plans, &self.seeds, runner, observe)
     }
 
     /// What the components do to `metric` in `rows`; `None` if it has no sample in a run, or for

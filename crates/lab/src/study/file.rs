@@ -207,7 +207,7 @@ fn seeds(tree: &Node, fields: &StudyFields) -> Result<(usize, usize), Problem> {
 }
 
 /// How much of each run is left out.
-fn warmup(tree: &Node, text: Option<&str>, claims: bool) -> Result<Warmup, Problem> {
+pub(super) fn warmup(tree: &Node, text: Option<&str>, claims: bool) -> Result<Warmup, Problem> {
     match text {
         None if claims => Ok(Warmup::Auto),
         None => Ok(Warmup::Given),

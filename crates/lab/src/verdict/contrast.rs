@@ -29,6 +29,17 @@ pub enum Scale {
     Difference,
 }
 
+impl Scale {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scale::Ratio => "ratio",
+            Scale::Value => "value",
+            Scale::Difference => "difference",
+        }
+    }
+}
+
 /// What a comparison is about, with its interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effect {
