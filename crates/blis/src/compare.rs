@@ -3,18 +3,18 @@
 use crate::args::TextFormat;
 use crate::args::lab::CompareArgs;
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::output;
 use crate::progress::{Bar, Trials};
 use crate::report::grid::Grid;
 use crate::report::json::{estimate, text};
 use crate::report::table::bold;
 use crate::study::{entry, heading, tell_notes};
+use crate::trials::Trying;
+use blis_lab::Metric;
 use blis_lab::json::Fields;
 use blis_lab::stats::Estimate;
 use blis_lab::study::{self, Findings, Paired, Sides, Study};
 use blis_lab::verdict::number;
-use blis_lab::{Metric, Runner};
 use serde_json::Value;
 
 /// What is compared unless something else is asked for.
@@ -56,11 +56,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if !args.quiet {
         tell_notes(&study);
     }
-    interrupt::listen();
     let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
+    let ledger = (!args.no_ledger).then_some(args.ledger.as_path());
+    let trying = Trying::new(ledger, args.jobs, args.audit, bar)?;
     let watch = Trials::new(study.trials() as u64, bar);
-    let runner = Runner { jobs: args.jobs.into(), audit: args.audit };
-    let findings = study.run(&runner, || watch.watch())?;
+    let findings = study.run(&trying.runner(), &watch).map_err(|failure| trying.kept(failure))?;
     drop(watch);
     output::print(&match args.format {
         TextFormat::Table => report(&study, &findings),

@@ -4,14 +4,15 @@ use crate::args::TextFormat;
 use crate::args::lab::ExplainArgs;
 use crate::compare::metrics;
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::output;
 use crate::progress::{Bar, Trials};
 use crate::report::grid::{Grid, folded};
 use crate::report::json::{estimate, text};
 use crate::report::table::bold;
 use crate::study::{heading, tell_notes};
+use crate::trials::Trying;
 use blis_core::SloClass;
+use blis_lab::Metric;
 use blis_lab::explain::{Ablation, PartDifference, Question, Shares, decompose};
 use blis_lab::json::Fields;
 use blis_lab::problem::{hint, quoted};
@@ -19,7 +20,6 @@ use blis_lab::row::Row;
 use blis_lab::stats::Estimate;
 use blis_lab::study::{self, Study};
 use blis_lab::verdict::number;
-use blis_lab::{Metric, Runner};
 use serde_json::Value;
 
 /// What was found.
@@ -49,20 +49,20 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     if !args.quiet {
         tell_notes(&study);
     }
-    interrupt::listen();
     let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
     let pilots = study.trials() - study.cells.len() * study.seeds;
     let count = pilots + 2 * seeds + subsets.as_ref().map_or(0, Ablation::trials);
     let watch = Trials::new(count as u64, bar);
-    let runner = Runner { jobs: args.jobs.into(), audit: args.audit };
-    let observe = || watch.watch();
-    let warmup = study.settle(&runner, &observe)?;
+    let ledger = (!args.no_ledger).then_some(args.ledger.as_path());
+    let trying = Trying::new(ledger, args.jobs, args.audit, bar)?;
+    let (runner, kept) = (trying.runner(), |failure| trying.kept(failure));
+    let warmup = study.settle(&runner, &watch).map_err(kept)?;
     let cells = [&levels, &against].map(|levels| study.design.cell(levels));
-    let rows = study.rows(&cells, seeds, warmup, &runner, observe)?;
+    let rows = study.rows(&cells, seeds, warmup, &runner, &watch).map_err(kept)?;
     let ablation = Ablation::of(&study, &question(warmup))?;
     let mut shares = Vec::new();
     if let Some(ablation) = &ablation {
-        let rows = ablation.run(&runner, observe)?;
+        let rows = ablation.run(&runner, &watch).map_err(kept)?;
         let of = |metric: Metric| Some((metric, ablation.shares(&rows, &metric)?));
         shares = asked.into_iter().filter_map(of).collect();
     }

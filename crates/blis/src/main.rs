@@ -25,6 +25,7 @@ mod study;
 mod target;
 mod trace;
 mod trial;
+mod trials;
 mod validate;
 mod workloads;
 

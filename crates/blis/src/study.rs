@@ -8,16 +8,19 @@ mod verdicts;
 use crate::args::TextFormat;
 use crate::args::lab::StudyArgs;
 use crate::failure::{self, Failure};
-use crate::interrupt;
 use crate::output::{self, Output};
 use crate::progress::{Bar, Trials};
 use crate::report::grid::{Grid, folded};
 use crate::report::json::text;
-use crate::report::table::bold;
+use crate::report::table::{bold, grouped};
+use crate::shard::Shard;
 use crate::target::Target;
+use crate::trials::Trying;
+use blis_lab::hypothesis::Hypothesis;
+use blis_lab::ledger::VerdictRecord;
 use blis_lab::study::{self, Findings, Study};
-use blis_lab::verdict::Outcome;
-use blis_lab::{Metric, Runner};
+use blis_lab::verdict::{Outcome, Verdict};
+use blis_lab::{Metric, Plan};
 use std::io::Write;
 use std::path::Path;
 
@@ -27,6 +30,7 @@ pub(crate) use grids::{entry, heading};
 /// is a failed check.
 pub(crate) fn study(args: &StudyArgs) -> Result<u8, Failure> {
     let study = study::read(&args.study)?;
+    let shard = args.shard.as_deref().map(Shard::parse).transpose()?;
     let drawn = drawn(args, &study)?;
     let csv = open("--csv", args.csv.as_deref(), &args.study)?;
     let plot = open("--plot", args.plot.as_deref(), &args.study)?;
@@ -34,12 +38,13 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8, Failure> {
     if !args.quiet {
         tell_notes(&study);
     }
-    interrupt::listen();
     let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
-    let watch = Trials::new(study.trials() as u64, bar);
-    let runner = Runner { jobs: args.jobs.into(), audit: args.audit };
-    let findings = study.run(&runner, || watch.watch())?;
-    drop(watch);
+    let ledger = (!args.no_ledger).then_some(args.ledger.as_path());
+    let trying = Trying::new(ledger, args.jobs, args.audit, bar)?;
+    if let Some(shard) = shard {
+        return part(shard, &name(&args.study), &study, &trying);
+    }
+    let findings = found(&name(&args.study), &study, &trying)?;
     write(csv, || charts::rows(&study, &findings))?;
     write(plot, || charts::chart(&study, &findings, &drawn).svg())?;
     write(page, || markdown(&study, &findings))?;
@@ -49,6 +54,73 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8, Failure> {
     })?;
     let refuted = findings.verdicts.iter().any(|verdict| verdict.outcome == Outcome::Refuted);
     Ok(if args.check && refuted { failure::CHECK_FAILED } else { failure::DONE })
+}
+
+/// Runs `study`, which the ledger calls `name`, and keeps what it finds there.
+fn found(name: &str, study: &Study, trying: &Trying) -> Result<Findings, Failure> {
+    let watch = Trials::new(study.trials() as u64, trying.bar);
+    let kept = |failure| trying.kept(failure);
+    let warmup = study.settle(&trying.runner(), &watch).map_err(kept)?;
+    let plans = study.plans(warmup)?;
+    if let Some(ledger) = trying.ledger() {
+        // Before they are run, so that what an interrupted study has finished is known as its own.
+        ledger.record_study(name, study, &plans, study.seeds)?;
+    }
+    let findings = study.judge(&plans, warmup, &trying.runner(), &watch).map_err(kept)?;
+    if let Some(ledger) = trying.ledger() {
+        let key = ledger.record_study(name, study, &plans, findings.seeds())?;
+        ledger.record_verdicts(&key, &records(study, &findings))?;
+    }
+    Ok(findings)
+}
+
+/// The verdicts as the ledger keeps them.
+fn records(study: &Study, findings: &Findings) -> Vec<VerdictRecord> {
+    let record = |(hypothesis, verdict): (&Hypothesis, &Verdict)| VerdictRecord {
+        hypothesis: hypothesis.name.clone(),
+        prediction: hypothesis.text.clone(),
+        mechanism: hypothesis.because.clone(),
+        outcome: verdict.outcome.name().to_owned(),
+        why: verdict.why.clone(),
+        seeds: verdict.seeds as u64,
+        level: Some(verdict.level),
+        effects: Some(json::effects(verdict).to_string()),
+    };
+    study.hypotheses.iter().zip(&findings.verdicts).map(record).collect()
+}
+
+/// What the ledger calls the study: the name of its file.
+fn name(path: &Path) -> String {
+    path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// Runs a part of the study's trials, with all seeds that it may need: the whole has no findings
+/// yet.
+fn part(shard: Shard, name: &str, study: &Study, trying: &Trying) -> Result<u8, Failure> {
+    let Shard { index, count } = shard;
+    let watch = Trials::new((study.cells.len() * study.max_seeds / count) as u64, trying.bar);
+    let kept = |failure| trying.kept(failure);
+    // Every part needs to know it, and finds the same.
+    let warmup = study.settle(&trying.runner(), &watch).map_err(kept)?;
+    let plans = study.plans(warmup)?;
+    let Some(ledger) = trying.ledger() else {
+        return Err(Failure::Input("--shard: there is no ledger to keep the part in".to_owned()));
+    };
+    ledger.record_study(name, study, &plans, study.max_seeds)?;
+    let seeds = Study::first_seeds(study.max_seeds);
+    let all: Vec<(&Plan, u64)> =
+        plans.iter().flat_map(|plan| seeds.iter().map(move |&seed| (plan, seed))).collect();
+    let trials = shard.of(&all);
+    trying.runner().rows(&trials, &watch).map_err(kept)?;
+    drop(watch);
+    output::print(&format!(
+        "part {index} of {count}: {} of {} runs are finished and kept in {}\njoin the ledgers of \
+         all parts with `blis ledger merge`, then run the study without `--shard`\n",
+        grouped(trials.len() as u64),
+        grouped(all.len() as u64),
+        ledger.path().display()
+    ))?;
+    Ok(failure::DONE)
 }
 
 /// Opens an output before anything runs.

@@ -4,8 +4,8 @@
 //! This crate reads files and starts threads; it must never print, exit or read a wall clock.
 
 pub mod calibrate;
-mod hash;
 pub mod explain;
+mod hash;
 pub mod hypothesis;
 pub mod interval;
 pub mod json;

@@ -27,10 +27,9 @@ use crate::problem::Problem;
 use crate::row::Row;
 use crate::run::RunFailure;
 use crate::scenario::Plan;
-use crate::trial::Runner;
+use crate::trial::{Runner, Watch};
 use crate::verdict::{ALPHA, Judge};
 use crate::yaml::Node;
-use blis_sim::Observer;
 use levels::Choices;
 
 /// The first seed; those after it count up.
@@ -141,29 +140,40 @@ impl Study {
         patch::resolve(&tree, &[format!("subset {mask:b} of the components")])
     }
 
-    /// The first `count` seeds.
-    pub(crate) fn first_seeds(count: usize) -> Vec<u64> {
+    /// The first `count` seeds that a study is run with.
+    pub fn first_seeds(count: usize) -> Vec<u64> {
         (FIRST_SEED..FIRST_SEED + count as u64).collect()
     }
 
-    /// Runs it on `runner` until its hypotheses are answered. `observe` gives each run its observer.
+    /// Runs it on `runner` until its hypotheses are answered.
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn run<O: Observer>(
-        &self,
-        runner: &Runner,
-        observe: impl Fn() -> O + Sync,
-    ) -> Result<Findings, RunFailure> {
-        let warmup = self.settle(runner, &observe)?;
+    pub fn run(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Findings, RunFailure> {
+        let warmup = self.settle(runner, watch)?;
         let plans = self.plans(warmup).map_err(RunFailure::Input)?;
-        let mut rows: Vec<Vec<Row>> = vec![Vec::new(); self.cells.len()];
+        self.judge(&plans, warmup, runner, watch)
+    }
+
+    /// Runs `plans`, which are those of its cells with this warm-up, until its hypotheses are
+    /// answered.
+    ///
+    /// # Errors
+    /// The failure of the first run, in their order, that failed.
+    pub fn judge(
+        &self,
+        plans: &[Plan],
+        warmup: Option<f64>,
+        runner: &Runner<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Findings, RunFailure> {
+        let mut rows: Vec<Vec<Row>> = vec![Vec::new(); plans.len()];
         let looks = (self.seeds, self.max_seeds);
         let mut judge = Judge::new(&self.hypotheses, &self.design, looks, ALPHA);
         while let Some(seeds) = judge.next_look() {
             let known = rows.first().map_or(0, Vec::len);
-            let new: Vec<u64> = (known..seeds).map(|number| FIRST_SEED + number as u64).collect();
-            let found = by_plan(&plans, &new, runner, &observe)?;
+            let new = Study::first_seeds(seeds).split_off(known);
+            let found = by_plan(plans, &new, runner, watch)?;
             for (cell, found) in rows.iter_mut().zip(found) {
                 cell.extend(found);
             }
@@ -178,10 +188,10 @@ impl Study {
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn settle<O: Observer>(
+    pub fn settle(
         &self,
-        runner: &Runner,
-        observe: &(impl Fn() -> O + Sync),
+        runner: &Runner<'_>,
+        watch: &dyn Watch,
     ) -> Result<Option<f64>, RunFailure> {
         match self.warmup {
             Warmup::Given => return Ok(None),
@@ -190,7 +200,7 @@ impl Study {
         }
         let trials: Vec<(&Plan, u64)> =
             self.cells.iter().map(|cell| (&cell.plan, PILOT_SEED)).collect();
-        let rows = runner.rows(&trials, observe)?;
+        let rows = runner.rows(&trials, watch)?;
         let longest = rows.iter().filter_map(|row| row.report.steady.warmup_s);
         // To the millisecond, so that it can be written down.
         Ok(Some((longest.fold(0.0, f64::max) * 1e3).ceil() / 1e3))
@@ -203,22 +213,25 @@ impl Study {
     ///
     /// # Panics
     /// If there is no such cell.
-    pub fn rows<O: Observer>(
+    pub fn rows(
         &self,
         cells: &[usize],
         seeds: usize,
         warmup: Option<f64>,
-        runner: &Runner,
-        observe: impl Fn() -> O + Sync,
+        runner: &Runner<'_>,
+        watch: &dyn Watch,
     ) -> Result<Vec<Vec<Row>>, RunFailure> {
         let plan = |&cell: &usize| self.cells[cell].plan_from(warmup);
         let plans: Vec<Plan> =
             cells.iter().map(plan).collect::<Result<_, _>>().map_err(RunFailure::Input)?;
-        by_plan(&plans, &Study::first_seeds(seeds), runner, observe)
+        by_plan(&plans, &Study::first_seeds(seeds), runner, watch)
     }
 
-    /// The scenarios with this warm-up.
-    fn plans(&self, warmup: Option<f64>) -> Result<Vec<Plan>, Problem> {
+    /// The scenarios of its cells with this warm-up.
+    ///
+    /// # Errors
+    /// If the warm-up makes one of them illegal.
+    pub fn plans(&self, warmup: Option<f64>) -> Result<Vec<Plan>, Problem> {
         self.cells.iter().map(|cell| cell.plan_from(warmup)).collect()
     }
 }
@@ -241,15 +254,15 @@ fn warmed(tree: &Node, seconds: f64) -> Node {
 }
 
 /// The rows of each of `plans`, by seed.
-pub(crate) fn by_plan<O: Observer>(
+pub(crate) fn by_plan(
     plans: &[Plan],
     seeds: &[u64],
-    runner: &Runner,
-    observe: impl Fn() -> O + Sync,
+    runner: &Runner<'_>,
+    watch: &dyn Watch,
 ) -> Result<Vec<Vec<Row>>, RunFailure> {
     let trials: Vec<(&Plan, u64)> =
         plans.iter().flat_map(|plan| seeds.iter().map(move |&seed| (plan, seed))).collect();
-    let mut rows = runner.rows(&trials, observe)?.into_iter();
+    let mut rows = runner.rows(&trials, watch)?.into_iter();
     Ok(plans.iter().map(|_| rows.by_ref().take(seeds.len()).collect()).collect())
 }
 

@@ -59,8 +59,13 @@ fn judged(hypothesis: &Hypothesis, verdict: &Verdict) -> Value {
     fields.text("why", verdict.why.clone());
     fields.count("seeds", verdict.seeds as u64);
     fields.number("level", Some(verdict.level));
-    fields.value("effects", verdict.effects.iter().map(effect).collect::<Vec<Value>>());
+    fields.value("effects", effects(verdict));
     fields.into_value()
+}
+
+/// The effects of a verdict, with intervals.
+pub(super) fn effects(verdict: &Verdict) -> Value {
+    verdict.effects.iter().map(effect).collect::<Vec<Value>>().into()
 }
 
 fn effect(effect: &Effect) -> Value {

@@ -7,8 +7,7 @@ use crate::row::Row;
 use crate::run::RunFailure;
 use crate::scenario::Plan;
 use crate::study::{Study, by_plan};
-use crate::trial::Runner;
-use blis_sim::Observer;
+use crate::trial::{Runner, Watch};
 
 /// Which arm is asked about, and where.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,12 +57,8 @@ impl Ablation {
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn run<O: Observer>(
-        &self,
-        runner: &Runner,
-        observe: impl Fn() -> O + Sync,
-    ) -> Result<Vec<Vec<Row>>, RunFailure> {
-        by_plan(&self.plans, &self.seeds, runner, observe)
+    pub fn run(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Vec<Vec<Row>>, RunFailure> {
+        by_plan(&self.plans, &self.seeds, runner, watch)
     }
 
     /// What the components do to `metric` in `rows`; `None` if it has no sample in a run, or for

@@ -4,6 +4,7 @@ use super::claims::seed_value;
 use super::{Ledger, LedgerError, read};
 use crate::hash::hash_long;
 use crate::row::Row;
+use crate::scenario::Plan;
 use crate::study::Study;
 use crate::trial::{CODE, Key};
 use rusqlite::{Connection, Transaction, params};
@@ -71,11 +72,18 @@ fn key(study: &Study) -> String {
 }
 
 impl Ledger {
-    /// Keeps what `study` asks and which trials it needs; the value is its key.
+    /// Keeps what `study` asks and which trials it needs: `plans`, those of its cells, each with the
+    /// first `seeds` seeds. The value is its key.
     ///
     /// # Errors
     /// If the ledger cannot be written.
-    pub fn record_study(&self, name: &str, study: &Study) -> Result<String, LedgerError> {
+    pub fn record_study(
+        &self,
+        name: &str,
+        study: &Study,
+        plans: &[Plan],
+        seeds: usize,
+    ) -> Result<String, LedgerError> {
         let key = key(study);
         let metrics: Vec<String> = study.metrics.iter().map(crate::Metric::name).collect();
         self.change(|transaction| {
@@ -95,14 +103,14 @@ impl Ledger {
             )?;
             let mut insert = transaction
                 .prepare("INSERT OR REPLACE INTO study_trials VALUES (?1,?2,?3,?4,?5)")?;
-            for (number, cell) in study.cells.iter().enumerate() {
-                for &seed in &study.seeds {
+            for (number, (cell, plan)) in study.cells.iter().zip(plans).enumerate() {
+                for seed in Study::first_seeds(seeds) {
                     insert.execute(params![
                         key,
                         number,
                         json(&cell.levels),
                         seed_value(seed),
-                        Key::of(&cell.plan, seed).text(),
+                        Key::of(plan, seed).text(),
                     ])?;
                 }
             }

@@ -247,7 +247,8 @@ fn the_exported_page_has_studies_verdicts_and_numbers() {
     fs::write(&path, STUDY).expect("written");
     let study = crate::study::read(&path).expect("legal");
     let ledger = open(&folder);
-    let key = ledger.record_study("s", &study).expect("it writes");
+    let plans = study.plans(None).expect("legal");
+    let key = ledger.record_study("s", &study, &plans, 2).expect("it writes");
     assert!(export(&ledger.studies().expect("it reads")).contains("| 0 of 4 | 0 | 0 | 0 |"));
     let runner = Runner { jobs: 1, audit: false, ledger: Some(&ledger) };
     let findings = study.run(&runner, &Unwatched).expect("it runs");
@@ -263,7 +264,7 @@ fn the_exported_page_has_studies_verdicts_and_numbers() {
     };
     ledger.record_verdicts(&key, std::slice::from_ref(&verdict)).expect("it writes");
     ledger.record_verdicts(&key, std::slice::from_ref(&verdict)).expect("it writes again");
-    assert_eq!(ledger.record_study("s", &study).expect("it writes"), key);
+    assert_eq!(ledger.record_study("s", &study, &plans, 2).expect("it writes"), key);
     let studies = ledger.studies().expect("it reads");
     assert_eq!((studies.len(), &studies[0].verdicts[..]), (1, &[verdict][..]));
     let rows = |cell: usize| studies[0].cells[cell].rows.values().flatten().cloned();

@@ -1,9 +1,9 @@
 //! Studies from file to verdict.
 
 use super::*;
+use crate::trial::Unwatched;
 use crate::verdict::Outcome;
 use crate::yaml;
-use blis_sim::Unobserved;
 
 fn read(text: &str) -> Result<Study, Problem> {
     file::study(&yaml::read_text("s.yaml", text).expect("well-formed"))
@@ -101,7 +101,7 @@ fn mistakes_in_hypotheses_and_components_are_told_before_anything_runs() {
 
 fn run(text: &str) -> Findings {
     let study = read(text).unwrap_or_else(|problem| panic!("{problem}"));
-    study.run(&Runner::default(), || Unobserved).expect("it runs")
+    study.run(&Runner::default(), &Unwatched).expect("it runs")
 }
 
 #[test]
