@@ -9,6 +9,7 @@ mod interrupt;
 mod outputs;
 mod replay;
 mod same;
+mod studies;
 mod tier;
 mod timeline;
 mod traces;

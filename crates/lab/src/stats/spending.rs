@@ -125,16 +125,19 @@ mod tests {
         let looks = [5, 8, 12, 18, 27, 40];
         let levels = nominal_levels(&looks, 0.05);
         let bounds: Vec<f64> = levels.iter().map(|p| -normal::quantile(0.5 * p)).collect();
-        let wrong = |key: &u64| {
-            let mut dice = Dice::new(1, Purpose::Sampling, *key);
+        let wrong = |bounds: &[f64], key: u64| {
+            let mut dice = Dice::new(1, Purpose::Sampling, key);
             let (mut n, mut sum) = (0, 0.0);
-            looks.iter().zip(&bounds).any(|(&look, bound)| {
+            looks.iter().zip(bounds).any(|(&look, bound)| {
                 sum += (n..look).map(|_| dice.normal()).sum::<f64>();
                 n = look;
                 sum.abs() > bound * float(n as u64).sqrt()
             })
         };
-        let wrong = (0..100_000).filter(wrong).count();
-        assert!((4_862..=5_138).contains(&wrong), "{wrong} of 100,000; 5,000 expected");
+        let count = |bounds: &[f64]| (0..100_000).filter(|&key| wrong(bounds, key)).count();
+        let found = count(&bounds);
+        assert!((4_862..=5_138).contains(&found), "{found} of 100,000; 5,000 expected");
+        let naive = count(&[1.959_964; 6]);
+        assert!(naive > 15_000, "{naive} of 100,000 if nothing is corrected");
     }
 }
