@@ -1,7 +1,19 @@
 //! The command line: commands and the flags that are not part of a scenario.
 
+pub(crate) mod lab;
+mod ledger;
+mod trace;
+
+pub(crate) use ledger::{
+    DiffArgs, ExportArgs, GcArgs, LedgerArgs, LedgerCommand, ListArgs, MergeArgs, ShowArgs,
+};
+pub(crate) use trace::{
+    ConvertArgs, GenerateArgs, InspectArgs, TraceArgs, TraceCommand, TraceInputArgs,
+};
+
 use crate::flags::ScenarioFlags;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use lab::{CompareArgs, ExplainArgs, StudyArgs};
 use std::path::PathBuf;
 
 /// BLIS: a deterministic simulator of LLM-inference clusters.
@@ -40,11 +52,30 @@ pub(crate) enum Command {
     Workloads(WorkloadsArgs),
     /// List the strategies that ship, or print one
     Strategies(StrategiesArgs),
-    /// Run a study: arms, workloads and swept values, side by side
+    /// Run a study: arms, workloads and swept values, side by side, and verdicts on its hypotheses
     ///
-    /// Every combination is run with every seed, on the same requests. The table shows means and
-    /// 95 % intervals.
+    /// Every combination is run with every seed, on the same requests. The tables show means and
+    /// 95 % intervals. Seeds are added until all hypotheses are answered.
     Study(StudyArgs),
+    /// Run one trial: a JSON document on standard input, a JSON row on standard output
+    ///
+    /// The document holds a whole scenario and a seed, e.g. `{"scenario": {...}, "seed": 42}`;
+    /// `blis ledger show KEY --trial` prints that of a finished trial.
+    Trial,
+    /// Look at finished trials, join ledgers, write the strategy ledger
+    ///
+    /// Studies keep every finished trial in a ledger, an SQLite file that can be queried with SQL.
+    Ledger(LedgerArgs),
+    /// Compare scenarios side by side, with paired differences
+    ///
+    /// All are sent the same requests, if their workloads are the same. Changes are against the
+    /// first.
+    Compare(CompareArgs),
+    /// Say why an arm of a study is better: where the time went, and which component did it
+    ///
+    /// Shows the parts of the time to first token of two arms, and runs the arm with every subset
+    /// of its components.
+    Explain(ExplainArgs),
     /// List policies and their parameters
     Policies(PoliciesArgs),
     /// Print a completion script for a shell
@@ -144,119 +175,6 @@ pub(crate) struct RunArgs {
     /// Take every engine step by itself (slow; the result is the same)
     #[arg(long, help_heading = "Running")]
     pub(crate) stepwise: bool,
-}
-
-/// `blis trace`.
-#[derive(Debug, Args)]
-#[command(arg_required_else_help = true)]
-pub(crate) struct TraceArgs {
-    #[command(subcommand)]
-    pub(crate) command: TraceCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum TraceCommand {
-    /// Say what a trace looks like: rates, lengths, sharing, sessions
-    Inspect(InspectArgs),
-    /// Convert a trace to the native format
-    Convert(ConvertArgs),
-    /// Write the requests of a scenario's workload as a trace
-    ///
-    /// Rounds that wait for an answer (closed loop) are written as such, with their think times.
-    Generate(Box<GenerateArgs>),
-}
-
-/// A trace to read, and what to change of it on the way.
-#[derive(Debug, Args)]
-pub(crate) struct TraceInputArgs {
-    /// Trace file; `-` is standard input
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-
-    /// Its format: native, mooncake, azure, burstgpt, tracev2, legacy-csv or h200 [default: that of
-    /// its first line]
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) from: Option<String>,
-
-    /// Divide arrival times by this; 2 is twice the rate [default: 1]
-    #[arg(long, value_name = "X", help_heading = "Part of the trace")]
-    pub(crate) speedup: Option<f64>,
-
-    /// Leave out what arrives before this time of the trace, in s; it becomes 0
-    #[arg(long, value_name = "S", help_heading = "Part of the trace")]
-    pub(crate) start: Option<f64>,
-
-    /// Leave out what arrives at this time of the trace or later, in s
-    #[arg(long, value_name = "S", help_heading = "Part of the trace")]
-    pub(crate) end: Option<f64>,
-
-    /// Keep this share of the sessions, each whole (a request without one stands for itself)
-    #[arg(long, value_name = "SHARE", help_heading = "Part of the trace")]
-    pub(crate) sample: Option<f64>,
-
-    /// Which sessions --sample keeps [default: 0]
-    #[arg(long, value_name = "N", help_heading = "Part of the trace")]
-    pub(crate) sample_seed: Option<u64>,
-
-    /// Stop after this many requests
-    #[arg(long, value_name = "N", help_heading = "Part of the trace")]
-    pub(crate) limit: Option<u64>,
-}
-
-/// `blis trace inspect`.
-#[derive(Debug, Args)]
-#[command(args_override_self = true, allow_negative_numbers = true)]
-pub(crate) struct InspectArgs {
-    #[command(flatten)]
-    pub(crate) input: TraceInputArgs,
-
-    /// Tokens of a block, for what requests share
-    #[arg(long, value_name = "N", default_value_t = 16)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
-    pub(crate) block_size: u32,
-
-    /// Do not look at what requests share: memory then does not grow with the trace
-    #[arg(long)]
-    pub(crate) no_sharing: bool,
-
-    /// Layout
-    #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: TextFormat,
-}
-
-/// `blis trace convert`.
-#[derive(Debug, Args)]
-#[command(args_override_self = true, allow_negative_numbers = true)]
-pub(crate) struct ConvertArgs {
-    #[command(flatten)]
-    pub(crate) input: TraceInputArgs,
-
-    /// File to write; `-` is standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) out: PathBuf,
-
-    /// Do not say what was done
-    #[arg(long)]
-    pub(crate) quiet: bool,
-}
-
-/// `blis trace generate`.
-#[derive(Debug, Args)]
-#[command(args_override_self = true, allow_negative_numbers = true)]
-pub(crate) struct GenerateArgs {
-    /// Scenario file (YAML)
-    pub(crate) scenario: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) flags: ScenarioFlags,
-
-    /// File to write; `-` is standard output
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) out: PathBuf,
-
-    /// Do not say what was done
-    #[arg(long, help_heading = "Output")]
-    pub(crate) quiet: bool,
 }
 
 /// `blis calibrate`.
@@ -469,40 +387,4 @@ pub(crate) enum ListFormat {
     Json,
     /// The reference page
     Markdown,
-}
-
-/// `blis study`.
-#[derive(Debug, Args)]
-pub(crate) struct StudyArgs {
-    /// Study file (YAML)
-    pub(crate) study: PathBuf,
-
-    /// Layout of the result
-    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
-    pub(crate) format: TextFormat,
-
-    /// Write one row a run to this CSV file
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) csv: Option<PathBuf>,
-
-    /// Draw the first number of the study, or the one of --plot-metric, to this SVG file
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) plot: Option<PathBuf>,
-
-    /// Which number --plot draws
-    #[arg(long, value_name = "METRIC", requires = "plot", help_heading = "Output")]
-    pub(crate) plot_metric: Option<String>,
-
-    /// No progress bar and no notes
-    #[arg(long, help_heading = "Output")]
-    pub(crate) quiet: bool,
-
-    /// Runs at a time; 0: one for each core
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
-    #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
-    pub(crate) jobs: u16,
-
-    /// Check every invariant as the runs go
-    #[arg(long, help_heading = "Running")]
-    pub(crate) audit: bool,
 }

@@ -5,9 +5,10 @@
 //! system (3), and so is everything about outputs.
 
 use blis_lab::problem::{tame, visible};
-use blis_lab::{Problem, RunFailure};
+use blis_lab::{LedgerError, Problem, RunFailure};
 use blis_workload::{TraceError, TraceErrorKind};
 use std::io;
+use std::path::PathBuf;
 
 /// Everything went as asked.
 pub(crate) const DONE: u8 = 0;
@@ -27,12 +28,16 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) enum Failure {
     /// Bad input: nothing was run, nothing was written.
     Input(String),
+    /// The same, with lines that show the mistake.
+    Shown(String, String),
     /// A file or stream could not be read or written.
     Io(String),
     /// Whoever read our output has left; not an error.
     ReaderLeft,
     /// Ctrl-C, and nothing was written.
     Interrupted,
+    /// Ctrl-C, and what was finished is kept in this ledger.
+    Resumable(PathBuf),
     /// An invariant of the program does not hold.
     Internal(String),
 }
@@ -49,10 +54,10 @@ impl Failure {
     /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Failure::Input(_) => BAD_INPUT,
+            Failure::Input(_) | Failure::Shown(..) => BAD_INPUT,
             Failure::Io(_) => IO,
             Failure::ReaderLeft => DONE,
-            Failure::Interrupted => INTERRUPTED,
+            Failure::Interrupted | Failure::Resumable(_) => INTERRUPTED,
             Failure::Internal(_) => INTERNAL,
         }
     }
@@ -62,12 +67,17 @@ impl Failure {
     pub(crate) fn message(&self) -> Option<String> {
         match self {
             Failure::Input(text) => Some(tame(text)),
+            Failure::Shown(text, excerpt) => Some(format!("{}\n{excerpt}", tame(text))),
             Failure::Io(text) => Some(visible(text)),
             // A list of violations has several lines.
             Failure::Internal(text) => {
                 Some(text.lines().map(visible).collect::<Vec<_>>().join("\n"))
             }
             Failure::Interrupted => Some("interrupted: nothing was written".to_owned()),
+            Failure::Resumable(ledger) => {
+                let ledger = visible(&ledger.display().to_string());
+                Some(format!("interrupted: finished runs are kept in {ledger}; run again to go on"))
+            }
             Failure::ReaderLeft => None,
         }
     }
@@ -75,8 +85,18 @@ impl Failure {
 
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Failure {
-        let make = if problem.io { Failure::Io } else { Failure::Input };
-        make(problem.to_string())
+        match &problem.excerpt {
+            Some(excerpt) => Failure::Shown(problem.to_string(), excerpt.clone()),
+            None if problem.io => Failure::Io(problem.to_string()),
+            None => Failure::Input(problem.to_string()),
+        }
+    }
+}
+
+impl From<LedgerError> for Failure {
+    fn from(error: LedgerError) -> Failure {
+        let make = if error.is_input() { Failure::Input } else { Failure::Io };
+        make(error.to_string())
     }
 }
 
@@ -95,6 +115,9 @@ impl From<RunFailure> for Failure {
             RunFailure::Input(problem) => problem.into(),
             RunFailure::Source(message) => Failure::Input(message),
             RunFailure::Threads(_) => Failure::Io(failure.to_string()),
+            RunFailure::Ledger(error) => error.into(),
+            RunFailure::Interrupted => Failure::Interrupted,
+            RunFailure::Broken(message) => Failure::Internal(message),
         }
     }
 }

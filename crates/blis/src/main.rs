@@ -9,19 +9,25 @@
 mod args;
 mod calibrate;
 mod clock;
+mod compare;
+mod explain;
 mod failure;
 mod flags;
 mod interrupt;
+mod ledger;
 mod markup;
 mod output;
 mod policies;
 mod progress;
 mod report;
 mod run;
+mod shard;
 mod strategies;
 mod study;
 mod target;
 mod trace;
+mod trial;
+mod trials;
 mod validate;
 mod workloads;
 
@@ -47,12 +53,16 @@ fn command() -> u8 {
     };
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
-        Command::Study(args) => study::study(&args).map(|()| failure::DONE),
+        Command::Study(args) => study::study(&args),
+        Command::Compare(args) => compare::compare(&args).map(|()| failure::DONE),
+        Command::Explain(args) => explain::explain(&args).map(|()| failure::DONE),
         Command::Trace(args) => trace::trace(&args).map(|()| failure::DONE),
         Command::Calibrate(args) => calibrate::calibrate(&args).map(|()| failure::DONE),
         Command::Validate(args) => validate::validate(&args).map(|()| failure::DONE),
         Command::Strategies(args) => strategies::list(&args).map(|()| failure::DONE),
         Command::Workloads(args) => workloads::list(&args).map(|()| failure::DONE),
+        Command::Trial => trial::trial().map(|()| failure::DONE),
+        Command::Ledger(args) => ledger::ledger(&args).map(|()| failure::DONE),
         Command::Policies(args) => policies::list(&args).map(|()| failure::DONE),
         Command::Completions(args) => completions(args.shell).map(|()| failure::DONE),
     };

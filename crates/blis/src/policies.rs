@@ -4,8 +4,8 @@ use crate::args::{ListFormat, PoliciesArgs};
 use crate::failure::Failure;
 use crate::output;
 use crate::report::json;
-use crate::report::numbers::Fields;
 use blis_core::{Param, ParamKind, Value as ParamValue};
+use blis_lab::json::Fields;
 use blis_policy::{Entry, Kind, kinds, reference_markdown};
 use serde_json::Value;
 

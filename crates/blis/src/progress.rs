@@ -2,6 +2,7 @@
 
 use crate::clock::Stopwatch;
 use crate::interrupt;
+use blis_lab::trial::{self, Watch as _};
 use blis_sim::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
@@ -118,12 +119,21 @@ impl Observer for TrialWatch<'_> {
 
 impl Drop for TrialWatch<'_> {
     fn drop(&mut self) {
-        let trials = self.trials;
-        let done = trials.done.fetch_add(1, Ordering::Relaxed) + 1;
-        if trials.wanted && trials.started.wall_seconds() > PATIENCE_SECONDS {
-            let bar = trials.bar.get_or_init(|| {
+        self.trials.finished();
+    }
+}
+
+impl trial::Watch for Trials {
+    fn go_on(&self) -> bool {
+        !interrupt::asked()
+    }
+
+    fn finished(&self) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.wanted && self.started.wall_seconds() > PATIENCE_SECONDS {
+            let bar = self.bar.get_or_init(|| {
                 let template = "{bar:30} {human_pos}/{human_len} runs, {eta} left";
-                styled(ProgressBar::new(trials.count), template)
+                styled(ProgressBar::new(self.count), template)
             });
             bar.set_position(done);
         }

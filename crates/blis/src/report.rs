@@ -3,9 +3,9 @@
 
 pub(crate) mod counterfactual;
 pub(crate) mod fitness;
+pub(crate) mod grid;
 pub(crate) mod inversions;
 pub(crate) mod json;
-pub(crate) mod numbers;
 pub(crate) mod plot;
 pub(crate) mod requests;
 pub(crate) mod results;

@@ -221,7 +221,7 @@ pub(crate) fn draft(
 
 fn trial(args: &RunArgs, seed: u64) -> Trial {
     let pace = if args.stepwise { Pace::Stepwise } else { Pace::FastForward };
-    Trial { seed, pace, audit: args.audit, sample_interval: None, overrule: None }
+    Trial { seed, pace, audit: args.audit, sample_interval: None, overrule: None, curves: false }
 }
 
 fn bar(args: &RunArgs) -> Bar {
@@ -266,7 +266,7 @@ fn run_one(
         inversions: Some(inversions.count()),
         fitness: weights.map(|weights| weights.judge(&result.report)),
     };
-    check_invariants(&result)?;
+    result.check()?;
     writers.finish(&result)?;
     let regret = regret(args, plan)?;
     output::print(&with_regret(args, &finished, regret.as_ref()))?;
@@ -313,7 +313,7 @@ fn run_many(args: &RunArgs, plan: &Plan, weights: Option<&Weights>) -> Result<u8
     let results = replicate(plan, &trials, args.jobs.into(), |_| watch.watch())?;
     drop(watch);
     for result in &results {
-        check_invariants(result)?;
+        result.check()?;
     }
     let finish = |result| Finished {
         plan,
@@ -335,20 +335,6 @@ fn run_many(args: &RunArgs, plan: &Plan, weights: Option<&Weights>) -> Result<u8
     };
     output::print(&text)?;
     Ok(exit_code(args, plan, &results))
-}
-
-/// A stalled run or a violation of the audit is the program's own fault.
-pub(crate) fn check_invariants(result: &RunResult) -> Result<(), Failure> {
-    if let End::Stalled { why } = &result.outcome.end {
-        let seed = result.seed;
-        return Err(Failure::Internal(format!("the run with seed {seed} stalled: {why}")));
-    }
-    let Some(audit) = result.audit.as_ref().filter(|audit| !audit.is_clean()) else {
-        return Ok(());
-    };
-    let mut lines = vec![format!("internal invariant broken {} times:", audit.count)];
-    lines.extend(audit.first.iter().map(|violation| format!("  {violation}")));
-    Err(Failure::Internal(lines.join("\n")))
 }
 
 fn exit_code(args: &RunArgs, plan: &Plan, results: &[RunResult]) -> u8 {

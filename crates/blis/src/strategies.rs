@@ -4,8 +4,8 @@ use crate::args::{StrategiesArgs, TextFormat};
 use crate::failure::Failure;
 use crate::output;
 use crate::report::json;
-use crate::report::numbers::Fields;
 use crate::report::table::bold;
+use blis_lab::json::Fields;
 use blis_lab::strategy::{self, ParameterKind, Shipped, Strategy};
 use serde_json::{Value, json};
 

@@ -1,55 +1,134 @@
-//! `blis study`: runs a study file and shows its cells side by side.
+//! `blis study`: runs a study file, shows its cells side by side and gives verdicts.
 
-use crate::args::{StudyArgs, TextFormat};
-use crate::failure::Failure;
-use crate::interrupt;
+mod charts;
+mod grids;
+mod json;
+mod verdicts;
+
+use crate::args::TextFormat;
+use crate::args::lab::StudyArgs;
+use crate::failure::{self, Failure};
 use crate::output::{self, Output};
 use crate::progress::{Bar, Trials};
-use crate::report::json;
-use crate::report::numbers::Fields;
-use crate::report::plot::{Chart, Line};
-use crate::report::table::{bold, grouped, percent, plain, table};
-use crate::run::check_invariants;
+use crate::report::grid::{Grid, folded};
+use crate::report::json::text;
+use crate::report::table::{bold, grouped};
+use crate::shard::Shard;
 use crate::target::Target;
-use blis_core::math::count;
-use blis_lab::Metric;
+use crate::trials::Trying;
+use blis_lab::hypothesis::Hypothesis;
+use blis_lab::ledger::VerdictRecord;
 use blis_lab::study::{self, Findings, Study};
-use blis_metrics::Saturation;
-use blis_sim::End;
-use serde_json::Value;
+use blis_lab::verdict::{Outcome, Verdict};
+use blis_lab::{Metric, Plan};
 use std::io::Write;
 use std::path::Path;
 
-/// Runs the study that `args` name and prints what it found.
-pub(crate) fn study(args: &StudyArgs) -> Result<(), Failure> {
+pub(crate) use grids::{entry, heading};
+
+/// Runs the study that `args` name and prints what it found. With `--check`, a refuted hypothesis
+/// is a failed check.
+pub(crate) fn study(args: &StudyArgs) -> Result<u8, Failure> {
     let study = study::read(&args.study)?;
+    let shard = args.shard.as_deref().map(Shard::parse).transpose()?;
     let drawn = drawn(args, &study)?;
     let csv = open("--csv", args.csv.as_deref(), &args.study)?;
     let plot = open("--plot", args.plot.as_deref(), &args.study)?;
+    let page = open("--markdown", args.markdown.as_deref(), &args.study)?;
     if !args.quiet {
         tell_notes(&study);
     }
-    interrupt::listen();
     let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
-    let watch = Trials::new(study.trials() as u64, bar);
-    let findings = study.run(args.jobs.into(), args.audit, || watch.watch())?;
-    drop(watch);
-    for result in findings.runs.iter().flatten() {
-        check_invariants(result)?;
-        if result.outcome.end == End::Interrupted {
-            return Err(Failure::Interrupted);
-        }
+    let ledger = (!args.no_ledger).then_some(args.ledger.as_path());
+    let trying = Trying::new(ledger, args.jobs, args.audit, bar)?;
+    if let Some(shard) = shard {
+        return part(shard, &name(&args.study), &study, &trying);
     }
-    write(csv, || rows(&study, &findings))?;
-    write(plot, || chart(&study, &findings, &drawn).svg())?;
+    let findings = found(&name(&args.study), &study, &trying)?;
+    write(csv, || charts::rows(&study, &findings))?;
+    write(plot, || charts::chart(&study, &findings, &drawn).svg())?;
+    write(page, || markdown(&study, &findings))?;
     output::print(&match args.format {
         TextFormat::Table => report(&study, &findings),
-        TextFormat::Json => json::text(&object(&study, &findings)),
-    })
+        TextFormat::Json => text(&json::object(&study, &findings)),
+    })?;
+    let refuted = findings.verdicts.iter().any(|verdict| verdict.outcome == Outcome::Refuted);
+    Ok(if args.check && refuted { failure::CHECK_FAILED } else { failure::DONE })
+}
+
+/// Runs `study`, which the ledger calls `name`, and keeps what it finds there.
+fn found(name: &str, study: &Study, trying: &Trying) -> Result<Findings, Failure> {
+    let watch = Trials::new(study.trials() as u64, trying.bar);
+    let kept = |failure| trying.kept(failure);
+    let warmup = study.settle(&trying.runner(), &watch).map_err(kept)?;
+    let plans = study.plans(warmup)?;
+    if let Some(ledger) = trying.ledger() {
+        // Before they are run, so that what an interrupted study has finished is known as its own.
+        ledger.record_study(name, study, &plans, study.seeds)?;
+    }
+    let findings = study.judge(&plans, warmup, &trying.runner(), &watch).map_err(kept)?;
+    if let Some(ledger) = trying.ledger() {
+        let key = ledger.record_study(name, study, &plans, findings.seeds())?;
+        ledger.record_verdicts(&key, &records(study, &findings))?;
+    }
+    Ok(findings)
+}
+
+/// The verdicts as the ledger keeps them.
+fn records(study: &Study, findings: &Findings) -> Vec<VerdictRecord> {
+    let record = |(hypothesis, verdict): (&Hypothesis, &Verdict)| VerdictRecord {
+        hypothesis: hypothesis.name.clone(),
+        prediction: hypothesis.text.clone(),
+        mechanism: hypothesis.because.clone(),
+        outcome: verdict.outcome.name().to_owned(),
+        why: verdict.why.clone(),
+        seeds: verdict.seeds as u64,
+        level: Some(verdict.level),
+        effects: Some(json::effects(verdict).to_string()),
+    };
+    study.hypotheses.iter().zip(&findings.verdicts).map(record).collect()
+}
+
+/// What the ledger calls the study: the name of its file.
+fn name(path: &Path) -> String {
+    path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// Runs a part of the study's trials, with all seeds that it may need: the whole has no findings
+/// yet.
+fn part(shard: Shard, name: &str, study: &Study, trying: &Trying) -> Result<u8, Failure> {
+    let Shard { index, count } = shard;
+    let watch = Trials::new((study.cells.len() * study.max_seeds / count) as u64, trying.bar);
+    let kept = |failure| trying.kept(failure);
+    // Every part needs to know it, and finds the same.
+    let warmup = study.settle(&trying.runner(), &watch).map_err(kept)?;
+    let plans = study.plans(warmup)?;
+    let Some(ledger) = trying.ledger() else {
+        return Err(Failure::Input("--shard: there is no ledger to keep the part in".to_owned()));
+    };
+    ledger.record_study(name, study, &plans, study.max_seeds)?;
+    let seeds = Study::first_seeds(study.max_seeds);
+    let all: Vec<(&Plan, u64)> =
+        plans.iter().flat_map(|plan| seeds.iter().map(move |&seed| (plan, seed))).collect();
+    let trials = shard.of(&all);
+    trying.runner().rows(&trials, &watch).map_err(kept)?;
+    drop(watch);
+    output::print(&format!(
+        "part {index} of {count}: {} of {} runs are finished and kept in {}\njoin the ledgers of \
+         all parts with `blis ledger merge`, then run the study without `--shard`\n",
+        grouped(trials.len() as u64),
+        grouped(all.len() as u64),
+        ledger.path().display()
+    ))?;
+    Ok(failure::DONE)
 }
 
 /// Opens an output before anything runs.
-fn open(flag: &str, path: Option<&Path>, input: &Path) -> Result<Option<Output>, Failure> {
+pub(crate) fn open(
+    flag: &str,
+    path: Option<&Path>,
+    input: &Path,
+) -> Result<Option<Output>, Failure> {
     let Some(path) = path else { return Ok(None) };
     let target = Target::of(path)?;
     if target.is_input(input) {
@@ -58,7 +137,8 @@ fn open(flag: &str, path: Option<&Path>, input: &Path) -> Result<Option<Output>,
     Output::create(&target).map(Some)
 }
 
-fn write(output: Option<Output>, text: impl FnOnce() -> String) -> Result<(), Failure> {
+/// Writes `text` to `output`, if there is one.
+pub(crate) fn write(output: Option<Output>, text: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(mut output) = output else { return Ok(()) };
     output.write_all(text().as_bytes()).map_err(|error| output.failure(&error))?;
     output.finish()
@@ -70,36 +150,8 @@ fn drawn(args: &StudyArgs, study: &Study) -> Result<Metric, Failure> {
     Metric::parse(name).map_err(|text| Failure::Input(format!("--plot-metric: {text}")))
 }
 
-/// A line for each combination of all factors but the last, a point for each level of that one.
-fn chart(study: &Study, findings: &Findings, metric: &Metric) -> Chart {
-    let others = study.factors.len().saturating_sub(1);
-    let columns = columns(study);
-    let point = |cell: usize| {
-        findings.mean(cell, metric).map(|(mean, half_width)| (mean, half_width.unwrap_or(0.0)))
-    };
-    let line = |first: usize| Line {
-        name: study.cells[first].levels[..others].join(", "),
-        points: (first..first + columns.len()).map(point).collect(),
-    };
-    Chart {
-        title: format!("{} by {}", heading(metric), study.factors.join(", ")),
-        x: study.factors.last().cloned().unwrap_or_default(),
-        lines: (0..study.cells.len()).step_by(columns.len()).map(line).collect(),
-        levels: columns,
-    }
-}
-
-/// The levels of the last factor.
-fn columns(study: &Study) -> Vec<String> {
-    let others = study.factors.len().saturating_sub(1);
-    let first = &study.cells[0].levels;
-    let same = |cell: &&study::Cell| cell.levels[..others] == first[..others];
-    let level = |cell: &study::Cell| cell.levels.get(others).cloned().unwrap_or_default();
-    study.cells.iter().take_while(same).map(level).collect()
-}
-
 /// What the user should know, once, whichever cell it is about.
-fn tell_notes(study: &Study) {
+pub(crate) fn tell_notes(study: &Study) {
     let mut told = Vec::new();
     for cell in &study.cells {
         for note in &cell.plan.notes {
@@ -114,151 +166,37 @@ fn tell_notes(study: &Study) {
 }
 
 fn report(study: &Study, findings: &Findings) -> String {
-    let seeds = study.seeds.len();
-    let cells = study.cells.len();
-    let head = format!(
-        "{}\n{cells} cells, {seeds} seeds each; means ± half of a 95 % interval\n",
-        bold(&study.question),
-    );
-    let tables = match study.factors.len() {
-        0 | 1 => vec![by_metric(study, findings)],
-        _ => pivots(study, findings),
+    let mut parts = vec![format!("{}\n{}\n", bold(&study.question), conditions(study, findings))];
+    parts.extend(grids::all(study, findings).iter().map(|grid| grid.text() + "\n"));
+    parts.push(verdicts::text(study, findings));
+    parts.concat().trim_end().to_owned() + "\n"
+}
+
+fn markdown(study: &Study, findings: &Findings) -> String {
+    let conditions = conditions(study, findings);
+    let mut parts = vec![format!("# {}\n\n{conditions}\n", study.question)];
+    parts.push(verdicts::markdown(study, findings));
+    parts.extend(grids::all(study, findings).iter().map(Grid::markdown));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// How the numbers came about, in a few lines.
+fn conditions(study: &Study, findings: &Findings) -> String {
+    let (cells, seeds) = (study.cells.len(), findings.seeds());
+    let most = match study.max_seeds {
+        most if most > seeds => format!(" (of at most {most})"),
+        _ => String::new(),
     };
-    let mut parts = vec![head];
-    parts.extend(tables);
-    parts.join("\n") + "\n"
-}
-
-/// One row a cell, one column a number.
-fn by_metric(study: &Study, findings: &Findings) -> String {
-    let metrics: Vec<String> = study.metrics.iter().map(heading).collect();
-    let mut header: Vec<&str> = study.factors.iter().map(String::as_str).collect();
-    header.extend(metrics.iter().map(String::as_str));
-    header.push("load");
-    let mut table = table(&header);
-    for (number, cell) in study.cells.iter().enumerate() {
-        let mut row = cell.levels.clone();
-        row.extend(study.metrics.iter().map(|metric| entry(metric, findings.mean(number, metric))));
-        row.push(load(findings, number));
-        table.add_row(row);
-    }
-    format!("{table}")
-}
-
-/// One table a number: a column for each level of the last factor, a row for each combination of
-/// the others.
-fn pivots(study: &Study, findings: &Findings) -> Vec<String> {
-    let (last, others) = study.factors.split_last().expect("there are several factors");
-    let names = columns(study);
-    let pivot = |title: &str, entry: &dyn Fn(usize) -> String| {
-        // The last step of a path says enough.
-        let short = last.rsplit('.').next().unwrap_or(last);
-        let corner = format!("{} \\ {short}", others.join(", "));
-        let mut header = vec![corner.as_str()];
-        header.extend(names.iter().map(String::as_str));
-        let mut table = table(&header);
-        for row in (0..study.cells.len()).step_by(names.len()) {
-            let mut entries = vec![study.cells[row].levels[..others.len()].join(", ")];
-            entries.extend((row..row + names.len()).map(entry));
-            table.add_row(entries);
+    let warmup = match findings.warmup {
+        Some(seconds) if seconds > 0.0 => {
+            format!(
+                "; requests of the first {} s are not counted",
+                blis_lab::verdict::number(seconds)
+            )
         }
-        format!("{}\n{table}\n", bold(title))
+        _ => String::new(),
     };
-    let mut tables: Vec<String> = study
-        .metrics
-        .iter()
-        .map(|metric| pivot(&heading(metric), &|cell| entry(metric, findings.mean(cell, metric))))
-        .collect();
-    tables.push(pivot("load", &|cell| load(findings, cell)));
-    tables
-}
-
-fn heading(metric: &Metric) -> String {
-    match metric.unit() {
-        "" => metric.name(),
-        unit => format!("{}, {unit}", metric.name()),
-    }
-}
-
-fn entry(metric: &Metric, mean: Option<(f64, Option<f64>)>) -> String {
-    let share = metric.name().ends_with("rate") || metric.name().ends_with("attainment");
-    // Several columns of means and intervals have to fit a line.
-    let show = |value: f64| match value {
-        value if share => percent(Some(value)),
-        value if value >= 99.95 => grouped(count(value)),
-        value => plain(Some(value)),
-    };
-    match mean {
-        None => "-".to_owned(),
-        // Counts that no seed has need no interval.
-        Some((mean, Some(half_width))) if mean != 0.0 || half_width != 0.0 => {
-            let half_width = show(half_width);
-            format!("{} ±{half_width}", show(mean).trim_end_matches(" %"))
-        }
-        Some((mean, _)) => show(mean),
-    }
-}
-
-/// Whether the cluster kept up, in the worst of a cell's runs.
-fn load(findings: &Findings, cell: usize) -> String {
-    let verdicts = findings.runs[cell].iter().map(|run| run.report.saturation);
-    let severity = |verdict: &Option<Saturation>| match verdict {
-        None => 0,
-        Some(Saturation::Stable) => 1,
-        Some(Saturation::Backlogged) => 2,
-        Some(Saturation::Overloaded) => 3,
-    };
-    verdicts.max_by_key(severity).flatten().map_or("-", Saturation::name).to_owned()
-}
-
-/// One row a run: the levels of its cell, its seed, and every number that was asked for.
-fn rows(study: &Study, findings: &Findings) -> String {
-    let quote = |text: &str| {
-        if text.contains([',', '"', '\n']) {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        } else {
-            text.to_owned()
-        }
-    };
-    let names = study.metrics.iter().map(Metric::name);
-    let factors = study.factors.iter().map(|factor| quote(factor));
-    let header: Vec<String> = factors.chain(["seed".to_owned()]).chain(names).collect();
-    let mut lines = vec![header.join(",")];
-    for (cell, runs) in study.cells.iter().zip(&findings.runs) {
-        for run in runs {
-            let levels = cell.levels.iter().map(|level| quote(level));
-            let number = |metric: &Metric| {
-                metric.of(&run.report).map_or_else(String::new, |value| value.to_string())
-            };
-            let numbers = study.metrics.iter().map(number);
-            let row: Vec<String> = levels.chain([run.seed.to_string()]).chain(numbers).collect();
-            lines.push(row.join(","));
-        }
-    }
-    lines.join("\n") + "\n"
-}
-
-fn object(study: &Study, findings: &Findings) -> Value {
-    let cell = |(number, cell): (usize, &study::Cell)| {
-        let mut fields = Fields::default();
-        for (factor, level) in study.factors.iter().zip(&cell.levels) {
-            fields.text(factor, level.clone());
-        }
-        fields.text("scenario_hash", cell.plan.hash());
-        fields.text("load", load(findings, number));
-        for metric in &study.metrics {
-            let mut numbers = Fields::default();
-            let mean = findings.mean(number, metric);
-            numbers.number("mean", mean.map(|(mean, _)| mean));
-            numbers.number("half_width", mean.and_then(|(_, half_width)| half_width));
-            numbers.value("values", findings.values(number, metric));
-            fields.value(&metric.name(), numbers.into_value());
-        }
-        fields.into_value()
-    };
-    let mut all = Fields::default();
-    all.text("question", study.question.clone());
-    all.value("seeds", study.seeds.clone());
-    all.value("cells", study.cells.iter().enumerate().map(cell).collect::<Vec<Value>>());
-    all.into_value()
+    let means = "means ± half of a 95 % interval";
+    folded(&format!("{cells} cells, {seeds} seeds each{most}; {means}{warmup}"), 0, 0) + "\n"
 }

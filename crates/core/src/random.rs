@@ -38,6 +38,10 @@ pub enum Purpose {
     Think = 9,
     /// How wrong a latency prediction of the gateway is.
     Prediction = 10,
+    /// Which values a bootstrap draws.
+    Resampling = 20,
+    /// In which order the components of a strategy are added.
+    Permutation = 21,
 }
 
 impl Dice {

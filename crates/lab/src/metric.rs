@@ -63,7 +63,7 @@ static TTFT: [What; 5] = latency!("ttft", ttft);
 static E2E: [What; 5] = latency!("e2e", e2e);
 static ITL: [What; 5] = latency!("itl", itl);
 
-static OTHERS: [What; 20] = [
+static OTHERS: [What; 22] = [
     what("offered", "", OfRequests(|s| Some(float(s.injected)))),
     what("admitted", "", OfRequests(|s| Some(float(s.injected - s.rejected - s.unservable)))),
     what("completed", "", OfRequests(|s| Some(float(s.completed)))),
@@ -73,6 +73,8 @@ static OTHERS: [What; 20] = [
     what("tokens_per_sec", "/s", OfRequests(|s| s.tokens_per_sec)),
     what("goodput_per_sec", "/s", OfRequests(|s| s.goodput_per_sec)),
     what("slo_attainment", "", OfRequests(|s| s.slo_attainment)),
+    what("steady_responses_per_sec", "/s", OfCluster(|r| r.steady.responses_per_sec)),
+    what("steady_tokens_per_sec", "/s", OfCluster(|r| r.steady.tokens_per_sec)),
     what("jain_fairness", "", OfCluster(|r| r.jain_fairness)),
     what("hit_rate", "", OfCluster(|r| r.kv.hit_rate)),
     what("phantom_hit_rate", "", OfCluster(|r| r.kv.phantom_hit_rate)),
@@ -163,7 +165,7 @@ mod tests {
         }
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), 35);
+        assert_eq!(names.len(), 37);
     }
 
     #[test]

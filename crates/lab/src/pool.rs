@@ -24,30 +24,8 @@ pub fn replicate<O: Observer>(
     jobs: usize,
     observe: impl Fn(&Trial) -> O + Sync,
 ) -> Result<Vec<RunResult>, RunFailure> {
-    let trials: Vec<(&Plan, Trial)> = trials.iter().map(|trial| (plan, *trial)).collect();
-    run_all(&trials, jobs, observe)
-}
-
-/// Runs each plan with its trial, like [`replicate`].
-///
-/// # Errors
-/// Like [`replicate`].
-///
-/// # Panics
-/// If a trial panics.
-pub fn run_all<O: Observer>(
-    trials: &[(&Plan, Trial)],
-    jobs: usize,
-    observe: impl Fn(&Trial) -> O + Sync,
-) -> Result<Vec<RunResult>, RunFailure> {
-    let pool = start(ThreadPoolBuilder::new().num_threads(threads(jobs, trials.len())))?;
-    let results: Vec<Result<RunResult, RunFailure>> = pool.install(|| {
-        trials
-            .par_iter()
-            .map(|(plan, trial)| run_scenario(plan, *trial, &mut [], None, &mut observe(trial)))
-            .collect()
-    });
-    results.into_iter().collect()
+    let run = |trial: &Trial| run_scenario(plan, *trial, &mut [], None, &mut observe(trial));
+    each(jobs, trials, run)?.into_iter().collect()
 }
 
 /// `work` done on each of `items`, at most `jobs` at a time (0: one for each core), with results in

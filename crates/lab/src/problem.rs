@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Where a value was written.
@@ -36,17 +37,31 @@ pub struct Problem {
     pub message: String,
     /// Whether the file system is at fault, rather than the content or the name of a file.
     pub io: bool,
+    /// The text that the value was read from, with a mark under the mistake, on lines of their own.
+    pub excerpt: Option<String>,
 }
 
 impl Problem {
     /// A problem of the field at `path`, written at `place`.
     pub fn new(place: Place, path: impl Into<String>, message: impl Into<String>) -> Problem {
-        Problem { place, path: path.into(), message: tame(&message.into()), io: false }
+        Problem {
+            place,
+            path: path.into(),
+            message: tame(&message.into()),
+            io: false,
+            excerpt: None,
+        }
     }
 
     /// A problem of a whole file.
     pub fn of_file(file: &str, message: impl Into<String>) -> Problem {
         Problem::new(Place::Unknown, file, message)
+    }
+
+    /// The same, and points at the part `at` of `text`.
+    #[must_use]
+    pub fn pointing(self, text: &str, at: &Range<usize>) -> Problem {
+        Problem { excerpt: Some(pointed(text, at)), ..self }
     }
 
     /// The system could not read `file`. A name without a file is a mistake in the input, not of
@@ -74,6 +89,27 @@ impl fmt::Display for Problem {
         }
         f.write_str(&self.message)
     }
+}
+
+/// `text` with a mark under the part `at`, on two lines; of a long text, what is around that part.
+fn pointed(text: &str, at: &Range<usize>) -> String {
+    const BEFORE: usize = 40;
+    const BEHIND: usize = 90;
+    let before = visible(text.get(..at.start).unwrap_or_default());
+    let part = visible(text.get(at.clone()).unwrap_or_default());
+    let behind = visible(text.get(at.end..).unwrap_or_default());
+    let skipped = before.chars().count().saturating_sub(BEFORE);
+    let dots = if skipped > 0 { "..." } else { "" };
+    let before: String = dots.chars().chain(before.chars().skip(skipped)).collect();
+    let line: String = [&before, &part, &behind]
+        .map(|part| part.chars())
+        .into_iter()
+        .flatten()
+        .take(BEHIND)
+        .collect();
+    let indent = before.chars().count();
+    let width = part.chars().count().clamp(1, BEHIND.saturating_sub(indent).max(1));
+    format!("  {line}\n  {}{}", " ".repeat(indent), "^".repeat(width))
 }
 
 impl std::error::Error for Problem {}
@@ -159,6 +195,18 @@ mod tests {
         let place = Place::File { file: "a\nb".into(), line: 1, column: 2 };
         let problem = Problem::new(place, "x\ty", "m");
         assert_eq!(problem.to_string(), "a\\nb:1:2: x\\ty: m");
+    }
+
+    #[test]
+    fn an_excerpt_marks_the_mistake_also_in_long_texts() {
+        assert_eq!(pointed("a < b", &(4..5)), "  a < b\n      ^");
+        assert_eq!(pointed("a <", &(3..3)), "  a <\n     ^", "the end has a place too");
+        let long = format!("{}wrong{}", "x".repeat(100), "y".repeat(100));
+        let found = pointed(&long, &(100..105));
+        let lines: Vec<&str> = found.lines().collect();
+        let at = lines[1].find('^').expect("a mark");
+        assert_eq!(&lines[0][at..at + 5], "wrong");
+        assert!(lines.iter().all(|line| line.chars().count() < 100));
     }
 
     #[test]

@@ -94,6 +94,7 @@ pub fn replay(plan: &Plan, latency: Arc<dyn StepTime>) -> Result<Vec<Fared>, Run
         audit: false,
         sample_interval: None,
         overrule: None,
+        curves: false,
     };
     let mut ledger = Ledger::default();
     run_scenario(&plan, trial, &mut [&mut ledger], None, &mut Unobserved)?;

@@ -3,6 +3,7 @@
 //! The binary and every experiment run scenarios through [`run_scenario`] and nothing else, so that
 //! a number is the same wherever it is asked for.
 
+use crate::ledger::LedgerError;
 use crate::names::{Named, Names};
 use crate::problem::Problem;
 use crate::scenario::{Plan, Workload};
@@ -28,6 +29,8 @@ pub struct Trial {
     pub sample_interval: Option<Span>,
     /// A request that goes elsewhere than the router says, to see what would have been.
     pub overrule: Option<(RequestId, InstanceId)>,
+    /// Whether the distributions of latencies are reported.
+    pub curves: bool,
 }
 
 /// What a run gives.
@@ -47,6 +50,23 @@ pub struct RunResult {
 }
 
 impl RunResult {
+    /// Whether it is one that can be believed.
+    ///
+    /// # Errors
+    /// If the run stalled or the audit found something: the program's own fault.
+    pub fn check(&self) -> Result<(), RunFailure> {
+        if let End::Stalled { why } = &self.outcome.end {
+            let seed = self.seed;
+            return Err(RunFailure::Broken(format!("the run with seed {seed} stalled: {why}")));
+        }
+        let Some(audit) = self.audit.as_ref().filter(|audit| !audit.is_clean()) else {
+            return Ok(());
+        };
+        let mut lines = vec![format!("internal invariant broken {} times:", audit.count)];
+        lines.extend(audit.first.iter().map(|violation| format!("  {violation}")));
+        Err(RunFailure::Broken(lines.join("\n")))
+    }
+
     /// What the numbers do not show, although whoever reads them must know; not that the run was
     /// interrupted or the cluster overloaded.
     pub fn warnings(&self, plan: &Plan) -> Vec<String> {
@@ -109,6 +129,15 @@ pub enum RunFailure {
     /// The system did not give the threads to run on.
     #[error("cannot start worker threads: {0}; give fewer `--jobs`")]
     Threads(String),
+    /// The ledger does not keep what it should.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// Its observer has stopped it.
+    #[error("interrupted")]
+    Interrupted,
+    /// It is the program's own fault.
+    #[error("{0}")]
+    Broken(String),
 }
 
 /// Runs `plan` once. `listeners` hear every fact besides the summary; `names` learns the names of
@@ -134,7 +163,10 @@ pub fn run_scenario(
         let future = Future::read(&mut *beforehand, plan.engine.block_size, until);
         config.future = Some(future.map_err(run_failure)?);
     }
-    let mut summary = Summary::new(plan.slo);
+    let mut summary = Summary::new(plan.slo).counting_from(plan.warmup);
+    if trial.curves {
+        summary = summary.with_curves();
+    }
     let mut audit = trial.audit.then(|| Audit::new(audit_config(plan)));
     let outcome = if audit.is_none() && listeners.is_empty() {
         // Most runs are heard by the summary alone, and told to it directly.

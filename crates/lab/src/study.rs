@@ -2,33 +2,77 @@
 //!
 //! A study file has a base scenario, arms (patches on it), optionally workloads (patches too) and
 //! values to sweep; every combination is a *cell*, and every cell is run with every seed. All cells
-//! are sent the same requests for the same seed, as far as they have the same workload. Everything
-//! is checked before anything runs.
+//! are sent the same requests for the same seed, as far as they have the same workload. Hypotheses
+//! are judged as seeds come in; when all are answered, or no seed is left, the study is done.
+//! Everything is checked before anything runs.
 
+mod arms;
+mod compare;
+pub(crate) mod design;
 mod file;
+mod findings;
+mod levels;
+pub(crate) mod patch;
+mod predictions;
 
+pub use arms::Component;
+pub use compare::{Sides, compare};
+pub use design::{Design, Factor};
 pub use file::read;
+pub use findings::{Findings, Paired};
 
-use crate::interval::Interval;
+use crate::hypothesis::Hypothesis;
 use crate::metric::Metric;
-use crate::pool::run_all;
-use crate::run::{RunFailure, RunResult, Trial};
+use crate::problem::Problem;
+use crate::row::Row;
+use crate::run::RunFailure;
 use crate::scenario::Plan;
-use blis_sim::{Observer, Pace};
+use crate::trial::{Runner, Watch};
+use crate::verdict::{ALPHA, Judge};
+use crate::yaml::Node;
+use levels::Choices;
+
+/// The first seed; those after it count up.
+const FIRST_SEED: u64 = 42;
+/// The seed of the runs that find the warm-up, which is no seed of a study.
+const PILOT_SEED: u64 = 41;
 
 /// A study, checked and ready to run.
 #[derive(Clone, Debug)]
 pub struct Study {
     /// What it asks.
     pub question: String,
-    /// The fields that differ between its cells, in the order of the file.
+    /// The names of the factors that its cells differ in, in the order of the file.
     pub factors: Vec<String>,
+    /// What its cells differ in.
+    pub design: Design,
     /// Its cells, in the order of the file.
     pub cells: Vec<Cell>,
-    /// The seeds that each cell is run with.
-    pub seeds: Vec<u64>,
+    /// After how many seeds hypotheses are judged first.
+    pub seeds: usize,
+    /// The most seeds that each cell is run with.
+    pub max_seeds: usize,
+    /// How much of each run is left out.
+    pub warmup: Warmup,
     /// What to look at.
     pub metrics: Vec<Metric>,
+    /// What it predicts.
+    pub hypotheses: Vec<Hypothesis>,
+    /// The parts that arms are put together from.
+    pub components: Vec<Component>,
+    levels: Vec<Choices>,
+    base: Node,
+}
+
+/// How much of each run is left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Warmup {
+    /// What the scenarios say.
+    Given,
+    /// The same for all: the longest that a run of any cell needs by MSER-5.
+    Auto,
+    /// So many seconds.
+    Seconds(f64),
 }
 
 /// One combination of arm, workload and swept values.
@@ -38,59 +82,189 @@ pub struct Cell {
     pub levels: Vec<String>,
     /// The scenario.
     pub plan: Plan,
-}
-
-/// What the runs of a study gave.
-#[derive(Clone, Debug)]
-pub struct Findings {
-    /// For each cell, the run of each seed.
-    pub runs: Vec<Vec<RunResult>>,
+    tree: Node,
 }
 
 impl Study {
-    /// How many runs it takes.
+    /// How many runs it takes at least, with those that find the warm-up.
     pub fn trials(&self) -> usize {
-        self.cells.len() * self.seeds.len()
+        let pilots = usize::from(self.warmup == Warmup::Auto);
+        self.cells.len() * (self.seeds + pilots)
     }
 
-    /// Runs it, at most `jobs` runs at a time (0: one for each core). `observe` gives each run its
-    /// observer.
+    /// What the arm at `level` is there for.
+    pub fn tests(&self, level: usize) -> Option<&str> {
+        self.arms()?.levels[level].tests.as_deref()
+    }
+
+    /// The names of the components that the arm at `level` is put together from.
+    pub fn with(&self, level: usize) -> Vec<&str> {
+        let names = |arms: &Choices| {
+            let with = arms.levels[level].with.clone();
+            with.into_iter().map(|index| self.components[index].name.as_str()).collect()
+        };
+        self.arms().map(names).unwrap_or_default()
+    }
+
+    fn arms(&self) -> Option<&Choices> {
+        self.levels.iter().find(|factor| factor.name == "arm")
+    }
+
+    /// The names of the components of the arm of a cell at these levels.
+    pub(crate) fn components_at(&self, levels: &[usize]) -> Vec<&str> {
+        let arm = self.design.factor("arm").map(|index| levels[index]);
+        arm.map(|arm| self.with(arm)).unwrap_or_default()
+    }
+
+    /// The scenario of the cell at these levels, with only those components of its arm whose bits
+    /// are set in `mask`.
+    pub(crate) fn plan_with(
+        &self,
+        levels: &[usize],
+        mask: u32,
+        warmup: Option<f64>,
+    ) -> Result<Plan, Problem> {
+        let mut tree = self.base.clone();
+        for (factor, &level) in self.levels.iter().zip(levels) {
+            let mut level = factor.levels[level].clone();
+            if factor.name == "arm" {
+                let all = level.with.iter().enumerate();
+                let kept = all.filter(|(bit, _)| mask >> bit & 1 == 1);
+                level.with = kept.map(|(_, &index)| index).collect();
+            }
+            level.apply(&mut tree, &self.components);
+        }
+        if let Some(seconds) = warmup {
+            tree = warmed(&tree, seconds);
+        }
+        patch::resolve(&tree, &[format!("subset {mask:b} of the components")])
+    }
+
+    /// The first `count` seeds that a study is run with.
+    pub fn first_seeds(count: usize) -> Vec<u64> {
+        (FIRST_SEED..FIRST_SEED + count as u64).collect()
+    }
+
+    /// Runs it on `runner` until its hypotheses are answered.
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn run<O: Observer>(
+    pub fn run(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Findings, RunFailure> {
+        let warmup = self.settle(runner, watch)?;
+        let plans = self.plans(warmup).map_err(RunFailure::Input)?;
+        self.judge(&plans, warmup, runner, watch)
+    }
+
+    /// Runs `plans`, which are those of its cells with this warm-up, until its hypotheses are
+    /// answered.
+    ///
+    /// # Errors
+    /// The failure of the first run, in their order, that failed.
+    pub fn judge(
         &self,
-        jobs: usize,
-        audit: bool,
-        observe: impl Fn() -> O + Sync,
+        plans: &[Plan],
+        warmup: Option<f64>,
+        runner: &Runner<'_>,
+        watch: &dyn Watch,
     ) -> Result<Findings, RunFailure> {
-        let pace = Pace::FastForward;
-        let trial =
-            |&seed: &u64| Trial { seed, pace, audit, sample_interval: None, overrule: None };
-        let trials: Vec<(&Plan, Trial)> = self
-            .cells
-            .iter()
-            .flat_map(|cell| self.seeds.iter().map(move |seed| (&cell.plan, trial(seed))))
-            .collect();
-        let results = run_all(&trials, jobs, |_| observe())?;
-        let mut results = results.into_iter();
-        let mut cell = || results.by_ref().take(self.seeds.len()).collect();
-        Ok(Findings { runs: self.cells.iter().map(|_| cell()).collect() })
+        let mut rows: Vec<Vec<Row>> = vec![Vec::new(); plans.len()];
+        let looks = (self.seeds, self.max_seeds);
+        let mut judge = Judge::new(&self.hypotheses, &self.design, looks, ALPHA);
+        while let Some(seeds) = judge.next_look() {
+            let known = rows.first().map_or(0, Vec::len);
+            let new = Study::first_seeds(seeds).split_off(known);
+            let found = by_plan(plans, &new, runner, watch)?;
+            for (cell, found) in rows.iter_mut().zip(found) {
+                cell.extend(found);
+            }
+            judge.look(&Findings::of(&rows));
+        }
+        Ok(Findings { rows, warmup, verdicts: judge.finish() })
+    }
+
+    /// What to leave out of each run, in s; `None`: what the scenarios say. With `auto`, one run of
+    /// each cell tells how long it takes to settle, and the longest counts for all. A run that never
+    /// settles has none, and is told about where its numbers are.
+    ///
+    /// # Errors
+    /// The failure of the first run, in their order, that failed.
+    pub fn settle(
+        &self,
+        runner: &Runner<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Option<f64>, RunFailure> {
+        match self.warmup {
+            Warmup::Given => return Ok(None),
+            Warmup::Seconds(seconds) => return Ok(Some(seconds)),
+            Warmup::Auto => {}
+        }
+        let trials: Vec<(&Plan, u64)> =
+            self.cells.iter().map(|cell| (&cell.plan, PILOT_SEED)).collect();
+        let rows = runner.rows(&trials, watch)?;
+        let longest = rows.iter().filter_map(|row| row.report.steady.warmup_s);
+        // To the millisecond, so that it can be written down.
+        Ok(Some((longest.fold(0.0, f64::max) * 1e3).ceil() / 1e3))
+    }
+
+    /// The rows of some cells in the first `seeds` seeds, with this warm-up.
+    ///
+    /// # Errors
+    /// The failure of the first run, in their order, that failed.
+    ///
+    /// # Panics
+    /// If there is no such cell.
+    pub fn rows(
+        &self,
+        cells: &[usize],
+        seeds: usize,
+        warmup: Option<f64>,
+        runner: &Runner<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Vec<Row>>, RunFailure> {
+        let plan = |&cell: &usize| self.cells[cell].plan_from(warmup);
+        let plans: Vec<Plan> =
+            cells.iter().map(plan).collect::<Result<_, _>>().map_err(RunFailure::Input)?;
+        by_plan(&plans, &Study::first_seeds(seeds), runner, watch)
+    }
+
+    /// The scenarios of its cells with this warm-up.
+    ///
+    /// # Errors
+    /// If the warm-up makes one of them illegal.
+    pub fn plans(&self, warmup: Option<f64>) -> Result<Vec<Plan>, Problem> {
+        self.cells.iter().map(|cell| cell.plan_from(warmup)).collect()
     }
 }
 
-impl Findings {
-    /// The values of `metric` in cell number `cell`, one a seed; without those that have no sample.
-    pub fn values(&self, cell: usize, metric: &Metric) -> Vec<f64> {
-        self.runs[cell].iter().filter_map(|run| metric.of(&run.report)).collect()
-    }
-
-    /// Their mean, with its interval if there are several; `None` if there is no sample.
-    pub fn mean(&self, cell: usize, metric: &Metric) -> Option<(f64, Option<f64>)> {
-        let values = self.values(cell, metric);
-        match Interval::of(&values) {
-            Some(interval) => Some((interval.mean, Some(interval.half_width))),
-            None => values.first().map(|&value| (value, None)),
+impl Cell {
+    /// Its scenario with this warm-up.
+    fn plan_from(&self, warmup: Option<f64>) -> Result<Plan, Problem> {
+        match warmup {
+            None => Ok(self.plan.clone()),
+            Some(seconds) => patch::resolve(&warmed(&self.tree, seconds), &self.levels),
         }
     }
 }
+
+/// `tree` with a warm-up of so many seconds.
+fn warmed(tree: &Node, seconds: f64) -> Node {
+    let mut tree = tree.clone();
+    tree.set(&["warmup_s"], Node::from_flag("warmup", &seconds.to_string()));
+    tree
+}
+
+/// The rows of each of `plans`, by seed.
+pub(crate) fn by_plan(
+    plans: &[Plan],
+    seeds: &[u64],
+    runner: &Runner<'_>,
+    watch: &dyn Watch,
+) -> Result<Vec<Vec<Row>>, RunFailure> {
+    let trials: Vec<(&Plan, u64)> =
+        plans.iter().flat_map(|plan| seeds.iter().map(move |&seed| (plan, seed))).collect();
+    let mut rows = runner.rows(&trials, watch)?.into_iter();
+    Ok(plans.iter().map(|_| rows.by_ref().take(seeds.len()).collect()).collect())
+}
+
+#[cfg(test)]
+mod tests;

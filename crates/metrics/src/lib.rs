@@ -10,6 +10,7 @@ pub mod fanout;
 pub mod report;
 pub mod sample;
 pub mod slo;
+mod steady;
 pub mod summary;
 
 pub use audit::{Audit, AuditConfig, AuditReport, Violation, check_report};
@@ -17,8 +18,8 @@ pub use end::{End, RunEnd};
 pub use fact::{Batch, Fact, Listener, Reading, Record, Status, TtftSplit};
 pub use fanout::Fanout;
 pub use report::{
-    Decomposition, InstanceSection, KvSection, Latency, Report, RoutingSection, Saturation,
-    Section, SplitMs, SplitStats, TierSection,
+    Curves, Decomposition, Distributions, InstanceSection, KvSection, Latency, Report,
+    RoutingSection, Saturation, Section, SplitMs, SplitStats, Steady, TierSection,
 };
 pub use sample::{Samples, Statistics, WeightedSamples};
 pub use slo::{SloTarget, SloTargets};

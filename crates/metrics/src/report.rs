@@ -39,6 +39,56 @@ pub struct Report {
     /// How often each mechanism of the policies acted, by `policy.mechanism`; those who run the
     /// world tell.
     pub mechanisms: BTreeMap<String, u64>,
+    /// Whether the run came to a steady state, and what it did then.
+    pub steady: Steady,
+    /// The distributions of latencies, if they were asked for.
+    pub curves: Option<Distributions>,
+}
+
+/// Whether a run came to a steady state, and what it did then. Judged by the times to first token in
+/// order of arrival, warm-up included even if the other numbers leave it out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Steady {
+    /// When it had warmed up, in s (MSER-5); absent if it never did.
+    pub warmup_s: Option<f64>,
+    /// Half of the 95 % interval of the mean over the mean, from 20 batches after the warm-up.
+    pub ttft_half_width: Option<f64>,
+    /// Correlation of neighbouring batches; near 1 if the run is too short.
+    pub batch_correlation: Option<f64>,
+    /// Requests that finished in the second half of the arrival period, per second of it.
+    pub responses_per_sec: Option<f64>,
+    /// Output tokens of these requests, per second.
+    pub tokens_per_sec: Option<f64>,
+}
+
+impl Steady {
+    /// Whether the run was too short for its numbers to be steady: it never settled, or what comes
+    /// after its warm-up is too little, or still moves as a whole.
+    pub fn is_too_short(&self) -> bool {
+        self.warmup_s.is_none() || self.batch_correlation.is_none_or(|found| found > 0.5)
+    }
+}
+
+/// The distributions of latencies, for those who draw them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Distributions {
+    /// All requests.
+    pub cluster: Curves,
+    /// By service class, most important first; only if several classes sent a request, because
+    /// the curves of a single one are those of the cluster.
+    pub classes: Vec<(SloClass, Curves)>,
+}
+
+/// The distributions of a group of requests: the 0th, 1st, ..., 100th percentile in ms, each
+/// rounded to six digits, which is finer than any drawing. Empty without a sample.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curves {
+    /// Time to first token.
+    pub ttft_ms: Vec<f64>,
+    /// Inter-token latency.
+    pub itl_ms: Vec<f64>,
+    /// Arrival to last token.
+    pub e2e_ms: Vec<f64>,
 }
 
 /// The numbers of a group of requests.
@@ -246,6 +296,12 @@ impl Saturation {
             Saturation::Backlogged => "backlogged",
             Saturation::Overloaded => "overloaded",
         }
+    }
+
+    /// The verdict that is spelled so.
+    pub fn from_name(name: &str) -> Option<Saturation> {
+        let all = [Saturation::Stable, Saturation::Backlogged, Saturation::Overloaded];
+        all.into_iter().find(|verdict| verdict.name() == name)
     }
 }
 

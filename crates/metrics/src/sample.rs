@@ -13,6 +13,18 @@ const BUCKET_BITS: u32 = 6;
 const BUCKETS: usize = 64 << BUCKET_BITS;
 /// Weighted samples are not compacted before there are this many entries: 4 MiB with 5 columns.
 const COMPACT_FROM: usize = 1 << 17;
+/// 0, 1, ..., 100.
+const EVERY_PERCENT: [f64; 101] = every_percent();
+
+const fn every_percent() -> [f64; 101] {
+    let mut percents = [0.0; 101];
+    let mut index = 1;
+    while index < percents.len() {
+        percents[index] = percents[index - 1] + 1.0;
+        index += 1;
+    }
+    percents
+}
 
 /// Samples of one quantity, in its unit (nanoseconds for latencies).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -98,6 +110,11 @@ impl Samples {
         Distribution::of(self.weighted()).statistics()
     }
 
+    /// The percentiles 0 to 100; `None` without a sample.
+    pub(crate) fn curve(&self) -> Option<[f64; 101]> {
+        Distribution::of(self.weighted()).percentiles(EVERY_PERCENT)
+    }
+
     fn weighted(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + Clone {
         self.values.iter().map(|&value| (value, 1))
     }
@@ -172,6 +189,17 @@ impl<const COLUMNS: usize> WeightedSamples<COLUMNS> {
             let one = |entry: &Entry<COLUMNS>| (entry.value, u64::from(entry.counts[column]));
             Distribution::of(self.entries.iter().map(one)).statistics()
         })
+    }
+
+    /// The percentiles 0 to 100 of all samples; `None` without a sample.
+    pub(crate) fn curve(&self) -> Option<[f64; 101]> {
+        self.distribution().percentiles(EVERY_PERCENT)
+    }
+
+    /// The percentiles 0 to 100 of a column; `None` without a sample.
+    pub(crate) fn curve_of_column(&self, column: usize) -> Option<[f64; 101]> {
+        let one = |entry: &Entry<COLUMNS>| (entry.value, u64::from(entry.counts[column]));
+        Distribution::of(self.entries.iter().map(one)).percentiles(EVERY_PERCENT)
     }
 
     /// The usual statistics of each tag below `tags`.

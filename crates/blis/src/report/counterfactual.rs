@@ -2,10 +2,10 @@
 
 use crate::failure::Failure;
 use crate::output::{Output, failed};
-use crate::report::numbers::Fields;
 use crate::target::Target;
 use blis_core::Time;
 use blis_lab::counterfactual::{Decision, DecisionLog, Regret};
+use blis_lab::json::Fields;
 use blis_metrics::{Fact, Listener};
 use serde_json::{Value, json};
 use std::io::{self, Write};

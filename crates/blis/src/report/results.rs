@@ -2,11 +2,11 @@
 
 use crate::failure::Failure;
 use crate::output::{Output, failed};
-use crate::report::numbers::Fields;
 use crate::report::requests::status_name;
 use crate::report::sections;
 use crate::target::Target;
 use blis_core::{InstanceId, RequestId, SloClass, Span, TenantId, Time};
+use blis_lab::json::Fields;
 use blis_lab::{Names, RunResult};
 use blis_metrics::{Fact, Listener, Record, Status};
 use serde_json::Value;

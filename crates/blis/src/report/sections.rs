@@ -1,9 +1,9 @@
 //! `--format blis`: sections with flat JSON objects, the layout that existing scripts read.
 
 use crate::report::Finished;
-use crate::report::numbers::Fields;
 use blis_core::math::float;
 use blis_lab::RunResult;
+use blis_lab::json::Fields;
 use blis_metrics::{Latency, Report, Section};
 use serde_json::Value;
 use std::fmt::Write;

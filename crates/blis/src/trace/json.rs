@@ -1,8 +1,8 @@
 //! `blis trace inspect --format json`: everything, as one object.
 
-use crate::report::numbers::Fields;
 use crate::trace::inspect::Inspected;
 use blis_core::Source;
+use blis_lab::json::Fields;
 use blis_workload::inspect::{Arrivals, Bar, Group, QUANTILE_ERROR, SessionStats, Sharing, Spread};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! `blis validate --format json`: everything, as one object.
 
 use super::Found;
-use crate::report::numbers::Fields;
+use blis_lab::json::Fields;
 use blis_lab::validate::{Cell, Compared};
 use serde_json::Value;
 

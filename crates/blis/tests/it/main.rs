@@ -10,6 +10,7 @@ mod messages;
 mod outputs;
 mod replay;
 mod same;
+mod studies;
 mod tier;
 mod timeline;
 mod traces;

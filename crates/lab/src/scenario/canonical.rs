@@ -1,24 +1,10 @@
 //! The canonical text of a plan and its hash: equal exactly if two scenarios mean the same.
 
 use crate::scenario::plan::{Plan, Workload};
-use blis_core::{SloClass, Span};
+use blis_core::{SloClass, Span, Time};
 use blis_sim::{Engine, Freshness, Gateway, Signals};
 use blis_workload::{Client, Mix, TraceEdit};
 use std::fmt::Write;
-
-/// FNV-1a, 64 bits: short, and the same everywhere for ever.
-pub(super) const START: u64 = 0xcbf2_9ce4_8422_2325;
-const PRIME: u64 = 0x0100_0000_01b3;
-
-/// The hash of `bytes`.
-pub(super) fn hash(bytes: &[u8]) -> u64 {
-    hash_more(START, bytes)
-}
-
-/// The hash of what gave `state`, followed by `bytes`.
-pub(super) fn hash_more(state: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(state, |state, &byte| (state ^ u64::from(byte)).wrapping_mul(PRIME))
-}
 
 /// Every field that has an effect on the numbers, one a line.
 pub(super) fn canonical(plan: &Plan) -> String {
@@ -78,6 +64,9 @@ pub(super) fn canonical(plan: &Plan) -> String {
         None => line("horizon", &"none"),
         Some(horizon) => line("horizon", &horizon),
     }
+    if plan.warmup > Time::ZERO {
+        line("warmup", &plan.warmup);
+    }
     for class in SloClass::ALL {
         let target = plan.slo.of(class);
         for (name, value) in
@@ -96,6 +85,9 @@ fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Displ
     match workload {
         Workload::Trace { path: _, options, requests, closed_loop: _, hash } => {
             line("workload.trace.requests", requests);
+            if let Some(format) = options.format {
+                line("workload.trace.format", &format.name());
+            }
             if options.edit != TraceEdit::default() {
                 line("workload.trace.edit", &format_args!("{:?}", options.edit));
             }

@@ -2,9 +2,9 @@
 
 use super::machine::Reader;
 use super::workload::beside;
+use crate::hash;
 use crate::problem::{Problem, hint, quoted};
 use crate::profile::{self, ProfileFile};
-use crate::scenario::canonical;
 use crate::scenario::schema::Coefficient;
 use crate::yaml::{Amount, Whole};
 use blis_core::Span;
@@ -33,7 +33,7 @@ impl Chosen {
 
     fn profiled(file: ProfileFile) -> Chosen {
         // The text of a profile has its coefficients to the last bit.
-        let hash = canonical::hash(profile::text(&file).as_bytes());
+        let hash = hash::hash(profile::text(&file).as_bytes());
         let ProfileFile { machine, profile } = file;
         Chosen {
             model: Arc::new(profile),
@@ -149,7 +149,7 @@ impl Reader<'_> {
     /// The shape of the scenario's model: of the catalogue, or of a `config.json`.
     pub(super) fn shape(&self, catalogue: &Catalogue) -> Result<ModelShape, Problem> {
         let name = self.model();
-        if Path::new(name).extension().is_some_and(|ending| ending == "json") {
+        if is_config(name) {
             let path = beside(self.tree, "model", name);
             let text = std::fs::read_to_string(&path)
                 .map_err(|error| Problem::unreadable(&path.display().to_string(), &error))?;
@@ -209,4 +209,9 @@ impl Reader<'_> {
 pub(super) fn is_path(name: &str) -> bool {
     let ending = Path::new(name).extension();
     name.contains('/') || ending.is_some_and(|ending| ending == "yaml" || ending == "yml")
+}
+
+/// Whether the name of a model is meant as the path of a `config.json`.
+pub(super) fn is_config(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|ending| ending == "json")
 }

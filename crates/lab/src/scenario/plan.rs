@@ -1,5 +1,6 @@
 //! A checked scenario with all defaults filled in, from which any number of runs can be built.
 
+use crate::hash;
 use crate::problem::Problem;
 use crate::run::Trial;
 use crate::scenario::policies::Policies;
@@ -49,6 +50,8 @@ pub struct Plan {
     pub policies: PolicyNames,
     /// When to stop at the latest.
     pub horizon: Option<Time>,
+    /// Requests that arrive earlier are not counted.
+    pub warmup: Time,
     /// Targets by class.
     pub slo: SloTargets,
     /// What is sent.
@@ -62,6 +65,7 @@ pub struct Plan {
     pub files: Vec<PathBuf>,
     pub(super) texts: Policies,
     pub(super) canonical: String,
+    pub(super) document: String,
 }
 
 /// The full spelling of each policy of a plan: its name and the parameters that are not defaults.
@@ -172,7 +176,13 @@ impl Plan {
     /// A hash of [`Plan::canonical`], as 16 hexadecimal digits. Stable across versions of the
     /// program as long as the scenario means the same.
     pub fn hash(&self) -> String {
-        format!("{:016x}", super::canonical::hash(self.canonical.as_bytes()))
+        format!("{:016x}", hash::hash(self.canonical.as_bytes()))
+    }
+
+    /// The scenario as it was written, in JSON and on one line: with every patch and flag in it,
+    /// with paths that are good from anywhere on this machine, and without the seed.
+    pub fn document(&self) -> &str {
+        &self.document
     }
 
     pub(super) fn cluster(&self) -> Cluster {

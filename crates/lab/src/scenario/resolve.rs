@@ -1,6 +1,6 @@
 //! From a tree to a plan: every check, every default, in one place and before anything runs.
 
-use crate::problem::Problem;
+use crate::problem::{Place, Problem};
 use crate::scenario::plan::{Plan, Workload};
 use crate::scenario::policies::Policies;
 use crate::scenario::rate::RateSpec;
@@ -8,9 +8,9 @@ use crate::scenario::saturation::REFERENCE_SCORERS;
 use crate::scenario::schema::{LONGEST_US, Scenario, SignalFields};
 use crate::scenario::{canonical, cost, horizon, machine, saturation, tier, workload};
 use crate::slo;
-use crate::yaml::{self, Node, Whole};
-use blis_core::Span;
+use crate::yaml::{self, Kind, Node, Whole};
 use blis_core::param::ParamError;
+use blis_core::{Span, Time};
 use blis_policy::PolicyError;
 use blis_sim::{Freshness, Gateway, Signals};
 use blis_workload::Rate;
@@ -68,6 +68,8 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
         latency_name: machine.latency_name,
         policies: names,
         horizon: sent.horizon,
+        warmup: Time::ZERO
+            + Span::from_secs_f64(scenario.warmup_s.map_or(0.0, |given| given.get())),
         slo,
         workload: sent.workload,
         saturation: None,
@@ -75,6 +77,7 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
         files: sent.files,
         texts,
         canonical: String::new(),
+        document: document(tree),
     };
     if let Some(rate) = sent.rate.filter(RateSpec::needs_saturation) {
         set_rate(&mut plan, &rate)?;
@@ -124,6 +127,18 @@ fn check_is_scenario(tree: &Node) -> Result<(), Problem> {
         return Err(Problem::new(tree.place_of("version"), "version", message));
     }
     Ok(())
+}
+
+/// `tree` as a document that means the same wherever it is read on this machine.
+fn document(tree: &Node) -> String {
+    let mut tree = tree.clone();
+    for (field, path) in workload::paths(&tree) {
+        let path = std::path::absolute(&path).unwrap_or(path);
+        let text = path.to_string_lossy().into_owned();
+        tree.set(field, Node { place: Place::Unknown, kind: Kind::Scalar { text, quoted: true } });
+    }
+    tree.remove("seed");
+    tree.to_json()
 }
 
 /// An oracle must be able to know the requests to come.

@@ -57,7 +57,7 @@ fn reference(plan: &Plan) -> Plan {
     let texts = Policies::reference();
     let cluster = plan.cluster();
     let built = texts.build(&cluster).expect("the reference strategy is legal on any cluster");
-    Plan { policies: built.names(), texts, horizon: None, ..plan.clone() }
+    Plan { policies: built.names(), texts, horizon: None, warmup: Time::ZERO, ..plan.clone() }
 }
 
 /// The mix without anything that makes its rate uneven.
@@ -163,6 +163,7 @@ impl Bench {
             audit: false,
             sample_interval: None,
             overrule: None,
+            curves: false,
         };
         let result = run_scenario(&plan, trial, &mut [inside], None, &mut Unobserved);
         match result {

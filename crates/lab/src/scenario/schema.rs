@@ -44,7 +44,7 @@ ranges! {
     Utilization: 0.01, 1.0, "a number from 0.01 to 1";
     /// A share below one.
     Share: 0.0, 0.99, "a number from 0 to 0.99";
-    /// An instant of a trace.
+    /// An instant of a trace, or of a run.
     SliceSeconds: 0.0, 315_360_000.0, "a number from 0 to 315360000 (seconds, ten years)";
     /// Any number.
     Finite: f64::MIN, f64::MAX, "a number";
@@ -92,6 +92,8 @@ pub struct Scenario {
     pub evict: Option<PolicyFields>,
     /// When to stop at the latest; beyond ten years is never.
     pub horizon_us: Option<Whole<1, { u64::MAX }>>,
+    /// Requests that arrive earlier than this many seconds are simulated but not counted.
+    pub warmup_s: Option<Amount<SliceSeconds>>,
     /// Targets by class, or the name of a set of them. Where it leaves one open, the workload's own
     /// is used.
     pub slo: SloSpec,

@@ -1,8 +1,9 @@
 //! The workload of a scenario: which of the four kinds it is, and its defaults.
 
+use crate::hash;
 use crate::presets;
 use crate::problem::{Place, Problem, hint, quoted};
-use crate::scenario::latency::is_path;
+use crate::scenario::latency::{is_config, is_path};
 use crate::scenario::plan::Workload;
 use crate::scenario::rate::{Level, RateSpec};
 use crate::scenario::schema::{DistributionFields, MixFields, Scenario, TokenFields};
@@ -61,14 +62,28 @@ pub(super) struct Reader<'a> {
 
 /// The paths of the files that `tree` is read from besides itself, as they were written.
 pub(super) fn files(tree: &Node) -> Vec<PathBuf> {
-    let path = |part: &str, field: &str| match &tree.field(part)?.field(field)?.kind {
-        Kind::Scalar { text, .. } if part == "workload" || is_path(text) => {
-            Some(beside(tree, &format!("{part}.{field}"), text))
+    paths(tree).into_iter().map(|(_, path)| path).collect()
+}
+
+/// The fields that name files, and these.
+pub(super) fn paths(tree: &Node) -> Vec<(&'static [&'static str], PathBuf)> {
+    type Means = fn(&str) -> bool;
+    let fields: [(&[&str], Means); 4] = [
+        (&["workload", "spec"], |_| true),
+        (&["workload", "trace"], |_| true),
+        (&["latency", "model"], is_path),
+        (&["model"], is_config),
+    ];
+    let path = |(field, means): (&'static [&'static str], Means)| {
+        let node = field.iter().try_fold(tree, |node, step| node.field(step))?;
+        match &node.kind {
+            Kind::Scalar { text, .. } if !text.is_empty() && means(text) => {
+                Some((field, beside(tree, &field.join("."), text)))
+            }
+            _ => None,
         }
-        _ => None,
     };
-    let fields = [("workload", "spec"), ("workload", "trace"), ("latency", "model")];
-    fields.into_iter().filter_map(|(part, field)| path(part, field)).collect()
+    fields.into_iter().filter_map(path).collect()
 }
 
 impl Reader<'_> {
@@ -312,13 +327,13 @@ pub(super) fn beside(tree: &Node, field: &str, path: &str) -> PathBuf {
 fn hash_file(path: &Path) -> std::io::Result<u64> {
     let mut file = File::open(path)?;
     let mut buffer = vec![0; 1 << 16];
-    let mut state = super::canonical::START;
+    let mut state = hash::START;
     loop {
         let read = file.read(&mut buffer)?;
         if read == 0 {
             return Ok(state);
         }
-        state = super::canonical::hash_more(state, &buffer[..read]);
+        state = hash::hash_more(state, &buffer[..read]);
     }
 }
 

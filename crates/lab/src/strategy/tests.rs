@@ -113,3 +113,13 @@ fn a_strategy_file_that_is_not_well_made_is_refused() {
         assert!(found.contains(message), "{found}\nnot: {message}");
     }
 }
+
+#[test]
+fn the_arm_of_a_study_may_choose_a_strategy_and_sweep_its_parameters() {
+    let arm = yaml::read_text("a.yaml", "strategy: {name: no-kv, params: {pa: 5}}");
+    let mut tree = yaml::read_text("b.yaml", "routing: random\nscheduler: sjf").expect("YAML");
+    crate::study::patch::apply(&mut tree, &crate::study::patch::settings(&arm.expect("YAML")));
+    let plan = Draft::from_tree(tree).resolve().expect("legal");
+    assert_eq!(plan.policies.routing, "weighted(prefix-affinity:5,queue-depth:2; max-score)");
+    assert_eq!(plan.policies.scheduler, "fcfs");
+}

@@ -3,18 +3,25 @@
 //! ```yaml
 //! question: what does offloading buy under KV pressure?
 //! base: {cluster: {instances: 4}, workload: {preset: multi-turn-4x512}}
-//! seeds: 3
+//! seeds: 5
+//! max_seeds: 40
 //! arms:
 //!   - {name: no tier}
 //!   - {name: async, set: {kv_tier: {cpu_blocks: 5000, reload: async}}}
 //! sweep: {engine.total_kv_blocks: [10000, 3000]}
 //! metrics: [ttft_p99, hit_rate]
+//! hypotheses:
+//!   - claim: ttft_p99(async) <= 0.8 * ttft_p99(no tier)
+//!     because: blocks that come back need not be computed again
+//!     fires: [reloaded_blocks(async)]
 //! ```
 
-use super::{Cell, Study};
+use super::arms::{self, Component};
+use super::levels::{self, Choices};
+use super::predictions::hypotheses;
+use super::{Cell, Study, Warmup, patch};
 use crate::metric::Metric;
 use crate::problem::{Place, Problem};
-use crate::scenario::Draft;
 use crate::yaml::{self, Kind, Node, Whole};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -23,7 +30,10 @@ use std::path::Path;
 /// Most cells of a study, times seeds.
 const MOST_TRIALS: usize = 100_000;
 const DEFAULT_SEEDS: u64 = 3;
-const FIRST_SEED: u64 = 42;
+/// Studies that claim something start with more: fewer can hardly tell anything.
+const DEFAULT_SEEDS_CLAIMING: u64 = 5;
+/// Most hypotheses of a study.
+const MOST_HYPOTHESES: usize = 64;
 
 /// A study as written. Patches are taken from the tree: they are scenarios, and checked as such.
 #[derive(Debug, Deserialize)]
@@ -33,39 +43,56 @@ struct StudyFields {
     #[expect(dead_code, reason = "read from the tree, with places")]
     base: IgnoredAny,
     #[serde(default)]
+    #[expect(dead_code, reason = "read from the tree, with places")]
+    components: Option<IgnoredAny>,
+    #[serde(default)]
+    matrix: Vec<String>,
+    #[serde(default)]
     arms: Vec<PatchFields>,
     #[serde(default)]
     workloads: Vec<PatchFields>,
     #[serde(default)]
     sweep: Option<IgnoredAny>,
     #[serde(default)]
+    references: Option<bool>,
+    #[serde(default)]
     seeds: Option<Whole<1, 1_000>>,
+    #[serde(default)]
+    max_seeds: Option<Whole<1, 1_000>>,
+    #[serde(default)]
+    warmup: Option<String>,
     metrics: Vec<String>,
+    #[serde(default)]
+    hypotheses: Vec<HypothesisFields>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PatchFields {
-    name: String,
+pub(super) struct PatchFields {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) with: Vec<String>,
     #[serde(default)]
     #[expect(dead_code, reason = "read from the tree, with places")]
     set: Option<IgnoredAny>,
+    #[serde(default)]
+    pub(super) tests: Option<String>,
 }
 
-/// One thing that cells differ in: its name, and its levels with what each of them sets.
-struct Factor {
-    name: String,
-    levels: Vec<Level>,
+/// A hypothesis as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HypothesisFields {
+    #[serde(default)]
+    pub(super) name: Option<String>,
+    pub(super) claim: String,
+    #[serde(default)]
+    pub(super) predict: Option<String>,
+    #[serde(default)]
+    pub(super) because: Option<String>,
+    #[serde(default)]
+    pub(super) fires: Vec<String>,
 }
-
-/// One of the things that it can be.
-struct Level {
-    name: String,
-    settings: Vec<Setting>,
-}
-
-/// A field of the scenario, step by step, and its value.
-type Setting = (Vec<String>, Node);
 
 /// Reads the study in the file `path` and checks every scenario in it.
 ///
@@ -76,38 +103,125 @@ pub fn read(path: &Path) -> Result<Study, Problem> {
     study(&tree)
 }
 
-fn study(tree: &Node) -> Result<Study, Problem> {
+pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
     let fields: StudyFields = yaml::decode(tree)?;
     let metrics = metrics(tree, &fields.metrics)?;
-    let mut factors = Vec::new();
-    for (name, patches) in [("workloads", &fields.workloads), ("arms", &fields.arms)] {
-        if !patches.is_empty() {
-            factors.push(patched(tree, name, patches)?);
-        }
-    }
-    if fields.sweep.is_some() {
-        factors.extend(swept(tree)?);
-    }
-    let seeds = fields.seeds.map_or(DEFAULT_SEEDS, Whole::get);
-    let cells: usize = factors.iter().map(|factor| factor.levels.len()).product();
-    let seeds_count = usize::try_from(seeds).unwrap_or(usize::MAX);
-    if cells.saturating_mul(seeds_count) > MOST_TRIALS {
-        let message = format!("{cells} cells and {seeds} seeds; legal: at most {MOST_TRIALS} runs");
-        return Err(Problem::new(tree.place.clone(), "", message));
-    }
     let base = tree.field("base").cloned().unwrap_or_else(Node::empty);
     let base = match &base.kind {
         Kind::Scalar { text, .. } => yaml::read_file(&beside(&base.place, text))?,
         _ => base,
     };
-    let cells = (0..cells).map(|number| cell(&base, &factors, number)).collect::<Result<_, _>>()?;
+    let components = arms::components(tree);
+    let factors = factors(tree, &fields, &base, &components)?;
+    let (seeds, max_seeds) = seeds(tree, &fields)?;
+    let design = levels::design(&factors);
+    if design.cells().saturating_mul(max_seeds) > MOST_TRIALS {
+        let cells = design.cells();
+        let message =
+            format!("{cells} cells and {max_seeds} seeds; legal: at most {MOST_TRIALS} runs");
+        return Err(Problem::new(tree.place.clone(), "", message));
+    }
+    let hypotheses = hypotheses(tree, &fields.hypotheses, &design)?;
+    if hypotheses.len() > MOST_HYPOTHESES {
+        let message = format!("{}; legal: at most {MOST_HYPOTHESES}", hypotheses.len());
+        return Err(Problem::new(tree.place_of("hypotheses"), "hypotheses", message));
+    }
+    let cell = |number: usize| {
+        let names = design.names(number);
+        let tree = levels::tree(&base, &factors, &design.levels(number), &components);
+        let plan = patch::resolve(&tree, &names)?;
+        Ok(Cell { levels: names, plan, tree })
+    };
+    let cells = (0..design.cells()).map(cell).collect::<Result<_, Problem>>()?;
     Ok(Study {
         question: fields.question,
-        factors: factors.into_iter().map(|factor| factor.name).collect(),
+        factors: design.factors.iter().map(|factor| factor.name.clone()).collect(),
+        design,
         cells,
-        seeds: (FIRST_SEED..FIRST_SEED + seeds).collect(),
+        seeds,
+        max_seeds,
+        warmup: warmup(tree, fields.warmup.as_deref(), !hypotheses.is_empty())?,
         metrics,
+        hypotheses,
+        components,
+        levels: factors,
+        base,
     })
+}
+
+/// What the cells differ in.
+fn factors(
+    tree: &Node,
+    fields: &StudyFields,
+    base: &Node,
+    components: &[Component],
+) -> Result<Vec<Choices>, Problem> {
+    let mut factors = Vec::new();
+    if !fields.workloads.is_empty() {
+        factors.push(arms::patched(tree, "workloads", &fields.workloads, components)?);
+    }
+    let mut arms = match (&fields.matrix[..], &fields.arms[..]) {
+        ([], []) => None,
+        ([], patches) => Some(arms::patched(tree, "arms", patches, components)?),
+        (names, []) => {
+            let which = names.iter().enumerate().map(|(index, name)| {
+                arms::named(tree, &format!("matrix[{index}]"), name, components)
+            });
+            Some(arms::matrix(&which.collect::<Result<Vec<_>, _>>()?, components))
+        }
+        _ => {
+            let message = "makes the arms by itself; leave `arms` out, or `matrix`";
+            return Err(Problem::new(tree.place_of("matrix"), "matrix", message));
+        }
+    };
+    if let Some(arms) = &mut arms
+        && fields.references != Some(false)
+    {
+        // A workload may be needed to make the scenario whole.
+        let first = levels::tree(base, &factors, &vec![0; factors.len()], components);
+        arms::add_references(&first, arms, components)?;
+    }
+    factors.extend(arms);
+    if fields.sweep.is_some() {
+        factors.extend(levels::swept(tree)?);
+    }
+    Ok(factors)
+}
+
+/// After how many seeds to look first, and the most that are run.
+fn seeds(tree: &Node, fields: &StudyFields) -> Result<(usize, usize), Problem> {
+    let default = match fields.hypotheses[..] {
+        [] => DEFAULT_SEEDS,
+        _ => DEFAULT_SEEDS_CLAIMING,
+    };
+    let most = fields.max_seeds.map(Whole::get);
+    let first =
+        fields.seeds.map_or_else(|| most.map_or(default, |most| most.min(default)), Whole::get);
+    let most = most.unwrap_or(first);
+    if most < first {
+        let message = format!("found `{most}`; legal: no fewer than `seeds`, which is {first}");
+        return Err(Problem::new(tree.place_of("max_seeds"), "max_seeds", message));
+    }
+    let size = |seeds: u64| usize::try_from(seeds).unwrap_or(usize::MAX);
+    Ok((size(first), size(most)))
+}
+
+/// How much of each run is left out.
+pub(super) fn warmup(tree: &Node, text: Option<&str>, claims: bool) -> Result<Warmup, Problem> {
+    match text {
+        None if claims => Ok(Warmup::Auto),
+        None => Ok(Warmup::Given),
+        Some("auto") => Ok(Warmup::Auto),
+        Some(text) => {
+            let seconds = text.strip_suffix('s').unwrap_or(text).trim().parse::<f64>();
+            let legal = seconds.ok().filter(|seconds| (0.0..=1e8).contains(seconds));
+            legal.map(Warmup::Seconds).ok_or_else(|| {
+                let message =
+                    format!("found `{text}`; legal: `auto`, or seconds from 0 to 1e8, e.g. `30s`");
+                Problem::new(tree.place_of("warmup"), "warmup", message)
+            })
+        }
+    }
 }
 
 /// `path` relative to the file that it stands in.
@@ -130,116 +244,6 @@ fn metrics(tree: &Node, names: &[String]) -> Result<Vec<Metric>, Problem> {
         Metric::parse(name).map_err(|text| Problem::new(tree.place_of(&path), path, text))
     };
     names.iter().enumerate().map(parse).collect()
-}
-
-/// The factor whose levels are the patches at `field`.
-fn patched(tree: &Node, field: &str, patches: &[PatchFields]) -> Result<Factor, Problem> {
-    let Some(Kind::List(items)) = tree.field(field).map(|node| &node.kind) else {
-        return Err(Problem::new(tree.place_of(field), field, "found no list; legal: a list"));
-    };
-    let mut levels: Vec<Level> = Vec::new();
-    for (index, (patch, node)) in patches.iter().zip(items).enumerate() {
-        if levels.iter().any(|level| level.name == patch.name) {
-            let path = format!("{field}[{index}].name");
-            let message = format!("found `{}` for the second time; give it another", patch.name);
-            return Err(Problem::new(tree.place_of(&path), path, message));
-        }
-        let mut settings = Vec::new();
-        if let Some(set) = node.field("set") {
-            collect(set, &mut Vec::new(), &mut settings);
-        }
-        levels.push(Level { name: patch.name.clone(), settings });
-    }
-    let name = field.strip_suffix('s').unwrap_or(field).to_owned();
-    Ok(Factor { name, levels })
-}
-
-/// The leaves of a patch and their paths. An empty group sets nothing.
-fn collect(node: &Node, path: &mut Vec<String>, settings: &mut Vec<Setting>) {
-    match &node.kind {
-        Kind::Map(fields) if !fields.is_empty() => {
-            for (name, _, value) in fields {
-                path.push(name.clone());
-                collect(value, path, settings);
-                path.pop();
-            }
-        }
-        _ => settings.push((path.clone(), node.clone())),
-    }
-}
-
-/// The factors that are swept: a field's path, and its values.
-fn swept(tree: &Node) -> Result<Vec<Factor>, Problem> {
-    let illegal = |path: &str, message: &str| {
-        Err(Problem::new(tree.place_of(path), path.to_owned(), message))
-    };
-    let Some(Kind::Map(fields)) = tree.field("sweep").map(|node| &node.kind) else {
-        return illegal("sweep", "legal: fields of a scenario with lists of values");
-    };
-    let mut factors = Vec::new();
-    for (name, place, values) in fields {
-        let steps: Vec<String> = name.split('.').map(str::to_owned).collect();
-        let Kind::List(values) = &values.kind else {
-            let message = "found one value; legal: a list of values";
-            return Err(Problem::new(place.clone(), format!("sweep.{name}"), message));
-        };
-        if values.is_empty() {
-            let message = "found an empty list; legal: at least one value";
-            return Err(Problem::new(place.clone(), format!("sweep.{name}"), message));
-        }
-        let levels = values
-            .iter()
-            .map(|value| Level {
-                name: shown(value),
-                settings: vec![(steps.clone(), value.clone())],
-            })
-            .collect();
-        factors.push(Factor { name: name.clone(), levels });
-    }
-    Ok(factors)
-}
-
-/// A value as the name of a level.
-fn shown(value: &Node) -> String {
-    match &value.kind {
-        Kind::Null => "none".to_owned(),
-        Kind::Scalar { text, .. } => text.clone(),
-        Kind::List(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(",")),
-        Kind::Map(fields) => {
-            let parts: Vec<String> =
-                fields.iter().map(|(name, _, value)| format!("{name}={}", shown(value))).collect();
-            parts.join(",")
-        }
-    }
-}
-
-/// Cell `number` of all combinations; the last factor changes fastest.
-fn cell(base: &Node, factors: &[Factor], number: usize) -> Result<Cell, Problem> {
-    let mut tree = base.clone();
-    let mut levels = Vec::new();
-    let mut left = number;
-    let mut chosen = Vec::new();
-    for factor in factors.iter().rev() {
-        chosen.push(&factor.levels[left % factor.levels.len()]);
-        left /= factor.levels.len();
-    }
-    for Level { name, settings } in chosen.into_iter().rev() {
-        for (path, value) in settings {
-            let steps: Vec<&str> = path.iter().map(String::as_str).collect();
-            tree.set(&steps, value.clone());
-        }
-        levels.push(name.clone());
-    }
-    let plan = Draft::from_tree(tree).resolve().map_err(|problem| {
-        let cell = levels.join(", ");
-        let message = if cell.is_empty() {
-            problem.message.clone()
-        } else {
-            format!("{} (in the cell {cell})", problem.message)
-        };
-        Problem { message, ..problem }
-    })?;
-    Ok(Cell { levels, plan })
 }
 
 #[cfg(test)]
@@ -267,6 +271,7 @@ metrics: [ttft_p99, critical.e2e_mean]
         let study = read(STUDY).expect("legal");
         assert_eq!(study.factors, ["arm", "engine.total_kv_blocks", "seed"]);
         assert_eq!((study.cells.len(), study.trials()), (12, 24));
+        assert_eq!((study.seeds, study.max_seeds), (2, 2));
         assert_eq!(study.cells[0].levels, ["base", "900", "1"]);
         assert_eq!(study.cells[1].levels, ["base", "900", "2"]);
         assert_eq!(study.cells[11].levels, ["plain", "800", "3"]);

@@ -1,5 +1,6 @@
 //! The tree of located nodes that a YAML file, or a set of flags, becomes.
 
+use super::number::float;
 use crate::problem::{Place, Problem};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
@@ -115,6 +116,65 @@ impl Node {
             place = &next.place;
         }
         place.clone()
+    }
+}
+
+impl Node {
+    /// The tree as JSON on one line, which is read back as the same tree but for its places.
+    pub fn to_json(&self) -> String {
+        let mut out = String::new();
+        self.write_json(&mut out);
+        out
+    }
+
+    fn write_json(&self, out: &mut String) {
+        match &self.kind {
+            Kind::Null => out.push_str("null"),
+            Kind::Scalar { text, quoted } => match plain_json(text).filter(|_| !quoted) {
+                Some(plain) => out.push_str(&plain),
+                None => write_text(text, out),
+            },
+            Kind::List(items) => {
+                out.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    out.push_str(if index > 0 { "," } else { "" });
+                    item.write_json(out);
+                }
+                out.push(']');
+            }
+            Kind::Map(fields) => {
+                out.push('{');
+                for (index, (name, _, value)) in fields.iter().enumerate() {
+                    out.push_str(if index > 0 { "," } else { "" });
+                    write_text(name, out);
+                    out.push(':');
+                    value.write_json(out);
+                }
+                out.push('}');
+            }
+        }
+    }
+}
+
+/// What JSON can say without quotes: truth values, and numbers as they were written if it can.
+fn plain_json(text: &str) -> Option<String> {
+    let legal = serde_json::from_str::<serde_json::Number>(text).is_ok();
+    match (text, float(text)) {
+        ("true" | "false", _) => Some(text.to_owned()),
+        (_, Some(_)) if legal => Some(text.to_owned()),
+        (_, Some(number)) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+fn write_text(text: &str, out: &mut String) {
+    for c in serde_json::Value::from(text).to_string().chars() {
+        // JSON leaves these as they are; the reader wants to see none.
+        if c.is_control() {
+            out.extend(format!("\\u{:04x}", u32::from(c)).chars());
+        } else {
+            out.push(c);
+        }
     }
 }
 

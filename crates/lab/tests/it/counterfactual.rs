@@ -25,6 +25,7 @@ fn regret_of(routing: &str) -> Regret {
         audit: false,
         sample_interval: None,
         overrule: None,
+        curves: false,
     };
     let options = Options { alternatives: 2, sample: 40, jobs: 0 };
     regret(&plan, trial, &options, || Unobserved).expect("runs")

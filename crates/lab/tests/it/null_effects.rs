@@ -353,7 +353,14 @@ fn replications_are_the_same_with_any_number_of_workers() {
     for base in [Cluster, Tight] {
         let plan = plan(&base.text());
         let pace = Pace::FastForward;
-        let trial = |seed| Trial { seed, pace, audit: true, sample_interval: None, overrule: None };
+        let trial = |seed| Trial {
+            seed,
+            pace,
+            audit: true,
+            sample_interval: None,
+            overrule: None,
+            curves: false,
+        };
         let mut trials: Vec<Trial> = (1..=12).map(trial).collect();
         let results = |trials: &[Trial], jobs| {
             let results = replicate(&plan, trials, jobs, |_| Unobserved)

@@ -36,7 +36,14 @@ pub(crate) fn told(plan: &Plan, manner: Manner) -> Told {
         steps: (0, 1, Span::ZERO),
         expectations,
     };
-    let trial = Trial { seed: plan.seed, pace, audit, sample_interval: None, overrule: None };
+    let trial = Trial {
+        seed: plan.seed,
+        pace,
+        audit,
+        sample_interval: None,
+        overrule: None,
+        curves: false,
+    };
     let result = run_scenario(plan, trial, &mut [&mut scribe], None, &mut Unobserved)
         .unwrap_or_else(|failure| panic!("{failure}"));
     if audit {

@@ -4,8 +4,8 @@
 
 use super::{AuditReport, Place, Violation};
 use crate::report::{
-    Decomposition, InstanceSection, KvSection, Latency, Report, RoutingSection, Section,
-    SplitStats, TierSection,
+    Curves, Decomposition, Distributions, InstanceSection, KvSection, Latency, Report,
+    RoutingSection, Section, SplitStats, Steady, TierSection,
 };
 use blis_core::{InstanceId, Time};
 
@@ -29,6 +29,8 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
         offered_per_sec,
         duration_s,
         mechanisms: _,
+        steady,
+        curves,
     } = report;
     check.section("cluster", cluster);
     for (class, section) in classes {
@@ -48,6 +50,17 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
     check.number("mean_in_system", *mean_in_system);
     check.number("offered_per_sec", *offered_per_sec);
     check.number("duration_s", Some(*duration_s));
+    let Steady { warmup_s, ttft_half_width, batch_correlation, responses_per_sec, tokens_per_sec } =
+        *steady;
+    for value in [warmup_s, ttft_half_width, responses_per_sec, tokens_per_sec] {
+        check.number("steady", value);
+    }
+    check.share("batch_correlation", batch_correlation.map(f64::abs));
+    if let Some(Distributions { cluster, classes }) = curves {
+        for curves in classes.iter().map(|(_, curves)| curves).chain([cluster]) {
+            check.curves(curves);
+        }
+    }
     check.log.first
 }
 
@@ -56,6 +69,15 @@ struct Check {
 }
 
 impl Check {
+    fn curves(&mut self, curves: &Curves) {
+        let Curves { ttft_ms, itl_ms, e2e_ms } = curves;
+        for (name, curve) in [("ttft_ms", ttft_ms), ("itl_ms", itl_ms), ("e2e_ms", e2e_ms)] {
+            let whole = curve.is_empty() || curve.len() == 101;
+            let rises = curve.is_sorted() && curve.iter().all(|ms| ms.is_finite() && *ms >= 0.0);
+            self.holds(whole && rises, "I20", || format!("the curve of {name} is {curve:?}"));
+        }
+    }
+
     fn holds(&mut self, holds: bool, invariant: &'static str, what: impl FnOnce() -> String) {
         self.log.check(holds, invariant, Place::run(Time::ZERO), what);
     }

@@ -60,12 +60,14 @@ mod tests {
     fn row(split: [u64; 6]) -> Row {
         Row {
             e2e: 0,
-            delay: 0,
             split,
+            request: 0,
             tenant: 0,
             instance: 0,
+            output_tokens: 0,
             class: SloClass::Standard,
             first_token: true,
+            counts: true,
         }
     }
 
@@ -75,7 +77,7 @@ mod tests {
             let waits = (0..length).map(|i| (i * 7_919) % 1_009 * 1_000);
             let rows: Vec<Row> =
                 waits.map(|wait| row([7_000, wait, 0, wait * 3, 0, 500])).collect();
-            let latencies = Latencies::of(rows.iter());
+            let latencies = Latencies::of(rows.iter(), &[0]);
             let p99 = split(&rows).expect("they have first tokens").p99;
             assert!((p99.total() - latencies.ttft.p99_ms.unwrap()).abs() < 1e-9, "{p99:?}");
             assert!((p99.gateway - 0.007).abs() < 1e-12 && (p99.output - 0.000_5).abs() < 1e-12);

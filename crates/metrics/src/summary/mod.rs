@@ -4,8 +4,10 @@
 //! be added up is added up as it happens; of each request that ran, one row is kept, because
 //! percentiles need them all. It must never look at anything but facts.
 
+mod curves;
 mod decomposition;
 mod saturation;
+mod steady;
 mod tally;
 
 use crate::end::RunEnd;
@@ -44,19 +46,26 @@ pub struct Summary {
     delays: Vec<u64>,
     /// Sum of the times between arrival and close, in ns.
     time_in_system: u128,
+    /// Whether the distributions of latencies are reported.
+    curves: bool,
+    /// Requests that arrived before are not counted.
+    from: Time,
 }
 
 /// What percentiles need of a request that was scheduled. Spans are in ns.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     e2e: u64,
-    delay: u64,
     /// The parts of its time to first token, in the order of a request's life.
     split: [u64; 6],
+    request: u32,
     tenant: u32,
     instance: u32,
+    output_tokens: u32,
     class: SloClass,
     first_token: bool,
+    /// Whether it arrived when requests were counted.
+    counts: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -88,16 +97,35 @@ impl Summary {
             arrivals: Vec::new(),
             delays: Vec::new(),
             time_in_system: 0,
+            curves: false,
+            from: Time::ZERO,
         }
+    }
+
+    /// The same, but counts only requests that arrive at `from` or later, and rates are per second
+    /// after it. What has no requests (steps, blocks, saturation) is that of the whole run.
+    #[must_use]
+    pub fn counting_from(self, from: Time) -> Summary {
+        Summary { from, ..self }
+    }
+
+    /// The same, but reports the distributions of latencies as well.
+    #[must_use]
+    pub fn with_curves(self) -> Summary {
+        Summary { curves: true, ..self }
     }
 
     /// The numbers of the run that ended so.
     pub fn finish(mut self, end: &RunEnd) -> Report {
         let instances = self.instances.len().max(end.instances as usize);
         self.instances.resize_with(instances, Instance::default);
-        let elapsed = end.ended_at.since(Time::ZERO);
+        let whole = end.ended_at.since(Time::ZERO);
+        let elapsed = end.ended_at.saturating_since(self.from);
+        let steady = self.steady();
+        // What was needed only for that: all rows, those before the warm-up first.
+        self.rows.retain(|row| row.counts);
         let cluster_tally = self.classes.iter().sum::<Tally>();
-        let cluster_latencies = Latencies::of(self.rows.iter());
+        let cluster_latencies = Latencies::of(self.rows.iter(), &self.delays);
         let itl = latency(self.gaps.statistics());
         let cluster = section(&cluster_tally, &cluster_latencies, itl, elapsed);
         let by_class = Groups::of(&self.rows, CLASSES, |row| row.class.index());
@@ -106,7 +134,7 @@ impl Summary {
         let ran = !self.rows.is_empty();
         Report {
             tenants: self.tenant_sections(&cluster_latencies, elapsed),
-            instances: self.instance_sections(elapsed),
+            instances: self.instance_sections(elapsed, whole),
             kv: self.kv_section(),
             routing: self.routing_section(),
             decomposition: Decomposition {
@@ -116,10 +144,12 @@ impl Summary {
             classes,
             jain_fairness: self.fairness(),
             saturation: saturation::judge(&self.arrivals, &self.delays).filter(|_| ran),
-            mean_in_system: per(float_sum(self.time_in_system), float(elapsed.as_nanos())),
+            mean_in_system: per(float_sum(self.time_in_system), float(whole.as_nanos())),
             offered_per_sec: offered(&self.arrivals),
-            duration_s: elapsed.as_secs_f64(),
             mechanisms: BTreeMap::new(),
+            duration_s: whole.as_secs_f64(),
+            steady,
+            curves: self.curves.then(|| self.distributions(&by_class)),
             cluster,
         }
     }
@@ -176,7 +206,7 @@ impl Summary {
             .collect()
     }
 
-    fn instance_sections(&self, elapsed: Span) -> Vec<InstanceSection> {
+    fn instance_sections(&self, elapsed: Span, whole: Span) -> Vec<InstanceSection> {
         let rows = Groups::of(&self.rows, self.instances.len(), |row| row.instance as usize);
         let itl = self.gaps.statistics_by_tag(self.instances.len());
         let ids = (0..).map(InstanceId);
@@ -185,13 +215,13 @@ impl Summary {
             .map(|(i, (instance, all))| {
                 let latencies = self.latencies(&rows, i);
                 let requests = section(&all.requests, &latencies, latency(itl[i]), elapsed);
-                all.steps.section(instance, requests, elapsed)
+                all.steps.section(instance, requests, whole)
             })
             .collect()
     }
 
     fn latencies(&self, rows: &Groups, group: usize) -> Latencies {
-        Latencies::of(rows.members(group).map(|index| &self.rows[index]))
+        Latencies::of(rows.members(group).map(|index| &self.rows[index]), &self.delays)
     }
 
     fn kv_section(&self) -> KvSection {
@@ -248,12 +278,15 @@ impl Summary {
         let promised = record.deadline.is_some() || !self.targets.of(record.class).is_empty();
         let attained = promised.then_some(attained);
         self.time_in_system += u128::from(at.saturating_since(record.arrival).as_nanos());
-        self.classes[record.class.index()].close(status, record, attained);
-        at_index(&mut self.tenants, record.tenant.0 as usize).close(status, record, attained);
-        if let Some(instance) = record.instance {
-            self.instance(instance).requests.close(status, record, attained);
+        let counts = record.arrival >= self.from;
+        if counts {
+            self.classes[record.class.index()].close(status, record, attained);
+            at_index(&mut self.tenants, record.tenant.0 as usize).close(status, record, attained);
+            if let Some(instance) = record.instance {
+                self.instance(instance).requests.close(status, record, attained);
+            }
+            self.cache.close(record);
         }
-        self.cache.close(record);
         let waited = self.delays.get_mut(dense(record.request));
         let delay = waited.as_deref().copied().unwrap_or(NEVER);
         if let (Status::Rejected(_) | Status::Unservable, Some(waited)) = (status, waited) {
@@ -262,12 +295,14 @@ impl Summary {
         let (Some(instance), true) = (record.instance, delay != NEVER) else { return };
         self.rows.push(Row {
             e2e: record.e2e.map_or(NEVER, Span::as_nanos),
-            delay,
             split: record.split.parts().map(|(_, span)| span.as_nanos()),
+            request: u32::try_from(record.request.0).expect("rows of so many do not fit memory"),
             tenant: record.tenant.0,
             instance: instance.0,
+            output_tokens: record.output_tokens,
             class: record.class,
             first_token: record.ttft.is_some(),
+            counts,
         });
     }
 }
@@ -279,7 +314,11 @@ impl Listener for Summary {
                 self.arrivals.push(at.as_nanos());
                 self.delays.push(NEVER);
             }
-            Fact::Routed { instance, .. } => self.instance(instance).sent += 1,
+            Fact::Routed { request, instance, .. } => {
+                let arrival = self.arrivals.get(dense(request)).copied().unwrap_or(NEVER);
+                let counts = arrival >= self.from.as_nanos();
+                self.instance(instance).sent += u64::from(counts);
+            }
             Fact::Enqueued { instance, .. } => self.instance(instance).steps.joined(at),
             Fact::Scheduled { request, instance, .. } => {
                 self.scheduled(at, request);
@@ -296,7 +335,9 @@ impl Listener for Summary {
                 self.instance(instance).steps.ran(count, duration, &batch, blocks_in_use);
             }
             Fact::Tokens { instance, class, gap, count } => {
-                self.gaps.push(gap.as_nanos(), count, instance.0, class.index());
+                if at >= self.from {
+                    self.gaps.push(gap.as_nanos(), count, instance.0, class.index());
+                }
                 // The instance is known even if no request was heard to be sent there.
                 self.instance(instance);
             }
@@ -323,7 +364,8 @@ impl Row {
 }
 
 impl Latencies {
-    fn of<'a>(rows: impl Iterator<Item = &'a Row>) -> Latencies {
+    /// Those of `rows`; `delays` are those of all requests, by id.
+    fn of<'a>(rows: impl Iterator<Item = &'a Row>, delays: &[u64]) -> Latencies {
         let mut ttft = Samples::default();
         let mut e2e = Samples::default();
         let mut delay = Samples::default();
@@ -334,7 +376,7 @@ impl Latencies {
             if row.e2e != NEVER {
                 e2e.push(row.e2e);
             }
-            delay.push(row.delay);
+            delay.push(delays[row.request as usize]);
         }
         Latencies {
             ttft: latency(ttft.statistics()),

@@ -232,3 +232,37 @@ fn an_overload_that_a_horizon_cuts_short_is_still_an_overload() {
 fn a_row_stays_small() {
     assert!(size_of::<Row>() <= 80, "{} bytes", size_of::<Row>());
 }
+
+#[test]
+fn requests_before_the_warm_up_are_not_counted() {
+    let jobs = single_server_jobs(2_000, 0.7, 1);
+    let (facts, end) = run(&jobs, ONE);
+    let whole = report(&facts, &end, SloTargets::default());
+    let mut summary = Summary::new(SloTargets::default());
+    let cut = Time::from_nanos(jobs[999].arrival + 1);
+    summary = summary.counting_from(cut);
+    tell(&mut summary, &facts);
+    let late = summary.finish(&end);
+    assert_eq!((whole.cluster.injected, late.cluster.injected), (2_000, 1_000));
+    assert_eq!(late.cluster.completed, 1_000);
+    assert_eq!(late.routing.sent.iter().sum::<u64>(), 1_000);
+    assert_eq!(late.steady, whole.steady, "the steady state is that of the whole run");
+    assert_eq!((late.saturation, late.duration_s), (whole.saturation, whole.duration_s));
+    let seconds = end.ended_at.since(cut).as_secs_f64();
+    close(late.cluster.responses_per_sec, 1_000.0 / seconds);
+    assert!(crate::check_report(&late).is_empty(), "{:?}", crate::check_report(&late));
+}
+
+#[test]
+fn steady_throughput_is_the_offered_load_of_a_stable_cluster() {
+    let all = simulate(&single_server_jobs(20_000, 0.6, 3), ONE);
+    let offered = all.offered_per_sec.expect("requests arrived");
+    let found = all.steady.responses_per_sec.expect("requests finished");
+    assert!((found / offered - 1.0).abs() < 0.03, "{found} of {offered}");
+    assert!(!all.steady.is_too_short(), "{:?}", all.steady);
+    let overload = simulate(&single_server_jobs(5_000, 1.6, 2), ONE);
+    assert!(overload.steady.is_too_short(), "{:?}", overload.steady);
+    let found = overload.steady.responses_per_sec.expect("requests finished");
+    let offered = overload.offered_per_sec.expect("requests arrived");
+    assert!(found < 0.7 * offered, "{found} of {offered}: what is served, not what is sent");
+}

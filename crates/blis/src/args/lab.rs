@@ -1,0 +1,167 @@
+//! The command lines of the lab: studies, comparisons, explanations.
+
+use super::TextFormat;
+use blis_lab::ledger::DEFAULT_PATH;
+use clap::Args;
+use std::path::PathBuf;
+
+/// `blis study`.
+#[derive(Debug, Args)]
+pub(crate) struct StudyArgs {
+    /// Study file (YAML)
+    pub(crate) study: PathBuf,
+
+    /// Exit with 1 if a hypothesis is refuted
+    #[arg(long, help_heading = "Output")]
+    pub(crate) check: bool,
+
+    /// Layout of the result
+    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
+    pub(crate) format: TextFormat,
+
+    /// Write tables and verdicts to this Markdown file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) markdown: Option<PathBuf>,
+
+    /// Write one row a run to this CSV file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) csv: Option<PathBuf>,
+
+    /// Draw the first number of the study, or the one of --plot-metric, to this SVG file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) plot: Option<PathBuf>,
+
+    /// Which number --plot draws
+    #[arg(long, value_name = "METRIC", requires = "plot", help_heading = "Output")]
+    pub(crate) plot_metric: Option<String>,
+
+    /// No progress bar and no notes
+    #[arg(long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+
+    /// Runs at a time; 0: one for each core
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
+    #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
+    pub(crate) jobs: u16,
+
+    /// Check every invariant as the runs go; what is finished is run again, and compared
+    #[arg(long, help_heading = "Running")]
+    pub(crate) audit: bool,
+
+    /// Where finished runs are kept
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, help_heading = "Running")]
+    pub(crate) ledger: PathBuf,
+
+    /// Keep no finished runs, and use none
+    #[arg(long, help_heading = "Running", conflicts_with = "ledger")]
+    pub(crate) no_ledger: bool,
+
+    /// Only run part I (from 0) of N, into the ledger; `auto` takes both from a Slurm array,
+    /// `auto/N` the part from a Slurm array or a Kubernetes Indexed Job
+    #[arg(long, value_name = "I/N", help_heading = "Running")]
+    #[arg(conflicts_with_all = ["no_ledger", "csv", "plot", "markdown", "check"])]
+    pub(crate) shard: Option<String>,
+}
+
+/// `blis compare`.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Scenario files (YAML); the first is what the others are compared with
+    #[arg(required = true)]
+    pub(crate) scenarios: Vec<PathBuf>,
+
+    /// The first scenario with a patch, e.g. `two: {cluster: {instances: 2}}`
+    #[arg(long, value_name = "NAME: PATCH")]
+    pub(crate) arm: Vec<String>,
+
+    /// What to compare [default: latencies, throughput, goodput, cache hits and losses]
+    #[arg(long, value_name = "METRIC,...", value_delimiter = ',')]
+    pub(crate) metrics: Vec<String>,
+
+    /// Layout of the result
+    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
+    pub(crate) format: TextFormat,
+
+    /// No progress bar and no notes
+    #[arg(long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+
+    /// Seeds that each is run with
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Running")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub(crate) seeds: u16,
+
+    /// What to leave out of each run: `auto`, or seconds, e.g. `30s` [default: what they say]
+    #[arg(long, value_name = "TIME", help_heading = "Running")]
+    pub(crate) warmup: Option<String>,
+
+    /// Runs at a time; 0: one for each core
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
+    #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
+    pub(crate) jobs: u16,
+
+    /// Check every invariant as the runs go; what is finished is run again, and compared
+    #[arg(long, help_heading = "Running")]
+    pub(crate) audit: bool,
+
+    /// Where finished runs are kept
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, help_heading = "Running")]
+    pub(crate) ledger: PathBuf,
+
+    /// Keep no finished runs, and use none
+    #[arg(long, help_heading = "Running", conflicts_with = "ledger")]
+    pub(crate) no_ledger: bool,
+}
+
+/// `blis explain`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// Study file (YAML)
+    pub(crate) study: PathBuf,
+
+    /// The arm to explain [default: the last in the file]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) arm: Option<String>,
+
+    /// The arm it is compared with [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) against: Option<String>,
+
+    /// Where: the workload, and values of swept fields as `FIELD=VALUE` [default: the first of each]
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
+    pub(crate) at: Vec<String>,
+
+    /// What the components are asked about [default: the study's first]
+    #[arg(long, value_name = "METRIC,...", value_delimiter = ',')]
+    pub(crate) metrics: Vec<String>,
+
+    /// Layout of the result
+    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
+    pub(crate) format: TextFormat,
+
+    /// No progress bar and no notes
+    #[arg(long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+
+    /// Seeds that each subset of components is run with
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Running")]
+    #[arg(value_parser = clap::value_parser!(u16).range(2..=1_000))]
+    pub(crate) seeds: u16,
+
+    /// Runs at a time; 0: one for each core
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
+    #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
+    pub(crate) jobs: u16,
+
+    /// Check every invariant as the runs go; what is finished is run again, and compared
+    #[arg(long, help_heading = "Running")]
+    pub(crate) audit: bool,
+
+    /// Where finished runs are kept
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, help_heading = "Running")]
+    pub(crate) ledger: PathBuf,
+
+    /// Keep no finished runs, and use none
+    #[arg(long, help_heading = "Running", conflicts_with = "ledger")]
+    pub(crate) no_ledger: bool,
+}

@@ -1,0 +1,48 @@
+//! What commands that run many trials have in common: the ledger, the runner and the bar.
+
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::progress::Bar;
+use blis_lab::{Ledger, RunFailure, Runner};
+use std::path::Path;
+
+/// How trials are run.
+pub(crate) struct Trying {
+    ledger: Option<Ledger>,
+    jobs: usize,
+    audit: bool,
+    /// Whether long work shows a bar.
+    pub(crate) bar: Bar,
+}
+
+impl Trying {
+    /// Opens the ledger, if there is to be one, and listens to Ctrl-C.
+    pub(crate) fn new(
+        ledger: Option<&Path>,
+        jobs: u16,
+        audit: bool,
+        bar: Bar,
+    ) -> Result<Trying, Failure> {
+        interrupt::listen();
+        let ledger = ledger.map(Ledger::open).transpose()?;
+        Ok(Trying { ledger, jobs: jobs.into(), audit, bar })
+    }
+
+    /// The ledger.
+    pub(crate) fn ledger(&self) -> Option<&Ledger> {
+        self.ledger.as_ref()
+    }
+
+    /// The runner.
+    pub(crate) fn runner(&self) -> Runner<'_> {
+        Runner { jobs: self.jobs, audit: self.audit, ledger: self.ledger() }
+    }
+
+    /// `failure`, which is no loss if what is finished is kept.
+    pub(crate) fn kept(&self, failure: RunFailure) -> Failure {
+        match (failure, &self.ledger) {
+            (RunFailure::Interrupted, Some(ledger)) => Failure::Resumable(ledger.path().to_owned()),
+            (failure, _) => failure.into(),
+        }
+    }
+}

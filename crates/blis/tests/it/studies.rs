@@ -1,0 +1,113 @@
+//! Studies, comparisons and explanations, from the command line to the verdict.
+
+use super::Bench;
+
+const STUDY: &str = "\
+question: do more instances help?
+base: {workload: {distribution: {rate: 120, num_requests: 600}}}
+components:
+  second: {cluster: {instances: 2}}
+  order: {scheduler: sjf}
+arms:
+  - {name: one}
+  - {name: two, with: [second, order], tests: everything}
+references: false
+metrics: [ttft_mean, ttft_p99]
+seeds: 4
+hypotheses:
+  - {name: faster, claim: ttft_mean(two) < ttft_mean(one), because: each has half of the requests}
+  - {name: slower, claim: ttft_p99(two) > ttft_p99(one)}
+";
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.write("s.yaml", STUDY);
+    bench
+}
+
+#[test]
+fn a_refuted_hypothesis_is_a_failed_check() {
+    let bench = bench();
+    let ran = bench.blis("study s.yaml --no-ledger --markdown s.md");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("confirmed faster: ttft_mean(two) < ttft_mean(one)"), "{}", ran.out);
+    assert!(ran.out.contains("refuted slower: ttft_p99(two) > ttft_p99(one)"), "{}", ran.out);
+    assert!(ran.out.contains("requests by class, a run"), "{}", ran.out);
+    assert!(ran.out.lines().all(|line| line.chars().count() <= 100), "{}", ran.out);
+    let page = bench.read("s.md");
+    assert!(page.contains("- **refuted** slower: `ttft_p99(two) > ttft_p99(one)`."), "{page}");
+    let checked = bench.blis("study s.yaml --no-ledger --check");
+    assert_eq!((checked.code, checked.out), (Some(1), ran.out), "the same, but for the exit code");
+}
+
+#[test]
+fn verdicts_are_in_the_json_and_in_the_ledger() {
+    let bench = bench();
+    let ran = bench.blis("study s.yaml --format json");
+    let all: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    let [faster, slower] = &all["hypotheses"].as_array().expect("a list")[..] else {
+        panic!("{}", ran.out)
+    };
+    assert_eq!((&faster["verdict"], &slower["verdict"]), (&"confirmed".into(), &"refuted".into()));
+    let estimate = &faster["effects"][0]["estimate"];
+    assert!(estimate["high"].as_f64().expect("a number") < 1.0, "{estimate}");
+    let page = bench.blis("ledger export").out;
+    assert!(page.contains("**refuted**"), "{page}");
+    let again = bench.blis("study s.yaml --format json");
+    assert_eq!(again.out, ran.out, "what is finished gives the same");
+}
+
+#[test]
+fn a_mistake_in_a_claim_is_pointed_at() {
+    let bench = bench();
+    bench.write("bad.yaml", STUDY.replace("ttft_mean(two) <", "ttft_mean(tow) <"));
+    let ran = bench.blis("study bad.yaml");
+    assert_eq!(ran.code, Some(2));
+    let lines: Vec<&str> = ran.err.lines().collect();
+    assert!(lines[0].contains("hypotheses[0].claim: unknown arm `tow`, did you mean `two`?"));
+    assert_eq!(lines[1], "  ttft_mean(tow) < ttft_mean(one)");
+    assert_eq!(lines[2], "            ^^^");
+    assert!(!bench.files().contains(&".blis".to_owned()), "nothing was begun");
+}
+
+#[test]
+fn scenarios_are_compared_seed_by_seed() {
+    let bench = Bench::new();
+    bench.write("a.yaml", "workload: {distribution: {rate: 120, num_requests: 400}}\n");
+    bench.write(
+        "b.yaml",
+        "cluster: {instances: 2}\nworkload: {distribution: {rate: 120, num_requests: 400}}\n",
+    );
+    let ran = bench.blis("compare a.yaml b.yaml --seeds 4 --no-ledger --metrics ttft_mean,offered");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let line = |name: &str| ran.out.lines().find(|line| line.starts_with(name)).expect("a line");
+    assert!(line("ttft_mean").ends_with("less"), "{}", ran.out);
+    assert!(line("offered").ends_with("same"), "{}", ran.out);
+    let same = bench.blis("compare a.yaml a.yaml --seeds 2 --no-ledger --format json");
+    let all: serde_json::Value = serde_json::from_str(&same.out).expect("JSON");
+    assert_eq!(all["arms"][1]["ttft_mean"]["difference"]["mean"], 0.0, "{}", same.out);
+    assert_eq!(bench.blis("compare a.yaml").code, Some(2));
+    assert_eq!(bench.blis("compare a.yaml b.yaml --metrics ttft").code, Some(2));
+}
+
+#[test]
+fn an_arm_is_explained_by_parts_and_components() {
+    let bench = bench();
+    let ran = bench.blis("explain s.yaml --seeds 3 --no-ledger --format json");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let all: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    let found = &all["ablation"]["ttft_mean"];
+    let components = found["components"].as_array().expect("a list");
+    let shares: f64 = components.iter().map(|part| number(&part["shapley"]["mean"])).sum();
+    let total = number(&found["total"]["mean"]);
+    assert!((shares - total).abs() < 1e-6 * total.abs(), "{shares} of {total}");
+    let parts = &all["decomposition"]["all"];
+    let ttft = number(&parts["ttft"]["difference_ms"]["mean"]);
+    assert!((ttft - total).abs() < 1e-6 * total.abs(), "all less none is the arm less the other");
+    let text = bench.blis("explain s.yaml --seeds 3 --no-ledger").out;
+    assert!(text.contains("Shapley share") && text.contains("The compound is "), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert_eq!(bench.blis("explain s.yaml --arm three").code, Some(2));
+    assert_eq!(bench.blis("explain s.yaml --arm one").code, Some(2));
+}

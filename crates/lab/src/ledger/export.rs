@@ -1,0 +1,132 @@
+//! The strategy ledger as a page: every study, what was predicted, what was found.
+
+use super::{StudyCell, StudyEntry};
+use crate::interval::Interval;
+use crate::metric::Metric;
+use crate::row::Row;
+use crate::trial::CODE;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The page in Markdown.
+///
+/// # Panics
+/// Never: writing to a string cannot fail.
+pub fn export(studies: &[StudyEntry]) -> String {
+    let mut page = String::from(
+        "# Strategy ledger\n\nWritten by `blis ledger export`. A hypothesis was stated before its \
+         runs; a verdict that is not *confirmed* is a result as well.\n",
+    );
+    if studies.is_empty() {
+        page.push_str("\nNo study has been run yet.\n");
+        return page;
+    }
+    page.push_str("\n| study | question | trials | confirmed | refuted | inconclusive |\n");
+    page.push_str("|---|---|---:|---:|---:|---:|\n");
+    for study in studies {
+        let (finished, wanted) = progress(study);
+        let count = |outcome: &str| {
+            study.verdicts.iter().filter(|verdict| verdict.outcome == outcome).count()
+        };
+        let (name, question) = (cell(&study.name), cell(&study.question));
+        let trials =
+            if finished == wanted { wanted.to_string() } else { format!("{finished} of {wanted}") };
+        let counts = ["confirmed", "refuted", "inconclusive"].map(count);
+        let [confirmed, refuted, inconclusive] = counts;
+        line(
+            &mut page,
+            format_args!(
+                "| {name} | {question} | {trials} | {confirmed} | {refuted} | {inconclusive} |"
+            ),
+        );
+    }
+    for study in studies {
+        section(study, &mut page);
+    }
+    page
+}
+
+fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
+    writeln!(page, "{text}").expect("writing to a string cannot fail");
+}
+
+/// How many of a study's trials are finished, and how many it needs.
+fn progress(study: &StudyEntry) -> (usize, usize) {
+    let trials = || study.cells.iter().flat_map(|cell| cell.rows.values());
+    (trials().filter(|row| row.is_some()).count(), trials().count())
+}
+
+fn section(study: &StudyEntry, page: &mut String) {
+    let StudyEntry { study: key, name, question, factors, metrics, code, version, .. } = study;
+    line(page, format_args!("\n## {}\n\n{}\n", inline(name), inline(question)));
+    let age = if code == CODE { "" } else { ", not the program that wrote this page" };
+    let key = &key[..12.min(key.len())];
+    line(page, format_args!("Study `{key}`, blis {version}, code `{code}`{age}."));
+    if !study.verdicts.is_empty() {
+        page.push_str(
+            "\n| hypothesis | prediction | verdict | seeds | why |\n|---|---|---|---:|---|\n",
+        );
+    }
+    for verdict in &study.verdicts {
+        let named = match &verdict.mechanism {
+            Some(mechanism) => format!("{} ({})", cell(&verdict.hypothesis), cell(mechanism)),
+            None => cell(&verdict.hypothesis),
+        };
+        let (prediction, why) = (cell(&verdict.prediction), cell(&verdict.why));
+        let (outcome, seeds) = (cell(&verdict.outcome), verdict.seeds);
+        line(page, format_args!("| {named} | `{prediction}` | **{outcome}** | {seeds} | {why} |"));
+    }
+    let metrics: Vec<Metric> = metrics.iter().filter_map(|name| Metric::parse(name).ok()).collect();
+    let mut header: Vec<String> = factors.iter().map(|factor| cell(factor)).collect();
+    header.push("seeds".to_owned());
+    header.extend(metrics.iter().map(heading));
+    line(page, format_args!("\n| {} |", header.join(" | ")));
+    line(page, format_args!("|{}", "---|".repeat(header.len())));
+    for StudyCell { levels, rows } in &study.cells {
+        let mut fields: Vec<String> = levels.iter().map(|level| cell(level)).collect();
+        fields.push(rows.values().flatten().count().to_string());
+        fields.extend(metrics.iter().map(|metric| mean(metric, rows)));
+        line(page, format_args!("| {} |", fields.join(" | ")));
+    }
+}
+
+fn heading(metric: &Metric) -> String {
+    match metric.unit() {
+        "" => metric.name(),
+        unit => format!("{}, {unit}", metric.name()),
+    }
+}
+
+/// The mean over seeds, with half of its 95 % interval.
+fn mean(metric: &Metric, rows: &BTreeMap<u64, Option<Row>>) -> String {
+    let values: Vec<f64> =
+        rows.values().flatten().filter_map(|row| metric.of(&row.report)).collect();
+    match (Interval::of(&values), values.first()) {
+        (Some(interval), _) => {
+            format!("{} ±{}", digits(interval.mean), digits(interval.half_width))
+        }
+        (None, Some(&value)) => digits(value),
+        (None, None) => "-".to_owned(),
+    }
+}
+
+/// A number with about four digits.
+fn digits(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1_000.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        size if size >= 1.0 => format!("{value:.2}"),
+        size if size > 0.0 => format!("{value:.4}"),
+        _ => "0".to_owned(),
+    }
+}
+
+/// Text that stays within its line.
+fn inline(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Text that stays within its cell of a table.
+fn cell(text: &str) -> String {
+    inline(text).replace('|', "\\|")
+}

@@ -1,0 +1,283 @@
+//! Ledgers keep what they are given, share it, and say what is wrong with them.
+
+use super::*;
+use crate::row::Row;
+use crate::scenario::{Draft, Plan};
+use crate::trial::{self, CODE, Key, Runner, Unwatched};
+use tempfile::TempDir;
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+fn plan(requests: u32) -> Plan {
+    let text = format!("workload: {{distribution: {{num_requests: {requests}, rate: 50}}}}");
+    Draft::from_text("s.yaml", &text).expect("YAML").resolve().expect("legal")
+}
+
+fn open(folder: &TempDir) -> Ledger {
+    Ledger::open(&folder.path().join("sub/ledger.db")).expect("it opens")
+}
+
+/// Runs `plan` with `seed` into `ledger`.
+fn run(ledger: &Ledger, plan: &Plan, seed: u64) -> Row {
+    let runner = Runner { jobs: 1, audit: false, ledger: Some(ledger) };
+    runner.rows(&[(plan, seed)], &Unwatched).expect("it runs").remove(0)
+}
+
+#[test]
+fn a_finished_trial_is_found_by_its_content() {
+    let (folder, plan, other) = (folder(), plan(20), plan(21));
+    let row = run(&open(&folder), &plan, u64::MAX);
+    let ledger = open(&folder);
+    let key = Key::of(&plan, u64::MAX);
+    assert_eq!(ledger.claim(&key).expect("it reads"), Claim::Finished(Box::new(row.clone())));
+    assert_eq!(ledger.claim(&Key::of(&plan, 1)).expect("it writes"), Claim::Ours);
+    assert_eq!(ledger.claim(&Key::of(&other, 1)).expect("writes"), Claim::Ours);
+    let entry = ledger.find(&key.text()[..8]).expect("it is there");
+    assert_eq!((entry.key.as_str(), entry.code.as_str()), (key.text(), CODE));
+    assert_eq!(entry.row, row);
+    let document = ledger.document(&entry).expect("it is there");
+    let (again, seed) = trial::read("t.json", &document).expect("a trial");
+    assert_eq!((again.canonical(), seed), (plan.canonical(), u64::MAX));
+    assert_eq!(again.document(), plan.document());
+}
+
+#[test]
+fn a_claim_lasts_as_long_as_its_process() {
+    let (folder, key) = (folder(), Key::of(&plan(20), 1));
+    let (first, second) = (open(&folder), open(&folder));
+    assert_eq!(first.claim(&key).expect("it writes"), Claim::Ours);
+    assert_eq!(second.claim(&key).expect("it reads"), Claim::Taken);
+    assert_eq!(first.claim(&key).expect("it reads"), Claim::Taken, "by another thread");
+    first.release(&key).expect("it writes");
+    assert_eq!(second.claim(&key).expect("it writes"), Claim::Ours);
+    assert_eq!(first.claim(&key).expect("it reads"), Claim::Taken);
+    drop(second);
+    assert_eq!(first.claim(&key).expect("it writes"), Claim::Ours);
+    let begun = first.attempts().expect("it reads");
+    assert_eq!(begun, [(key.text().to_owned(), 3, 0)]);
+}
+
+/// A process that is killed leaves its lock file, its line in `owners` and its claims.
+#[test]
+fn the_claims_of_the_dead_are_taken_over_at_once_and_their_locks_go() {
+    let (folder, key, other) = (folder(), Key::of(&plan(20), 1), Key::of(&plan(20), 2));
+    let ledger = open(&folder);
+    let dead = |lock: &str, key: &Key| {
+        let lock = format!("ledger.db-owner-{lock}");
+        fs::write(folder.path().join("sub").join(&lock), "").expect("written");
+        ledger
+            .change(|transaction| {
+                transaction.execute("INSERT INTO owners (lock) VALUES (?1)", [lock])?;
+                let owner = transaction.last_insert_rowid();
+                transaction.execute(
+                    "INSERT INTO claims VALUES (?1, ?2)",
+                    rusqlite::params![key.text(), owner],
+                )
+            })
+            .expect("it writes");
+    };
+    dead("7", &key);
+    assert_eq!(ledger.claim(&key).expect("it writes"), Claim::Ours);
+    dead("8", &other);
+    fs::write(folder.path().join("sub/ledger.db-owner-9"), "").expect("written");
+    let second = open(&folder);
+    let claims = |ledger: &Ledger| {
+        ledger.ask(|d| d.query_row("SELECT count(*) FROM claims", [], |row| row.get::<_, u64>(0)))
+    };
+    assert_eq!(claims(&second).expect("it reads"), 1, "only the one of the living is left");
+    assert_eq!(second.claim(&key).expect("it reads"), Claim::Taken);
+    drop((ledger, second));
+    let left = fs::read_dir(folder.path().join("sub")).expect("a folder");
+    let mut left: Vec<_> = left.map(|entry| entry.expect("an entry").file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["ledger.db", "ledger.db-lock"]);
+}
+
+#[test]
+fn a_full_disk_is_told_and_loses_nothing() {
+    let (folder, plan) = (folder(), plan(20));
+    let ledger = open(&folder);
+    ledger
+        .ask(|database| {
+            let pages: i64 = database.pragma_query_value(None, "page_count", |row| row.get(0))?;
+            database.pragma_update(None, "max_page_count", pages + 20)
+        })
+        .expect("it obeys");
+    let runner = Runner { jobs: 2, audit: false, ledger: Some(&ledger) };
+    let trials: Vec<(&Plan, u64)> = (0..100).map(|seed| (&plan, seed)).collect();
+    let failure = runner.rows(&trials, &Unwatched).expect_err("there is no room").to_string();
+    assert!(failure.contains("ledger.db: the disk is full; finished trials are kept"), "{failure}");
+    let kept = ledger.entries(u64::MAX).expect("it reads");
+    assert!(!kept.is_empty() && kept.len() < 100, "{} are kept", kept.len());
+    drop(ledger);
+    let ledger = open(&folder);
+    let runner = Runner { jobs: 2, audit: false, ledger: Some(&ledger) };
+    let rows = runner.rows(&trials, &Unwatched).expect("there is room");
+    let fresh = Runner { jobs: 2, ..Runner::default() }.rows(&trials, &Unwatched).expect("it runs");
+    assert_eq!(rows, fresh);
+    let finished: u64 =
+        ledger.attempts().expect("it reads").iter().map(|(_, _, finished)| finished).sum();
+    assert_eq!(finished, 100, "what was kept was not run again");
+}
+
+#[test]
+fn ledgers_that_cannot_be_used_say_why() {
+    let folder = folder();
+    let refusal = |path: &Path| Ledger::open(path).expect_err("refused").to_string();
+    let path = folder.path().join("a.db");
+    drop(Ledger::open(&path).expect("it opens"));
+    let database = Connection::open(&path).expect("it opens");
+    database.pragma_update(None, "user_version", LAYOUT + 1).expect("it obeys");
+    drop(database);
+    let newer = refusal(&path);
+    assert!(newer.contains("newer version of blis (layout 2, this one knows up to 1)"), "{newer}");
+
+    let path = folder.path().join("b.db");
+    Connection::open(&path).and_then(|d| d.execute_batch("CREATE TABLE x (y)")).expect("made");
+    assert!(refusal(&path).contains("it is no ledger of blis"));
+    let path = folder.path().join("c.db");
+    fs::write(&path, "question: is this a database?\n".repeat(99)).expect("written");
+    assert!(refusal(&path).contains("it is no ledger of blis"));
+
+    let path = folder.path().join("d.db");
+    let ledger = Ledger::open(&path).expect("it opens");
+    let plan = plan(20);
+    for seed in 0..20 {
+        run(&ledger, &plan, seed);
+    }
+    drop(ledger);
+    let mut bytes = fs::read(&path).expect("it is there");
+    bytes[4_096..].fill(0xa5);
+    fs::write(&path, bytes).expect("written");
+    let damaged = refusal(&path);
+    assert!(damaged.contains("the ledger is damaged (") && damaged.contains(".recover"));
+
+    let nowhere = refusal(Path::new("/proc/nowhere/ledger.db"));
+    assert!(nowhere.contains("cannot write the ledger: ") && nowhere.contains("`--no-ledger`"));
+    let missing = Ledger::open_existing(&folder.path().join("e.db")).expect_err("none").to_string();
+    assert!(missing.contains("there is no ledger; run a study first"), "{missing}");
+}
+
+#[test]
+fn threads_and_ledgers_share_trials_without_running_one_twice() {
+    let (folder, plan) = (folder(), plan(20));
+    let trials: Vec<(&Plan, u64)> = (0..60).map(|seed| (&plan, seed % 40)).collect();
+    let fresh = Runner { jobs: 1, ..Runner::default() }.rows(&trials, &Unwatched).expect("it runs");
+    let found = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for jobs in [1, 2, 3] {
+            let (folder, trials, found) = (&folder, &trials, &found);
+            scope.spawn(move || {
+                let ledger = open(folder);
+                let runner = Runner { jobs, audit: false, ledger: Some(&ledger) };
+                let rows = runner.rows(trials, &Unwatched).expect("it runs");
+                found.lock().expect("no panic").push(rows);
+            });
+        }
+    });
+    for rows in found.into_inner().expect("no panic") {
+        assert_eq!(rows, fresh);
+    }
+    let attempts = open(&folder).attempts().expect("it reads");
+    assert_eq!(attempts.len(), 40);
+    assert!(attempts.iter().all(|&(_, begun, finished)| (begun, finished) == (1, 1)));
+}
+
+#[test]
+fn an_audit_runs_again_and_compares() {
+    let (folder, plan) = (folder(), plan(20));
+    let ledger = open(&folder);
+    run(&ledger, &plan, 1);
+    let audit = Runner { jobs: 1, audit: true, ledger: Some(&ledger) };
+    audit.rows(&[(&plan, 1)], &Unwatched).expect("it agrees");
+    let tamper = "UPDATE trials SET row = replace(row, '\"injected_requests\":20', \
+                  '\"injected_requests\":21')";
+    ledger.change(|transaction| transaction.execute(tamper, [])).expect("it writes");
+    let failure = audit.rows(&[(&plan, 1)], &Unwatched).expect_err("it differs").to_string();
+    assert!(failure.contains("differs from the row of this run in `cluster.injected_requests`"));
+}
+
+#[test]
+fn ledgers_merge_and_contradictions_are_refused_as_a_whole() {
+    let (here, there, plan) = (folder(), folder(), plan(20));
+    let (ours, theirs) = (open(&here), open(&there));
+    let rows: Vec<Row> = (0..3).map(|seed| run(&ours, &plan, seed)).collect();
+    assert_eq!(run(&theirs, &plan, 2), rows[2]);
+    let new = run(&theirs, &plan, 3);
+    assert_eq!(ours.merge(&theirs).expect("they agree"), Merged { new: 1, known: 1 });
+    assert_eq!(ours.claim(&Key::of(&plan, 3)).expect("it reads"), Claim::Finished(Box::new(new)));
+    run(&theirs, &plan, 4);
+    let tamper = "UPDATE trials SET row = replace(row, '20', '19') WHERE seed = 3";
+    theirs.change(|transaction| transaction.execute(tamper, [])).expect("it writes");
+    let failure = ours.merge(&theirs).expect_err("they differ").to_string();
+    assert!(failure.contains("differs from ") && failure.contains("sub/ledger.db"), "{failure}");
+    assert_eq!(ours.counts().expect("it reads"), (4, 4), "nothing of it was taken over");
+}
+
+#[test]
+fn garbage_is_what_other_code_has_left() {
+    let (folder, plan, other) = (folder(), plan(20), plan(21));
+    let ledger = open(&folder);
+    run(&ledger, &plan, 1);
+    run(&ledger, &other, 1);
+    assert_eq!(ledger.collect_garbage().expect("it writes"), Removed::default());
+    let age = "UPDATE trials SET code = 'older' WHERE id = 1";
+    ledger.change(|transaction| transaction.execute(age, [])).expect("it writes");
+    let expected = Removed { trials: 1, scenarios: 1, studies: 0, runs: 1 };
+    assert_eq!(ledger.garbage().expect("it reads"), expected);
+    assert_eq!(ledger.counts().expect("it reads"), (2, 1), "that was only a look");
+    assert_eq!(ledger.collect_garbage().expect("it writes"), expected);
+    assert_eq!(ledger.counts().expect("it reads"), (1, 1));
+}
+
+const STUDY: &str = "
+question: does a second instance | help?
+base: {workload: {distribution: {num_requests: 30, rate: 50}}}
+seeds: 2
+arms: [{name: one}, {name: two, set: {cluster: {instances: 2}}}]
+metrics: [ttft_mean, completed]
+";
+
+#[test]
+fn the_exported_page_has_studies_verdicts_and_numbers() {
+    let folder = folder();
+    let path = folder.path().join("s.yaml");
+    fs::write(&path, STUDY).expect("written");
+    let study = crate::study::read(&path).expect("legal");
+    let ledger = open(&folder);
+    let plans = study.plans(None).expect("legal");
+    let key = ledger.record_study("s", &study, &plans, 2).expect("it writes");
+    assert!(export(&ledger.studies().expect("it reads")).contains("| 0 of 4 | 0 | 0 | 0 |"));
+    let runner = Runner { jobs: 1, audit: false, ledger: Some(&ledger) };
+    let findings = study.run(&runner, &Unwatched).expect("it runs");
+    let verdict = VerdictRecord {
+        hypothesis: "h1".to_owned(),
+        prediction: "ttft_mean(two) < ttft_mean(one)".to_owned(),
+        mechanism: Some("shorter queues".to_owned()),
+        outcome: "confirmed".to_owned(),
+        why: "the interval lies below 1".to_owned(),
+        seeds: 2,
+        level: Some(0.05),
+        effects: None,
+    };
+    ledger.record_verdicts(&key, std::slice::from_ref(&verdict)).expect("it writes");
+    ledger.record_verdicts(&key, std::slice::from_ref(&verdict)).expect("it writes again");
+    assert_eq!(ledger.record_study("s", &study, &plans, 2).expect("it writes"), key);
+    let studies = ledger.studies().expect("it reads");
+    assert_eq!((studies.len(), &studies[0].verdicts[..]), (1, &[verdict][..]));
+    let rows = |cell: usize| studies[0].cells[cell].rows.values().flatten().cloned();
+    assert_eq!((0..2).map(|cell| rows(cell).collect()).collect::<Vec<Vec<Row>>>(), findings.rows);
+    let page = export(&studies);
+    for line in [
+        "| s | does a second instance \\| help? | 4 | 1 | 0 | 0 |",
+        "| h1 (shorter queues) | `ttft_mean(two) < ttft_mean(one)` | **confirmed** | 2 | the \
+         interval lies below 1 |",
+        "| arm | seeds | ttft_mean, ms | completed |",
+    ] {
+        assert!(page.contains(line), "{page}\nhas no line\n{line}");
+    }
+    let mean = findings.mean(1, &study.metrics[0]).expect("there are samples").0;
+    assert!(page.contains(&format!("| two | 2 | {mean:.1} ±")), "{page}");
+}

@@ -1,0 +1,99 @@
+//! Comparisons: scenario files as the arms of a study that claims nothing.
+
+use super::file::warmup;
+use super::levels::{self, Choices, Level};
+use super::patch::{self, settings};
+use super::{Cell, Study};
+use crate::metric::Metric;
+use crate::problem::{Place, Problem};
+use crate::yaml::{self, Kind, Node};
+use std::path::PathBuf;
+
+/// What to compare.
+#[derive(Clone, Debug)]
+pub struct Sides<'a> {
+    /// Scenario files. The first is what the others, and the arms, are compared with.
+    pub files: &'a [PathBuf],
+    /// Patches on the first: `name: {...}`.
+    pub arms: &'a [String],
+    /// Numbers.
+    pub metrics: Vec<Metric>,
+    /// How many seeds each is run with.
+    pub seeds: usize,
+    /// What to leave out of each run: `auto`, or seconds.
+    pub warmup: Option<&'a str>,
+}
+
+/// The study that compares `sides`.
+///
+/// # Errors
+/// If a file cannot be read, or anything is illegal.
+pub fn compare(sides: &Sides<'_>) -> Result<Study, Problem> {
+    let mut arms: Vec<(String, Node)> = Vec::new();
+    for file in sides.files {
+        let tree = yaml::read_file(file)?;
+        let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        // Files of one name in several folders are told apart by their paths.
+        let stem = stem.filter(|stem| arms.iter().all(|(other, _)| other != stem));
+        arms.push((stem.unwrap_or_else(|| file.display().to_string()), tree));
+    }
+    let base = arms.first().map_or_else(Node::empty, |(_, tree)| tree.clone());
+    for text in sides.arms {
+        let (name, patch) = arm(text)?;
+        let mut tree = base.clone();
+        patch::apply(&mut tree, &settings(&patch));
+        arms.push((name, tree));
+    }
+    if let Some((name, _)) = arms
+        .iter()
+        .enumerate()
+        .find(|(index, (name, _))| arms[..*index].iter().any(|(other, _)| other == name))
+        .map(|(_, arm)| arm)
+    {
+        let message = format!("found `{name}` for the second time; give it another name");
+        return Err(Problem::new(Place::Unknown, "", message));
+    }
+    let names: Vec<String> = arms.iter().map(|(name, _)| name.clone()).collect();
+    let level = |name: String| Level { name, with: Vec::new(), own: Vec::new(), tests: None };
+    let choices = vec![Choices {
+        name: "arm".to_owned(),
+        stated: names.len(),
+        levels: names.iter().cloned().map(level).collect(),
+    }];
+    let cell = |(name, tree): (String, Node)| {
+        let levels = vec![name];
+        Ok(Cell { plan: patch::resolve(&tree, &levels)?, levels, tree })
+    };
+    let cells = arms.into_iter().map(cell).collect::<Result<_, Problem>>()?;
+    let flag = Node::from_flag("--warmup", sides.warmup.unwrap_or_default());
+    Ok(Study {
+        question: names.join(" or "),
+        factors: vec!["arm".to_owned()],
+        design: levels::design(&choices),
+        cells,
+        seeds: sides.seeds,
+        max_seeds: sides.seeds,
+        warmup: warmup(&flag, sides.warmup, false)?,
+        metrics: sides.metrics.clone(),
+        hypotheses: Vec::new(),
+        components: Vec::new(),
+        levels: choices,
+        base,
+    })
+}
+
+/// The name and the patch in `name: {...}`.
+fn arm(text: &str) -> Result<(String, Node), Problem> {
+    let tree = yaml::read_text("--arm", text)?;
+    match tree.kind {
+        Kind::Map(fields) if fields.len() == 1 => {
+            let (name, _, patch) = fields.into_iter().next().expect("there is one");
+            Ok((name, patch))
+        }
+        _ => {
+            let message =
+                format!("found `{text}`; legal: a name and a patch, e.g. `two: {{seed: 2}}`");
+            Err(Problem::new(Place::Flag("--arm".into()), "", message))
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Factors with what their levels set: from these the scenario of every cell is made.
+
+use super::arms::Component;
+use super::design::{Design, Factor};
+use super::patch::{self, Setting};
+use crate::problem::Problem;
+use crate::yaml::{Kind, Node};
+
+/// One thing that cells differ in, with what each level sets.
+#[derive(Clone, Debug)]
+pub(crate) struct Choices {
+    pub(crate) name: String,
+    pub(crate) levels: Vec<Level>,
+    pub(crate) stated: usize,
+}
+
+/// One of the things that it can be.
+#[derive(Clone, Debug)]
+pub(crate) struct Level {
+    pub(crate) name: String,
+    /// The components it is put together from.
+    pub(crate) with: Vec<usize>,
+    /// What it sets itself, after them.
+    pub(crate) own: Vec<Setting>,
+    /// What it is there for.
+    pub(crate) tests: Option<String>,
+}
+
+impl Level {
+    /// Sets in `tree` all that it sets.
+    pub(crate) fn apply(&self, tree: &mut Node, components: &[Component]) {
+        for &index in &self.with {
+            patch::apply(tree, &components[index].settings);
+        }
+        patch::apply(tree, &self.own);
+    }
+}
+
+/// The factors that are swept: a field's path, and its values.
+pub(super) fn swept(tree: &Node) -> Result<Vec<Choices>, Problem> {
+    let illegal = |path: &str, message: &str| {
+        Err(Problem::new(tree.place_of(path), path.to_owned(), message))
+    };
+    let Some(Kind::Map(fields)) = tree.field("sweep").map(|node| &node.kind) else {
+        return illegal("sweep", "legal: fields of a scenario with lists of values");
+    };
+    let mut factors = Vec::new();
+    for (name, place, values) in fields {
+        let steps: Vec<String> = name.split('.').map(str::to_owned).collect();
+        let Kind::List(values) = &values.kind else {
+            let message = "found one value; legal: a list of values";
+            return Err(Problem::new(place.clone(), format!("sweep.{name}"), message));
+        };
+        if values.is_empty() {
+            let message = "found an empty list; legal: at least one value";
+            return Err(Problem::new(place.clone(), format!("sweep.{name}"), message));
+        }
+        let level = |value: &Node| Level {
+            name: shown(value),
+            with: Vec::new(),
+            own: vec![(steps.clone(), value.clone())],
+            tests: None,
+        };
+        let levels: Vec<Level> = values.iter().map(level).collect();
+        factors.push(Choices { name: name.clone(), stated: levels.len(), levels });
+    }
+    Ok(factors)
+}
+
+/// A value as the name of a level.
+fn shown(value: &Node) -> String {
+    match &value.kind {
+        Kind::Null => "none".to_owned(),
+        Kind::Scalar { text, .. } => text.clone(),
+        Kind::List(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(",")),
+        Kind::Map(fields) => {
+            let parts: Vec<String> =
+                fields.iter().map(|(name, _, value)| format!("{name}={}", shown(value))).collect();
+            parts.join(",")
+        }
+    }
+}
+
+/// The design of these factors.
+pub(super) fn design(factors: &[Choices]) -> Design {
+    let factor = |all: &Choices| Factor {
+        name: all.name.clone(),
+        levels: all.levels.iter().map(|level| level.name.clone()).collect(),
+        stated: all.stated,
+    };
+    Design { factors: factors.iter().map(factor).collect() }
+}
+
+/// The scenario of a cell, not yet checked.
+pub(super) fn tree(
+    base: &Node,
+    factors: &[Choices],
+    levels: &[usize],
+    components: &[Component],
+) -> Node {
+    let mut tree = base.clone();
+    for (factor, &level) in factors.iter().zip(levels) {
+        factor.levels[level].apply(&mut tree, components);
+    }
+    tree
+}

@@ -1,0 +1,60 @@
+//! Patches: fields of a scenario and what they are set to.
+
+use crate::problem::{Place, Problem};
+use crate::scenario::{Draft, Plan};
+use crate::strategy;
+use crate::yaml::{Kind, Node};
+
+/// A field of the scenario, step by step, and its value.
+pub(crate) type Setting = (Vec<String>, Node);
+
+/// The leaves of a patch and their paths. An empty group sets nothing.
+pub(crate) fn settings(node: &Node) -> Vec<Setting> {
+    let mut found = Vec::new();
+    collect(node, &mut Vec::new(), &mut found);
+    found
+}
+
+fn collect(node: &Node, path: &mut Vec<String>, found: &mut Vec<Setting>) {
+    match &node.kind {
+        Kind::Map(fields) if !fields.is_empty() => {
+            for (name, _, value) in fields {
+                path.push(name.clone());
+                collect(value, path, found);
+                path.pop();
+            }
+        }
+        Kind::Map(_) | Kind::Null if path.is_empty() => {}
+        _ => found.push((path.clone(), node.clone())),
+    }
+}
+
+/// A setting that no file has: that of a policy.
+pub(crate) fn policy(field: &str, name: &str) -> Setting {
+    let kind = Kind::Scalar { text: name.to_owned(), quoted: false };
+    (vec![field.to_owned()], Node { place: Place::Unknown, kind })
+}
+
+/// Sets all of `settings` in `tree`. A strategy replaces the policies that were there.
+pub(crate) fn apply(tree: &mut Node, settings: &[Setting]) {
+    for (path, value) in settings {
+        let steps: Vec<&str> = path.iter().map(String::as_str).collect();
+        match steps[..] {
+            ["strategy"] | ["strategy", "name"] => strategy::choose(tree, value.clone()),
+            _ => tree.set(&steps, value.clone()),
+        }
+    }
+}
+
+/// The scenario in `tree`, checked; complaints say that it is that of `cell`.
+pub(crate) fn resolve(tree: &Node, cell: &[String]) -> Result<Plan, Problem> {
+    Draft::from_tree(tree.clone()).resolve().map_err(|problem| {
+        let cell = cell.join(", ");
+        let message = if cell.is_empty() {
+            problem.message.clone()
+        } else {
+            format!("{} (in the cell {cell})", problem.message)
+        };
+        Problem { message, ..problem }
+    })
+}

@@ -1,0 +1,155 @@
+//! Studies from file to verdict.
+
+use super::*;
+use crate::trial::Unwatched;
+use crate::verdict::Outcome;
+use crate::yaml;
+
+fn read(text: &str) -> Result<Study, Problem> {
+    file::study(&yaml::read_text("s.yaml", text).expect("well-formed"))
+}
+
+const STRATEGY: &str = "
+question: does it help?
+base:
+  cluster: {instances: 2}
+  workload: {distribution: {rate: 8, num_requests: 400}}
+components:
+  router: {routing: {policy: weighted, scorers: 'pa:3,qd:2'}}
+  order: {scheduler: priority-fcfs, priority: slo-class}
+  gate: {admission: 'token-bucket[capacity=2000,refill-rate=1000]'}
+arms:
+  - {name: plain}
+  - {name: full, with: [router, order, gate], tests: everything}
+metrics: [ttft_p99]
+";
+
+#[test]
+fn arms_are_put_together_from_components() {
+    let study = read(STRATEGY).expect("legal");
+    let full = &study.cells[1].plan.policies;
+    assert!(full.routing.starts_with("weighted"), "{full:?}");
+    assert_eq!(full.scheduler, "priority-fcfs");
+    assert!(full.admission.starts_with("token-bucket"), "{full:?}");
+    assert_eq!(study.with(1), ["router", "order", "gate"]);
+    assert_eq!(study.tests(1), Some("everything"));
+}
+
+#[test]
+fn an_arm_with_a_gate_or_a_priority_stands_beside_its_references() {
+    let study = read(STRATEGY).expect("legal");
+    let names: Vec<&str> = study.cells.iter().map(|cell| cell.levels[0].as_str()).collect();
+    let (gate, priority) = ("gate of full on round-robin", "priority of full on round-robin");
+    assert_eq!(names, ["plain", "full", gate, priority]);
+    let policies = |cell: usize| {
+        let all = &study.cells[cell].plan.policies;
+        (all.routing.as_str(), all.scheduler.as_str(), all.admission.starts_with("token-bucket"))
+    };
+    assert_eq!(policies(2), ("round-robin", "fcfs", true));
+    assert_eq!(policies(3), ("round-robin", "priority-fcfs", false));
+    assert_eq!(study.design.factors[0].stated, 2, "claims about all arms are about these");
+    let without = read(&format!("{STRATEGY}references: false\n")).expect("legal");
+    assert_eq!(without.cells.len(), 2);
+    // What is an arm already is not added again.
+    let own = STRATEGY.replace(
+        "metrics:",
+        "  - {name: own, with: [gate], set: {routing: round-robin}}\nmetrics:",
+    );
+    assert_eq!(read(&own).expect("legal").cells.len(), 4);
+}
+
+#[test]
+fn a_matrix_has_none_each_alone_all_but_each_and_all() {
+    let arms = STRATEGY.find("arms:").expect("it has arms");
+    let metrics = STRATEGY.find("metrics:").expect("it has metrics");
+    let text = format!(
+        "{}matrix: [router, order, gate]\nreferences: false\n{}",
+        &STRATEGY[..arms],
+        &STRATEGY[metrics..]
+    );
+    let study = read(&text).expect("legal");
+    let names: Vec<&str> = study.cells.iter().map(|cell| cell.levels[0].as_str()).collect();
+    assert_eq!(names[..4], ["none", "only router", "only order", "only gate"]);
+    assert_eq!(names[4..], ["all but router", "all but order", "all but gate", "all"]);
+    assert_eq!(study.cells[4].plan.policies.routing, study.cells[0].plan.policies.routing);
+    assert_eq!(study.with(7).len(), 3);
+}
+
+#[test]
+fn mistakes_in_hypotheses_and_components_are_told_before_anything_runs() {
+    let claim = |claim: &str| format!("{STRATEGY}hypotheses: [{{claim: '{claim}'}}]\n");
+    for (text, message) in [
+        (claim("ttft_p99(ful) < 1"), "s.yaml:14:22: hypotheses[0].claim: unknown arm `ful`, did"),
+        (claim("ttft_p99(full) < 1").replace("}]", ", predict: much}]"), "found `much`; legal: a"),
+        (claim("ttft_p99(full) < 1").replace("}]", ", fires: [x]}]"), "fires[0]: unknown number"),
+        (claim("ttft_p99(full) < 1").replace("}]", ", cause: x}]"), "unknown field `cause`"),
+        (
+            STRATEGY.replace("[router, order", "[ruoter, order"),
+            "arms[1].with[0]: unknown component",
+        ),
+        (format!("{STRATEGY}matrix: [gate]\n"), "matrix: makes the arms by itself"),
+        (format!("{STRATEGY}seeds: 9\nmax_seeds: 3\n"), "max_seeds: found `3`; legal: no fewer"),
+        (format!("{STRATEGY}warmup: soon\n"), "warmup: found `soon`; legal: `auto`, or seconds"),
+    ] {
+        let problem = read(&text).expect_err(message);
+        assert!(problem.to_string().contains(message), "{problem}");
+    }
+    let problem = read(&claim("ttft_p99(ful) < 1")).expect_err("unknown arm");
+    let excerpt = problem.excerpt.expect("claims are shown");
+    assert_eq!(excerpt, "  ttft_p99(ful) < 1\n           ^^^");
+}
+
+fn run(text: &str) -> Findings {
+    let study = read(text).unwrap_or_else(|problem| panic!("{problem}"));
+    study.run(&Runner::default(), &Unwatched).expect("it runs")
+}
+
+#[test]
+fn a_study_runs_until_its_hypotheses_are_answered() {
+    let text = "
+question: do more instances help?
+base: {workload: {distribution: {rate: 120, num_requests: 600}}}
+arms:
+  - {name: one}
+  - {name: two, set: {cluster: {instances: 2}}}
+metrics: [ttft_mean]
+seeds: 3
+max_seeds: 12
+hypotheses:
+  - claim: ttft_mean(two) < ttft_mean(one)
+    because: each has half of the requests
+  - claim: ttft_mean(two) ~ ttft_mean(one) within 1%
+  - {claim: preemptions(two) <= preemptions(one), fires: [preemptions(one)]}
+";
+    let findings = run(text);
+    let outcomes: Vec<Outcome> = findings.verdicts.iter().map(|v| v.outcome).collect();
+    let expected = [Outcome::Confirmed, Outcome::Refuted, Outcome::Inconclusive];
+    assert_eq!(outcomes, expected, "{:#?}", findings.verdicts);
+    assert!(findings.verdicts[2].why.starts_with("the mechanism never fired: preemptions(one)"));
+    assert_eq!(findings.seeds(), 12, "the third is never answered");
+    assert!(findings.warmup.is_some(), "claims cut the warm-up by default");
+    let again = run(text);
+    assert_eq!(again.verdicts, findings.verdicts);
+    let answered = text.replace(", fires: [preemptions(one)]", "");
+    assert!(run(&answered).seeds() < 12, "zero preemptions are no more than zero");
+}
+
+#[test]
+fn the_warm_up_is_the_same_for_all_cells_and_their_requests_are_not_counted() {
+    let text = "
+question: nothing
+base: {workload: {distribution: {rate: 10, num_requests: 200}}}
+arms: [{name: a}, {name: b, set: {cluster: {instances: 2}}}]
+metrics: [offered]
+seeds: 2
+warmup: 5s
+";
+    let findings = run(text);
+    assert_eq!(findings.warmup, Some(5.0));
+    let offered = Metric::parse("offered").expect("known");
+    for seed in 0..2 {
+        let counted = |cell: usize| findings.values(cell, &offered)[seed];
+        assert!((100.0..190.0).contains(&counted(0)), "{}", counted(0));
+        assert!((counted(0) - counted(1)).abs() < 1e-9, "both are sent the same");
+    }
+}

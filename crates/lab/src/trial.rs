@@ -1,0 +1,262 @@
+//! Trials: a scenario and a seed in, a row out.
+//!
+//! A trial is a pure function from one JSON document to one JSON row, so that any engine can run it
+//! anywhere (`blis trial`). Studies and searches ask a [`Runner`] for the rows of the trials that
+//! they need. It runs each of them once, several at a time, takes those that are finished from the
+//! ledger, and gives the rows in the order of the trials.
+
+use crate::hash::hash_long;
+use crate::ledger::{Claim, Ledger};
+use crate::pool;
+use crate::problem::Problem;
+use crate::row::{self, Row};
+use crate::run::{RunFailure, Trial, run_scenario};
+use crate::scenario::{Draft, Plan};
+use crate::yaml::{self, Node, Whole};
+use blis_sim::{End, Observer, Pace, Progress};
+use core::time::Duration;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How long to wait before looking again whether others have finished what they claimed.
+const POLL: Duration = Duration::from_millis(20);
+
+/// The version of the layout of trial documents.
+const SCHEMA: u64 = 1;
+
+/// What the numbers of a run depend on besides its scenario and seed: a hash of the sources of the
+/// simulator and of the versions of the crates below it.
+pub const CODE: &str = env!("BLIS_CODE");
+
+/// What makes two trials the same: a hash of the code, the layout of rows, the scenario with the
+/// content of its files, and the seed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key(String);
+
+impl Key {
+    /// The key of `plan` with `seed`.
+    pub fn of(plan: &Plan, seed: u64) -> Key {
+        let text = format!("{CODE}\n{}\n{seed}\n{}", row::SCHEMA, plan.canonical());
+        Key(format!("{:032x}", hash_long(text.as_bytes())))
+    }
+
+    /// The key as 32 hexadecimal digits.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A trial as written. The scenario is taken from the tree: it is checked as such.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    #[serde(default)]
+    #[expect(dead_code, reason = "its range is all that is checked")]
+    schema: Option<Whole<1, SCHEMA>>,
+    #[expect(dead_code, reason = "read from the tree, with places")]
+    scenario: IgnoredAny,
+    #[serde(default)]
+    scenario_hash: Option<String>,
+    seed: Whole<0, { u64::MAX }>,
+}
+
+/// The document of the trial of a scenario, itself a document, with `seed`.
+pub fn document(scenario: &str, scenario_hash: &str, seed: u64) -> String {
+    format!(
+        "{{\"schema\":{SCHEMA},\"scenario\":{scenario},\"scenario_hash\":\"{scenario_hash}\",\
+         \"seed\":{seed}}}"
+    )
+}
+
+/// The scenario and the seed in the document `text`, which is called `name`.
+///
+/// # Errors
+/// If it is no legal trial, or its scenario is not the one that its hash was taken of, e.g. because
+/// a trace has another content here.
+pub fn read(name: &str, text: &str) -> Result<(Plan, u64), Problem> {
+    let tree = yaml::read_text(name, text)?;
+    let fields: Fields = yaml::decode(&tree)?;
+    let scenario = tree.field("scenario").cloned().unwrap_or_else(Node::empty);
+    let plan = Draft::from_tree(scenario).resolve()?;
+    if let Some(hash) = fields.scenario_hash.filter(|hash| *hash != plan.hash()) {
+        let message = format!(
+            "found `{hash}`, but the scenario has `{}` here: a file that it names has another \
+             content, or this program understands it otherwise; remove the field to run it anyway",
+            plan.hash()
+        );
+        return Err(Problem::new(tree.place_of("scenario_hash"), "scenario_hash", message));
+    }
+    Ok((plan, fields.seed.get()))
+}
+
+/// The row of `plan` with `seed`.
+///
+/// # Errors
+/// If the run gives nothing that can be believed: its workload cannot be read, its observer stops
+/// it, or an invariant is broken.
+pub fn row(
+    plan: &Plan,
+    seed: u64,
+    audit: bool,
+    observer: &mut dyn Observer,
+) -> Result<Row, RunFailure> {
+    let pace = Pace::FastForward;
+    let trial = Trial { seed, pace, audit, sample_interval: None, overrule: None, curves: true };
+    let result = run_scenario(plan, trial, &mut [], None, observer)?;
+    result.check()?;
+    match result.outcome.end {
+        End::Interrupted => Err(RunFailure::Interrupted),
+        _ => Ok(Row::of(plan, &result)),
+    }
+}
+
+/// Watches trials from outside, for progress bars and Ctrl-C. Threads share it.
+pub trait Watch: Sync {
+    /// Asked now and then; `false` stops the trials.
+    fn go_on(&self) -> bool {
+        true
+    }
+
+    /// One more of the trials is finished.
+    fn finished(&self) {}
+}
+
+/// Watches nothing and stops nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {}
+
+/// Observes one of the trials that are watched.
+struct Eye<'a>(&'a dyn Watch);
+
+impl Observer for Eye<'_> {
+    fn go_on(&mut self, _: Progress) -> bool {
+        self.0.go_on()
+    }
+}
+
+/// Runs trials.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Runner<'a> {
+    /// At most so many at a time; 0: one for each core.
+    pub jobs: usize,
+    /// Whether every invariant is checked along the way. Trials are then run although they are
+    /// finished, and must give the row that was recorded.
+    pub audit: bool,
+    /// Where finished trials are kept.
+    pub ledger: Option<&'a Ledger>,
+}
+
+/// A trial that is needed, with its key if there is a ledger.
+struct Wanted<'a> {
+    plan: &'a Plan,
+    seed: u64,
+    key: Option<Key>,
+}
+
+impl Runner<'_> {
+    /// The rows of `trials`, in their order, which do not depend on how many run at a time nor on
+    /// what was finished before. Trials that mean the same are run once.
+    ///
+    /// # Errors
+    /// If the system cannot start a thread, or a trial fails; no other is begun then. What was
+    /// finished until then is kept in the ledger.
+    ///
+    /// # Panics
+    /// If a trial panics.
+    pub fn rows(&self, trials: &[(&Plan, u64)], watch: &dyn Watch) -> Result<Vec<Row>, RunFailure> {
+        let (first, numbers) = distinct(trials);
+        let key = |&(plan, seed): &(&Plan, u64)| self.ledger.map(|_| Key::of(plan, seed));
+        let keys: Vec<Option<Key>> = pool::each(self.jobs, &first, key)?;
+        let wanted: Vec<Wanted<'_>> =
+            first.iter().zip(keys).map(|(&(plan, seed), key)| Wanted { plan, seed, key }).collect();
+        let mut rows = self.recorded(&wanted)?;
+        let repeated = numbers.len() - rows.len();
+        (0..repeated + rows.iter().flatten().count()).for_each(|_| watch.finished());
+        loop {
+            let open: Vec<usize> =
+                (0..rows.len()).filter(|&number| rows[number].is_none()).collect();
+            if open.is_empty() {
+                return Ok(numbers.into_iter().filter_map(|number| rows[number].clone()).collect());
+            }
+            let found = self.attempts(&open, &wanted, watch)?;
+            let waits = found.iter().all(Option::is_none);
+            for (number, row) in open.into_iter().zip(found) {
+                rows[number] = row;
+            }
+            if waits {
+                // Everything that is left is being run by other processes.
+                std::thread::sleep(POLL);
+            }
+        }
+    }
+
+    /// The rows that are finished, if it is enough that they were.
+    fn recorded(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Option<Row>>, RunFailure> {
+        let Some(ledger) = self.ledger.filter(|_| !self.audit) else {
+            return Ok(vec![None; wanted.len()]);
+        };
+        let keys: Vec<Key> = wanted.iter().filter_map(|wanted| wanted.key.clone()).collect();
+        Ok(ledger.finished(&keys)?)
+    }
+
+    /// Runs the trials with the numbers `open`, as far as no other process is at them.
+    fn attempts(
+        &self,
+        open: &[usize],
+        wanted: &[Wanted<'_>],
+        watch: &dyn Watch,
+    ) -> Result<Vec<Option<Row>>, RunFailure> {
+        let failed = AtomicBool::new(false);
+        let attempt = |&number: &usize| {
+            if failed.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let found = self.attempt(&wanted[number], watch);
+            failed.fetch_or(found.is_err(), Ordering::Relaxed);
+            found
+        };
+        pool::each(self.jobs, open, attempt)?.into_iter().collect()
+    }
+
+    /// Runs a trial, unless another process is at it.
+    fn attempt(&self, wanted: &Wanted<'_>, watch: &dyn Watch) -> Result<Option<Row>, RunFailure> {
+        if !watch.go_on() {
+            return Err(RunFailure::Interrupted);
+        }
+        let Wanted { plan, seed, key } = wanted;
+        let run = || row(plan, *seed, self.audit, &mut Eye(watch));
+        let row = match (self.ledger, key) {
+            (Some(ledger), Some(key)) => match ledger.claim(key)? {
+                Claim::Taken => return Ok(None),
+                Claim::Finished(row) if !self.audit => *row,
+                Claim::Ours | Claim::Finished(_) => {
+                    // The failure is what matters; a claim that stays is one of the dead soon.
+                    let row = run().inspect_err(|_| drop(ledger.release(key)))?;
+                    ledger.record(key, plan, &row)?;
+                    row
+                }
+            },
+            _ => run()?,
+        };
+        watch.finished();
+        Ok(Some(row))
+    }
+}
+
+/// The trials that differ in what they mean, and for each trial the number of its equal there.
+fn distinct<'a>(trials: &[(&'a Plan, u64)]) -> (Vec<(&'a Plan, u64)>, Vec<usize>) {
+    let mut known = BTreeMap::new();
+    let mut first = Vec::new();
+    let mut number = |&(plan, seed): &(&'a Plan, u64)| {
+        *known.entry((plan.canonical(), seed)).or_insert_with(|| {
+            first.push((plan, seed));
+            first.len() - 1
+        })
+    };
+    let numbers = trials.iter().map(&mut number).collect();
+    (first, numbers)
+}

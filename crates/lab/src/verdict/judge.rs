@@ -1,0 +1,171 @@
+//! The judge: looks when it is time to, and answers what can be answered.
+
+use super::contrast::{Contrast, Effect, Part};
+use super::{Evidence, Outcome, Verdict, sentence};
+use crate::hypothesis::{Expr, Hypothesis, Reference};
+use crate::stats::{Sequence, step_down};
+use crate::study::Design;
+
+/// Gives verdicts on the hypotheses of a study as its seeds come in.
+#[derive(Debug)]
+pub struct Judge<'a> {
+    hypotheses: &'a [Hypothesis],
+    design: &'a Design,
+    sequence: Sequence,
+    /// The look that is next.
+    look: usize,
+    open: Vec<usize>,
+    verdicts: Vec<Option<Verdict>>,
+}
+
+impl<'a> Judge<'a> {
+    /// A judge that looks after `first` seeds and then up to `most`, and is wrong about any of the
+    /// hypotheses with probability `alpha`.
+    pub fn new(
+        hypotheses: &'a [Hypothesis],
+        design: &'a Design,
+        (first, most): (usize, usize),
+        alpha: f64,
+    ) -> Judge<'a> {
+        let count = hypotheses.len();
+        let sequence = Sequence::new(first, most, count, alpha);
+        let open = (0..count).collect();
+        Judge { hypotheses, design, sequence, look: 0, open, verdicts: vec![None; count] }
+    }
+
+    /// After how many seeds to look next; `None` if everything is answered, or no look is left.
+    pub fn next_look(&self) -> Option<usize> {
+        let wanted = self.look == 0 || !self.open.is_empty();
+        self.sequence.looks().get(self.look).copied().filter(|_| wanted)
+    }
+
+    /// Looks at `evidence`, which has as many seeds as [`Judge::next_look`] asked for.
+    ///
+    /// # Panics
+    /// If there is no look left.
+    pub fn look(&mut self, evidence: &dyn Evidence) {
+        let seeds = self.sequence.looks()[self.look];
+        let cases: Vec<Case<'_>> = self
+            .hypotheses
+            .iter()
+            .map(|hypothesis| Case::new(hypothesis, self.design, evidence, seeds))
+            .collect();
+        let (sequence, look) = (&self.sequence, self.look);
+        let verdicts = &mut self.verdicts;
+        step_down(&mut self.open, |index, open| {
+            let level = sequence.level(look, open);
+            let outcome = cases[index].outcome(level);
+            if outcome != Outcome::Inconclusive {
+                verdicts[index] = Some(cases[index].verdict(outcome, level));
+            }
+            outcome != Outcome::Inconclusive
+        });
+        if look + 1 == sequence.looks().len() {
+            for &index in &self.open {
+                let level = sequence.level(look, self.open.len());
+                verdicts[index] = Some(cases[index].verdict(Outcome::Inconclusive, level));
+            }
+        }
+        self.look += 1;
+    }
+
+    /// The verdicts, in the order of the hypotheses.
+    ///
+    /// # Panics
+    /// If it wants another look.
+    pub fn finish(self) -> Vec<Verdict> {
+        let given = |verdict: Option<Verdict>| verdict.expect("there is no look left");
+        self.verdicts.into_iter().map(given).collect()
+    }
+}
+
+/// A hypothesis and what was found about it.
+pub(super) struct Case<'a> {
+    pub(super) hypothesis: &'a Hypothesis,
+    pub(super) design: &'a Design,
+    pub(super) parts: Vec<(Part<'a>, Contrast)>,
+    pub(super) seeds: usize,
+    pub(super) evidence: &'a dyn Evidence,
+    /// The mean of each counter of the mechanism.
+    pub(super) fired: Vec<Option<f64>>,
+}
+
+impl<'a> Case<'a> {
+    fn new(
+        hypothesis: &'a Hypothesis,
+        design: &'a Design,
+        evidence: &'a dyn Evidence,
+        seeds: usize,
+    ) -> Case<'a> {
+        let with = |part: Part<'a>| {
+            let contrast = part.contrast(design, evidence, seeds);
+            (part, contrast)
+        };
+        let parts = Part::all(&hypothesis.claim, design).into_iter().map(with).collect();
+        let fired = hypothesis
+            .fires
+            .iter()
+            .map(|(_, counter)| fired(counter, design, evidence, seeds))
+            .collect();
+        Case { hypothesis, design, parts, seeds, evidence, fired }
+    }
+
+    /// A counter of the mechanism that stood still in every run.
+    pub(super) fn silent(&self) -> Option<&'a str> {
+        let mut counters = self.hypothesis.fires.iter().zip(&self.fired);
+        let still = |mean: &Option<f64>| mean.is_none_or(|mean| mean.total_cmp(&0.0).is_eq());
+        counters.find(|(_, mean)| still(mean)).map(|((text, _), _)| text.as_str())
+    }
+
+    fn outcome(&self, level: f64) -> Outcome {
+        if self.silent().is_some() {
+            return Outcome::Inconclusive;
+        }
+        // That all parts hold is wrong only if each of them is: no correction. That one of them
+        // fails is wrong if any of these is: their number counts.
+        let shared = level / f64::from(u32::try_from(self.parts.len()).unwrap_or(u32::MAX));
+        if self.parts.iter().all(|(_, contrast)| contrast.answer(level) == Some(true)) {
+            Outcome::Confirmed
+        } else if self.parts.iter().any(|(_, contrast)| contrast.answer(shared) == Some(false)) {
+            Outcome::Refuted
+        } else {
+            Outcome::Inconclusive
+        }
+    }
+
+    fn verdict(&self, outcome: Outcome, level: f64) -> Verdict {
+        let effect =
+            |(part, contrast): &(Part<'_>, Contrast)| part.effect(self.design, contrast, level);
+        let effects: Vec<Effect> = self.parts.iter().map(effect).collect();
+        let why = sentence::why(self, outcome, level, &effects);
+        Verdict { outcome, why, seeds: self.seeds, level, effects }
+    }
+}
+
+/// The mean of `counter` over all seeds and over everything that it does not name.
+fn fired(counter: &Expr, design: &Design, evidence: &dyn Evidence, seeds: usize) -> Option<f64> {
+    let mut references = Vec::new();
+    counter.collect(&mut references);
+    let (mut sum, mut runs) = (0.0, 0.0);
+    for cell in 0..design.cells() {
+        let levels = design.levels(cell);
+        // Each combination once: what all name is taken at its first level.
+        let repeated = levels.iter().enumerate().any(|(index, &level)| {
+            let named = references.iter().all(|reference| reference.levels[index].is_some());
+            level > 0 && (named || level >= design.factors[index].stated)
+        });
+        if repeated {
+            continue;
+        }
+        for seed in 0..seeds {
+            let of = |reference: &Reference| {
+                evidence.value(design.cell(&reference.at(&levels)), seed, &reference.metric)
+            };
+            if let Some(value) = counter.value(&of) {
+                sum += value;
+                runs += 1.0;
+            }
+        }
+    }
+    (runs > 0.0).then(|| sum / runs)
+}

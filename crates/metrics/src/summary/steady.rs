@@ -1,0 +1,58 @@
+//! Whether the run came to a steady state, and what it did then.
+//!
+//! Only the summary calls it, once at the end of a run.
+
+use super::{NEVER, Summary, per};
+use crate::report::Steady;
+use crate::steady::{batch_means, warm_up};
+use blis_core::Span;
+use blis_core::math::float;
+
+impl Summary {
+    /// Judges all rows, warm-up included.
+    pub(super) fn steady(&self) -> Steady {
+        let (times, ttfts) = self.first_tokens();
+        let cut = warm_up(&ttfts);
+        let batches = cut.and_then(|cut| batch_means(&ttfts[cut..]));
+        let (responses, tokens) = self.throughput();
+        Steady {
+            warmup_s: cut.map(|cut| match cut {
+                0 => 0.0,
+                cut => Span::from_nanos(times[cut]).as_secs_f64(),
+            }),
+            ttft_half_width: batches.map(|(width, _)| width),
+            batch_correlation: batches.map(|(_, correlation)| correlation),
+            responses_per_sec: responses,
+            tokens_per_sec: tokens,
+        }
+    }
+
+    /// Arrivals and times to first token of those that have one, both in ns and in order of arrival.
+    fn first_tokens(&self) -> (Vec<u64>, Vec<f64>) {
+        let mut by_id = vec![NEVER; self.arrivals.len()];
+        for row in self.rows.iter().filter(|row| row.first_token) {
+            by_id[row.request as usize] = row.ttft();
+        }
+        let with = |(&arrival, ttft): (&u64, u64)| (ttft != NEVER).then(|| (arrival, float(ttft)));
+        self.arrivals.iter().zip(by_id).filter_map(with).unzip()
+    }
+
+    /// Requests and output tokens per second of those that finished in the second half of the
+    /// arrival period: neither while the cluster fills nor while it drains.
+    fn throughput(&self) -> (Option<f64>, Option<f64>) {
+        let (Some(&first), Some(&last)) = (self.arrivals.first(), self.arrivals.last()) else {
+            return (None, None);
+        };
+        let middle = first + last.saturating_sub(first) / 2;
+        let (mut requests, mut tokens) = (0, 0);
+        for row in self.rows.iter().filter(|row| row.e2e != NEVER) {
+            let finished = self.arrivals[row.request as usize].saturating_add(row.e2e);
+            if middle < finished && finished <= last {
+                requests += 1;
+                tokens += u64::from(row.output_tokens);
+            }
+        }
+        let seconds = Span::from_nanos(last.saturating_sub(middle)).as_secs_f64();
+        (per(float(requests), seconds), per(float(tokens), seconds))
+    }
+}
