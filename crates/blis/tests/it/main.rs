@@ -6,6 +6,7 @@ mod golden;
 mod hostile;
 mod inspect;
 mod interrupt;
+mod ledger;
 mod messages;
 mod outputs;
 mod replay;

@@ -214,3 +214,40 @@ fn mangled_text_never_panics() {
         }
     }
 }
+
+/// The tree without its places.
+fn placeless(node: &Node) -> Node {
+    let kind = match &node.kind {
+        Kind::List(items) => Kind::List(items.iter().map(placeless).collect()),
+        Kind::Map(fields) => {
+            let field = |(name, _, value): &(String, Place, Node)| {
+                (name.clone(), Place::Unknown, placeless(value))
+            };
+            Kind::Map(fields.iter().map(field).collect())
+        }
+        other => other.clone(),
+    };
+    Node { place: Place::Unknown, kind }
+}
+
+#[test]
+fn a_tree_written_as_json_is_read_back_as_itself() {
+    let text = "
+        numbers: [1, -2.50, 1e3, 18446744073709551615, 0.1]
+        words: [plain, 'on', \"1\", 'quote \" and \\ slash', \"tab\\tand\\u007f\", schön, 'null', '']
+        truths: [true, false]
+        nothing: ~
+        empty: {list: [], map: {}}
+        'odd: key': {a: {b: {c: [[1], [2]]}}}
+    ";
+    let tree = read_text("a.yaml", text).expect("well-formed");
+    let json = tree.to_json();
+    assert!(json.starts_with(r#"{"numbers":[1,-2.50,1e3,18446744073709551615,0.1],"words":"#));
+    assert!(!json.contains('\n'));
+    serde_json::from_str::<serde_json::Value>(&json).expect("it is JSON");
+    let again = read_text("a.json", &json).expect("well-formed");
+    assert_eq!(placeless(&again), placeless(&tree));
+    assert_eq!(again.to_json(), json);
+    let odd = read_text("a.yaml", "a: [+5, .5, 5.]").expect("well-formed").to_json();
+    assert_eq!(odd, r#"{"a":[5,0.5,5]}"#, "JSON has no other way to write them");
+}
