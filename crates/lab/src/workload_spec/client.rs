@@ -16,7 +16,7 @@ use crate::yaml::{Amount, Node, Range, Whole};
 use blis_core::math::float;
 use blis_core::{SloClass, Span};
 use blis_latency::Catalogue;
-use blis_workload::{Client, Mix, Rate, SpecError};
+use blis_workload::{Client, Mix, Rate, Retry, SpecError};
 use serde::Deserialize;
 
 /// One client as written.
@@ -34,6 +34,7 @@ pub struct ClientSpec {
     prefix_group: String,
     pub(super) prefix_length: Option<Whole<0, 1_073_741_824>>,
     deadline_ms: Option<Amount<DeadlineMillis>>,
+    retry: Group<RetrySpec>,
     streaming: bool,
     network: Group<NetworkSpec>,
     pub(super) lifecycle: Group<LifecycleSpec>,
@@ -45,6 +46,19 @@ pub struct ClientSpec {
     /// Legal for cohorts only; here so that a client with one can be told where it belongs.
     pub(super) population: Option<Whole<1, 100_000>>,
 }
+
+/// `retry:` as written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RetrySpec {
+    retries: Option<Whole<1, MOST_RETRIES>>,
+    backoff_ms: Option<Whole<0, LONGEST_MS>>,
+}
+
+/// Most retries of a request; `blis_workload::retry::MAX_RETRIES` as the schema needs it.
+const MOST_RETRIES: u64 = blis_workload::retry::MAX_RETRIES as u64;
+/// Ten years.
+const LONGEST_MS: u64 = LONGEST_US / 1_000;
 
 /// `network:` as written. It is checked, and has no effect.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -152,8 +166,24 @@ impl Reader<'_> {
             activity: self.activity(spec, notes)?,
             sessions: self.sessions(&spec.reasoning, notes)?,
             deadline: spec.deadline_ms.map(deadline),
+            retry: self.retry(spec)?,
         };
         self.check(client)
+    }
+
+    fn retry(&self, spec: &ClientSpec) -> Result<Option<Retry>, Problem> {
+        let Some(retry) = spec.retry.given() else { return Ok(None) };
+        match (retry.retries, retry.backoff_ms) {
+            (Some(times), Some(backoff)) => Ok(Some(Retry {
+                at_most: times.get_u32(),
+                backoff: Span::from_micros(backoff.get() * 1_000),
+            })),
+            _ => {
+                let message = "`retries` and `backoff_ms` are needed; write e.g. `{retries: 3, \
+                               backoff_ms: 500}`";
+                Err(self.problem("retry", message))
+            }
+        }
     }
 
     /// Refuses what the workload crate refuses, at the place where it was written.
