@@ -215,9 +215,8 @@ impl Client {
         if let Some(retry) = &self.retry {
             retry.validate().map_err(|error| error.under("retry"))?;
             if self.sessions.as_ref().is_some_and(Sessions::is_closed_loop) {
-                let legal = "none, because closed-loop sessions say what becomes of a rejection; \
-                             write `on_rejection: retry` there";
-                return Err(SpecError::new("retry", "one", legal));
+                let legal = "none, because closed-loop sessions say what becomes of a rejection";
+                return Err(SpecError::new("retry", "a retry", legal));
             }
         }
         match self.deadline {

@@ -16,7 +16,7 @@ use crate::yaml::{Amount, Node, Range, Whole};
 use blis_core::math::float;
 use blis_core::{SloClass, Span};
 use blis_latency::Catalogue;
-use blis_workload::{Client, Mix, Rate, Retry, SpecError};
+use blis_workload::{Client, Mix, Rate, Retry, Sessions, SpecError};
 use serde::Deserialize;
 
 /// One client as written.
@@ -153,6 +153,8 @@ impl Reader<'_> {
         }
         let output = spec.output_distribution.given().cloned().unwrap_or_default();
         let deadline = |ms: Amount<DeadlineMillis>| Span::from_micros_f64(ms.get() * 1e3);
+        let sessions = self.sessions(&spec.reasoning, notes)?;
+        let closed_loop = sessions.as_ref().is_some_and(Sessions::is_closed_loop);
         let client = Client {
             name: spec.id.clone(),
             tenant: none_if_empty(&spec.tenant_id).unwrap_or("default").to_owned(),
@@ -164,15 +166,20 @@ impl Reader<'_> {
             input: self.input(spec, notes)?,
             output: self.length("output_distribution", &output)?,
             activity: self.activity(spec, notes)?,
-            sessions: self.sessions(&spec.reasoning, notes)?,
+            sessions,
             deadline: spec.deadline_ms.map(deadline),
-            retry: self.retry(spec)?,
+            retry: self.retry(spec, closed_loop)?,
         };
         self.check(client)
     }
 
-    fn retry(&self, spec: &ClientSpec) -> Result<Option<Retry>, Problem> {
+    fn retry(&self, spec: &ClientSpec, closed_loop: bool) -> Result<Option<Retry>, Problem> {
         let Some(retry) = spec.retry.given() else { return Ok(None) };
+        if closed_loop {
+            let message = "closed-loop sessions say what becomes of a rejection; write \
+                           `on_rejection: retry` there, or remove it";
+            return Err(self.problem("retry", message));
+        }
         match (retry.retries, retry.backoff_ms) {
             (Some(times), Some(backoff)) => Ok(Some(Retry {
                 at_most: times.get_u32(),
