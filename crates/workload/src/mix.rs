@@ -10,6 +10,7 @@ use crate::error::SpecError;
 use crate::input::Input;
 use crate::length::{Length, MAX_TOKENS};
 use crate::rate::Rate;
+use crate::retry::Retry;
 use crate::session::{MAX_ROUNDS, Sessions};
 use crate::source::MixSource;
 use blis_core::math::float;
@@ -44,6 +45,9 @@ pub struct Client {
     pub sessions: Option<Sessions>,
     /// Its own deadline for the whole answer (above 0).
     pub deadline: Option<Span>,
+    /// What it does when a request is rejected; `None`: it gives up. Not with closed-loop sessions,
+    /// which say it themselves.
+    pub retry: Option<Retry>,
 }
 
 /// Clients that send together.
@@ -104,19 +108,16 @@ impl Mix {
         if self.has_sessions() { MAX_IN_SESSIONS } else { MAX_REQUESTS }
     }
 
-    /// Whether some clients wait for an answer before they ask again.
+    /// Whether some clients wait for how a request ends before they ask again.
     pub fn is_closed_loop(&self) -> bool {
-        let closed =
-            |client: &Client| client.sessions.as_ref().is_some_and(Sessions::is_closed_loop);
-        self.clients.iter().any(closed)
+        self.clients.iter().any(Client::is_closed_loop)
     }
 
     /// How many requests there will be, if that is certain.
     pub fn expected(&self) -> Option<u64> {
         let endless = |client: &Client| {
             let single = client.sessions.as_ref().is_some_and(|sessions| sessions.single);
-            let closed = client.sessions.as_ref().is_some_and(Sessions::is_closed_loop);
-            !single && !closed && !client.activity.ends()
+            !single && !client.is_closed_loop() && !client.activity.ends()
         };
         let certain = self.horizon.is_none() && self.clients.iter().all(endless);
         self.num_requests.filter(|_| certain)
@@ -184,6 +185,11 @@ impl Mix {
 }
 
 impl Client {
+    /// Whether it waits for how a request ends before it asks again.
+    fn is_closed_loop(&self) -> bool {
+        self.retry.is_some() || self.sessions.as_ref().is_some_and(Sessions::is_closed_loop)
+    }
+
     fn validate(&self) -> Result<(), SpecError> {
         if self.tenant.is_empty() {
             return Err(SpecError::new("tenant", "an empty name", "a name, e.g. `default`"));
@@ -205,6 +211,13 @@ impl Client {
         self.activity.validate().map_err(|error| error.under("activity"))?;
         if let Some(sessions) = &self.sessions {
             sessions.validate().map_err(|error| error.under("sessions"))?;
+        }
+        if let Some(retry) = &self.retry {
+            retry.validate().map_err(|error| error.under("retry"))?;
+            if self.sessions.as_ref().is_some_and(Sessions::is_closed_loop) {
+                let legal = "none, because closed-loop sessions say what becomes of a rejection";
+                return Err(SpecError::new("retry", "a retry", legal));
+            }
         }
         match self.deadline {
             Some(deadline) if deadline == Span::ZERO || deadline > Span::LONGEST => {

@@ -151,6 +151,31 @@ impl MixSource {
         Some(self.send(Turn { at: arrival, lane, session, round: 0, context: 0 }))
     }
 
+    /// What a closed-loop client asks after `ended` was answered at `at`.
+    fn next_round(
+        &self,
+        number: usize,
+        sessions: &Sessions,
+        ended: &Request,
+        at: Time,
+    ) -> Option<Request> {
+        let lane = &self.lanes[number];
+        let id = ended.session?;
+        let session = id.0 & ((1 << CLIENT_BITS) - 1);
+        let round = ended.round + 1;
+        let rounds = match self.cut {
+            Some((cut, rounds)) if cut == id => rounds,
+            _ => lane.rounds(self.seed, sessions, session),
+        };
+        if round >= rounds {
+            return None;
+        }
+        let think = lane.think(self.seed, sessions, session, round).max(QUICKEST);
+        let context = lane.context_after(sessions, ended)?;
+        let round = Turn { at: later(at, think), lane: number, session, round, context };
+        Some(lane.request(self.seed, ended.id, round))
+    }
+
     /// Sends a round, and sees to the next one of its session.
     fn send(&mut self, turn: Turn) -> Request {
         let lane = &self.lanes[turn.lane];
@@ -289,32 +314,21 @@ impl Source for MixSource {
     /// What is asked next follows from the request that ended and from keyed draws, so that nothing
     /// is kept for the sessions under way.
     fn follow_up(&mut self, ended: &Request, ending: Ending, at: Time) -> Option<Request> {
-        let id = ended.session?;
-        let number = usize::try_from(id.0 >> CLIENT_BITS).expect("a session of this source");
+        let own = ended.content.output_stream().0 & !PRIVATE;
+        let number = usize::try_from(own >> CLIENT_BITS).expect("a request of this source");
         let lane = &self.lanes[number];
-        let sessions = lane.client.sessions.as_ref().filter(|s| s.is_closed_loop())?;
-        let next = match sessions.after(ending, ended.attempt) {
-            Next::Nothing => return None,
-            Next::Again(after) => {
-                let attempt = ended.attempt + 1;
-                Request { arrival: later(at, after.max(QUICKEST)), attempt, ..ended.clone() }
-            }
-            Next::Round => {
-                let session = id.0 & ((1 << CLIENT_BITS) - 1);
-                let round = ended.round + 1;
-                let rounds = match self.cut {
-                    Some((cut, rounds)) if cut == id => rounds,
-                    _ => lane.rounds(self.seed, sessions, session),
-                };
-                if round >= rounds {
-                    return None;
-                }
-                let think = lane.think(self.seed, sessions, session, round).max(QUICKEST);
-                let at = later(at, think);
-                let context = lane.context_after(sessions, ended)?;
-                let round = Turn { at, lane: number, session, round, context };
-                lane.request(self.seed, ended.id, round)
-            }
+        let again = |after: Span| {
+            let attempt = ended.attempt + 1;
+            Request { arrival: later(at, after.max(QUICKEST)), attempt, ..ended.clone() }
+        };
+        let closed = lane.client.sessions.as_ref().filter(|sessions| sessions.is_closed_loop());
+        let next = match closed {
+            None => again(lane.client.retry?.after(ending, ended.attempt)?),
+            Some(sessions) => match sessions.after(ending, ended.attempt) {
+                Next::Nothing => return None,
+                Next::Again(after) => again(after),
+                Next::Round => self.next_round(number, sessions, ended, at)?,
+            },
         };
         let there = next.arrival < self.end && lane.client.activity.is_active(next.arrival);
         there.then_some(next)

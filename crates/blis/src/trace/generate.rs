@@ -57,9 +57,12 @@ pub(super) fn generate(args: &GenerateArgs) -> Result<(), Failure> {
 /// Whether a client sends a request again that was turned away, which a trace cannot say.
 fn retries(plan: &Plan) -> bool {
     let Workload::Mix(mix) = &plan.workload else { return false };
-    let pacing = |client: &Client| client.sessions.as_ref().map(|sessions| sessions.pacing);
     let is_retry = |pacing: Pacing| matches!(pacing, Pacing::Closed(OnRejection::Retry { .. }));
-    mix.clients.iter().filter_map(pacing).any(is_retry)
+    let retries = |client: &Client| {
+        let sessions = client.sessions.as_ref();
+        client.retry.is_some() || sessions.is_some_and(|sessions| is_retry(sessions.pacing))
+    };
+    mix.clients.iter().any(retries)
 }
 
 fn next(source: &mut dyn Source) -> Result<Option<Request>, Failure> {

@@ -114,14 +114,18 @@ fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Displ
                     activity,
                     sessions,
                     deadline,
+                    retry,
                 } = client;
-                let text = format!(
+                let mut text = format!(
                     "tenant={tenant:?} class={} share={share} arrival={arrival:?} \
                      prefix_group={prefix_group:?} prefix_tokens={prefix_tokens} input={input:?} \
                      output={output:?} activity={activity:?} sessions={sessions:?} \
                      deadline={deadline:?}",
                     class.name()
                 );
+                if let Some(retry) = retry {
+                    text += &format!(" retry={retry:?}");
+                }
                 line(&format!("workload.clients[{index}]"), &text);
             }
         }

@@ -149,8 +149,8 @@ fn check_oracle(name: &str, workload: &Workload, tree: &Node) -> Result<(), Prob
     let path = if tree.has("evict.policy") { "evict.policy" } else { "evict" };
     let message = format!(
         "found `{name}`, which must know all requests beforehand, but clients of this workload \
-         wait for answers before they ask again; give another policy, e.g. `lru`, or a workload \
-         that is not closed loop"
+         wait for answers before they ask again, or retry; give another policy, e.g. `lru`, or a \
+         workload that is not closed loop"
     );
     Err(Problem::new(tree.place_of(path), path, message))
 }

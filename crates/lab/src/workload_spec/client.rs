@@ -16,7 +16,7 @@ use crate::yaml::{Amount, Node, Range, Whole};
 use blis_core::math::float;
 use blis_core::{SloClass, Span};
 use blis_latency::Catalogue;
-use blis_workload::{Client, Mix, Rate, SpecError};
+use blis_workload::{Client, Mix, Rate, Retry, Sessions, SpecError};
 use serde::Deserialize;
 
 /// One client as written.
@@ -34,6 +34,7 @@ pub struct ClientSpec {
     prefix_group: String,
     pub(super) prefix_length: Option<Whole<0, 1_073_741_824>>,
     deadline_ms: Option<Amount<DeadlineMillis>>,
+    retry: Group<RetrySpec>,
     streaming: bool,
     network: Group<NetworkSpec>,
     pub(super) lifecycle: Group<LifecycleSpec>,
@@ -45,6 +46,19 @@ pub struct ClientSpec {
     /// Legal for cohorts only; here so that a client with one can be told where it belongs.
     pub(super) population: Option<Whole<1, 100_000>>,
 }
+
+/// `retry:` as written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RetrySpec {
+    retries: Option<Whole<1, MOST_RETRIES>>,
+    backoff_ms: Option<Whole<0, LONGEST_MS>>,
+}
+
+/// Most retries of a request; `blis_workload::retry::MAX_RETRIES` as the schema needs it.
+const MOST_RETRIES: u64 = blis_workload::retry::MAX_RETRIES as u64;
+/// Ten years.
+const LONGEST_MS: u64 = LONGEST_US / 1_000;
 
 /// `network:` as written. It is checked, and has no effect.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -139,6 +153,8 @@ impl Reader<'_> {
         }
         let output = spec.output_distribution.given().cloned().unwrap_or_default();
         let deadline = |ms: Amount<DeadlineMillis>| Span::from_micros_f64(ms.get() * 1e3);
+        let sessions = self.sessions(&spec.reasoning, notes)?;
+        let closed_loop = sessions.as_ref().is_some_and(Sessions::is_closed_loop);
         let client = Client {
             name: spec.id.clone(),
             tenant: none_if_empty(&spec.tenant_id).unwrap_or("default").to_owned(),
@@ -150,10 +166,31 @@ impl Reader<'_> {
             input: self.input(spec, notes)?,
             output: self.length("output_distribution", &output)?,
             activity: self.activity(spec, notes)?,
-            sessions: self.sessions(&spec.reasoning, notes)?,
+            sessions,
             deadline: spec.deadline_ms.map(deadline),
+            retry: self.retry(spec, closed_loop)?,
         };
         self.check(client)
+    }
+
+    fn retry(&self, spec: &ClientSpec, closed_loop: bool) -> Result<Option<Retry>, Problem> {
+        let Some(retry) = spec.retry.given() else { return Ok(None) };
+        if closed_loop {
+            let message = "closed-loop sessions say what becomes of a rejection; write \
+                           `on_rejection: retry` there, or remove it";
+            return Err(self.problem("retry", message));
+        }
+        match (retry.retries, retry.backoff_ms) {
+            (Some(times), Some(backoff)) => Ok(Some(Retry {
+                at_most: times.get_u32(),
+                backoff: Span::from_micros(backoff.get() * 1_000),
+            })),
+            _ => {
+                let message = "`retries` and `backoff_ms` are needed; write e.g. `{retries: 3, \
+                               backoff_ms: 500}`";
+                Err(self.problem("retry", message))
+            }
+        }
     }
 
     /// Refuses what the workload crate refuses, at the place where it was written.

@@ -11,7 +11,7 @@ use crate::scenario::{Draft, Plan, Workload};
 use blis_core::{SloClass, Span};
 use blis_workload::{
     Activity, ActivityPart, Arrival, Client, Context, Empirical, Input, Length, Media, OnRejection,
-    Pacing, Rate, Sessions, Think,
+    Pacing, Rate, Retry, Sessions, Think,
 };
 
 fn spec(text: &str) -> Result<Plan, String> {

@@ -141,9 +141,9 @@ const ROWS: &[Row] = &[
     ),
     row("equal priorities", Cluster, Set(&[("scheduler", "priority-fcfs")]), Same),
     row(
-        "aging of equals",
+        "tiers without aging",
         OneClass,
-        Set(&[("scheduler", "priority-fcfs"), ("priority", "slo-tiered")]),
+        Set(&[("scheduler", "priority-fcfs"), ("priority", "slo-tiered[age-weight=0]")]),
         Same,
     ),
     row("gates that nothing reaches", Cluster, Set(&[("admission", OPEN_GATES)]), Same),

@@ -3,10 +3,13 @@
 //! The source is driven directly, so that 20,000 requests cost milliseconds; closed loops are told
 //! that every answer took a second.
 
+use crate::harness::{plan, run_audited};
 use blis_core::math::float;
 use blis_core::{Ending, Request, SloClass, Source, Span, Time};
 use blis_lab::presets::{self, Preset};
 use blis_lab::workload_spec::{SpecFile, read_text};
+use blis_metrics::{Fact, Listener};
+use blis_sim::Pace;
 use blis_workload::Mix;
 
 const MODEL: &str = "meta-llama/llama-3.1-8b-instruct";
@@ -356,4 +359,32 @@ fn stages_send_at_their_rates_and_stop() {
     let (first, second) = in_stages(&spec(&text(true)).mix);
     near(first, 2_000.0 - missed, deviation, "first stage of chats");
     near(second, 1_000.0 - missed, deviation, "second stage of chats");
+}
+
+/// Counts who arrives.
+#[derive(Default)]
+struct Arrivals(u64);
+
+impl Listener for Arrivals {
+    fn hear(&mut self, _: Time, fact: &Fact<'_>) {
+        self.0 += u64::from(matches!(fact, Fact::Arrived { .. }));
+    }
+}
+
+#[test]
+fn who_is_turned_away_comes_back_as_often_as_it_says() {
+    let arrivals = |admission: &str, retry: &str| {
+        let text = format!(
+            "admission: {admission}\nworkload:\n  mix:\n    aggregate_rate: 50\n    \
+             num_requests: 20\n    clients:\n      - {{id: a, rate_fraction: 1, {retry}arrival: \
+             {{process: poisson}}, input_distribution: {{type: constant, params: {{value: 9}}}}, \
+             output_distribution: {{type: constant, params: {{value: 2}}}}}}\n"
+        );
+        let mut arrivals = Arrivals::default();
+        run_audited(&plan(&text), Pace::FastForward, &mut arrivals);
+        arrivals.0
+    };
+    let retry = "retry: {retries: 2, backoff_ms: 100}, ";
+    assert_eq!([arrivals("reject-all", ""), arrivals("reject-all", retry)], [20, 60]);
+    assert_eq!(arrivals("always-admit", retry), 20);
 }

@@ -27,7 +27,9 @@ use crate::contract::{Admission, Verdict};
 use crate::predict::{Cached, Predictor};
 use crate::spec::{Cluster, Spec};
 use crate::view::{Answer, ClusterView, InstanceView, Needs, PerClass};
-use blis_core::{Dice, Param, ParamKind, RequestId, RequestView, SloClass, Time, Values, math};
+use blis_core::{
+    Dice, Param, ParamKind, RequestId, RequestView, SloClass, Span, Time, Values, math,
+};
 use std::collections::BTreeMap;
 
 /// How `latency-slo` introduces itself.
@@ -100,7 +102,7 @@ pub struct LatencySlo {
 impl LatencySlo {
     fn new(values: &Values, cluster: &Cluster) -> LatencySlo {
         let target = |class: SloClass| {
-            let promised = cluster.ttft_targets[class.index()].map(|span| span.as_micros_f64());
+            let promised = cluster.ttft_targets[class.index()].map(Span::as_micros_f64);
             promised.unwrap_or(values.float("ttft") * 1e3)
         };
         let tpot = values.float("tpot");
@@ -173,7 +175,7 @@ mod tests {
     use crate::admission::classes::values;
     use crate::spec::StepCost;
     use crate::view::examples::{NOTHING, cluster, dice, instances, request};
-    use blis_core::{InstanceId, Span};
+    use blis_core::InstanceId;
 
     /// A prompt of 100 tokens takes 2 ms, and 10 us more for each unstarted token.
     const CLUSTER: Cluster = Cluster {

@@ -4,15 +4,15 @@
 //! class; the others would cost others their time and be late all the same.
 //!
 //! **Reads** the running requests (polled) and the unstarted prompts (live) of instances, what they
-//! have cached (the share they found, polled; or KV events), the cost of steps, the request's prompt
-//! length and its service class.
+//! have cached (the share they found, polled; or KV events), the cost of steps, the request's
+//! prompt length and its service class.
 //!
 //! **Parameters** `factor`: the prediction may be so many times the target. `cached`: what of the
 //! prompt is taken to be cached: `hit-rate` (the share that the instance has found on average),
-//! `events` (what KV events tell) or `nothing`. `target-critical`, `target-standard`, `target-sheddable`, `target-batch` and
-//! `target-background` (ms): own targets; `auto` is what the scenario promises the class. `fallback`
-//! (ms): the target of a class that was promised nothing. And one per class, named like it: whether
-//! its requests may be turned away.
+//! `events` (what KV events tell) or `nothing`. `target-critical`, `target-standard`,
+//! `target-sheddable`, `target-batch` and `target-background` (ms): own targets; `auto` is what the
+//! scenario promises the class. `fallback` (ms): the target of a class that was promised nothing.
+//! And one per class, named like it: whether its requests may be turned away.
 //!
 //! **Origin** ours. The wait for a place in a full batch, and for memory, is not in the prediction:
 //! combine it with a gate on queues or memory where those are what is short.
@@ -22,7 +22,7 @@ use crate::contract::{Admission, Verdict};
 use crate::predict::{Cached, Predictor};
 use crate::spec::{Cluster, Spec};
 use crate::view::{ClusterView, Needs, PerClass};
-use blis_core::{Dice, Param, ParamKind, RequestView, SloClass, Values, math};
+use blis_core::{Dice, Param, ParamKind, RequestView, SloClass, Span, Values, math};
 
 /// How `ttft-budget` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
@@ -84,7 +84,7 @@ impl TtftBudget {
     fn new(values: &Values, cluster: &Cluster) -> TtftBudget {
         let budget = |class: SloClass| {
             let own = values.int_or_auto(&format!("target-{}", class.name()));
-            let promised = cluster.ttft_targets[class.index()].map(|span| span.as_micros_f64());
+            let promised = cluster.ttft_targets[class.index()].map(Span::as_micros_f64);
             let own = own.map(|ms| math::float(ms) * 1e3);
             let target = own.or(promised).unwrap_or(values.float("fallback") * 1e3);
             target * values.float("factor")
@@ -123,7 +123,6 @@ mod tests {
     use crate::spec::StepCost;
     use crate::view::InstanceView;
     use crate::view::examples::{NOTHING, cluster, dice, instances, request};
-    use blis_core::Span;
 
     /// A prompt of 100 tokens takes 2 ms on an idle instance, and 10 us more for each unstarted
     /// token.

@@ -1,8 +1,8 @@
 //! `cache-first`: schedules the longest cached prefix first, up to a bound of patience.
 //!
 //! **Prefers** the request with the most prompt blocks cached: it costs the least to compute, and
-//! what it needs may be dropped while it waits. A request that has waited for the patience cannot be
-//! overtaken any more: those go before all others, in the order of joining the queue.
+//! what it needs may be dropped while it waits. A request that has waited for the patience cannot
+//! be overtaken any more: those go before all others, in the order of joining the queue.
 //!
 //! **Reads** what of a prompt is cached at the engine now (`by=cached`; every waiting prompt is
 //! looked up at every step), or what the router expected to be cached (`by=expected`, which travels
@@ -11,7 +11,7 @@
 //! **Parameters** `by`: `cached` or `expected`. `patience` (s): for how long a request can be
 //! overtaken.
 //!
-//! **Origin** SGLang's longest-prefix-match scheduling, which has no such bound.
+//! **Origin** `SGLang`'s longest-prefix-match scheduling, which has no such bound.
 
 use crate::contract::Order;
 use crate::spec::Spec;

@@ -1,7 +1,9 @@
 //! Mixes of clients: draws that nothing else disturbs, content, ends and refusals.
 
-use blis_core::{Request, SloClass, Source, Span, Time};
-use blis_workload::{Activity, Arrival, Client, Length, Mix, Rate, SimpleLength, SimpleWorkload};
+use blis_core::{Ending, Request, SloClass, Source, Span, Time};
+use blis_workload::{
+    Activity, Arrival, Client, Length, Mix, Rate, Retry, SimpleLength, SimpleWorkload,
+};
 
 pub(crate) fn client(name: &str) -> Client {
     Client {
@@ -17,6 +19,7 @@ pub(crate) fn client(name: &str) -> Client {
         activity: Activity::default(),
         sessions: None,
         deadline: None,
+        retry: None,
     }
 }
 
@@ -160,6 +163,35 @@ fn a_source_ends_at_its_number_of_requests_or_before_its_horizon() {
     assert_eq!(take(&mix, 1_000).len(), 9, "the tenth arrives at the horizon");
     mix.num_requests = None;
     assert_eq!(take(&mix, 1_000).len(), 9);
+}
+
+#[test]
+fn a_client_that_retries_sends_the_same_again_after_waits_that_double() {
+    let patient = Retry { at_most: 2, backoff: Span::from_micros(500) };
+    let retrying = Client { retry: Some(patient), ..client("b") };
+    let mix = mix_of(vec![client("a"), retrying], 300.0);
+    assert!(mix.is_closed_loop() && mix.expected().is_none());
+    let plain = take(&mix_of(vec![client("a"), client("b")], 300.0), 100);
+    assert_eq!(plain, take(&mix, 100), "what is sent first does not change");
+    let mut source = mix.source();
+    for request in plain {
+        let now = request.arrival + Span::from_micros(10);
+        let mut again = |request: &Request, ending| source.follow_up(request, ending, now);
+        assert_eq!(again(&request, Ending::Finished), None);
+        assert_eq!(again(&request, Ending::Unservable), None);
+        let Some(second) = again(&request, Ending::Rejected) else {
+            assert_eq!(request.tenant.0, 0, "only the other client gives up");
+            continue;
+        };
+        assert_eq!(request.tenant.0, 1);
+        let sent = |wait, attempt| {
+            Some(Request { arrival: now + Span::from_micros(wait), attempt, ..request.clone() })
+        };
+        assert_eq!(Some(&second), sent(500, 1).as_ref());
+        let third = again(&second, Ending::Rejected);
+        assert_eq!(third, sent(1_000, 2));
+        assert_eq!(again(&third.expect("it is"), Ending::Rejected), None);
+    }
 }
 
 #[test]

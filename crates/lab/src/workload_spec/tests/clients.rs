@@ -85,9 +85,17 @@ fn every_field_of_a_client_arrives() {
             single: true,
         }),
         deadline: Some(Span::from_micros(1_500_500)),
+        retry: None,
     };
     assert_eq!(file.mix.clients, [expected]);
     file.mix.validate().expect("what is read is legal");
+}
+
+#[test]
+fn a_client_can_retry() {
+    let retry = client("    retry: {retries: 3, backoff_ms: 250}\n").retry;
+    assert_eq!(retry, Some(Retry { at_most: 3, backoff: Span::from_micros(250_000) }));
+    assert_eq!(client("").retry, None);
 }
 
 #[test]
@@ -177,6 +185,17 @@ fn illegal_times_are_refused() {
         "    deadline_ms: 0\n",
         "w.yaml:11:18: clients[0].deadline_ms: found `0`; legal: a number from 1e-6 to \
          315360000000 (milliseconds)",
+    );
+    refused(
+        "    retry: {retries: 3}\n",
+        "w.yaml:11:12: clients[0].retry: `retries` and `backoff_ms` are needed; write e.g. \
+         `{retries: 3, backoff_ms: 500}`",
+    );
+    refused(
+        "    retry: {retries: 3, backoff_ms: 5}\n    reasoning: {multi_turn: {max_rounds: 2, \
+         closed_loop: true}}\n",
+        "w.yaml:11:12: clients[0].retry: closed-loop sessions say what becomes of a rejection; \
+         write `on_rejection: retry` there, or remove it",
     );
     refused(
         "    drain: 5\n",
