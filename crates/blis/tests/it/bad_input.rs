@@ -96,7 +96,8 @@ fn names_on_flags() {
     refused(
         "--routing-policy wieghted",
         "--routing-policy: unknown routing policy `wieghted`, did you mean `weighted`?; known: \
-         `always-busiest`, `least-loaded`, `random`, `round-robin`, `weighted`",
+         `always-busiest`, `consistent-hash`, `epoch-adaptive`, `kv-adaptive`, `least-loaded`, \
+         `power-of-two`, `random`, `round-robin`, `session-affinity`, `weighted`",
     );
     refused(
         "--routing-policy weighted --routing-scorers pa:3,queue-deth:2",
