@@ -158,6 +158,9 @@ impl Strategy {
     ///
     /// # Errors
     /// If a parameter is unknown, or its value is not legal.
+    ///
+    /// # Panics
+    /// Never: placeholders were checked when the strategy was read.
     pub fn fields(&self, given: &[(String, Node)]) -> Result<Node, Problem> {
         for (name, node) in given {
             if self.parameters.iter().all(|parameter| parameter.name != *name) {
