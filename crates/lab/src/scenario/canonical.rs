@@ -3,7 +3,7 @@
 use crate::scenario::plan::{Plan, Workload};
 use blis_core::{SloClass, Span};
 use blis_sim::{Engine, Freshness, Gateway, Signals};
-use blis_workload::{Client, Mix, TraceEdit};
+use blis_workload::{Client, Mix, Retry, TraceEdit};
 use std::fmt::Write;
 
 /// FNV-1a, 64 bits: short, and the same everywhere for ever.
@@ -131,8 +131,8 @@ fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Displ
                      deadline={deadline:?}",
                     class.name()
                 );
-                if let Some(retry) = retry {
-                    text += &format!(" retry={retry:?}");
+                if let Some(Retry { at_most, backoff }) = retry {
+                    text = format!("{text} retry={at_most} backoff={backoff:?}");
                 }
                 line(&format!("workload.clients[{index}]"), &text);
             }
