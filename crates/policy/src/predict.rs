@@ -1,10 +1,11 @@
 //! What a gateway can foretell of latencies: the time to first token at each instance.
 //!
 //! Used by the policies that weigh work against time: `cost-benefit`, `predicted-latency`,
-//! `slo-headroom`, the filters that compare instances by time, and the gates that foresee them. It reads the router's own counts
-//! and a straight line through the step times, so it is live, cheap, and blind to what a gateway
-//! cannot know: how long other requests will still generate, and so when a place in a full batch or
-//! a block of a full memory becomes free. It must never see more than a policy may.
+//! `slo-headroom`, the filters that compare instances by time, and the gates that foresee them. It
+//! reads the router's own counts and a straight line through the step times, so it is live, cheap,
+//! and blind to what a gateway cannot know: how long other requests will still generate, and so
+//! when a place in a full batch or a block of a full memory becomes free. It must never see more
+//! than a policy may.
 
 use crate::spec::{Cluster, StepCost};
 use crate::view::{ClusterView, InstanceView, Needs, PerClass};

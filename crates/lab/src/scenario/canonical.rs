@@ -3,7 +3,7 @@
 use crate::scenario::plan::{Plan, Workload};
 use blis_core::{SloClass, Span, Time};
 use blis_sim::{Engine, Freshness, Gateway, Signals};
-use blis_workload::{Client, Mix, TraceEdit};
+use blis_workload::{Client, Mix, Retry, TraceEdit};
 use std::fmt::Write;
 
 /// Every field that has an effect on the numbers, one a line.
@@ -123,8 +123,8 @@ fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Displ
                      deadline={deadline:?}",
                     class.name()
                 );
-                if let Some(retry) = retry {
-                    text += &format!(" retry={retry:?}");
+                if let Some(Retry { at_most, backoff }) = retry {
+                    text = format!("{text} retry={at_most} backoff={backoff:?}");
                 }
                 line(&format!("workload.clients[{index}]"), &text);
             }

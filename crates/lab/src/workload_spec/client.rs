@@ -180,17 +180,13 @@ impl Reader<'_> {
                            `on_rejection: retry` there, or remove it";
             return Err(self.problem("retry", message));
         }
-        match (retry.retries, retry.backoff_ms) {
-            (Some(times), Some(backoff)) => Ok(Some(Retry {
-                at_most: times.get_u32(),
-                backoff: Span::from_micros(backoff.get() * 1_000),
-            })),
-            _ => {
-                let message = "`retries` and `backoff_ms` are needed; write e.g. `{retries: 3, \
-                               backoff_ms: 500}`";
-                Err(self.problem("retry", message))
-            }
-        }
+        let (Some(times), Some(backoff)) = (retry.retries, retry.backoff_ms) else {
+            let message = "`retries` and `backoff_ms` are needed; write e.g. `{retries: 3, \
+                           backoff_ms: 500}`";
+            return Err(self.problem("retry", message));
+        };
+        let backoff = Span::from_micros(backoff.get() * 1_000);
+        Ok(Some(Retry { at_most: times.get_u32(), backoff }))
     }
 
     /// Refuses what the workload crate refuses, at the place where it was written.
