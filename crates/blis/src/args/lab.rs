@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 /// `blis study`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch that users know by name")]
 pub(crate) struct StudyArgs {
     /// Study file (YAML)
     pub(crate) study: PathBuf,

@@ -48,8 +48,6 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
             names.evict
         ));
     }
-    let micros =
-        |given: Option<Whole<0, { LONGEST_US }>>| Span::from_micros(given.map_or(0, Whole::get));
     let mut plan = Plan {
         name: scenario.name.clone(),
         seed: scenario.seed.map(Whole::get).or(sent.seed).unwrap_or(DEFAULT_SEED),
@@ -59,8 +57,8 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
         instances,
         engine,
         gateway: Gateway {
-            admission_latency: micros(scenario.gateway.admission_latency_us),
-            routing_latency: micros(scenario.gateway.routing_latency_us),
+            admission_latency: span(scenario.gateway.admission_latency_us),
+            routing_latency: span(scenario.gateway.routing_latency_us),
         },
         signals: signals(&scenario.signals),
         hears_events: built.hear_events(),
@@ -139,6 +137,11 @@ fn document(tree: &Node) -> String {
     }
     tree.remove("seed");
     tree.to_json()
+}
+
+/// A given number of microseconds; 0 if there is none.
+fn span(given: Option<Whole<0, { super::schema::LONGEST_US }>>) -> Span {
+    Span::from_micros(given.map_or(0, Whole::get))
 }
 
 /// An oracle must be able to know the requests to come.
