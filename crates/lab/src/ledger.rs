@@ -86,13 +86,15 @@ impl Ledger {
         if !path.exists() {
             return Err(LedgerError::Missing(path.to_owned()));
         }
-        let database = connect(path, OpenFlags::empty())?;
-        let layout = check(path, &database)?;
-        if layout == LAYOUT {
-            return Ok(Ledger::with(path, database));
+        let look = |database: Connection| Ok((check(path, &database)?, database));
+        let found = match connect(path, OpenFlags::empty()).and_then(look) {
+            Err(LedgerError::Unwritable { .. }) => connect_frozen(path).and_then(look),
+            found => found,
+        };
+        match found? {
+            (LAYOUT, database) => Ok(Ledger::with(path, database)),
+            _ => Ledger::open(path),
         }
-        drop(database);
-        Ledger::open(path)
     }
 
     fn with(path: &Path, database: Connection) -> Ledger {
@@ -160,6 +162,23 @@ fn connect(path: &Path, more: OpenFlags) -> Result<Connection, LedgerError> {
         Ok(database)
     };
     open().map_err(|error| LedgerError::sqlite(path, &error))
+}
+
+/// Opens a ledger where nothing can be written, e.g. on a read-only disk: nobody changes it there.
+fn connect_frozen(path: &Path) -> Result<Connection, LedgerError> {
+    let rest = fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
+    if rest {
+        let detail = "what was written last is not yet in its place; copy the ledger and its \
+                      `-wal` file to where they can be written";
+        return Err(LedgerError::Unwritable { path: path.to_owned(), detail: detail.to_owned() });
+    }
+    let name = path.to_string_lossy();
+    let name = name.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(format!("file:{name}?immutable=1"), flags)
+        .map_err(|error| LedgerError::sqlite(path, &error))
 }
 
 /// The layout of a ledger; 0 if it is empty.

@@ -38,7 +38,7 @@ pub struct Key(String);
 impl Key {
     /// The key of `plan` with `seed`.
     pub fn of(plan: &Plan, seed: u64) -> Key {
-        let text = format!("{CODE}\n{}\n{seed}\n{}", row::SCHEMA, plan.canonical());
+        let text = format!("{CODE} {} {seed} {:032x}", row::SCHEMA, plan.identity);
         Key(format!("{:032x}", hash_long(text.as_bytes())))
     }
 
@@ -167,12 +167,18 @@ impl Runner<'_> {
     ///
     /// # Panics
     /// If a trial panics.
-    pub fn rows(&self, trials: &[(&Plan, u64)], watch: &dyn Watch) -> Result<Vec<Row>, RunFailure> {
+    pub fn rows<'a>(
+        &self,
+        trials: &[(&'a Plan, u64)],
+        watch: &dyn Watch,
+    ) -> Result<Vec<Row>, RunFailure> {
         let (first, numbers) = distinct(trials);
-        let key = |&(plan, seed): &(&Plan, u64)| self.ledger.map(|_| Key::of(plan, seed));
-        let keys: Vec<Option<Key>> = pool::each(self.jobs, &first, key)?;
-        let wanted: Vec<Wanted<'_>> =
-            first.iter().zip(keys).map(|(&(plan, seed), key)| Wanted { plan, seed, key }).collect();
+        let want = |&(plan, seed): &(&'a Plan, u64)| Wanted {
+            plan,
+            seed,
+            key: self.ledger.map(|_| Key::of(plan, seed)),
+        };
+        let wanted: Vec<Wanted<'_>> = first.iter().map(want).collect();
         let mut rows = self.recorded(&wanted)?;
         let repeated = numbers.len() - rows.len();
         (0..repeated + rows.iter().flatten().count()).for_each(|_| watch.finished());
@@ -180,7 +186,7 @@ impl Runner<'_> {
             let open: Vec<usize> =
                 (0..rows.len()).filter(|&number| rows[number].is_none()).collect();
             if open.is_empty() {
-                return Ok(numbers.into_iter().filter_map(|number| rows[number].clone()).collect());
+                return Ok(spread(rows.into_iter().flatten().collect(), &numbers));
             }
             let found = self.attempts(&open, &wanted, watch)?;
             let waits = found.iter().all(Option::is_none);
@@ -247,12 +253,20 @@ impl Runner<'_> {
     }
 }
 
+/// The row with each of the numbers; without repetitions, these are the rows as they stand.
+fn spread(rows: Vec<Row>, numbers: &[usize]) -> Vec<Row> {
+    if rows.len() == numbers.len() {
+        return rows;
+    }
+    numbers.iter().map(|&number| rows[number].clone()).collect()
+}
+
 /// The trials that differ in what they mean, and for each trial the number of its equal there.
 fn distinct<'a>(trials: &[(&'a Plan, u64)]) -> (Vec<(&'a Plan, u64)>, Vec<usize>) {
     let mut known = BTreeMap::new();
     let mut first = Vec::new();
     let mut number = |&(plan, seed): &(&'a Plan, u64)| {
-        *known.entry((plan.canonical(), seed)).or_insert_with(|| {
+        *known.entry((plan.identity, seed)).or_insert_with(|| {
             first.push((plan, seed));
             first.len() - 1
         })

@@ -50,7 +50,7 @@ pub enum LedgerError {
     Full(PathBuf),
     /// It cannot be opened or written.
     #[error(
-        "{}: cannot write the ledger: {detail}; name another with `--ledger`, or run with \
+        "{}: cannot open or write the ledger: {detail}; name another with `--ledger`, or run with \
          `--no-ledger`",
         .path.display()
     )]

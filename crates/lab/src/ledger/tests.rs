@@ -155,9 +155,25 @@ fn ledgers_that_cannot_be_used_say_why() {
     assert!(damaged.contains("the ledger is damaged (") && damaged.contains(".recover"));
 
     let nowhere = refusal(Path::new("/proc/nowhere/ledger.db"));
-    assert!(nowhere.contains("cannot write the ledger: ") && nowhere.contains("`--no-ledger`"));
+    assert!(
+        nowhere.contains("cannot open or write the ledger: ") && nowhere.contains("`--no-ledger`")
+    );
     let missing = Ledger::open_existing(&folder.path().join("e.db")).expect_err("none").to_string();
     assert!(missing.contains("there is no ledger; run a study first"), "{missing}");
+}
+
+#[test]
+fn a_ledger_that_nobody_can_write_can_be_read() {
+    let (folder, plan) = (folder(), plan(20));
+    let path = folder.path().join("odd?#%25.db");
+    let row = run(&Ledger::open(&path).expect("it opens"), &plan, 1);
+    let ledger = Ledger::with(&path, connect_frozen(&path).expect("it opens"));
+    let key = Key::of(&plan, 1);
+    assert_eq!(ledger.find(key.text()).expect("it is there").row, row);
+    assert!(ledger.release(&key).is_err(), "it cannot be written");
+    fs::write(beside(&path, "-wal"), "x").expect("written");
+    let refusal = connect_frozen(&path).expect_err("a part is missing").to_string();
+    assert!(refusal.contains("`-wal` file"), "{refusal}");
 }
 
 #[test]

@@ -66,6 +66,8 @@ pub struct Plan {
     pub(super) texts: Policies,
     pub(super) canonical: String,
     pub(super) document: String,
+    /// A long hash of `canonical`.
+    pub(crate) identity: u128,
 }
 
 /// The full spelling of each policy of a plan: its name and the parameters that are not defaults.

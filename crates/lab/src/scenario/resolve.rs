@@ -1,5 +1,6 @@
 //! From a tree to a plan: every check, every default, in one place and before anything runs.
 
+use crate::hash::hash_long;
 use crate::problem::{Place, Problem};
 use crate::scenario::plan::{Plan, Workload};
 use crate::scenario::policies::Policies;
@@ -76,11 +77,13 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
         texts,
         canonical: String::new(),
         document: document(tree),
+        identity: 0,
     };
     if let Some(rate) = sent.rate.filter(RateSpec::needs_saturation) {
         set_rate(&mut plan, &rate)?;
     }
     plan.canonical = canonical::canonical(&plan);
+    plan.identity = hash_long(plan.canonical.as_bytes());
     Ok(plan)
 }
 
