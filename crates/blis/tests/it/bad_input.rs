@@ -102,7 +102,9 @@ fn names_on_flags() {
     refused(
         "--routing-policy weighted --routing-scorers pa:3,queue-deth:2",
         "--routing-scorers: unknown scorer `queue-deth`, did you mean `queue-depth`?; known: \
-         `kv-utilization`, `load-balance`, `prefix-affinity`, `queue-depth`",
+         `cost-benefit`, `kv-pressure`, `kv-pressure-slo`, `kv-utilization`, `load-balance`, \
+         `no-hit-lru`, `precise-prefix`, `predicted-latency`, `prefix-affinity`, `queue-depth`, \
+         `session`, `slo-headroom`, `token-load`",
     );
     refused(
         "--routing-scorers pa:3",
