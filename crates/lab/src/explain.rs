@@ -1,10 +1,11 @@
 //! Why an arm is better: where the time went, and which of its components did it.
 //!
-//! [`decompose`] compares the parts of the time to first token of two arms. [`Ablation`] runs an arm
-//! with every subset of its components (all of them up to five, else those along random orders) and
-//! splits the difference between all and none into main effects, pairwise interactions and Shapley
-//! shares; the sum of what components do alone, set against what they do together, says whether the
-//! compound is more than its parts. Intervals are over seeds, which all subsets share.
+//! [`decompose`] compares the parts of the time to first token of two arms. [`Ablation`] runs an
+//! arm with every subset of its components (all of them up to five, else those along random
+//! orders) and splits the difference between all and none into main effects, pairwise interactions
+//! and Shapley shares; the sum of what components do alone, set against what they do together,
+//! says whether the compound is more than its parts. Intervals are over seeds, which all subsets
+//! share.
 
 mod ablation;
 mod decomposition;

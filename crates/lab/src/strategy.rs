@@ -232,7 +232,8 @@ fn beside(place: &Place, name: &str) -> String {
     }
 }
 
-/// The name and the parameters that a `strategy` field spells: `name[a=1,...]`, or `{name, params}`.
+/// The name and the parameters that a `strategy` field spells: `name[a=1,...]`, or `{name,
+/// params}`.
 fn spelled(node: &Node) -> Result<(String, Vec<(String, Node)>), Problem> {
     let illegal = |node: &Node| {
         let legal = "`name`, `name[parameter=value,...]`, or the fields `name` and `params`";

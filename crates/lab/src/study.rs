@@ -183,8 +183,8 @@ impl Study {
     }
 
     /// What to leave out of each run, in s; `None`: what the scenarios say. With `auto`, one run of
-    /// each cell tells how long it takes to settle, and the longest counts for all. A run that never
-    /// settles has none, and is told about where its numbers are.
+    /// each cell tells how long it takes to settle, and the longest counts for all. A run that
+    /// never settles has none, and is told about where its numbers are.
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.

@@ -1,11 +1,11 @@
 //! Verdicts: what runs say about the hypotheses of a study.
 //!
-//! [`Judge`] looks at the evidence after as many seeds as were fixed beforehand, answers what can be
-//! answered and says when to stop. A claim is *confirmed* if the interval of its effect lies where
-//! it says, *refuted* if it lies where it denies, and *inconclusive* otherwise; levels are corrected
-//! for the looks and for the number of hypotheses (see [`stats`](crate::stats)). There is no verdict
-//! if the mechanism that a claim rests on never did anything. Every verdict has a sentence that says
-//! why.
+//! [`Judge`] looks at the evidence after as many seeds as were fixed beforehand, answers what can
+//! be answered and says when to stop. A claim is *confirmed* if the interval of its effect lies
+//! where it says, *refuted* if it lies where it denies, and *inconclusive* otherwise; levels are
+//! corrected for the looks and for the number of hypotheses (see [`stats`](crate::stats)). There
+//! is no verdict if the mechanism that a claim rests on never did anything. Every verdict has a
+//! sentence that says why.
 
 mod contrast;
 mod judge;

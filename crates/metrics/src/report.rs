@@ -45,8 +45,8 @@ pub struct Report {
     pub curves: Option<Distributions>,
 }
 
-/// Whether a run came to a steady state, and what it did then. Judged by the times to first token in
-/// order of arrival, warm-up included even if the other numbers leave it out.
+/// Whether a run came to a steady state, and what it did then. Judged by the times to first token
+/// in order of arrival, warm-up included even if the other numbers leave it out.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Steady {
     /// When it had warmed up, in s (MSER-5); absent if it never did.

@@ -128,7 +128,8 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) against: Option<String>,
 
-    /// Where: the workload, and values of swept fields as `FIELD=VALUE` [default: the first of each]
+    /// Where: the workload, and values of swept fields as `FIELD=VALUE` [default: the first of
+    /// each]
     #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
     pub(crate) at: Vec<String>,
 

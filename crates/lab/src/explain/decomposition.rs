@@ -22,9 +22,9 @@ pub struct PartDifference {
     pub difference: Option<Estimate>,
 }
 
-/// The parts of the mean time to first token of the rows `arm` and `reference`, seed by seed, of one
-/// class or of all requests; their sum is last. Seeds in which one of them has none are left out;
-/// `None` if all are.
+/// The parts of the mean time to first token of the rows `arm` and `reference`, seed by seed, of
+/// one class or of all requests; their sum is last. Seeds in which one of them has none are left
+/// out; `None` if all are.
 pub fn decompose(
     arm: &[Row],
     reference: &[Row],

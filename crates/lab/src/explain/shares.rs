@@ -236,7 +236,8 @@ fn along(order: &[usize]) -> impl Iterator<Item = u32> {
 mod tests {
     use super::*;
 
-    /// Values of all subsets in `seeds` seeds: `value` and noise, a common one and one of their own.
+    /// Values of all subsets in `seeds` seeds: `value` and noise, a common one and one of their
+    /// own.
     fn made(subsets: &Subsets, seeds: u64, own: f64, value: impl Fn(u32) -> f64) -> Vec<Vec<f64>> {
         let noise = |key: u64| Dice::new(4, Purpose::Sampling, key).normal();
         let one = |&mask: &u32| {

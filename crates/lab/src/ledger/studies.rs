@@ -72,8 +72,8 @@ fn key(study: &Study) -> String {
 }
 
 impl Ledger {
-    /// Keeps what `study` asks and which trials it needs: `plans`, those of its cells, each with the
-    /// first `seeds` seeds. The value is its key.
+    /// Keeps what `study` asks and which trials it needs: `plans`, those of its cells, each with
+    /// the first `seeds` seeds. The value is its key.
     ///
     /// # Errors
     /// If the ledger cannot be written.

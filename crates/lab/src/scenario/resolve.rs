@@ -91,7 +91,6 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
 fn signals(fields: &SignalFields) -> Signals {
     type Micros = Whole<0, { LONGEST_US }>;
     let all = fields.snapshot_refresh_interval_us;
-    let span = |given: Option<Micros>| Span::from_micros(given.map_or(0, Whole::get));
     let freshness = |given: Option<Micros>| match span(given.or(all)) {
         Span::ZERO => Freshness::Immediate,
         interval => Freshness::Periodic { interval },
@@ -143,7 +142,7 @@ fn document(tree: &Node) -> String {
 }
 
 /// A given number of microseconds; 0 if there is none.
-fn span(given: Option<Whole<0, { super::schema::LONGEST_US }>>) -> Span {
+fn span(given: Option<Whole<0, { LONGEST_US }>>) -> Span {
     Span::from_micros(given.map_or(0, Whole::get))
 }
 

@@ -4,8 +4,8 @@
 //! whole of alpha as m - 1 questions do, and so on. The probability of even one wrong answer is at
 //! most alpha, whatever the questions have to do with each other.
 
-/// Answers those of `open` that can be answered, and removes them. `answers` says whether a question
-/// can be answered if so many are open.
+/// Answers those of `open` that can be answered, and removes them. `answers` says whether a
+/// question can be answered if so many are open.
 pub fn step_down(open: &mut Vec<usize>, mut answers: impl FnMut(usize, usize) -> bool) {
     loop {
         let count = open.len();

@@ -13,8 +13,8 @@ use std::f64::consts::{E, PI};
 /// Points of the grid on which the density of the sum is kept; odd, for Simpson's rule.
 const POINTS: usize = 161;
 
-/// The two-sided level at which to test at each of `looks` (numbers of seeds, ascending; the last is
-/// the most that are run), so that all of them together are wrong with probability `alpha`.
+/// The two-sided level at which to test at each of `looks` (numbers of seeds, ascending; the last
+/// is the most that are run), so that all of them together are wrong with probability `alpha`.
 ///
 /// # Panics
 /// If there is no look, the numbers do not ascend, or `alpha` is not between 0 and 1.

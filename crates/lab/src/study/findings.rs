@@ -48,8 +48,8 @@ impl Findings {
         }
     }
 
-    /// How `metric` of `cell` compares with that of `other`, with intervals that leave out the truth
-    /// with probability `level`; `None` for fewer than two seeds with both.
+    /// How `metric` of `cell` compares with that of `other`, with intervals that leave out the
+    /// truth with probability `level`; `None` for fewer than two seeds with both.
     pub fn paired(&self, cell: usize, other: usize, metric: &Metric, level: f64) -> Option<Paired> {
         let both =
             |(row, other): (&Row, &Row)| Some((metric.of(&row.report)?, metric.of(&other.report)?));

@@ -1,3 +1,5 @@
+//! Tests of the file beside.
+
 use super::*;
 use crate::hypothesis::{Hypothesis, Prediction, parse, parse_value};
 use crate::study::Design;

@@ -27,7 +27,8 @@ impl Summary {
         }
     }
 
-    /// Arrivals and times to first token of those that have one, both in ns and in order of arrival.
+    /// Arrivals and times to first token of those that have one, both in ns and in order of
+    /// arrival.
     fn first_tokens(&self) -> (Vec<u64>, Vec<f64>) {
         let mut by_id = vec![NEVER; self.arrivals.len()];
         for row in self.rows.iter().filter(|row| row.first_token) {

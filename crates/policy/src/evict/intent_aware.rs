@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn blocks_that_the_router_counted_on_are_kept_longer_than_those_behind_them() {
         let found = [3, 4, 5].map(|upto| until(&[], expecting(4, upto)));
-        assert_eq!(found, [40.0, 40.0, 10.0]);
+        assert_eq!(found.to_vec(), [40.0, 40.0, 10.0]);
         assert_eq!(until(&[], used()).to_bits(), 10.0_f64.to_bits(), "no opinion, no credit");
     }
 

@@ -95,7 +95,7 @@ mod tests {
     /// The rank after `now` us of waiting, of a request with so many blocks cached and expected.
     fn rank(by: &'static str, now: u64, cached_blocks: u32, expected: Option<u32>) -> f64 {
         let intent = Intent { expected_hit_blocks: expected, because: "weighted" };
-        let waiting = WaitingView { cached_blocks, intent, ..waiting(1) };
+        let waiting = WaitingView { intent, cached_blocks, ..waiting(1) };
         order(by).rank(&waiting, 0.0, Time::from_micros(now))
     }
 

@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn the_clients_deadline_goes_before_the_promise_and_the_horizon_behind_it() {
-        let ranks = [
+        let ranks = vec![
             rank(10, SloClass::Standard, Some(50)),
             rank(10, SloClass::Standard, None),
             rank(10, SloClass::Batch, None),

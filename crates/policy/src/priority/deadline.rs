@@ -101,7 +101,7 @@ mod tests {
         class: SloClass,
         deadline: Option<u64>,
         ages: [u64; N],
-    ) -> [f64; N] {
+    ) -> Vec<f64> {
         let mut cluster = Cluster::SMALL;
         cluster.ttft_targets[SloClass::Standard.index()] = Some(Span::from_micros(400_000));
         let values = Values::parse(SPEC.params, given.iter().copied()).expect("legal");
@@ -110,7 +110,8 @@ mod tests {
         let deadline = deadline.map(|ms| Span::from_micros(ms * 1_000));
         let waiting =
             WaitingView { request: RequestView { class, deadline, ..any.request }, ..any };
-        ages.map(|age| policy.priority(&waiting, Time::from_micros(age * 1_000)))
+        let at = |age| policy.priority(&waiting, Time::from_micros(age * 1_000));
+        ages.into_iter().map(at).collect()
     }
 
     #[test]

@@ -107,7 +107,7 @@ mod tests {
     fn a_class_keeps_its_base_until_its_grace_is_over_and_then_ages() {
         let given = [("age-weight", "10"), ("grace-sheddable", "200"), ("base-sheddable", "1")];
         let at = [0, 200, 300, 1_100].map(|age| priority(policy(&given), SloClass::Sheddable, age));
-        assert_eq!(at, [1.0, 1.0, 2.0, 10.0]);
+        assert_eq!(at.to_vec(), [1.0, 1.0, 2.0, 10.0]);
     }
 
     #[test]

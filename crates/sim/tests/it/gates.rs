@@ -137,7 +137,8 @@ fn clustered_arrivals() -> Vec<Request> {
     let (mut now, shape) = (0.0, 1.0 / 9.0);
     let arrival = |number: u64| {
         now += Dice::new(3, Purpose::Arrival, number).gamma(shape) / shape * SERVICE_US / 0.95;
-        let class = if number.is_multiple_of(10) { SloClass::Sheddable } else { SloClass::Critical };
+        let class =
+            if number.is_multiple_of(10) { SloClass::Sheddable } else { SloClass::Critical };
         of(class, request(math::count(now), 100, 1))
     };
     (0..8_000).map(arrival).collect()
