@@ -34,6 +34,7 @@ fn the_numbers_are_those_worked_out_by_hand() {
         "routing",
         "decomposition",
         "mechanisms",
+        "steady",
     ];
     assert_eq!(keys, sections);
     for (pointer, expected) in [

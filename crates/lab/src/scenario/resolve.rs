@@ -109,7 +109,7 @@ fn check_events(fields: &SignalFields, heard: bool, tree: &Node) -> Result<(), P
         ("signals.kv_event_delay_us", fields.kv_event_delay_us),
         ("signals.speculative_ttl_us", fields.speculative_ttl_us),
     ];
-    match given.iter().find(|(_, value)| value.is_some()) {
+    match given.iter().find(|(_, value)| value.is_some_and(|micros| micros.get() > 0)) {
         Some((path, _)) if !heard => {
             let message = "is given, but no policy of this strategy listens to KV events; add a \
                            scorer that does, e.g. `precise-prefix`";

@@ -49,7 +49,9 @@ pub(crate) fn told(plan: &Plan, manner: Manner) -> Told {
     if audit {
         assert_clean(&result, plan);
     }
-    let RunResult { mut report, outcome, .. } = result;
+    let RunResult { mut report, mut outcome, .. } = result;
+    report.mechanisms.clear();
+    outcome.mechanisms.clear();
     if !expectations {
         (report.kv.phantom_hit_rate, report.kv.missed_hit_rate) = (None, None);
     }
@@ -70,6 +72,10 @@ impl Listener for Scribe {
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
         let mut fact = fact.clone();
         let lane = lane(&fact);
+        if let Fact::Routed { because, totals, .. } = &mut fact {
+            // How a router justifies itself is not what happens.
+            (*because, *totals) = ("", &[]);
+        }
         match &mut fact {
             Fact::Routed { expected_cached_tokens, .. } if !self.expectations => {
                 *expected_cached_tokens = None;
