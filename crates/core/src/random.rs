@@ -36,6 +36,8 @@ pub enum Purpose {
     Rounds = 8,
     /// How long a client thinks before its next round.
     Think = 9,
+    /// What an optimiser proposes.
+    Search = 10,
 }
 
 impl Dice {
