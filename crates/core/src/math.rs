@@ -24,6 +24,26 @@ pub fn cos(x: f64) -> f64 {
     libm::cos(x)
 }
 
+/// Sine.
+pub fn sin(x: f64) -> f64 {
+    libm::sin(x)
+}
+
+/// ln(1 + x), exact for small `x`.
+pub fn ln_1p(x: f64) -> f64 {
+    libm::log1p(x)
+}
+
+/// exp(x) - 1, exact for small `x`.
+pub fn exp_m1(x: f64) -> f64 {
+    libm::expm1(x)
+}
+
+/// The complementary error function.
+pub fn erfc(x: f64) -> f64 {
+    libm::erfc(x)
+}
+
 /// The gamma function.
 pub fn gamma(x: f64) -> f64 {
     libm::tgamma(x)

@@ -36,8 +36,10 @@ pub enum Purpose {
     Rounds = 8,
     /// How long a client thinks before its next round.
     Think = 9,
+    /// What an optimiser proposes.
+    Search = 10,
     /// How wrong a latency prediction of the gateway is.
-    Prediction = 10,
+    Prediction = 11,
     /// Which values a bootstrap draws.
     Resampling = 20,
     /// In which order the components of a strategy are added.

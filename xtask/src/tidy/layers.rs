@@ -1,7 +1,9 @@
-//! The dependency table: `core <- {workload, latency, kv, policy, metrics} <- sim <- lab <- blis`.
+//! The dependency table: `core <- {workload, latency, kv, policy, metrics} <- sim <- lab <- blis`,
+//! and beside it `core <- optimize <- lab`.
 //!
 //! A crate may import crates of lower layers only, so the five in the middle never import one
-//! another. Dependencies of tests count as well. serde may be imported by the crates that read or
+//! another, nor the optimiser, which `sim` may not import either. Dependencies of tests count as
+//! well. serde may be imported by the crates that read or
 //! write files.
 
 use super::manifest::{self, Dependency};
@@ -11,11 +13,14 @@ use super::{Finding, Rule};
 /// Folders under `crates`, lowest layer first.
 const LAYERS: &[&[&str]] = &[
     &["core"],
-    &["workload", "latency", "kv", "policy", "metrics"],
+    &["workload", "latency", "kv", "policy", "metrics", "optimize"],
     &["sim"],
     &["lab"],
     &["blis"],
 ];
+
+/// Imports that the layers would allow and that are refused all the same: importer, imported.
+const REFUSED: &[(&str, &str)] = &[("sim", "optimize")];
 
 /// Folders whose crates may import serde.
 const SERDE: &[&str] = &["workload", "latency", "lab", "blis"];
@@ -65,7 +70,7 @@ fn objection(folder: &str, dependency: &Dependency) -> Option<(Rule, String)> {
     }
     let target = workspace_folder(dependency)?;
     let allowed = match (layer(folder), layer(&target)) {
-        (Some(own), Some(other)) => other < own,
+        (Some(own), Some(other)) => other < own && !REFUSED.contains(&(folder, target.as_str())),
         _ => folder == "xtask" && XTASK_IMPORTS.contains(&target.as_str()),
     };
     let message = format!(
@@ -116,6 +121,16 @@ mod tests {
     fn the_five_may_not_import_one_another() {
         let import = "[dependencies]\nblis-policy.workspace = true\n";
         refuses_import("kv", "blis-kv", import, "`kv` may not import `policy`");
+    }
+
+    #[test]
+    fn the_optimiser_is_for_the_lab_and_not_for_the_simulator() {
+        let import = "[dependencies]\nblis-optimize.workspace = true\n";
+        refuses_import("sim", "blis-sim", import, "`sim` may not import `optimize`");
+        let lab = manifest("blis-lab", import);
+        accepts(check, &[("crates/lab/Cargo.toml", &lab)]);
+        let back = "[dependencies]\nblis-policy.workspace = true\n";
+        refuses_import("optimize", "blis-optimize", back, "`optimize` may not import `policy`");
     }
 
     #[test]
