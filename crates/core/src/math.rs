@@ -54,11 +54,6 @@ pub fn ln_gamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
-/// The complementary error function.
-pub fn erfc(x: f64) -> f64 {
-    libm::erfc(x)
-}
-
 /// A count as a float. Counts of this program stay far below 2^53, where this is exact.
 #[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
 pub const fn float(count: u64) -> f64 {
