@@ -29,8 +29,8 @@ const FLOOR: f64 = 0.02;
 const PRIOR_STEPS: f64 = 4.0;
 
 /// What a context token takes that another sequence of the batch reads too, as a share of one that
-/// none does: it comes from the GPU's cache instead of its memory. Measured apart, by a paged kernel
-/// on an H200 (`data/h200/shared_reads.csv`).
+/// none does: it comes from the GPU's cache instead of its memory. Measured apart, by a paged
+/// kernel on an H200 (`data/h200/shared_reads.csv`).
 const SHARED_READ: f64 = 0.62;
 
 /// That counts as if so many more steps said it. In a workload in which everybody shares the same
@@ -321,8 +321,8 @@ impl Design {
         values.sum::<f64>() / weights
     }
 
-    /// Adds the preference that blocks which others read already take `SHARED_READ` of the time, in a
-    /// step of which so much is `shared`.
+    /// Adds the preference that blocks which others read already take `SHARED_READ` of the time, in
+    /// a step of which so much is `shared`.
     fn prefer_measured_saving(&self, shared: f64, line: &mut [f64], normal: &mut Normal) {
         line.fill(0.0);
         line[KV_READ_SHARED] = shared / self.scale[KV_READ_SHARED];

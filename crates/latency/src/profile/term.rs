@@ -96,8 +96,8 @@ impl Lens {
         }
     }
 
-    /// The size whose kernels a step with prefill meets, if it is one that the server pads to. Steps
-    /// measured apart have none unless they are exactly as large.
+    /// The size whose kernels a step with prefill meets, if it is one that the server pads to.
+    /// Steps measured apart have none unless they are exactly as large.
     pub fn size(&self, shape: &StepShape, site: Site) -> Option<u32> {
         let size = self.padded(shape, site);
         let is_listed = self.padding.prefill.listed.binary_search(&size).is_ok();
@@ -116,10 +116,8 @@ impl Lens {
             (false, _) => (0.0, 1.0, 1.0),
         };
         // A captured graph computes the outputs of its padding too.
-        let outputs = match shape.only_decodes() {
-            true => tokens,
-            false => f64::from(shape.decode_seqs + shape.prefill_seqs),
-        };
+        let seqs = f64::from(shape.decode_seqs + shape.prefill_seqs);
+        let outputs = if shape.only_decodes() { tokens } else { seqs };
         [
             1.0,
             tokens,
