@@ -144,6 +144,10 @@ fn validate_compares_and_writes_pages() {
     assert!(!given.out.contains("\"low\""), "no interval was asked for");
 }
 
+fn parsed(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
 /// Copies the run `from` of the measured runs into the bench as `to`.
 fn copy(bench: &Bench, from: &str, to: &str) {
     for kind in ["steps", "requests"] {
@@ -161,19 +165,21 @@ fn validate_predicts_runs_that_nobody_fitted_to_from_their_files() {
     let rest = "--resamples 0 --format json";
     let by_file = bench.blis(&format!("validate --data {data} new/held.requests.csv {rest}"));
     assert_eq!(by_file.code, Some(0), "{}", by_file.err);
-    let one = &by_file.json()["workloads"];
+    let found = parsed(&by_file.out);
+    let one = &found["workloads"];
     assert_eq!((one.as_array().map(Vec::len), &one[0]["workload"]), (Some(1), &"held".into()));
     assert!(one[0]["numbers"]["e2e_mean_ms"]["error"].as_f64().expect("one").abs() < 0.05);
     let by_folder = bench.blis(&format!("validate --data {data} new {rest}"));
     assert_eq!(by_file.out, by_folder.out);
     // Under its own name it takes the place of the run that was measured, and is not fitted to.
     copy(&bench, "prefix40", "new/prefix40");
-    let left_out = bench.blis(&format!("validate --data {data} prefix40 {rest}")).json();
+    let left_out = bench.blis(&format!("validate --data {data} prefix40 {rest}"));
     let replaced = bench.blis(&format!("validate --data {data} new/prefix40.steps.csv {rest}"));
-    assert_eq!(left_out["workloads"], replaced.json()["workloads"]);
+    let of = |out: &str| parsed(out)["workloads"].clone();
+    assert_eq!(of(&left_out.out), of(&replaced.out));
     let shipped = bench.blis(&format!("validate new/held.steps.csv --profile shipped {rest}"));
     assert_eq!(shipped.code, Some(0), "{}", shipped.err);
-    assert!(shipped.json()["workloads"][0]["cached_equal"].as_f64().expect("one") >= 0.99);
+    assert!(of(&shipped.out)[0]["cached_equal"].as_f64().expect("one") >= 0.99);
     let none = bench.blis(&format!("validate --data {data} new/nothing.requests.csv {rest}"));
     assert_eq!(none.code, Some(2));
     assert!(none.err.contains("nothing.steps.csv: cannot read"), "{}", none.err);
