@@ -55,7 +55,7 @@ pub const ALL: [Term; TERMS] = [
     term("mixed", "us/step", "prefill and decode in one step take two attention kernels"),
     term("output", "us/sequence", "output layer and sampling, for every sequence"),
     term("host_step", "us/step", "the server prepares and launches a step"),
-    term("host_prefill", "us/step", "and more one with prefill, which is no captured graph"),
+    term("host_prefill", "us/step", "and more one with prefill"),
     term("host_seq", "us/sequence", "and every sequence that decodes"),
     term("host_context", "us/context token", "and copies its block table"),
     term("decode_ramp", "us/padded sequence", "small decode batches do not fill the GPU, to 24"),
