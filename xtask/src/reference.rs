@@ -1,8 +1,9 @@
 //! Writes the pages under `docs/reference`, which are generated from the code and never by hand.
 
 use blis_core::SloClass;
+use blis_lab::profile::{self, ProfileFile};
 use blis_lab::{presets, scenario, slo};
-use blis_latency::Catalogue;
+use blis_latency::{Catalogue, Memory, Roofline, StepShape, kv_blocks};
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -88,6 +89,16 @@ fn hardware() -> String {
         line(&mut page, format_args!("| `{model}` | `{gpu}` | {tp} | {blocks} | {source} |"));
     }
     page.push_str(
+        "\n## Fitted profiles (`latency.model: profile`)\n\nFitted by `blis calibrate` to the steps of a \
+         server; how good they are is in\n[fidelity](../validation/fidelity.md). KV blocks of 16 tokens \
+         are counted from the GPU's memory, of which\nvLLM uses 90 %.\n\n| model | GPU | TP | KV blocks | \
+         where the figures come from |\n|---|---|---|---|---|\n",
+    );
+    for file in profile::all_shipped() {
+        line(&mut page, format_args!("{}", profile_row(&catalogue, &file)));
+    }
+    machines(&mut page, &catalogue);
+    page.push_str(
         "\n## Links to the CPU tier (`kv_tier.link`)\n\nOf one GPU in one direction; the GPUs of an \
          instance copy side by side.\n\n| link | GB/s | base, us | where the figures come from \
          |\n|---|---|---|---|\n",
@@ -96,6 +107,93 @@ fn hardware() -> String {
         line(&mut page, format_args!("| `{name}` | {gb_per_s} | {base_us} | {source} |"));
     }
     page
+}
+
+/// The row of a profile that ships.
+fn profile_row(catalogue: &Catalogue, file: &ProfileFile) -> String {
+    let name = |name: &Option<String>| name.clone().expect("shipped profiles name their machine");
+    let (model, gpu) = (name(&file.machine.model), name(&file.machine.hardware));
+    let tp = file.machine.tp.expect("shipped profiles name their machine");
+    let blocks = blocks(catalogue, &model, &gpu, tp);
+    let source = file.profile.parameters().provenance.join("; ");
+    format!("| `{model}` | `{gpu}` | {tp} | {blocks} | {source} |")
+}
+
+/// KV blocks of 16 tokens beside a model, with vLLM's usual share of the memory.
+fn blocks(catalogue: &Catalogue, model: &str, gpu: &str, tp: u32) -> u32 {
+    let shape = catalogue.model(model).expect("in the catalogue").shape();
+    let usable_gib = catalogue.gpu(gpu).expect("in the catalogue").usable_gib;
+    let memory = Memory { usable_gib, utilisation: 0.9, tp };
+    kv_blocks(&shape, memory, 16).expect("it fits")
+}
+
+/// Machines that have no measured steps: `roofline` predicts them from data sheets.
+const BY_ROOFLINE: [(&str, &str, u32); 6] = [
+    ("qwen/qwen2.5-32b-instruct", "H100", 2),
+    ("qwen/qwen3-32b", "H100", 2),
+    ("meta-llama/llama-3.1-70b-instruct", "H100", 4),
+    ("meta-llama/llama-3.1-70b-instruct", "H200", 2),
+    ("mistralai/mixtral-8x7b-instruct-v0.1", "H100", 2),
+    ("mistralai/mixtral-8x7b-instruct-v0.1", "B200", 1),
+];
+
+/// The table of what the roofline says about some machines, and of its efficiencies.
+fn machines(page: &mut String, catalogue: &Catalogue) {
+    page.push_str(
+        "\n## The roofline (`latency.model: roofline`)\n\nAny model of the catalogue, or the path of a \
+         `config.json` of the Hugging Face hub (dense or a mixture of\nexperts, grouped queries), on any \
+         GPU above. How much of a data sheet is reached, by family:\n\n| family | memory | compute | \
+         attention | us a layer | us a sequence | KV heads to saturate | us an all-reduce | where the \
+         figures come from |\n|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for family in &catalogue.families {
+        let e = family.efficiency();
+        line(
+            page,
+            format_args!(
+                "| `{}` | {} | {} | {} | {} | {} | {} | {} | {} |",
+                family.name,
+                e.memory,
+                e.compute,
+                e.attention,
+                e.layer_us,
+                e.sequence_us,
+                e.heads_to_saturate,
+                e.all_reduce_us,
+                family.source
+            ),
+        );
+    }
+    page.push_str(
+        "\nWhat it says, without a server around it: a step of 32 sequences that decode with contexts of \
+         1,024, and\nthe prefill of a prompt of 2,048.\n\n| model | GPU | TP | KV blocks | decode step, ms \
+         | prefill, ms |\n|---|---|---|---|---|---|\n",
+    );
+    for (model, name, tp) in BY_ROOFLINE {
+        let gpu = catalogue.gpu(name).expect("in the catalogue");
+        let efficiency = catalogue.efficiency(gpu).expect("every family has one");
+        let shape = catalogue.model(model).expect("in the catalogue").shape();
+        let roofline = Roofline::new(shape, gpu.sheet(), tp, efficiency).expect("legal");
+        let decode = StepShape {
+            decode_seqs: 32,
+            decode_context: 32 * 1024,
+            decode_longest: 1024,
+            ..StepShape::default()
+        };
+        let prefill = StepShape {
+            prefill_seqs: 1,
+            prefill_tokens: 2048,
+            prefill_attention_pairs: 2048 * 2049 / 2,
+            ..StepShape::default()
+        };
+        let ms = |shape: &StepShape| roofline.step_micros(shape) / 1e3;
+        let (blocks, decode) = (blocks(catalogue, model, name, tp), ms(&decode));
+        let prefill = ms(&prefill);
+        line(
+            page,
+            format_args!("| `{model}` | `{name}` | {tp} | {blocks} | {decode:.1} | {prefill:.1} |"),
+        );
+    }
 }
 
 fn line(page: &mut String, text: std::fmt::Arguments<'_>) {

@@ -190,9 +190,9 @@ pub(crate) struct CalibrateArgs {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) requests: Vec<PathBuf>,
 
-    /// Single steps that were measured without a server
+    /// Single steps that were measured without a server; may be given more than once
     #[arg(long, value_name = "FILE")]
-    pub(crate) grid: Option<PathBuf>,
+    pub(crate) grid: Vec<PathBuf>,
 
     /// Profile to write, for --latency-model; `-` is standard output
     #[arg(long, value_name = "FILE")]
@@ -229,15 +229,18 @@ pub(crate) struct CalibrateArgs {
 #[derive(Debug, Args)]
 #[command(args_override_self = true, allow_negative_numbers = true)]
 pub(crate) struct ValidateArgs {
-    /// Workloads to predict, or folders of measured runs [default: all of --data]
-    #[arg(value_name = "NAME|FOLDER")]
+    /// What to predict: workloads of --data by name, or runs by their files (NAME.steps.csv and
+    /// NAME.requests.csv beside each other) or folders; a folder without --data is the data
+    /// [default: all of --data]
+    #[arg(value_name = "NAME|FILE|FOLDER")]
     pub(crate) what: Vec<String>,
 
-    /// Folder with the measured runs [default: data/h200]
+    /// Folder with the measured runs to fit to [default: data/h200]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) data: Option<PathBuf>,
 
-    /// Predict with this profile instead of fits to the other workloads
+    /// Predict with this profile instead of fits to the other workloads; `shipped` is that of
+    /// Llama-3.1-8B on an H200
     #[arg(long, value_name = "FILE", conflicts_with = "refit", help_heading = "Prediction")]
     pub(crate) profile: Option<PathBuf>,
 
@@ -245,9 +248,10 @@ pub(crate) struct ValidateArgs {
     #[arg(long, help_heading = "Prediction")]
     pub(crate) refit: bool,
 
-    /// Single steps that were measured without a server [default: that of --data]
+    /// Single steps that were measured without a server; may be given more than once [default:
+    /// those of --data]
     #[arg(long, value_name = "FILE", help_heading = "Prediction")]
-    pub(crate) grid: Option<PathBuf>,
+    pub(crate) grid: Vec<PathBuf>,
 
     /// Resampled fits for the intervals; 0: no intervals
     #[arg(long, value_name = "N", default_value_t = 60, help_heading = "Prediction")]

@@ -19,7 +19,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     let padding = calibrate::padding(&args.padding)
         .map_err(|message| Failure::Input(format!("--padding: {message}")))?;
     let measured = read(&args.steps, &args.requests)?;
-    let runs = calibrate::runs(&measured, args.grid.as_deref(), args.block_size)?;
+    let runs = calibrate::runs(&measured, &args.grid, args.block_size)?;
     let target = match &args.out {
         Some(out) => Some(trace::target(out, &inputs(args))?),
         None => None,

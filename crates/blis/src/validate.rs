@@ -12,7 +12,7 @@ use crate::output::{self, Output};
 use crate::report::json as report_json;
 use crate::target::Target;
 use crate::{calibrate, interrupt};
-use blis_lab::measured::Measured;
+use blis_lab::measured::{Measured, grids_beside};
 use blis_lab::profile;
 use blis_lab::replay::Server;
 use blis_lab::validate::{
@@ -24,8 +24,8 @@ use std::path::{Path, PathBuf};
 /// Where the measured runs are that ship with the project.
 const SHIPPED: &str = "data/h200";
 
-/// Single steps beside measured runs.
-const GRID: &str = "steps_grid.csv";
+/// What `--profile` says for the profile that ships.
+const SHIPPED_PROFILE: &str = "shipped";
 
 /// What a comparison found, and how it was made.
 struct Found {
@@ -39,18 +39,21 @@ struct Found {
 
 /// Compares what `args` name.
 pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
-    let (folders, wanted) = named(args);
-    let measured = read(&folders, &wanted)?;
-    let beside = folders.iter().map(|folder| folder.join(GRID)).find(|path| path.is_file());
-    let grid = args.grid.clone().or(beside);
+    let named = named(args);
+    let (measured, wanted) = read(&named)?;
+    let grids = match args.grid.as_slice() {
+        [] => named.folders.iter().flat_map(|folder| grids_beside(folder)).collect(),
+        given => given.to_vec(),
+    };
     let options = options(args)?;
-    let runs = blis_lab::calibrate::runs(&measured, grid.as_deref(), args.block_size)?;
+    let runs = blis_lab::calibrate::runs(&measured, &grids, args.block_size)?;
     let page = args.markdown.as_deref().map(Target::of).transpose()?;
     let report = args.report.as_deref().map(Target::of).transpose()?;
     let notes = args.notes.as_deref().map(read_notes).transpose()?;
     interrupt::listen();
     let compared = compare(&measured, &runs, &wanted, &options)?;
-    let several = compared.len() > 1 && !matches!(options.basis, Basis::Given(_));
+    let other = named.new.is_empty() && !matches!(options.basis, Basis::Given(_));
+    let several = compared.len() > 1 && other;
     let transfer = if several { transfer(&measured, &runs, &options)? } else { Vec::new() };
     let coverage = coverage(&compared);
     let found = Found { coverage, transfer, basis: basis(args), compared };
@@ -76,6 +79,11 @@ fn basis(args: &ValidateArgs) -> String {
 
 fn options(args: &ValidateArgs) -> Result<Options, Failure> {
     let basis = match (&args.profile, args.refit) {
+        (Some(path), _) if path == Path::new(SHIPPED_PROFILE) => {
+            let model = blis_lab::calibrate::model_name("llama-3.1-8b");
+            let file = profile::shipped(&model, Some("H200"), Some(1));
+            Basis::Given(Box::new(file.expect("it ships")))
+        }
         (Some(path), _) => Basis::Given(Box::new(profile::read(path)?)),
         (None, true) => Basis::Refit,
         (None, false) => Basis::LeaveOneOut,
@@ -93,33 +101,72 @@ fn options(args: &ValidateArgs) -> Result<Options, Failure> {
     Ok(Options { basis, server, padding, resamples, seed, jobs })
 }
 
-/// The folders with measured runs, and the workloads to predict.
-fn named(args: &ValidateArgs) -> (Vec<PathBuf>, Vec<String>) {
-    let is_folder = |name: &&String| Path::new(name).is_dir();
-    let folders: Vec<PathBuf> = args.what.iter().filter(is_folder).map(PathBuf::from).collect();
-    let wanted: Vec<String> = args.what.iter().filter(|name| !is_folder(name)).cloned().collect();
-    let folders = match &args.data {
-        Some(data) => [data.clone()].into_iter().chain(folders).collect(),
-        None if folders.is_empty() => vec![PathBuf::from(SHIPPED)],
-        None => folders,
-    };
-    (folders, wanted)
+/// What the arguments name.
+struct Named {
+    /// Folders with runs that may be fitted to.
+    folders: Vec<PathBuf>,
+    /// Runs that are only predicted, by their files or folders.
+    new: Vec<PathBuf>,
+    /// Workloads to predict.
+    names: Vec<String>,
 }
 
-/// All runs of `folders`; refuses workloads that are not among them.
-fn read(folders: &[PathBuf], wanted: &[String]) -> Result<Vec<Measured>, Failure> {
-    let measured = calibrate::read(folders, &[])?;
-    let known: Vec<&str> = measured.iter().map(|run| run.workload.as_str()).collect();
-    if let Some(unknown) = wanted.iter().find(|name| !known.contains(&name.as_str())) {
-        let mut names = known.clone();
-        names.dedup();
-        let hint = blis_lab::problem::hint(unknown, names.iter().copied());
-        let names = blis_lab::problem::quoted(&names);
+fn named(args: &ValidateArgs) -> Named {
+    let is_file = |name: &String| {
+        let path = Path::new(name);
+        path.extension().is_some_and(|ending| ending == "csv")
+    };
+    let (files, others): (Vec<String>, Vec<String>) = args.what.iter().cloned().partition(is_file);
+    let (folders, names): (Vec<String>, Vec<String>) =
+        others.into_iter().partition(|name| Path::new(name).is_dir());
+    let paths = |names: Vec<String>| names.into_iter().map(PathBuf::from);
+    let mut new: Vec<PathBuf> = paths(files).collect();
+    let folders = match &args.data {
+        Some(data) => {
+            new.extend(paths(folders));
+            vec![data.clone()]
+        }
+        None if folders.is_empty() => vec![PathBuf::from(SHIPPED)],
+        None => paths(folders).collect(),
+    };
+    // A profile needs nothing to be fitted to.
+    let folders = if args.profile.is_some() && !new.is_empty() { Vec::new() } else { folders };
+    Named { folders, new, names }
+}
+
+/// All runs that are named, and the workloads to predict. New runs take the place of those of the
+/// same workload.
+fn read(named: &Named) -> Result<(Vec<Measured>, Vec<String>), Failure> {
+    let new = calibrate::read(&steps_of(&named.new), &[])?;
+    let mut measured = calibrate::read(&named.folders, &[])?;
+    let mut wanted: Vec<String> = new.iter().map(|run| run.workload.clone()).collect();
+    measured.retain(|run| !wanted.contains(&run.workload));
+    measured.extend(new);
+    let mut known: Vec<&str> = measured.iter().map(|run| run.workload.as_str()).collect();
+    if let Some(unknown) = named.names.iter().find(|name| !known.contains(&name.as_str())) {
+        known.dedup();
+        let hint = blis_lab::problem::hint(unknown, known.iter().copied());
+        let names = blis_lab::problem::quoted(&known);
         return Err(Failure::Input(format!(
-            "no measured workload `{unknown}`{hint}; legal: a folder, or one of {names}"
+            "no measured workload `{unknown}`{hint}; legal: a folder, a CSV file, or one of {names}"
         )));
     }
-    Ok(measured)
+    wanted.extend(named.names.iter().cloned());
+    wanted.dedup();
+    Ok((measured, wanted))
+}
+
+/// The files of steps of `paths`, each once: a file of requests names the run beside it.
+fn steps_of(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let steps = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let run = name.as_deref().and_then(|name| name.strip_suffix(".requests.csv"));
+        run.map_or_else(|| path.clone(), |run| path.with_file_name(format!("{run}.steps.csv")))
+    };
+    let mut all: Vec<PathBuf> = paths.iter().map(steps).collect();
+    all.sort();
+    all.dedup();
+    all
 }
 
 fn read_notes(path: &Path) -> Result<String, Failure> {

@@ -11,7 +11,7 @@ use blis_latency::fit::{FitError, Options, fit};
 use blis_latency::profile::Profile;
 use blis_latency::profile::padding::Padding;
 use blis_latency::profile::term::{ALL, Site};
-use std::path::Path;
+use std::path::PathBuf;
 
 /// Steps of a server are no larger than this, so larger single steps say nothing about it.
 const LARGEST_STEP: u32 = 2304;
@@ -74,17 +74,17 @@ pub fn padding(name: &str) -> Result<Padding, String> {
     }
 }
 
-/// What a fit sees of `measured`, and of the single steps in the file `grid`.
+/// What a fit sees of `measured`, and of the single steps in the files `grids`.
 ///
 /// # Errors
-/// If the file cannot be read.
+/// If a file cannot be read.
 pub fn runs(
     measured: &[Measured],
-    grid: Option<&Path>,
+    grids: &[PathBuf],
     block_size: u32,
 ) -> Result<Vec<Run>, Problem> {
     let mut runs: Vec<Run> = measured.iter().map(|run| run.run(block_size)).collect();
-    if let Some(path) = grid {
+    for path in grids {
         runs.push(read_grid(path, LARGEST_STEP)?);
     }
     Ok(runs)

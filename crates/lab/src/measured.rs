@@ -213,6 +213,14 @@ pub fn read_requests(path: &Path) -> Result<Vec<MeasuredRequest>, Problem> {
     Ok(requests)
 }
 
+/// Files of single steps that are looked for beside measured runs.
+pub const GRIDS: [&str; 2] = ["steps_grid.csv", "steps_sizes.csv"];
+
+/// Those of `GRIDS` that are in `folder`.
+pub fn grids_beside(folder: &Path) -> Vec<PathBuf> {
+    GRIDS.iter().map(|name| folder.join(name)).filter(|path| path.is_file()).collect()
+}
+
 /// Single steps that were measured without a server, those with at most `largest` prefill tokens.
 ///
 /// # Errors
@@ -231,7 +239,8 @@ pub fn read_grid(path: &Path, largest: u32) -> Result<Run, Problem> {
     )?;
     let rows = rows.into_iter().map(grid_row);
     let rows = rows.filter(|row| row.shape.prefill_tokens <= largest).collect();
-    Ok(Run { name: "grid".to_owned(), workload: "grid".to_owned(), site: Site::Bare, rows })
+    let name = run_name(path);
+    Ok(Run { workload: name.clone(), name, site: Site::Bare, rows })
 }
 
 /// A step of equal sequences.

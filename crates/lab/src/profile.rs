@@ -136,12 +136,20 @@ pub fn from_text(name: &str, text: &str) -> Result<ProfileFile, Problem> {
     from_tree(&yaml::read_text(name, text)?)
 }
 
+/// All profiles that ship.
+///
+/// # Panics
+/// If one is malformed; a test reads them.
+pub fn all_shipped() -> Vec<ProfileFile> {
+    SHIPPED.iter().map(|&(name, text)| from_text(name, text).expect("tested")).collect()
+}
+
 /// The profile that ships for a machine; `None` of `hardware` and `tp` agrees with all.
 ///
 /// # Panics
 /// If a shipped profile is malformed; a test reads them.
 pub fn shipped(model: &str, hardware: Option<&str>, tp: Option<u32>) -> Option<ProfileFile> {
-    SHIPPED.iter().map(|&(name, text)| from_text(name, text).expect("tested")).find(|file| {
+    all_shipped().into_iter().find(|file| {
         let machine = &file.machine;
         let same = |gpu: &str| {
             machine.hardware.as_deref().is_some_and(|known| known.eq_ignore_ascii_case(gpu))

@@ -100,8 +100,11 @@ impl Board {
         if !self.needs.polls() {
             return;
         }
+        let stale = self.is_stale();
         for (index, instance) in instances.iter_mut().enumerate() {
-            self.poll(index, instance, now, kit);
+            if stale {
+                self.poll(index, instance, now, kit);
+            }
             // Queue and batch are published as they change; blocks also change within a stride.
             if self.needs.reads_memory() && self.kv_polls.is_none() {
                 if self.needs.kv && instance.catch_up(now, kit) {
@@ -126,7 +129,14 @@ impl Board {
         now: Time,
         kit: &mut Kit<'_>,
     ) {
-        self.poll(index, instance, now, kit);
+        if self.is_stale() {
+            self.poll(index, instance, now, kit);
+        }
+    }
+
+    /// Whether any signal is polled.
+    fn is_stale(&self) -> bool {
+        self.load_polls.is_some() || self.kv_polls.is_some()
     }
 
     /// Takes note of an instance that has changed.

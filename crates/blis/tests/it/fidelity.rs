@@ -93,8 +93,8 @@ fn calibrate_writes_a_profile_and_says_how_good_it_is() {
     let bench = Bench::new();
     let data = data();
     let ran = bench.blis(&format!(
-        "calibrate {data} --grid {data}/steps_grid.csv --model llama-3.1-8b --hardware H200 --tp 1 \
-         --out p.yaml"
+        "calibrate {data} --grid {data}/steps_grid.csv --grid {data}/steps_sizes.csv \
+         --model llama-3.1-8b --hardware H200 --tp 1 --out p.yaml"
     ));
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert_eq!(bench.read("p.yaml"), std::fs::read_to_string(shipped()).expect("it ships"));
@@ -142,6 +142,82 @@ fn validate_compares_and_writes_pages() {
     ));
     assert_eq!(given.code, Some(0), "{}", given.err);
     assert!(!given.out.contains("\"low\""), "no interval was asked for");
+}
+
+fn parsed(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+/// Copies the run `from` of the measured runs into the bench as `to`.
+fn copy(bench: &Bench, from: &str, to: &str) {
+    for kind in ["steps", "requests"] {
+        let text = std::fs::read_to_string(format!("{}/{from}.{kind}.csv", data()));
+        bench.write(&format!("{to}.{kind}.csv"), text.expect("part of the project"));
+    }
+}
+
+#[test]
+fn validate_predicts_runs_that_nobody_fitted_to_from_their_files() {
+    let bench = Bench::new();
+    let data = data();
+    std::fs::create_dir(bench.path().join("new")).expect("a folder");
+    copy(&bench, "prefix40", "new/held");
+    let rest = "--resamples 0 --format json";
+    let by_file = bench.blis(&format!("validate --data {data} new/held.requests.csv {rest}"));
+    assert_eq!(by_file.code, Some(0), "{}", by_file.err);
+    let found = parsed(&by_file.out);
+    let one = &found["workloads"];
+    assert_eq!((one.as_array().map(Vec::len), &one[0]["workload"]), (Some(1), &"held".into()));
+    assert!(one[0]["numbers"]["e2e_mean_ms"]["error"].as_f64().expect("one").abs() < 0.05);
+    let by_folder = bench.blis(&format!("validate --data {data} new {rest}"));
+    assert_eq!(by_file.out, by_folder.out);
+    // Under its own name it takes the place of the run that was measured, and is not fitted to.
+    copy(&bench, "prefix40", "new/prefix40");
+    let left_out = bench.blis(&format!("validate --data {data} prefix40 {rest}"));
+    let replaced = bench.blis(&format!("validate --data {data} new/prefix40.steps.csv {rest}"));
+    let of = |out: &str| parsed(out)["workloads"].clone();
+    assert_eq!(of(&left_out.out), of(&replaced.out));
+    let shipped = bench.blis(&format!("validate new/held.steps.csv --profile shipped {rest}"));
+    assert_eq!(shipped.code, Some(0), "{}", shipped.err);
+    assert!(of(&shipped.out)[0]["cached_equal"].as_f64().expect("one") >= 0.99);
+    let none = bench.blis(&format!("validate --data {data} new/nothing.requests.csv {rest}"));
+    assert_eq!(none.code, Some(2));
+    assert!(none.err.contains("nothing.steps.csv: cannot read"), "{}", none.err);
+}
+
+#[test]
+fn the_page_of_fidelity_is_what_the_command_writes() {
+    let bench = Bench::new();
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/validation");
+    let page = std::fs::read_to_string(docs.join("fidelity.md")).expect("part of the project");
+    let notes = docs.join("limits.md").display().to_string();
+    // Intervals take sixty times as long, so they are compared with a part of the page.
+    let ran = bench.blis(&format!(
+        "validate --data {} --resamples 0 --markdown fidelity.md --notes {notes}",
+        data()
+    ));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let remedy = "cargo run --release -- validate --markdown docs/validation/fidelity.md --notes \
+                  docs/validation/limits.md";
+    let without_intervals = |page: &str| -> Vec<String> {
+        let lines = page.lines().filter(|line| !line.contains("within their 90 % intervals"));
+        let lines = lines.filter(|line| !line.starts_with("twice the spread of repeated"));
+        let cells = lines.map(|line| {
+            let cells: Vec<&str> = line.split('|').collect();
+            // Columns 3, 4 and 7 of a table of numbers: from, to, inside.
+            let keep = |at: &usize| cells.len() != 11 || ![3, 4, 7].contains(at);
+            (0..cells.len()).filter(keep).map(|at| cells[at]).collect::<Vec<_>>().join("|")
+        });
+        cells.filter(|line| !line.is_empty()).collect()
+    };
+    let (old, new) = (without_intervals(&page), without_intervals(&bench.read("fidelity.md")));
+    assert!(new.len() > 100, "a short page");
+    let differs = old.iter().zip(&new).find(|(old, new)| old != new);
+    assert!(differs.is_none() && old.len() == new.len(), "out of date: {remedy}; {differs:?}");
+    for name in ["independent15", "multiturn8", "prefix40", "prefix80", "pressure60"] {
+        let plot = std::fs::read_to_string(docs.join(format!("{name}.svg"))).expect("a plot");
+        assert!(plot == bench.read(&format!("{name}.svg")), "out of date: {remedy}; {name}");
+    }
 }
 
 #[test]

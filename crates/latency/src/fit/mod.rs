@@ -28,9 +28,14 @@ const FLOOR: f64 = 0.02;
 /// A padded size counts as if so many more steps said that it is like its neighbours.
 const PRIOR_STEPS: f64 = 4.0;
 
-/// What sharing saves counts as if so many more steps said that it saves nothing. In a workload in
-/// which everybody shares the same prefix it can hardly be told from what a sequence costs, and
-/// without a preference a fit to that workload alone gives all to one and takes it from the other.
+/// What a context token takes that another sequence of the batch reads too, as a share of one that
+/// none does: it comes from the GPU's cache instead of its memory. Measured apart, by a paged
+/// kernel on an H200 (`data/h200/shared_reads.csv`).
+const SHARED_READ: f64 = 0.62;
+
+/// That counts as if so many more steps said it. In a workload in which everybody shares the same
+/// prefix, what sharing saves can hardly be told from what a sequence costs, and without a
+/// preference a fit to that workload alone gives all to one and takes it from the other.
 const SHARING_PRIOR_STEPS: f64 = 100.0;
 
 /// Rows in a block whose errors may depend on one another, for the covariance.
@@ -108,8 +113,7 @@ fn fit_weighted(
     let mut terms_us: Features = [0.0; TERMS];
     terms_us.copy_from_slice(&coefficients[..TERMS]);
     if !sharing_was_seen(runs) {
-        // Nobody knows what sharing saves, so it saves nothing.
-        terms_us[KV_READ_SHARED] = terms_us[KV_READ];
+        terms_us[KV_READ_SHARED] = SHARED_READ * terms_us[KV_READ];
     }
     let sizes = design.sizes.iter().copied().zip(coefficients[TERMS..].iter().copied());
     let parameters = Parameters {
@@ -178,7 +182,7 @@ fn row_weights(runs: &[Run], bare_share: f64, emphasis: &dyn Fn(&str) -> f64) ->
 /// One row as an equation: `columns * coefficients = 1`, everything divided by the measured time.
 struct Equation {
     columns: Features,
-    /// Which padded size it has, if it has prefill and ran in a server.
+    /// Which of the sizes that the server pads to, if it has prefill.
     size: Option<usize>,
     micros: f64,
     weight: f64,
@@ -203,11 +207,9 @@ impl Design {
         lens: &Lens,
         emphasis: &dyn Fn(&str) -> f64,
     ) -> Result<Design, FitError> {
-        let has_size = |run: &Run, row: &Row| run.site == Site::Served && !row.shape.only_decodes();
-        let padded = |run: &Run, row: &Row| lens.padded(&row.shape, run.site);
-        let rows = || runs.iter().flat_map(|run| run.rows.iter().map(move |row| (run, row)));
-        let with_size = rows().filter(|(run, row)| has_size(run, row));
-        let mut sizes: Vec<u32> = with_size.map(|(run, row)| padded(run, row)).collect();
+        let size_of = |run: &Run, row: &Row| lens.size(&row.shape, run.site);
+        let rows = runs.iter().flat_map(|run| run.rows.iter().map(move |row| (run, row)));
+        let mut sizes: Vec<u32> = rows.filter_map(|(run, row)| size_of(run, row)).collect();
         sizes.sort_unstable();
         sizes.dedup();
         let weights = row_weights(runs, options.bare_share, emphasis);
@@ -224,8 +226,8 @@ impl Design {
                     let (run, value) = (run.name.clone(), row.micros);
                     return Err(FitError::Time { run, index, value });
                 }
-                let size = has_size(run, row).then(|| padded(run, row));
-                let size = size.and_then(|size| design.sizes.binary_search(&size).ok());
+                let size =
+                    size_of(run, row).and_then(|size| design.sizes.binary_search(&size).ok());
                 if let Some(size) = size {
                     design.size_micros[size] += row.micros;
                     rows_of_size[size] += 1.0;
@@ -297,7 +299,7 @@ impl Design {
                 line[TERMS + size] = 1.0;
                 normal.add(&line, 0.0, PRIOR_STEPS * 0.5 / FLOOR);
             }
-            self.prefer_no_saving(shared, &mut line, &mut normal);
+            self.prefer_measured_saving(shared, &mut line, &mut normal);
             scaled = Some(normal.solve_not_negative());
         }
         let scaled = scaled.unwrap_or_default();
@@ -319,12 +321,12 @@ impl Design {
         values.sum::<f64>() / weights
     }
 
-    /// Adds the preference that blocks which others read already take as long as all, in a step of
-    /// which so much is `shared`.
-    fn prefer_no_saving(&self, shared: f64, line: &mut [f64], normal: &mut Normal) {
+    /// Adds the preference that blocks which others read already take `SHARED_READ` of the time, in
+    /// a step of which so much is `shared`.
+    fn prefer_measured_saving(&self, shared: f64, line: &mut [f64], normal: &mut Normal) {
         line.fill(0.0);
         line[KV_READ_SHARED] = shared / self.scale[KV_READ_SHARED];
-        line[KV_READ] = -shared / self.scale[KV_READ];
+        line[KV_READ] = -SHARED_READ * shared / self.scale[KV_READ];
         normal.add(line, 0.0, SHARING_PRIOR_STEPS * 0.5 / FLOOR);
     }
 

@@ -11,11 +11,14 @@ use blis_core::random::Purpose;
 /// Slower or faster than this no server is by drift alone.
 const SLOWEST: f64 = 2.0;
 
+/// Workloads that a drift is usually known from; so few know it poorly, which makes for long tails.
+const WORKLOADS: u32 = 5;
+
 /// The `index`-th of the profiles that might as well be true.
 ///
 /// Workloads get random weights (the Bayesian bootstrap: with a handful of them, drawing whole
 /// workloads would leave terms without a single row), and the server is slower or faster throughout
-/// by a random factor of standard deviation `drift` (see `judge::drift`). A function of `seed` and
+/// by a random factor of about `drift` (see `judge::drift`). A function of `seed` and
 /// `index` alone, so they may be made in any order.
 ///
 /// # Errors
@@ -30,7 +33,7 @@ pub fn resampled(
     let mut dice = Dice::new(seed, Purpose::Sampling, index);
     let names = workloads(runs);
     let weights: Vec<f64> = names.iter().map(|_| dice.exponential()).collect();
-    let factor = (1.0 + drift * dice.normal()).clamp(1.0 / SLOWEST, SLOWEST);
+    let factor = slower(&mut dice, drift);
     let emphasis = |workload: &str| {
         let at = names.iter().position(|&name| name == workload);
         at.map_or(1.0, |at| weights[at])
@@ -62,8 +65,15 @@ pub fn varied(
     for ((_, value), change) in parameters.sizes_us.iter_mut().zip(sizes) {
         *value = (*value + change).max(0.0);
     }
-    let factor = (1.0 + drift * dice.normal()).clamp(1.0 / SLOWEST, SLOWEST);
+    let factor = slower(&mut dice, drift);
     Profile::new(parameters)?.scaled(factor)
+}
+
+/// By how much a server that was not measured is slower: a draw of Student's distribution.
+fn slower(dice: &mut Dice, drift: f64) -> f64 {
+    let squares: f64 = (0..WORKLOADS).map(|_| dice.normal()).map(|draw| draw * draw).sum();
+    let draw = dice.normal() / (squares / f64::from(WORKLOADS)).sqrt().max(1e-3);
+    (1.0 + drift * draw).clamp(1.0 / SLOWEST, SLOWEST)
 }
 
 /// The lower triangle whose product with its transpose is `square`; columns of coefficients without

@@ -146,8 +146,7 @@ impl Profile {
         let features = self.lens.features(shape, site);
         let pairs = self.parameters.terms_us.iter().zip(features);
         let mut micros: f64 = pairs.map(|(coefficient, value)| coefficient * value).sum();
-        if site == Site::Served && !shape.only_decodes() {
-            let size = self.lens.padded(shape, site);
+        if let Some(size) = self.lens.size(shape, site) {
             let sizes = &self.parameters.sizes_us;
             if let Ok(at) = sizes.binary_search_by_key(&size, |&(size, _)| size) {
                 micros += sizes[at].1;

@@ -8,7 +8,7 @@ use crate::shape::StepShape;
 use blis_core::math::float;
 
 /// How many terms there are.
-pub const TERMS: usize = 14;
+pub const TERMS: usize = 16;
 
 /// The values of all terms for one shape.
 pub type Features = [f64; TERMS];
@@ -53,7 +53,9 @@ pub const ALL: [Term; TERMS] = [
     term("past_read", "us/past token", "prefill attention reads what is cached"),
     term("prefill_seq", "us/sequence", "setting up a sequence that catches up"),
     term("mixed", "us/step", "prefill and decode in one step take two attention kernels"),
+    term("output", "us/sequence", "output layer and sampling, for every sequence"),
     term("host_step", "us/step", "the server prepares and launches a step"),
+    term("host_prefill", "us/step", "and more one with prefill"),
     term("host_seq", "us/sequence", "and every sequence that decodes"),
     term("host_context", "us/context token", "and copies its block table"),
     term("decode_ramp", "us/padded sequence", "small decode batches do not fill the GPU, to 24"),
@@ -94,17 +96,28 @@ impl Lens {
         }
     }
 
+    /// The size whose kernels a step with prefill meets, if it is one that the server pads to.
+    /// Steps measured apart have none unless they are exactly as large.
+    pub fn size(&self, shape: &StepShape, site: Site) -> Option<u32> {
+        let size = self.padded(shape, site);
+        let is_listed = self.padding.prefill.listed.binary_search(&size).is_ok();
+        (is_listed && !shape.only_decodes()).then_some(size)
+    }
+
     /// The value of every term.
     pub fn features(&self, shape: &StepShape, site: Site) -> Features {
         let served = if site == Site::Served { 1.0 } else { 0.0 };
         let padded = self.padded(shape, site);
         let tokens = f64::from(padded);
         let (kv, shared) = self.kv_tokens(shape);
-        let (ramp, mixed) = match (shape.only_decodes(), shape.decode_seqs) {
-            (true, _) => (f64::from(padded.min(SIDE_BY_SIDE)), 0.0),
-            (false, 0) => (0.0, 0.0),
-            (false, _) => (0.0, 1.0),
+        let (ramp, mixed, prefill) = match (shape.only_decodes(), shape.decode_seqs) {
+            (true, _) => (f64::from(padded.min(SIDE_BY_SIDE)), 0.0, 0.0),
+            (false, 0) => (0.0, 0.0, 1.0),
+            (false, _) => (0.0, 1.0, 1.0),
         };
+        // A captured graph computes the outputs of its padding too.
+        let seqs = f64::from(shape.decode_seqs + shape.prefill_seqs);
+        let outputs = if shape.only_decodes() { tokens } else { seqs };
         [
             1.0,
             tokens,
@@ -116,7 +129,9 @@ impl Lens {
             float(shape.prefill_past_tokens),
             f64::from(shape.prefill_seqs),
             mixed,
+            outputs,
             served,
+            served * prefill,
             served * f64::from(shape.decode_seqs),
             served * float(shape.decode_context),
             served * ramp,
@@ -126,8 +141,7 @@ impl Lens {
     /// Context tokens that decode attention takes the time of, and those of them that were read
     /// already.
     ///
-    /// The kernel works on some sequences side by side, and these wait for the longest. Sharing
-    /// saves nothing in a step with prefill: the runs that were measured show none.
+    /// The kernel works on some sequences side by side, and these wait for the longest.
     fn kv_tokens(&self, shape: &StepShape) -> (f64, f64) {
         if shape.decode_seqs == 0 {
             return (0.0, 0.0);
@@ -140,7 +154,7 @@ impl Lens {
         };
         let beside = f64::from(shape.decode_seqs.min(SIDE_BY_SIDE));
         let read = beside * longest + (seqs - beside) * mean;
-        let shared = if shape.only_decodes() { float(shape.shared_context) } else { 0.0 };
+        let shared = float(shape.shared_context);
         ((read - shared).max(ALONE * longest), shared)
     }
 }
@@ -198,7 +212,7 @@ mod tests {
         let bare = lens().features(&shape, Site::Bare);
         assert_eq!(lens().padded(&shape, Site::Bare), 9);
         assert_eq!(lens().padded(&shape, Site::Served), 16);
-        assert!(bare[10..].iter().all(|&value| value.abs() < 1e-12), "{bare:?}");
+        assert!(bare[11..].iter().all(|&value| value.abs() < 1e-12), "{bare:?}");
     }
 
     #[test]

@@ -7,8 +7,10 @@ use blis_core::random::Purpose;
 /// About what the H200 fit says.
 pub(crate) fn some_parameters() -> Parameters {
     let mut terms_us = [0.0; TERMS];
-    let values =
-        [4766.0, 8.7, 10.1, 2.6, 0.031, 0.02, 0.0018, 0.054, 83.0, 361.0, 20.0, 2.3, 0.008, 40.9];
+    let values = [
+        4768.0, 7.6, 10.9, 1.5, 0.03, 0.02, 0.0019, 0.035, 71.0, 457.0, 2.6, 20.0, 1668.0, 0.5,
+        0.007, 44.4,
+    ];
     terms_us.copy_from_slice(&values);
     Parameters {
         padding: Padding::measured_server(),
@@ -133,9 +135,10 @@ fn an_extrapolation_is_near_what_physics_says() {
 #[test]
 fn padding_makes_batches_of_one_size_take_equally_long_but_for_their_sequences() {
     let mut parameters = some_parameters();
-    parameters.terms_us[11] = 0.0;
-    parameters.terms_us[12] = 0.0;
-    parameters.terms_us[4] = 0.0;
+    for name in ["host_seq", "host_context", "kv_read"] {
+        let at = term::ALL.iter().position(|term| term.name == name).expect("a term");
+        parameters.terms_us[at] = 0.0;
+    }
     parameters.gap = Gap::default();
     let profile = Profile::new(parameters).expect("legal");
     let takes = |seqs| profile.predict(&decode(seqs, 100, 100));

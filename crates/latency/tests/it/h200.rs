@@ -74,7 +74,11 @@ pub(crate) fn served(name: &str) -> Run {
 
 /// The single steps that were measured apart, up to the largest step of the server.
 pub(crate) fn grid(keep: impl Fn(&StepShape) -> bool) -> Run {
-    let lines = table("steps_grid.csv");
+    bare("steps_grid", keep)
+}
+
+fn bare(name: &str, keep: impl Fn(&StepShape) -> bool) -> Run {
+    let lines = table(&format!("{name}.csv"));
     let row = |of: &dyn Fn(&str) -> f64| {
         let seqs = of("prefill_seqs");
         let each = of("prefill_tokens") / seqs.max(1.0);
@@ -95,11 +99,16 @@ pub(crate) fn grid(keep: impl Fn(&StepShape) -> bool) -> Run {
     };
     let rows = lines.iter().map(|line| row(line));
     let rows = rows.filter(|row| row.shape.prefill_tokens <= 2304 && keep(&row.shape)).collect();
-    Run { name: "grid".to_owned(), workload: "grid".to_owned(), site: Site::Bare, rows }
+    Run { name: name.to_owned(), workload: name.to_owned(), site: Site::Bare, rows }
+}
+
+/// Prompts of all sizes that the server pads to, measured apart.
+fn sizes() -> Run {
+    bare("steps_sizes", |_| true)
 }
 
 fn everything() -> Vec<Run> {
-    RUNS.iter().map(|name| served(name)).chain([grid(|_| true)]).collect()
+    RUNS.iter().map(|name| served(name)).chain([grid(|_| true), sizes()]).collect()
 }
 
 fn options() -> Options {
@@ -131,7 +140,9 @@ fn every_kind_of_step_is_fitted_without_a_large_bias() {
             let Some(found) = errors(&profile, run, region) else { continue };
             if found.seconds > 1.0 {
                 assert!(found.mean_absolute < 0.05, "{} {}: {found:?}", run.name, region.name());
-                assert!(found.total.abs() < 0.035, "{} {}: {found:?}", run.name, region.name());
+                // What was measured apart, twice and on two GPUs, differs by 6 % in itself.
+                let most = if run.site == Site::Served { 0.035 } else { 0.06 };
+                assert!(found.total.abs() < most, "{} {}: {found:?}", run.name, region.name());
             }
         }
     }
@@ -174,7 +185,7 @@ fn one_workload_and_kernels_measured_apart_predict_the_others_within_10_percent(
     let pure = |shape: &StepShape| shape.prefill_tokens == 0 || shape.decode_seqs == 0;
     let runs = everything();
     for name in RUNS.iter().filter(|name| !name.contains("repeat")) {
-        let few = [served(name), grid(pure)];
+        let few = [served(name), grid(pure), sizes()];
         let profile = fit(&few, &options()).expect("enough rows");
         for run in runs.iter().filter(|run| run.site == Site::Served && run.name != *name) {
             let all = errors(&profile, run, Region::All).expect("steps");
@@ -220,4 +231,55 @@ fn resampled_fits_spread_about_the_fit_as_much_as_whole_runs_are_off() {
     let deviation = (ratios.iter().map(|r| (r - mean) * (r - mean)).sum::<f64>() / 11.0).sqrt();
     assert!((0.97..1.03).contains(&mean), "{ratios:?}");
     assert!((0.005..0.04).contains(&deviation), "{ratios:?}");
+}
+
+/// How long a prompt alone takes.
+fn prompt_micros(run: &Run, tokens: u32) -> Option<f64> {
+    let alone = |row: &&Row| {
+        let shape = &row.shape;
+        (shape.prefill_tokens, shape.prefill_seqs) == (tokens, 1)
+            && (shape.prefill_past_tokens, shape.decode_seqs) == (0, 0)
+    };
+    run.rows.iter().find(alone).map(|row| row.micros)
+}
+
+#[test]
+fn steps_measured_apart_twice_agree_and_meet_the_slow_size_of_the_server() {
+    let (grid, sizes) = (grid(|_| true), sizes());
+    let mut both = 0;
+    for row in &sizes.rows {
+        let tokens = row.shape.prefill_tokens;
+        let Some(other) = prompt_micros(&grid, tokens) else { continue };
+        both += 1;
+        let off = row.micros / other - 1.0;
+        // Other kernels between the products, and another GPU.
+        assert!(off.abs() < if tokens <= 384 { 0.02 } else { 0.07 }, "{tokens}: {off}");
+    }
+    assert_eq!(both, 11);
+    let of = |tokens| prompt_micros(&sizes, tokens).expect("all sizes");
+    assert!(of(448) > of(512) + 2000.0, "448 tokens take longer than 512");
+    let profile = fit(&everything(), &options()).expect("enough rows");
+    let extra = profile.parameters().sizes_us.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    assert!(extra.is_some_and(|&(size, _)| size == 448 || size == 2304), "{extra:?}");
+}
+
+#[test]
+fn what_sharing_saves_was_measured_apart_too() {
+    let lines = table("shared_reads.csv");
+    let takes = |seqs: f64, context: f64, shared: f64| {
+        let same =
+            |name: &str, of: &dyn Fn(&str) -> f64, value: f64| (of(name) - value).abs() < 0.5;
+        let line = lines.iter().find(|of| {
+            same("decode_seqs", of, seqs)
+                && same("decode_context", of, context)
+                && same("shared_tokens", of, shared)
+        });
+        line.expect("measured")("step_us_median")
+    };
+    for seqs in [64.0, 128.0, 192.0, 256.0] {
+        let token = (takes(seqs, 896.0, 0.0) - takes(seqs, 384.0, 0.0)) / (seqs * 512.0);
+        let saved = takes(seqs, 896.0, 0.0) - takes(seqs, 896.0, 512.0);
+        let share = 1.0 - saved / ((seqs - 1.0) * 512.0) / token;
+        assert!((0.59..0.65).contains(&share), "{seqs} sequences: {share}");
+    }
 }
