@@ -39,7 +39,8 @@ impl StepTime for ContextBound {
 /// A fitted model that looks at contexts by blocks, at the longest of them and at what is shared,
 /// and of which some steps are an extrapolation.
 fn fitted() -> Profile {
-    let terms_us = [60.0, 0.3, 0.1, 0.2, 0.11, 0.03, 0.02, 0.05, 2.0, 9.0, 3.0, 0.7, 0.01, 1.3];
+    let terms_us =
+        [60.0, 0.3, 0.1, 0.2, 0.11, 0.03, 0.02, 0.05, 2.0, 9.0, 3.0, 0.7, 0.01, 1.3, 0.4, 0.9];
     let mut ranges = [Some(Range { min: 0.0, max: 1e6 }); VARIABLES.len()];
     ranges[0] = Some(Range { min: 1.0, max: 3.0 });
     ranges[2] = Some(Range { min: 1.0, max: 40.0 });
