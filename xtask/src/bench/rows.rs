@@ -38,6 +38,8 @@ enum World {
         instances: u32,
         /// Requests per second.
         rate: u32,
+        /// The flags that choose the router.
+        routing: &'static str,
     },
     /// A trace of the folder of traces, which is no part of the project, on 8 instances.
     Trace(&'static str),
@@ -82,11 +84,20 @@ pub(super) struct Value {
     pub(super) note: Option<String>,
 }
 
+const DEFAULT_SCORERS: &str = "--routing-policy weighted --routing-scorers pa:3,qd:2,kv:2";
+const FOUR_SCORERS: &str = "--routing-policy weighted --routing-scorers pp:3,pa:3,qd:2,kv:2";
+const NO_SCORERS: &str = "--routing-policy round-robin";
+
 /// 4 instances at 15 requests/s each.
-const SMALL: World = World::Constant { instances: 4, rate: 60 };
+const SMALL: World = World::Constant { instances: 4, rate: 60, routing: DEFAULT_SCORERS };
 
 /// 1,000 instances at 50 requests/s each.
-const LARGE: World = World::Constant { instances: 1_000, rate: 50_000 };
+const LARGE: World = World::Constant { instances: 1_000, rate: 50_000, routing: DEFAULT_SCORERS };
+
+/// Instances at 15 requests/s each, where decisions are what differs.
+const fn deciding(instances: u32, routing: &'static str) -> World {
+    World::Constant { instances, rate: 15 * instances, routing }
+}
 
 const MANY_TENANTS: World = World::Sweep { scenario: "scenarios/many-tenants.yaml", jobs: 0 };
 const MANY_TENANTS_ALONE: World = World::Sweep { scenario: "scenarios/many-tenants.yaml", jobs: 1 };
@@ -135,8 +146,8 @@ pub(super) const ALL: &[Row] = &[
     },
     Row {
         number: 3,
-        work: "12,031 requests of the Mooncake conversation trace, prefix-aware routing, 16-token \
-               blocks; 8 instances",
+        work: "12,031 requests of the Mooncake conversation trace, precise prefix routing, \
+               16-token blocks; 8 instances",
         target: "<= 1 CPU-s, <= 500 MB",
         cases: &[Case {
             requests: 12_031,
@@ -178,6 +189,25 @@ pub(super) const ALL: &[Row] = &[
             digits: 3,
         }],
     },
+    Row {
+        number: 6,
+        work: "weighted routing with four scorers (pp, pa, qd, kv) against round-robin; 8 and \
+               1,000 instances at 15 requests/s each",
+        target: "a decision costs at most 125 times as much on 125 times the instances",
+        cases: &[
+            Case { requests: 50_000, world: deciding(8, NO_SCORERS), runs: 5 },
+            Case { requests: 50_000, world: deciding(8, FOUR_SCORERS), runs: 5 },
+            Case { requests: 50_000, world: deciding(1_000, NO_SCORERS), runs: 5 },
+            Case { requests: 50_000, world: deciding(1_000, FOUR_SCORERS), runs: 5 },
+        ],
+        promises: &[Promise {
+            value: decisions,
+            at_most: true,
+            bound: 125.0,
+            unit: "x",
+            digits: 1,
+        }],
+    },
 ];
 
 impl Case {
@@ -195,16 +225,15 @@ impl Case {
         let world = match self.world {
             World::Scenario(file) => file.to_owned(),
             World::Trace(file) => format!(
-                "--trace {} --num-instances 8 --block-size 16 --routing-policy weighted",
+                "--trace {} --num-instances 8 --block-size 16 --strategy precise",
                 traces.join(file).display()
             ),
             World::Sweep { scenario, jobs } => {
                 format!("{scenario} --replications 64 --jobs {jobs}")
             }
-            World::Constant { instances, rate } => format!(
+            World::Constant { instances, rate, routing } => format!(
                 "--model meta-llama/llama-3.1-8b-instruct --hardware H100 --tp 2 \
-                 --num-instances {instances} --routing-policy weighted \
-                 --routing-scorers pa:3,qd:2,kv:2 --rate {rate} --num-requests {requests} \
+                 --num-instances {instances} {routing} --rate {rate} --num-requests {requests} \
                  --prompt-tokens 512 --prompt-tokens-stdev 0 \
                  --prompt-tokens-min 512 --prompt-tokens-max 512 \
                  --output-tokens 128 --output-tokens-stdev 0 \
@@ -270,6 +299,19 @@ fn growth(measured: &[Measured]) -> Value {
         median: times[times.len() - 1] / times[0],
         minimum: None,
         note: Some(format!("{} CPU-µs a request", shown.join(", "))),
+    }
+}
+
+/// What a decision with scorers costs on many instances, relative to few: CPU time beyond that of
+/// round-robin; minima, to keep noise out.
+fn decisions(measured: &[Measured]) -> Value {
+    let cpu = |case: usize| minimum(measured[case].samples.iter().map(|sample| sample.cpu_s));
+    let cost = |case: usize| (cpu(case + 1) - cpu(case)) / float(measured[case].requests);
+    let (few, many) = (cost(0), cost(2));
+    Value {
+        median: many / few,
+        minimum: None,
+        note: Some(format!("{:.2} and {:.2} CPU-µs a decision", few * 1e6, many * 1e6)),
     }
 }
 
