@@ -7,7 +7,7 @@ use blis_kv::LinkSpeed;
 use blis_latency::profile::padding::{Padding, Sizes};
 use blis_latency::profile::{Gap, Parameters, Range, VARIABLES};
 use blis_latency::{Profile, StepShape, StepTime};
-use blis_sim::{Engine, Gateway, KvTier, Pace, Preemption, Reload, Signals};
+use blis_sim::{Engine, Freshness, Gateway, KvTier, Pace, Preemption, Reload, Signals};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::sync::Arc;
@@ -100,6 +100,7 @@ pub(crate) struct Coverage {
     pub(crate) horizon: u32,
     pub(crate) several_instances: u32,
     pub(crate) stale_signals: u32,
+    pub(crate) late_events: u32,
     pub(crate) uneven_steps: u32,
     pub(crate) extrapolation: u32,
     pub(crate) offload: u32,
@@ -135,7 +136,9 @@ impl Coverage {
         self.unservable += u32::from(told.count("Unservable") > 0);
         self.horizon += u32::from(scenario.horizon.is_some());
         self.several_instances += u32::from(scenario.instances > 1);
-        self.stale_signals += u32::from(scenario.signals != Signals::IMMEDIATE);
+        self.stale_signals += u32::from(scenario.signals.load != Freshness::Immediate);
+        let precise = scenario.scorers.is_some_and(|s| s.contains("pp:") || s.contains("precise"));
+        self.late_events += u32::from(precise && scenario.signals.event_delay > Span::ZERO && hit);
         self.uneven_steps += u32::from(!scenario.latency.context_free());
         self.extrapolation += u32::from(told.outcome.extrapolated.steps > 0);
         self.offload += u32::from(told.count("Offloaded") > 0);
@@ -161,6 +164,7 @@ impl Coverage {
             ("horizon", self.horizon),
             ("several instances", self.several_instances),
             ("stale signals", self.stale_signals),
+            ("late KV events", self.late_events),
             ("uneven steps", self.uneven_steps),
             ("extrapolated steps", self.extrapolation),
             ("offloading", self.offload),
@@ -246,7 +250,14 @@ prop_compose! {
         routing in prop::sample::select(vec![
             ("round-robin", None), ("least-loaded", None), ("random", None),
             ("weighted", None), ("weighted", Some("pa:1,kv:1")), ("weighted", Some("lb:1")),
+            ("weighted", Some("pp:2,qd:1")), ("weighted", Some("pp:1,session:1,token-load:1")),
+            ("weighted", Some("predicted-latency[knowledge=precise,error=0.5]:1,no-hit-lru:1")),
+            ("weighted", Some("cost-benefit:2,slo-headroom:1,kv-pressure-slo:1")),
+            ("power-of-two", None), ("consistent-hash", None), ("session-affinity", None),
+            ("kv-adaptive", None), ("epoch-adaptive", None),
         ]),
+        event_delay_us in prop::sample::select(vec![0_u64, 40, 800, 6_000]),
+        speculation_us in prop::option::of(0_u64..3_000),
         order in prop::sample::select(vec![
             "fcfs", "fcfs", "priority-fcfs", "priority-fcfs", "sjf", "reverse-priority",
             "edf[horizon=0.004]", "cache-first[patience=0.003]",
@@ -301,9 +312,13 @@ prop_compose! {
                 admission_latency: Span::from_micros(admission_us),
                 routing_latency: Span::from_micros(routing_us),
             },
-            signals: match interval_us {
-                0 => Signals::IMMEDIATE,
-                micros => Signals::periodic(Span::from_micros(micros)),
+            signals: Signals {
+                event_delay: Span::from_micros(event_delay_us),
+                speculation: speculation_us.map(Span::from_micros),
+                ..match interval_us {
+                    0 => Signals::IMMEDIATE,
+                    micros => Signals::periodic(Span::from_micros(micros)),
+                }
             },
             horizon: horizon.map(Time::from_micros),
             pace: Pace::FastForward,
