@@ -1,7 +1,8 @@
 //! Numbers of a run by name, for those who choose which to look at: studies and searches.
 //!
 //! A name is that of the number, for all requests (`ttft_p99`) or for those of one service class
-//! (`critical.ttft_p99`). Latencies are in milliseconds.
+//! (`critical.ttft_p99`). Latencies are in milliseconds. `mechanisms.queue_depth.swayed` is how often
+//! a mechanism of a policy acted.
 
 use crate::problem::{hint, quoted};
 use blis_core::SloClass;
@@ -13,6 +14,46 @@ use blis_metrics::{Latency, Report, Section};
 pub struct Metric {
     class: Option<SloClass>,
     what: &'static What,
+    /// Which mechanism, if it is the count of one.
+    mechanism: Option<Mechanism>,
+}
+
+/// `policy.mechanism`, short enough to be copied about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mechanism {
+    text: [u8; LONGEST_MECHANISM],
+    length: usize,
+}
+
+const LONGEST_MECHANISM: usize = 64;
+/// How the counts of mechanisms are called.
+const MECHANISMS: &str = "mechanisms.";
+/// Whose mechanisms the host counts, whatever the policy.
+const HOST: [&str; 4] = ["admission", "order", "preempt", "routing"];
+
+impl Mechanism {
+    /// The mechanism called `name`, with hyphens or underscores.
+    fn parse(name: &str) -> Result<Mechanism, String> {
+        let name = name.replace('_', "-");
+        let Some((policy, _)) = name.rsplit_once('.').filter(|(_, what)| !what.is_empty()) else {
+            return Err(format!("`{name}` is not `policy.mechanism`, e.g. `queue_depth.swayed`"));
+        };
+        let kinds = blis_policy::kinds();
+        let entries = kinds.iter().flat_map(|kind| kind.entries.iter().map(|entry| entry.name));
+        let known: Vec<&str> = entries.chain(HOST).collect();
+        let mut text = [0; LONGEST_MECHANISM];
+        let fits = name.len() <= LONGEST_MECHANISM;
+        if !fits || !known.contains(&policy) {
+            let hint = hint(policy, known.iter().copied());
+            return Err(format!("unknown policy `{policy}`{hint}"));
+        }
+        text[..name.len()].copy_from_slice(name.as_bytes());
+        Ok(Mechanism { text, length: name.len() })
+    }
+
+    fn name(&self) -> &str {
+        std::str::from_utf8(&self.text[..self.length]).expect("made from text")
+    }
 }
 
 /// What a number is, whosever it is.
@@ -38,9 +79,13 @@ enum Value {
     OfRequests(fn(&Section) -> Option<f64>),
     /// Among those of the whole cluster.
     OfCluster(fn(&Report) -> Option<f64>),
+    /// Among the counts of mechanisms.
+    Counted,
 }
 
-use Value::{OfCluster, OfRequests};
+use Value::{Counted, OfCluster, OfRequests};
+
+static MECHANISM: What = what("mechanisms", "", Counted);
 
 const fn what(name: &'static str, unit: &'static str, value: Value) -> What {
     What { name, unit, value }
@@ -102,6 +147,10 @@ impl Metric {
     /// # Errors
     /// What is wrong with the name, and the nearest known one.
     pub fn parse(name: &str) -> Result<Metric, String> {
+        if let Some(mechanism) = name.strip_prefix(MECHANISMS) {
+            let mechanism = Some(Mechanism::parse(mechanism)?);
+            return Ok(Metric { class: None, what: &MECHANISM, mechanism });
+        }
         let (class, rest) = match name.split_once('.') {
             None => (None, name),
             Some((class, rest)) => {
@@ -123,7 +172,7 @@ impl Metric {
                 let class = class.name();
                 Err(format!("`{rest}` is one of the whole cluster; write it without `{class}.`"))
             }
-            _ => Ok(Metric { class, what }),
+            _ => Ok(Metric { class, what, mechanism: None }),
         }
     }
 
@@ -131,6 +180,10 @@ impl Metric {
     pub fn of(&self, report: &Report) -> Option<f64> {
         match (self.class, self.what.value) {
             (_, OfCluster(value)) => value(report),
+            (_, Counted) => {
+                let mechanism = self.mechanism.as_ref()?;
+                Some(float(report.mechanisms.get(mechanism.name()).copied().unwrap_or(0)))
+            }
             (None, OfRequests(value)) => value(&report.cluster),
             (Some(wanted), OfRequests(value)) => {
                 let section = report.classes.iter().find(|(class, _)| *class == wanted);
@@ -141,6 +194,9 @@ impl Metric {
 
     /// Its name.
     pub fn name(&self) -> String {
+        if let Some(mechanism) = &self.mechanism {
+            return format!("{MECHANISMS}{}", mechanism.name().replace('-', "_"));
+        }
         match self.class {
             None => self.what.name.to_owned(),
             Some(class) => format!("{}.{}", class.name(), self.what.name),
@@ -183,6 +239,22 @@ mod tests {
         assert_eq!(of("hit_rate"), Some(0.25));
         assert_eq!(of("batch.completed"), None, "there was no request of that class");
         assert_eq!(of("ttft_p99"), None, "no sample, no number");
+    }
+
+    #[test]
+    fn a_mechanism_is_counted_under_the_name_of_its_policy() {
+        let mut report = Report::default();
+        report.mechanisms.insert("queue-depth.swayed".to_owned(), 7);
+        let metric = Metric::parse("mechanisms.queue_depth.swayed").expect("known");
+        assert_eq!(metric.of(&report), Some(7.0));
+        assert_eq!(Metric::parse(&metric.name()), Ok(metric), "it reads back");
+        assert_eq!(Metric::parse("mechanisms.queue-depth.swayed"), Ok(metric));
+        let never = Metric::parse("mechanisms.slo_gated.rejected").expect("known");
+        assert_eq!(never.of(&report), Some(0.0), "what did not act acted 0 times");
+        let refusal = |name: &str| Metric::parse(name).expect_err("unknown");
+        let nearest = "unknown policy `queue-dept`, did you mean `queue-depth`?";
+        assert_eq!(refusal("mechanisms.queue_dept.swayed"), nearest);
+        assert!(refusal("mechanisms.swayed").contains("is not `policy.mechanism`"));
     }
 
     #[test]
