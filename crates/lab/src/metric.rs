@@ -1,8 +1,8 @@
 //! Numbers of a run by name, for those who choose which to look at: studies and searches.
 //!
 //! A name is that of the number, for all requests (`ttft_p99`) or for those of one service class
-//! (`critical.ttft_p99`). Latencies are in milliseconds. `mechanisms.queue_depth.swayed` is how often
-//! a mechanism of a policy acted.
+//! (`critical.ttft_p99`). Latencies are in milliseconds. `mechanisms.queue_depth.swayed` is how
+//! often a mechanism of a policy acted.
 
 use crate::problem::{hint, quoted};
 use blis_core::SloClass;
