@@ -210,7 +210,14 @@ pub(crate) fn expand(tree: &Node) -> Result<Node, Problem> {
     let Some(named) = tree.field(FIELD) else { return Ok(tree.clone()) };
     let (name, given) = spelled(named)?;
     let place = |problem: Problem| match problem.place {
-        Place::Unknown => Problem { place: named.place.clone(), ..problem },
+        Place::Unknown if problem.path == FIELD => {
+            Problem { place: named.place.clone(), ..problem }
+        }
+        // A file that cannot be read.
+        Place::Unknown => {
+            let message = format!("`{}`: {}", problem.path, problem.message);
+            Problem { place: named.place.clone(), path: FIELD.to_owned(), message, ..problem }
+        }
         _ => problem,
     };
     let name = beside(&named.place, &name);

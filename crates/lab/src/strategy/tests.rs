@@ -84,7 +84,7 @@ fn mistakes_are_told_with_their_place_and_what_is_legal() {
         ("strategy: no-kv[pa]", "legal: `name`, `name[parameter=value,...]`"),
         ("strategy: [no-kv]", "legal: `name`"),
         ("strategy: {params: {pa: 1}}", "legal: `name`"),
-        ("strategy: nowhere.yaml", "nowhere.yaml: cannot read"),
+        ("strategy: nowhere.yaml", "s.yaml:1:11: strategy: `nowhere.yaml`: cannot read"),
     ] {
         let found = policies(text).expect_err(text);
         assert!(found.contains(message), "{found}\nnot: {message}");
