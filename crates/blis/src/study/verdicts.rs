@@ -7,7 +7,8 @@ use blis_lab::study::{Findings, Study};
 use blis_lab::verdict::Verdict;
 
 /// What all verdicts have in common.
-const CAUTION: &str = "wrong about any of them with a probability of at most 5 %, looks included";
+pub(super) const CAUTION: &str =
+    "wrong about any of them with a probability of at most 5 %, looks included";
 
 /// A paragraph a hypothesis; empty if there are none.
 pub(super) fn text(study: &Study, findings: &Findings) -> String {
