@@ -112,7 +112,8 @@ fn data_uri(csv: &str) -> String {
 /// A table that can be wider than the screen. Columns of numbers are aligned to the right.
 pub(crate) fn table(grid: &Grid) -> String {
     let numeric = |text: &String| {
-        text == "-" || text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit())
+        let first = text.trim_start_matches('-').chars().next();
+        first.is_none_or(|first| first.is_ascii_digit())
     };
     let is_number = |column: usize| {
         column > 0 && grid.rows.iter().all(|row| row.get(column).is_none_or(numeric))
@@ -121,9 +122,7 @@ pub(crate) fn table(grid: &Grid) -> String {
     let line = |name: &str, cells: &[String]| {
         let cell = |(column, text): (usize, &String)| {
             let class = if numbers.get(column) == Some(&true) { " class=\"n\"" } else { "" };
-            // Long names of several parts may be broken between them.
-            let text = escaped(text).replace('.', ".<wbr/>").replace('_', "_<wbr/>");
-            format!("<{name}{class}>{text}</{name}>")
+            format!("<{name}{class}>{}</{name}>", breakable(text))
         };
         let cells: String = cells.iter().enumerate().map(cell).collect();
         format!("<tr>{cells}</tr>\n")
@@ -140,9 +139,28 @@ pub(crate) fn table(grid: &Grid) -> String {
     )
 }
 
+/// Words whose long names of several parts may be broken between them, but not their numbers.
+fn breakable(words: &str) -> String {
+    let mut out = String::new();
+    let mut letters = words.chars().peekable();
+    while let Some(letter) = letters.next() {
+        out.push_str(&escaped(letter.encode_utf8(&mut [0; 4])));
+        let is_joint = matches!(letter, '.' | '_' | '(' | '/');
+        if is_joint && letters.peek().is_some_and(|next| next.is_alphabetic()) {
+            out.push_str("<wbr/>");
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_broken_and_numbers_are_not() {
+        assert_eq!(breakable("a.b_c <1.5>"), "a.<wbr/>b_<wbr/>c &lt;1.5&gt;");
+    }
 
     #[test]
     fn libraries_cannot_end_their_element() {

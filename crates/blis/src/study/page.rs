@@ -10,7 +10,7 @@ use crate::report::json::text;
 use blis_core::math::float;
 use blis_lab::hypothesis::Hypothesis;
 use blis_lab::study::{Findings, Study};
-use blis_lab::verdict::{Effect, Scale, Verdict, number};
+use blis_lab::verdict::{Effect, Scale, Verdict, bound, number};
 use std::collections::BTreeSet;
 
 /// The page.
@@ -94,27 +94,25 @@ fn card((hypothesis, verdict): (&Hypothesis, &Verdict)) -> String {
         escaped(text),
         because.unwrap_or_default(),
         escaped(&verdict.why),
-        table(&effects(verdict)),
+        effects(verdict),
     )
 }
 
-fn effects(verdict: &Verdict) -> Grid {
-    let row = |effect: &Effect| {
+/// The effects that a claim is about, in words.
+fn effects(verdict: &Verdict) -> String {
+    let item = |effect: &Effect| {
         let unit = if effect.unit.is_empty() { String::new() } else { format!(" {}", effect.unit) };
-        let (mean, range) = match effect.estimate {
-            Some(found) => (
-                format!("{}{unit}", number(found.mean)),
-                format!("{} to {}", number(found.low), number(found.high)),
-            ),
-            None => ("-".to_owned(), "-".to_owned()),
+        let found = match effect.estimate {
+            Some(found) => {
+                let (low, high) = (number(found.low), number(found.high));
+                format!("<b>{}{unit}</b> ({low} to {high}){}", number(found.mean), asked(effect))
+            }
+            None => "too few samples".to_owned(),
         };
-        vec![compared(effect), mean, range, asked(effect)]
+        format!("<li><code>{}</code><br/>{found}</li>\n", escaped(&compared(effect)))
     };
-    Grid {
-        title: String::new(),
-        header: ["effect", "mean", "interval", "asked"].map(str::to_owned).to_vec(),
-        rows: verdict.effects.iter().map(row).collect(),
-    }
+    let items: String = verdict.effects.iter().map(item).collect();
+    format!("<ul class=\"effects\">\n{items}</ul>\n")
 }
 
 /// What an effect is of.
@@ -129,10 +127,10 @@ fn compared(effect: &Effect) -> String {
 
 fn asked(effect: &Effect) -> String {
     match (effect.at_least, effect.at_most) {
-        (Some(low), Some(high)) => format!("{} to {}", number(low), number(high)),
-        (Some(low), None) => format!("at least {}", number(low)),
-        (None, Some(high)) => format!("at most {}", number(high)),
-        (None, None) => "-".to_owned(),
+        (Some(low), Some(high)) => format!(", asked: {} to {}", bound(low), bound(high)),
+        (Some(low), None) => format!(", asked: at least {}", bound(low)),
+        (None, Some(high)) => format!(", asked: at most {}", bound(high)),
+        (None, None) => String::new(),
     }
 }
 
