@@ -145,7 +145,7 @@ fn breakable(words: &str) -> String {
     let mut letters = words.chars().peekable();
     while let Some(letter) = letters.next() {
         out.push_str(&escaped(letter.encode_utf8(&mut [0; 4])));
-        let is_joint = matches!(letter, '.' | '_' | '(' | '/');
+        let is_joint = matches!(letter, '.' | '_' | '(');
         if is_joint && letters.peek().is_some_and(|next| next.is_alphabetic()) {
             out.push_str("<wbr/>");
         }

@@ -76,7 +76,7 @@ fn cards(study: &Study, findings: &Findings) -> String {
     }
     let all: String = study.hypotheses.iter().zip(&findings.verdicts).map(card).collect();
     format!(
-        "<section>\n<h2>Verdicts</h2>\n<p class=\"faint\">They are {}.</p>\n\
+        "<section>\n<h2>Verdicts</h2>\n<p class=\"faint\">The study is {}.</p>\n\
          <div class=\"cards\">\n{all}</div>\n</section>\n",
         verdicts::CAUTION
     )

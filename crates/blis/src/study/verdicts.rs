@@ -39,5 +39,5 @@ pub(super) fn markdown(study: &Study, findings: &Findings) -> String {
         format!("- **{}** {name}: `{text}`.{because} {}.\n", verdict.outcome.name(), verdict.why)
     };
     let all: String = study.hypotheses.iter().zip(&findings.verdicts).map(one).collect();
-    format!("## Verdicts\n\nThey are {CAUTION}.\n\n{all}")
+    format!("## Verdicts\n\nThe study is {CAUTION}.\n\n{all}")
 }

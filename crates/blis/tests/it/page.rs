@@ -167,7 +167,8 @@ fn a_browser_draws_every_figure_and_has_nothing_to_complain() {
         eprintln!("skipped: no Chromium on this machine");
         return;
     };
-    let swept = STUDY.replace("workloads:", "sweep: {engine.total_kv_blocks: [3000, 2000]}\nworkloads:");
+    let swept =
+        STUDY.replace("workloads:", "sweep: {engine.total_kv_blocks: [3000, 2000]}\nworkloads:");
     for study in [STUDY, &swept] {
         let (bench, page, _) = page_of(study);
         let figures = page.matches("<figure").count();
@@ -183,5 +184,65 @@ fn a_browser_draws_every_figure_and_has_nothing_to_complain() {
             assert!(marks.iter().any(|mark| figure.contains(mark)), "{figure}");
             assert!(!figure.contains("NaN"), "{figure}");
         }
+    }
+}
+
+/// SHA-256 (FIPS 180-4), whose constants are the first bits of roots of the first primes.
+fn sha256(bytes: &[u8]) -> String {
+    let primes = (2_u32..).filter(|n| (2..*n).all(|d| n % d != 0)).take(64);
+    let root = |prime: u32, power: u32, limit: u128| {
+        // The largest number whose power is at most the prime, with 32 bits after the point.
+        let target = u128::from(prime) << (32 * power);
+        let (mut low, mut high) = (0_u128, limit);
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            if middle.pow(power) <= target { low = middle } else { high = middle }
+        }
+        u32::try_from(low & 0xffff_ffff).expect("32 bits")
+    };
+    let primes: Vec<u32> = primes.collect();
+    let k: Vec<u32> = primes.iter().map(|&prime| root(prime, 3, 1 << 36)).collect();
+    let mut h: Vec<u32> = primes[..8].iter().map(|&prime| root(prime, 2, 1 << 37)).collect();
+    let mut message = bytes.to_vec();
+    message.push(0x80);
+    message.resize((message.len() + 8).next_multiple_of(64) - 8, 0);
+    message.extend((bytes.len() as u64 * 8).to_be_bytes());
+    for block in message.chunks(64) {
+        let word = |word: &[u8]| u32::from_be_bytes(word.try_into().expect("four bytes"));
+        let mut w: Vec<u32> = block.chunks(4).map(word).collect();
+        for t in 16..64 {
+            let (a, b) = (w[t - 15], w[t - 2]);
+            let a = a.rotate_right(7) ^ a.rotate_right(18) ^ (a >> 3);
+            let b = b.rotate_right(17) ^ b.rotate_right(19) ^ (b >> 10);
+            w.push(w[t - 16].wrapping_add(a).wrapping_add(w[t - 7]).wrapping_add(b));
+        }
+        let mut s = h.clone();
+        for t in 0..64 {
+            let (a, e) = (s[0], s[4]);
+            let sum = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
+            let choice = (e & s[5]) ^ (!e & s[6]);
+            let first = [s[7], sum, choice, k[t], w[t]].into_iter().fold(0, u32::wrapping_add);
+            let sum = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
+            let majority = (a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]);
+            s.rotate_right(1);
+            s[4] = s[4].wrapping_add(first);
+            s[0] = first.wrapping_add(sum).wrapping_add(majority);
+        }
+        h = h.iter().zip(s).map(|(old, new)| old.wrapping_add(new)).collect();
+    }
+    h.iter().map(|word| format!("{word:08x}")).collect()
+}
+
+#[test]
+fn vendored_libraries_are_those_of_the_list() {
+    let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    assert_eq!(sha256(b"abc"), abc, "the known answer");
+    let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");
+    let read = |name: &str| std::fs::read(assets.join(name)).expect("the file is there");
+    let list = String::from_utf8(read("README.md")).expect("text");
+    for name in ["d3.min.js", "plot.umd.min.js"] {
+        let line = list.lines().find(|line| line.starts_with(&format!("| `{name}`")));
+        let line = line.expect("it is listed");
+        assert!(line.contains(&sha256(&read(name))), "{line}");
     }
 }
