@@ -17,6 +17,7 @@ mod interrupt;
 mod ledger;
 mod markup;
 mod output;
+mod page;
 mod policies;
 mod progress;
 mod report;

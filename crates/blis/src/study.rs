@@ -3,6 +3,7 @@
 mod charts;
 mod grids;
 mod json;
+mod page;
 mod verdicts;
 
 use crate::args::TextFormat;
@@ -35,6 +36,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8, Failure> {
     let csv = open("--csv", args.csv.as_deref(), &args.study)?;
     let plot = open("--plot", args.plot.as_deref(), &args.study)?;
     let page = open("--markdown", args.markdown.as_deref(), &args.study)?;
+    let html = open("--report", args.report.as_deref(), &args.study)?;
     if !args.quiet {
         tell_notes(&study);
     }
@@ -48,6 +50,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8, Failure> {
     write(csv, || charts::rows(&study, &findings))?;
     write(plot, || charts::chart(&study, &findings, &drawn).svg())?;
     write(page, || markdown(&study, &findings))?;
+    write(html, || page::page(&study, &findings))?;
     output::print(&match args.format {
         TextFormat::Table => report(&study, &findings),
         TextFormat::Json => text(&json::object(&study, &findings)),

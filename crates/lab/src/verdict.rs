@@ -13,7 +13,7 @@ mod sentence;
 
 pub use contrast::{Effect, Scale};
 pub use judge::Judge;
-pub use sentence::number;
+pub use sentence::{bound, number};
 
 use crate::metric::Metric;
 use std::fmt;

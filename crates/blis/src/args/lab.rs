@@ -24,6 +24,10 @@ pub(crate) struct StudyArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) markdown: Option<PathBuf>,
 
+    /// Write tables, verdicts and figures to this HTML file, which needs no other
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
+
     /// Write one row a run to this CSV file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) csv: Option<PathBuf>,
@@ -60,7 +64,7 @@ pub(crate) struct StudyArgs {
     /// Only run part I (from 0) of N, into the ledger; `auto` takes both from a Slurm array,
     /// `auto/N` the part from a Slurm array or a Kubernetes Indexed Job
     #[arg(long, value_name = "I/N", help_heading = "Running")]
-    #[arg(conflicts_with_all = ["no_ledger", "csv", "plot", "markdown", "check"])]
+    #[arg(conflicts_with_all = ["no_ledger", "csv", "plot", "markdown", "report", "check"])]
     pub(crate) shard: Option<String>,
 }
 

@@ -26,20 +26,13 @@ pub(super) fn chart(study: &Study, findings: &Findings, metric: &Metric) -> Char
 
 /// One row a run: the levels of its cell, its seed, and every number that was asked for.
 pub(super) fn rows(study: &Study, findings: &Findings) -> String {
-    let quote = |text: &str| {
-        if text.contains([',', '"', '\n']) {
-            format!("\"{}\"", text.replace('"', "\"\""))
-        } else {
-            text.to_owned()
-        }
-    };
     let names = study.metrics.iter().map(Metric::name);
-    let factors = study.factors.iter().map(|factor| quote(factor));
+    let factors = study.factors.iter().map(|factor| quoted(factor));
     let header: Vec<String> = factors.chain(["seed".to_owned()]).chain(names).collect();
     let mut lines = vec![header.join(",")];
     for (cell, rows) in study.cells.iter().zip(&findings.rows) {
         for row in rows {
-            let levels = cell.levels.iter().map(|level| quote(level));
+            let levels = cell.levels.iter().map(|level| quoted(level));
             let number = |metric: &Metric| {
                 metric.of(&row.report).map_or_else(String::new, |value| value.to_string())
             };
@@ -50,4 +43,13 @@ pub(super) fn rows(study: &Study, findings: &Findings) -> String {
         }
     }
     lines.join("\n") + "\n"
+}
+
+/// A field of a CSV.
+pub(super) fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
 }

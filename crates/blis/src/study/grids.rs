@@ -8,12 +8,21 @@ use blis_lab::Metric;
 use blis_lab::study::{self, Findings, Study};
 use blis_metrics::Saturation;
 
+/// The title of the table by class.
+const BY_CLASS: &str = "requests by class, a run";
 /// Tables by class of more rows than this are left to `--format json`.
 const MOST_CLASS_ROWS: usize = 64;
 
 /// All tables: the numbers that were asked for, what arms are made of, and what became of the
-/// requests of each class.
+/// requests of each class, unless that is very long.
 pub(super) fn all(study: &Study, findings: &Findings) -> Vec<Grid> {
+    let mut grids = every(study, findings);
+    grids.retain(|grid| grid.title != BY_CLASS || grid.rows.len() <= MOST_CLASS_ROWS);
+    grids
+}
+
+/// All tables, however long.
+pub(super) fn every(study: &Study, findings: &Findings) -> Vec<Grid> {
     let mut grids = match study.factors.len() {
         0 | 1 => vec![by_metric(study, findings)],
         _ => pivots(study, findings),
@@ -105,7 +114,7 @@ fn by_class(study: &Study, findings: &Findings) -> Option<Grid> {
             reports.flat_map(|report| &report.classes).any(|(other, _)| other == class)
         })
         .collect();
-    if classes.len() * study.cells.len() > MOST_CLASS_ROWS || study.factors.is_empty() {
+    if study.factors.is_empty() {
         return None;
     }
     let names = ["offered", "admitted", "completed", "goodput_per_sec", "slo_attainment"];
@@ -125,7 +134,7 @@ fn by_class(study: &Study, findings: &Findings) -> Option<Grid> {
             rows.push(labels.into_iter().chain(names.map(value)).collect());
         }
     }
-    Some(Grid { title: "requests by class, a run".to_owned(), header, rows })
+    Some(Grid { title: BY_CLASS.to_owned(), header, rows })
 }
 
 /// The levels of the last factor.

@@ -7,7 +7,8 @@ use blis_lab::study::{Findings, Study};
 use blis_lab::verdict::Verdict;
 
 /// What all verdicts have in common.
-const CAUTION: &str = "wrong about any of them with a probability of at most 5 %, looks included";
+pub(super) const CAUTION: &str =
+    "wrong about any of them with a probability of at most 5 %, looks included";
 
 /// A paragraph a hypothesis; empty if there are none.
 pub(super) fn text(study: &Study, findings: &Findings) -> String {
@@ -38,5 +39,5 @@ pub(super) fn markdown(study: &Study, findings: &Findings) -> String {
         format!("- **{}** {name}: `{text}`.{because} {}.\n", verdict.outcome.name(), verdict.why)
     };
     let all: String = study.hypotheses.iter().zip(&findings.verdicts).map(one).collect();
-    format!("## Verdicts\n\nThey are {CAUTION}.\n\n{all}")
+    format!("## Verdicts\n\nThe study is {CAUTION}.\n\n{all}")
 }

@@ -3,25 +3,16 @@
 use super::table::{headline, is_shown, row, summary};
 use super::{Found, plot};
 use crate::markup::escaped;
+use crate::page::document;
 use std::fmt::Write;
 
-const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:960px;margin:2em auto;padding:0 1em}\
-                     table{border-collapse:collapse;margin:1em 0}\
-                     td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #ddd}\
-                     td:first-child,th:first-child{text-align:left}.no{color:#b00020}\
-                     svg{max-width:100%;height:auto}";
-
+const TITLE: &str = "Predictions against measurements";
 const COLUMNS: [&str; 9] =
     ["ms", "predicted", "from", "to", "measured", "error", "inside", "second run", "spread"];
 
 /// The page.
 pub(super) fn page(found: &Found) -> String {
-    let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\
-         <title>Predictions against measurements</title><style>{STYLE}</style>\n\
-         <h1>Predictions against measurements</h1>\n<p>{}.</p>\n",
-        escaped(&found.basis)
-    );
+    let mut out = format!("<h1>{TITLE}</h1>\n<p>{}.</p>\n", escaped(&found.basis));
     for text in summary(found).split("\n\n").filter(|text| !text.is_empty()) {
         add(&mut out, &format!("<p>{}.</p>\n", escaped(text)));
     }
@@ -29,18 +20,18 @@ pub(super) fn page(found: &Found) -> String {
         let name = escaped(&compared.workload);
         add(&mut out, &format!("<h2>{name}</h2>\n<p>{}.</p>\n", escaped(&headline(compared))));
         out.push_str(&plot::svg(compared));
-        let header: Vec<String> = COLUMNS.iter().map(|name| format!("<th>{name}</th>")).collect();
-        add(&mut out, &format!("<table><tr>{}</tr>\n", header.concat()));
+        let head = |name: &&str| format!("<th class=\"n\">{name}</th>");
+        let header: Vec<String> = COLUMNS.iter().map(head).collect();
+        add(&mut out, &format!("<div class=\"scroll\"><table><tr>{}</tr>\n", header.concat()));
         for cell in compared.cells.iter().filter(|cell| is_shown(cell)) {
             let class = if cell.is_covered() == Some(false) { " class=\"no\"" } else { "" };
-            let cells: Vec<String> =
-                row(cell).iter().map(|text| format!("<td>{}</td>", escaped(text))).collect();
+            let one = |text: &String| format!("<td class=\"n\">{}</td>", escaped(text));
+            let cells: Vec<String> = row(cell).iter().map(one).collect();
             add(&mut out, &format!("<tr{class}>{}</tr>\n", cells.concat()));
         }
-        out.push_str("</table>\n");
+        out.push_str("</table></div>\n");
     }
-    out.push_str("</html>\n");
-    out
+    document(TITLE, &out)
 }
 
 fn add(out: &mut String, text: &str) {

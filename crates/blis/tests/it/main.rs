@@ -9,6 +9,7 @@ mod interrupt;
 mod ledger;
 mod messages;
 mod outputs;
+mod page;
 mod replay;
 mod same;
 mod studies;

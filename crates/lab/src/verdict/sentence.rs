@@ -131,7 +131,7 @@ fn some(places: &[String]) -> String {
 }
 
 /// A number that somebody chose: without the zeros that tell how exact a measured one is.
-fn bound(value: f64) -> String {
+pub fn bound(value: f64) -> String {
     let text = number(value);
     if text.contains('.') {
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
