@@ -31,7 +31,7 @@ pub(crate) struct Line {
 /// Of the part between the axes.
 const PLOT: f64 = 570.0;
 const HEIGHT: f64 = 420.0;
-const LEFT: f64 = 70.0;
+const LEFT: f64 = 84.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 52.0;
 /// Okabe and Ito's colours, without the yellow.
