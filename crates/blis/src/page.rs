@@ -72,11 +72,11 @@ pub(crate) struct Figure {
 impl Figure {
     /// Its element.
     pub(crate) fn html(&self) -> String {
-        let about: String = self
-            .about
-            .iter()
-            .map(|(name, value)| format!(" data-{name}=\"{}\"", escaped(value)))
-            .collect();
+        let mut about = String::new();
+        for (name, value) in &self.about {
+            write!(about, " data-{name}=\"{}\"", escaped(value))
+                .expect("writing to a string cannot fail");
+        }
         let wide = if self.wide { " class=\"wide\"" } else { "" };
         let Figure { kind, title, file, csv, .. } = self;
         format!(

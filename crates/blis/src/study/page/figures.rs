@@ -34,9 +34,9 @@ impl Layout {
     }
 
     fn about(&self, study: &Study, unit: &str) -> Vec<(&'static str, String)> {
-        let panels: Vec<&String> = self.panels.iter().map(|&one| &study.factors[one]).collect();
-        let panels = serde_json::Value::from_iter(panels.into_iter().cloned()).to_string();
-        let mut about = vec![("unit", unit.to_owned()), ("panels", panels)];
+        let panels = self.panels.iter().map(|&one| study.factors[one].clone());
+        let panels: serde_json::Value = panels.collect();
+        let mut about = vec![("unit", unit.to_owned()), ("panels", panels.to_string())];
         about.extend(self.names.map(|one| ("names", study.factors[one].clone())));
         about.extend(self.swept.map(|one| ("swept", study.factors[one].clone())));
         about
