@@ -58,6 +58,9 @@ fn calls(search: &Search, calls: &[Call]) -> Vec<Value> {
         };
         fields.insert("scores".to_owned(), call.scores.clone().into());
         fields.insert("feasible".to_owned(), call.feasible.into());
+        if let Some(why) = &call.refused {
+            fields.insert("refused".to_owned(), why.clone().into());
+        }
         Value::Object(fields)
     };
     calls.iter().map(call).collect()

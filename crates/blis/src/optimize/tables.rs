@@ -17,13 +17,13 @@ const MILESTONES: [usize; 12] = [1, 5, 10, 15, 20, 30, 50, 100, 200, 500, 1_000,
 
 /// Everything.
 pub(super) fn report(search: &Search, findings: &Findings) -> String {
-    let mut parts = vec![format!("{}\n{}\n", bold(&search.question), conditions(search, findings))];
+    let mut parts = vec![format!("{}\n{}", bold(&search.question), conditions(search, findings))];
     match &findings.chosen[..] {
         [] => parts.push("No point met the constraints: nothing is recommended.\n".to_owned()),
         [chosen] if search.objectives.len() == 1 => {
             parts.push(outcome(search, findings).text());
             parts.push(held(search, findings));
-            parts.push(verdict(search, findings, chosen));
+            parts.push(verdict(search, chosen));
             parts.push(parameters(search, findings, chosen).text());
         }
         _ => {
@@ -43,10 +43,15 @@ fn conditions(search: &Search, findings: &Findings) -> String {
     let names: Vec<&str> = search.points.candidates.iter().map(|one| one.name()).collect();
     let budget = &search.budget;
     let legal = findings.calls.iter().filter(|call| call.is_usable()).count();
+    let refused = findings.calls.iter().filter(|call| call.refused.is_some()).count();
+    let refused = match refused {
+        0 => String::new(),
+        count => format!(", {count} were not legal scenarios"),
+    };
     folded(
         &format!(
             "{}: {} points of {} parameters, {} seeds each, engine {}; {legal} met the \
-             constraints. Confirmed on {} fresh seeds; ± is half of a 95 % interval",
+             constraints{refused}. Confirmed on {} fresh seeds; ± is half of a 95 % interval",
             names.join(", "),
             findings.calls.len(),
             search.points.space.len(),
@@ -59,29 +64,29 @@ fn conditions(search: &Search, findings: &Findings) -> String {
     ) + "\n"
 }
 
-/// What a metric is in the search and on fresh seeds, by hand and as recommended.
+/// The objective in the search and on fresh seeds, by hand and as recommended.
 fn outcome(search: &Search, findings: &Findings) -> Grid {
-    let chosen = &findings.calls[findings.chosen[0].call];
-    let row = |(k, objective): (usize, &Objective)| {
-        let metric = &objective.metric;
-        let searched = |mean: Option<f64>| entry(metric, mean.map(|mean| (mean, None)));
-        let fresh = |cell: usize| entry(metric, findings.fresh.mean(cell, metric));
+    let metric = &search.objectives[0].metric;
+    let row = |name: &str, searched: Option<f64>, cell: usize| {
         vec![
-            heading(metric),
-            searched(findings.hand[k]),
-            fresh(0),
-            searched(chosen.means[k]),
-            fresh(1),
-            shown_change(findings, 1, metric),
+            name.to_owned(),
+            entry(metric, searched.map(|mean| (mean, None))),
+            entry(metric, findings.fresh.mean(cell, metric)),
+            if cell == 0 { String::new() } else { shown_change(findings, cell, metric) },
         ]
     };
-    let header =
-        ["", "hand, search", "hand, fresh", "found, search", "found, fresh", "change, fresh"];
-    Grid {
-        title: "The hand-set point and the one found".to_owned(),
-        header: header.map(str::to_owned).to_vec(),
-        rows: search.objectives.iter().enumerate().map(row).collect(),
+    let mean = |calls: &[Call], chosen: &Chosen| calls[chosen.call].means[0];
+    let mut rows = vec![
+        row("by hand", findings.hand[0], 0),
+        row("found", mean(&findings.calls, &findings.chosen[0]), 1),
+    ];
+    if let Some(control) = &findings.control
+        && let [chosen] = &control.chosen[..]
+    {
+        rows.push(row("found at random", mean(&control.calls, chosen), 2));
     }
+    let header = ["", "seeds of the search", "fresh seeds", "change on fresh seeds (95 %)"];
+    Grid { title: heading(metric), header: header.map(str::to_owned).to_vec(), rows }
 }
 
 fn shown_change(findings: &Findings, cell: usize, metric: &Metric) -> String {
@@ -116,7 +121,7 @@ fn held(search: &Search, findings: &Findings) -> String {
 }
 
 /// What to believe, in a sentence.
-fn verdict(search: &Search, findings: &Findings, chosen: &Chosen) -> String {
+fn verdict(search: &Search, chosen: &Chosen) -> String {
     let mut text = Vec::new();
     let hand = search.points.candidates[0].hand.clone();
     let by_hand = chosen.candidate == 0 && chosen.settings == hand;
@@ -184,7 +189,7 @@ fn parameters(search: &Search, findings: &Findings, chosen: &Chosen) -> Grid {
     let header =
         ["parameter", "by hand", "found", "importance", "as good", "not known to be worse"];
     Grid {
-        title: "Parameters (importance: share of the variance, with interactions)".to_owned(),
+        title: "Parameters (importance: share of variance; ranges: the objective alone, others as found)".to_owned(),
         header: header.map(str::to_owned).to_vec(),
         rows,
     }
@@ -306,17 +311,10 @@ fn convergence(search: &Search, findings: &Findings) -> Grid {
         row.extend(findings.control.as_ref().map(|control| best(&control.calls, count)));
         row
     };
-    let mut rows: Vec<Vec<String>> = counts.map(row).collect();
+    let rows: Vec<Vec<String>> = counts.map(row).collect();
     let mut header = vec!["calls".to_owned(), search.budget.engine.name().to_owned()];
-    if let Some(control) = &findings.control {
+    if findings.control.is_some() {
         header.push("random".to_owned());
-        let fresh = |cell: usize| {
-            let mean = entry(&objective.metric, findings.fresh.mean(cell, &objective.metric));
-            format!("{mean} ({})", shown_change(findings, cell, &objective.metric))
-        };
-        if let ([_], [_]) = (&findings.chosen[..], &control.chosen[..]) {
-            rows.push(vec!["recommended, fresh".to_owned(), fresh(1), fresh(2)]);
-        }
     }
     Grid {
         title: format!("Best legal {} so far, on the seeds of the search", objective.metric.name()),

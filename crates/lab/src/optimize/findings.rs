@@ -40,6 +40,8 @@ pub struct Call {
     pub scores: Vec<f64>,
     /// Whether the constraints were met as measured.
     pub feasible: bool,
+    /// Why it was not run: its parameters are not legal together.
+    pub refused: Option<String>,
 }
 
 /// A recommended point.

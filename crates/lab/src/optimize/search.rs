@@ -177,10 +177,18 @@ impl Search {
                 let (candidate, settings) = self.points.settings(point);
                 self.plan(candidate, &settings)
             };
-            let plans: Vec<Plan> = points.iter().map(plan).collect::<Result<_, _>>()?;
-            let rows = by_plan(&plans, &seeds, runner, watch)?;
-            for (point, rows) in points.into_iter().zip(&rows) {
-                self.tell(&mut explored, point, &self.sample(rows), hand);
+            let plans: Vec<Result<Plan, RunFailure>> = points.iter().map(plan).collect();
+            let legal: Vec<Plan> = plans.iter().flatten().cloned().collect();
+            let mut rows = by_plan(&legal, &seeds, runner, watch)?.into_iter();
+            for (point, plan) in points.into_iter().zip(plans) {
+                match (plan, rows.len()) {
+                    (Ok(_), 1..) => {
+                        let rows = rows.next().unwrap_or_default();
+                        self.tell(&mut explored, point, &self.sample(&rows), hand);
+                    }
+                    // Ranges can hold what is illegal together, e.g. weights that are all 0.
+                    (refused, _) => self.tell_refused(&mut explored, point, refused.err()),
+                }
             }
         }
         Ok(explored)
@@ -195,8 +203,21 @@ impl Search {
             means: self.means(sample),
             scores: observation.objectives.iter().map(|measured| measured.mean).collect(),
             feasible: observation.is_feasible(),
+            refused: None,
         });
         explored.optimizer.tell(observation).expect("the point is one of the space");
+    }
+
+    /// A point that is no legal scenario counts as bad as the worst, and breaks all constraints.
+    fn tell_refused(&self, explored: &mut Explored, point: Point, why: Option<RunFailure>) {
+        let none = Sample {
+            objectives: vec![vec![None]; self.objectives.len()],
+            constraints: vec![vec![None]; self.constraints.len()],
+        };
+        self.tell(explored, point, &none, &none);
+        if let Some(call) = explored.calls.last_mut() {
+            call.refused = why.map(|why| why.to_string());
+        }
     }
 
     fn plan(&self, candidate: usize, settings: &[(String, String)]) -> Result<Plan, RunFailure> {
@@ -267,6 +288,16 @@ impl Search {
             return best.map(chosen).into_iter().collect();
         }
         let found = recommend(history, 0);
+        // A point that measured no better is no reason to change anything.
+        let hand = explored.calls.first().filter(|first| {
+            first.is_usable()
+                && self.points.hand(0) == Some(history.observations()[0].point.clone())
+        });
+        if let (Some(_), Some(found)) = (hand, &found)
+            && explored.calls[found.index].scores[0] >= 0.0
+        {
+            return vec![chosen(0)];
+        }
         let with = found.map(|found| Chosen {
             expected: Some(found.objective),
             feasibility: Some(found.feasibility),
