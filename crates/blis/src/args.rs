@@ -13,7 +13,7 @@ pub(crate) use trace::{
 
 use crate::flags::ScenarioFlags;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lab::{CompareArgs, ExplainArgs, StudyArgs};
+use lab::{CompareArgs, ExplainArgs, OptimizeArgs, StudyArgs};
 use std::path::PathBuf;
 
 /// BLIS: a deterministic simulator of LLM-inference clusters.
@@ -76,6 +76,12 @@ pub(crate) enum Command {
     /// Shows the parts of the time to first token of two arms, and runs the arm with every subset
     /// of its components.
     Explain(ExplainArgs),
+    /// Search the parameters of a strategy for what serves a workload best
+    ///
+    /// Measures points that a model of all earlier ones finds most promising, then runs the
+    /// recommended one on fresh seeds, beside the strategy as it was set by hand. A search that was
+    /// interrupted goes on from the ledger.
+    Optimize(OptimizeArgs),
     /// List policies and their parameters
     Policies(PoliciesArgs),
     /// Print a completion script for a shell

@@ -112,7 +112,7 @@ fn grid(study: &Study, findings: &Findings, cell: usize) -> Grid {
 }
 
 /// A change in percent if it can be, else in the number's unit.
-fn change(paired: &Paired) -> String {
+pub(crate) fn change(paired: &Paired) -> String {
     let range = |found: &Estimate, show: &dyn Fn(f64) -> String| {
         format!("{} ({} to {})", show(found.mean), show(found.low), show(found.high))
     };

@@ -16,6 +16,7 @@ mod flags;
 mod interrupt;
 mod ledger;
 mod markup;
+mod optimize;
 mod output;
 mod page;
 mod policies;
@@ -57,6 +58,7 @@ fn command() -> u8 {
         Command::Study(args) => study::study(&args),
         Command::Compare(args) => compare::compare(&args).map(|()| failure::DONE),
         Command::Explain(args) => explain::explain(&args).map(|()| failure::DONE),
+        Command::Optimize(args) => optimize::optimize(&args).map(|()| failure::DONE),
         Command::Trace(args) => trace::trace(&args).map(|()| failure::DONE),
         Command::Calibrate(args) => calibrate::calibrate(&args).map(|()| failure::DONE),
         Command::Validate(args) => validate::validate(&args).map(|()| failure::DONE),
@@ -114,10 +116,15 @@ fn report_panic(info: &PanicHookInfo<'_>) {
     output::note(&reproduce());
 }
 
-/// The command line that was run, for a report.
+/// How to see it again, for a report.
 fn reproduce() -> String {
+    format!("reproduce with: {}", command_line())
+}
+
+/// The command line that was run, as a shell would take it.
+pub(crate) fn command_line() -> String {
     let words: Vec<String> = std::env::args().skip(1).map(|word| shell_word(&word)).collect();
-    format!("reproduce with: blis {}", words.join(" "))
+    format!("blis {}", words.join(" "))
 }
 
 fn shell_word(word: &str) -> String {

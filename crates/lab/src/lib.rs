@@ -14,6 +14,7 @@ pub mod ledger;
 pub mod measured;
 pub mod metric;
 pub mod names;
+pub mod optimize;
 pub mod pool;
 pub mod presets;
 pub mod problem;

@@ -65,6 +65,11 @@ impl Draft {
         Draft { tree }
     }
 
+    /// The scenario as a tree.
+    pub(crate) fn into_tree(self) -> Node {
+        self.tree
+    }
+
     /// Sets the field at `path` (`a.b.c`) to what `flag` says.
     pub fn set(&mut self, flag: &str, path: &str, text: &str) {
         let steps: Vec<&str> = path.split('.').collect();

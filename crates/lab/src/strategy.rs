@@ -15,6 +15,7 @@
 
 mod parameter;
 mod template;
+mod write;
 
 pub use parameter::{Parameter, ParameterKind};
 
@@ -228,7 +229,7 @@ pub(crate) fn expand(tree: &Node) -> Result<Node, Problem> {
 }
 
 /// A file is named relative to the file that names it.
-fn beside(place: &Place, name: &str) -> String {
+pub(crate) fn beside(place: &Place, name: &str) -> String {
     let is_file = name.contains('/') || name.contains(".y");
     match place {
         Place::File { file, .. } if is_file => {
@@ -241,7 +242,7 @@ fn beside(place: &Place, name: &str) -> String {
 
 /// The name and the parameters that a `strategy` field spells: `name[a=1,...]`, or `{name,
 /// params}`.
-fn spelled(node: &Node) -> Result<(String, Vec<(String, Node)>), Problem> {
+pub(crate) fn spelled(node: &Node) -> Result<(String, Vec<(String, Node)>), Problem> {
     let illegal = |node: &Node| {
         let legal = "`name`, `name[parameter=value,...]`, or the fields `name` and `params`";
         Err(Problem::new(node.place.clone(), FIELD, format!("legal: {legal}")))

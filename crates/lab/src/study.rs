@@ -9,7 +9,7 @@
 mod arms;
 mod compare;
 pub(crate) mod design;
-mod file;
+pub(crate) mod file;
 mod findings;
 mod levels;
 pub(crate) mod patch;

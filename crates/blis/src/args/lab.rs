@@ -171,3 +171,44 @@ pub(crate) struct ExplainArgs {
     #[arg(long, help_heading = "Running", conflicts_with = "ledger")]
     pub(crate) no_ledger: bool,
 }
+
+/// `blis optimize`.
+#[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch that users know by name")]
+pub(crate) struct OptimizeArgs {
+    /// Search file (YAML)
+    pub(crate) search: PathBuf,
+
+    /// Write the recommended strategy to this file, to be chosen with `strategy: FILE`
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Layout of the result
+    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
+    pub(crate) format: TextFormat,
+
+    /// No progress bar and no notes
+    #[arg(long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+
+    /// Search at random too, with the same budget, and show both
+    #[arg(long, help_heading = "Running")]
+    pub(crate) control: bool,
+
+    /// Runs at a time; 0: one for each core
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
+    #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
+    pub(crate) jobs: u16,
+
+    /// Check every invariant as the runs go; what is finished is run again, and compared
+    #[arg(long, help_heading = "Running")]
+    pub(crate) audit: bool,
+
+    /// Where finished runs are kept
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, help_heading = "Running")]
+    pub(crate) ledger: PathBuf,
+
+    /// Keep no finished runs, and use none
+    #[arg(long, help_heading = "Running", conflicts_with = "ledger")]
+    pub(crate) no_ledger: bool,
+}

@@ -8,6 +8,7 @@ mod inspect;
 mod interrupt;
 mod ledger;
 mod messages;
+mod optimize;
 mod outputs;
 mod page;
 mod replay;

@@ -106,11 +106,7 @@ pub fn read(path: &Path) -> Result<Study, Problem> {
 pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
     let fields: StudyFields = yaml::decode(tree)?;
     let metrics = metrics(tree, &fields.metrics)?;
-    let base = tree.field("base").cloned().unwrap_or_else(Node::empty);
-    let base = match &base.kind {
-        Kind::Scalar { text, .. } => yaml::read_file(&beside(&base.place, text))?,
-        _ => base,
-    };
+    let base = base(tree)?;
     let components = arms::components(tree);
     let factors = factors(tree, &fields, &base, &components)?;
     let (seeds, max_seeds) = seeds(tree, &fields)?;
@@ -147,6 +143,15 @@ pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
         levels: factors,
         base,
     })
+}
+
+/// The scenario under `base`, or in the file that it names.
+pub(crate) fn base(tree: &Node) -> Result<Node, Problem> {
+    let base = tree.field("base").cloned().unwrap_or_else(Node::empty);
+    match &base.kind {
+        Kind::Scalar { text, .. } => yaml::read_file(&beside(&base.place, text)),
+        _ => Ok(base),
+    }
 }
 
 /// What the cells differ in.

@@ -1,0 +1,45 @@
+//! `blis optimize`: runs a search file and shows what it recommends, on fresh seeds.
+
+mod file;
+mod json;
+mod tables;
+
+use crate::args::TextFormat;
+use crate::args::lab::OptimizeArgs;
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::{Bar, Trials};
+use crate::report::json::text;
+use crate::study::{open, write};
+use crate::trials::Trying;
+use blis_lab::optimize;
+
+/// Runs the search that `args` name, prints what it found and writes the strategy.
+pub(crate) fn optimize(args: &OptimizeArgs) -> Result<(), Failure> {
+    let search = optimize::read(&args.search)?;
+    let out = open("--out", args.out.as_deref(), &args.search)?;
+    if out.is_some() && search.objectives.len() > 1 {
+        let message = "--out: several objectives have a front, not one best strategy; search for \
+                       one of them under constraints on the others";
+        return Err(Failure::Input(message.to_owned()));
+    }
+    if !args.quiet {
+        search.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
+    }
+    let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
+    let ledger = (!args.no_ledger).then_some(args.ledger.as_path());
+    let trying = Trying::new(ledger, args.jobs, args.audit, bar)?;
+    let watch = Trials::new(search.trials(args.control) as u64, bar);
+    let found = search.run(&trying.runner(), &watch, args.control);
+    let findings = found.map_err(|failure| trying.kept(failure))?;
+    drop(watch);
+    match (out, findings.chosen.first()) {
+        (Some(out), Some(chosen)) => write(Some(out), || file::text(&search, &findings, chosen))?,
+        (Some(_), None) => output::note("note: nothing is recommended, so --out was not written"),
+        (None, _) => {}
+    }
+    output::print(&match args.format {
+        TextFormat::Table => tables::report(&search, &findings),
+        TextFormat::Json => text(&json::object(&search, &findings)),
+    })
+}

@@ -1,0 +1,324 @@
+//! What a search found, as tables for a terminal.
+
+use crate::compare::change;
+use crate::report::grid::{Grid, folded};
+use crate::report::table::{bold, percent, plain};
+use crate::study::{entry, heading};
+use blis_core::math::exp;
+use blis_lab::Metric;
+use blis_lab::optimize::{Call, Chosen, Findings, Influence, Objective, Plateau, Search};
+use blis_lab::verdict::number;
+
+/// The probability that an interval leaves out the truth.
+pub(super) const LEVEL: f64 = 0.05;
+
+/// After how many calls the best so far is shown.
+const MILESTONES: [usize; 12] = [1, 5, 10, 15, 20, 30, 50, 100, 200, 500, 1_000, 10_000];
+
+/// Everything.
+pub(super) fn report(search: &Search, findings: &Findings) -> String {
+    let mut parts = vec![format!("{}\n{}", bold(&search.question), conditions(search, findings))];
+    match &findings.chosen[..] {
+        [] => parts.push("No point met the constraints: nothing is recommended.\n".to_owned()),
+        [chosen] if search.objectives.len() == 1 => {
+            parts.push(outcome(search, findings).text());
+            parts.push(held(search, findings));
+            parts.push(verdict(search, chosen));
+            parts.push(parameters(search, findings, chosen).text());
+        }
+        _ => {
+            parts.push(front(search, findings).text());
+            parts.push(volume(search, findings));
+            parts.push(shares(search, findings).text());
+        }
+    }
+    if search.objectives.len() == 1 {
+        parts.push(convergence(search, findings).text());
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n").trim_end().to_owned() + "\n"
+}
+
+fn conditions(search: &Search, findings: &Findings) -> String {
+    let names: Vec<&str> = search.points.candidates.iter().map(|one| one.name()).collect();
+    let budget = &search.budget;
+    let legal = findings.calls.iter().filter(|call| call.is_usable()).count();
+    let refused = findings.calls.iter().filter(|call| call.refused.is_some()).count();
+    let refused = match refused {
+        0 => String::new(),
+        count => format!(", {count} were not legal scenarios"),
+    };
+    folded(
+        &format!(
+            "{}: {} points of {} parameters, {} seeds each, engine {}; {legal} met the \
+             constraints{refused}. Confirmed on {} fresh seeds; ± is half of a 95 % interval",
+            names.join(", "),
+            findings.calls.len(),
+            search.points.space.len(),
+            budget.seeds,
+            budget.engine.name(),
+            findings.fresh.seeds()
+        ),
+        0,
+        0,
+    ) + "\n"
+}
+
+/// The objective in the search and on fresh seeds, by hand and as recommended.
+fn outcome(search: &Search, findings: &Findings) -> Grid {
+    let metric = &search.objectives[0].metric;
+    let row = |name: &str, searched: Option<f64>, cell: usize| {
+        vec![
+            name.to_owned(),
+            entry(metric, searched.map(|mean| (mean, None))),
+            entry(metric, findings.fresh.mean(cell, metric)),
+            if cell == 0 { String::new() } else { shown_change(findings, cell, metric) },
+        ]
+    };
+    let mean = |calls: &[Call], chosen: &Chosen| calls[chosen.call].means[0];
+    let mut rows = vec![
+        row("by hand", findings.hand[0], 0),
+        row("found", mean(&findings.calls, &findings.chosen[0]), 1),
+    ];
+    if let Some(control) = &findings.control
+        && let [chosen] = &control.chosen[..]
+    {
+        rows.push(row("found at random", mean(&control.calls, chosen), 2));
+    }
+    let header = ["", "seeds of the search", "fresh seeds", "change on fresh seeds (95 %)"];
+    Grid { title: heading(metric), header: header.map(str::to_owned).to_vec(), rows }
+}
+
+fn shown_change(findings: &Findings, cell: usize, metric: &Metric) -> String {
+    let paired = findings.fresh.paired(cell, 0, metric, LEVEL);
+    paired.as_ref().map_or_else(|| "-".to_owned(), change)
+}
+
+/// How the constraints fare on fresh seeds.
+fn held(search: &Search, findings: &Findings) -> String {
+    if search.constraints.is_empty() {
+        return String::new();
+    }
+    let row = |index: usize| {
+        let constraint = &search.constraints[index];
+        let found = findings.outcome(search, index, 1);
+        let word = match found.holds {
+            None => "not known",
+            Some((true, true)) => "holds",
+            Some((true, false)) => "holds, not surely",
+            Some((false, false)) => "fails, not surely",
+            Some((false, true)) => "fails",
+        };
+        let show = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
+        vec![constraint.text.clone(), show(found.value), show(found.limit), word.to_owned()]
+    };
+    let grid = Grid {
+        title: String::new(),
+        header: ["constraint", "fresh", "limit", ""].map(str::to_owned).to_vec(),
+        rows: (0..search.constraints.len()).map(row).collect(),
+    };
+    grid.text()
+}
+
+/// What to believe, in a sentence.
+fn verdict(search: &Search, chosen: &Chosen) -> String {
+    let mut text = Vec::new();
+    let hand = search.points.candidates[0].hand.clone();
+    let by_hand = chosen.candidate == 0 && chosen.settings == hand;
+    if by_hand {
+        text.push("Nothing better than the hand-set point was found.".to_owned());
+    }
+    if let Some(expected) = chosen.expected.filter(|_| !by_hand) {
+        let objective = &search.objectives[0];
+        let show = |score: f64| gain(objective, score);
+        text.push(format!(
+            "The model of the search expected {} ({} to {}).",
+            show(expected.value),
+            show(expected.low.min(expected.high)),
+            show(expected.low.max(expected.high))
+        ));
+    }
+    if let Some(feasibility) = chosen.feasibility.filter(|p| *p < 0.95) {
+        text.push(format!(
+            "No point meets the constraints with a probability of 95 %; this one has {}.",
+            percent(Some(feasibility))
+        ));
+    }
+    if text.is_empty() { String::new() } else { folded(&text.join(" "), 0, 0) + "\n" }
+}
+
+/// A score as a change against the hand-set point.
+fn gain(objective: &Objective, score: f64) -> String {
+    let score = if objective.maximise { -score } else { score };
+    if objective.metric.is_ratio() {
+        return format!("{:+.1} %", 100.0 * (exp(score) - 1.0));
+    }
+    format!("{}{}", if score > 0.0 { "+" } else { "" }, number(score))
+}
+
+/// Each parameter: by hand, as found, how much it matters and what would be as good.
+fn parameters(search: &Search, findings: &Findings, chosen: &Chosen) -> Grid {
+    let hand = &search.points.candidates[chosen.candidate].hand;
+    let influences = findings.sensitivities.first().map(|found| &found.dimensions);
+    let row = |((name, by_hand), (_, value)): (&(String, String), &(String, String))| {
+        let free = search.points.dimension(chosen.candidate, name);
+        let influence = free.and_then(|k| influences.map(|all| &all[k]));
+        let (share, near, open) = match (free, influence) {
+            (None, _) => ("fixed".to_owned(), String::new(), String::new()),
+            (Some(_), None) => ("-".to_owned(), "-".to_owned(), "-".to_owned()),
+            (Some(_), Some(found)) => {
+                (share_of(found), plateau(found, true), plateau(found, false))
+            }
+        };
+        vec![name.clone(), short(by_hand), short(value), share, near, open]
+    };
+    let mut rows: Vec<Vec<String>> = hand.iter().zip(&chosen.settings).map(row).collect();
+    if let (true, Some(influences)) = (search.points.candidates.len() > 1, influences) {
+        let name = |candidate: usize| search.points.candidates[candidate].name().to_owned();
+        let of_choice = &influences[0];
+        let first = vec![
+            "strategy".to_owned(),
+            name(0),
+            name(chosen.candidate),
+            share_of(of_choice),
+            plateau(of_choice, true),
+            plateau(of_choice, false),
+        ];
+        rows.insert(0, first);
+    }
+    let header =
+        ["parameter", "by hand", "found", "importance", "as good", "not known to be worse"];
+    Grid {
+        title: "Parameters (importance: share of variance; ranges: the objective alone, others as found)".to_owned(),
+        header: header.map(str::to_owned).to_vec(),
+        rows,
+    }
+}
+
+fn share_of(influence: &Influence) -> String {
+    format!("{} ±{:.0}", percent(Some(influence.total.value)), 100.0 * influence.total.error)
+}
+
+fn plateau(influence: &Influence, within: bool) -> String {
+    match &influence.plateau {
+        Plateau::Absent => "-".to_owned(),
+        Plateau::Range { within_noise, not_worse } => {
+            let (low, high) = if within { within_noise } else { not_worse };
+            format!("{} to {}", number(*low), number(*high))
+        }
+        Plateau::Options { within_noise, not_worse } => {
+            let options = if within { within_noise } else { not_worse };
+            options.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+/// A parameter's value with few digits.
+fn short(text: &str) -> String {
+    text.parse().map_or_else(|_| text.to_owned(), number)
+}
+
+/// The front of several objectives.
+fn front(search: &Search, findings: &Findings) -> Grid {
+    let mut header = vec!["call".to_owned()];
+    for objective in &search.objectives {
+        header.push(heading(&objective.metric));
+        header.push("fresh".to_owned());
+    }
+    header.push("parameters".to_owned());
+    let row = |(cell, chosen): (usize, Option<&Chosen>)| {
+        let mut row = vec![chosen.map_or_else(|| "hand".to_owned(), |c| (c.call + 1).to_string())];
+        for (k, objective) in search.objectives.iter().enumerate() {
+            let metric = &objective.metric;
+            let means = chosen.map_or(&findings.hand, |c| &findings.calls[c.call].means);
+            row.push(plain(means[k]));
+            row.push(entry(metric, findings.fresh.mean(cell, metric)));
+        }
+        let first = &search.points.candidates[0];
+        row.push(match chosen {
+            None => first.name().to_owned(),
+            Some(chosen) => settings(search, chosen),
+        });
+        row
+    };
+    let all = std::iter::once(None).chain(findings.chosen.iter().map(Some));
+    Grid {
+        title: "The front, as searched and on fresh seeds".to_owned(),
+        header,
+        rows: all.enumerate().map(row).collect(),
+    }
+}
+
+/// The free parameters of a point.
+fn settings(search: &Search, chosen: &Chosen) -> String {
+    let free = chosen
+        .settings
+        .iter()
+        .filter(|(name, _)| search.points.dimension(chosen.candidate, name).is_some());
+    let all: Vec<String> = free.map(|(name, value)| format!("{name}={}", short(value))).collect();
+    if search.points.candidates.len() > 1 {
+        let name = search.points.candidates[chosen.candidate].name();
+        return format!("{name} {}", all.join(" "));
+    }
+    all.join(" ")
+}
+
+/// What the front is worth.
+fn volume(search: &Search, findings: &Findings) -> String {
+    let Some(front) = &findings.front else { return String::new() };
+    let control = findings.control.as_ref().and_then(|control| control.front.as_ref());
+    let control = control.map_or_else(String::new, |control| {
+        format!("; that of the control {}", number(control.hypervolume))
+    });
+    folded(
+        &format!(
+            "Hypervolume of the front {}; of the hand-set point alone {}{control}. It is that of \
+             changes against the hand-set point, as logarithms where only ratios mean something, \
+             below the worst legal point, in {} dimensions.",
+            number(front.hypervolume),
+            number(front.of_hand),
+            search.objectives.len()
+        ),
+        0,
+        0,
+    ) + "\n"
+}
+
+/// How much each dimension matters for each objective.
+fn shares(search: &Search, findings: &Findings) -> Grid {
+    let mut header = vec!["importance for".to_owned()];
+    header.extend(search.objectives.iter().map(|objective| objective.metric.name()));
+    let row = |k: usize| {
+        let mut row = vec![search.points.space.dimensions()[k].name.clone()];
+        row.extend(findings.sensitivities.iter().map(|found| share_of(&found.dimensions[k])));
+        row.resize(1 + search.objectives.len(), "-".to_owned());
+        row
+    };
+    Grid { title: String::new(), header, rows: (0..search.points.space.len()).map(row).collect() }
+}
+
+/// The best legal value after so many calls, beside that of the control.
+fn convergence(search: &Search, findings: &Findings) -> Grid {
+    let objective = &search.objectives[0];
+    let calls = findings.calls.len();
+    let counts = MILESTONES.into_iter().filter(|&count| count < calls).chain([calls]);
+    let best = |calls: &[Call], count: usize| match Findings::best(calls, count) {
+        None => "-".to_owned(),
+        Some((score, mean)) => format!("{} ({})", plain(Some(mean)), gain(objective, score)),
+    };
+    let row = |count: usize| {
+        let mut row = vec![count.to_string(), best(&findings.calls, count)];
+        row.extend(findings.control.as_ref().map(|control| best(&control.calls, count)));
+        row
+    };
+    let rows: Vec<Vec<String>> = counts.map(row).collect();
+    let mut header = vec!["calls".to_owned(), search.budget.engine.name().to_owned()];
+    if findings.control.is_some() {
+        header.push("random".to_owned());
+    }
+    Grid {
+        title: format!("Best legal {} so far, on the seeds of the search", objective.metric.name()),
+        header,
+        rows,
+    }
+}

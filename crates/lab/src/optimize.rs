@@ -1,0 +1,101 @@
+//! Searches: which parameters of a strategy, or which strategy, serve a workload best.
+//!
+//! A search file has a base scenario, strategies whose parameters are free within their ranges,
+//! numbers to minimise or maximise, and constraints. Every point is run with the same seeds, so on
+//! the same requests, and compared with the *hand-set point*, the first strategy as it stands, seed
+//! by seed. What is recommended is run again on fresh seeds beside the hand-set point: the best of
+//! many measured values is a lucky one. What is asked next follows from the file and from what was
+//! measured, and finished runs are taken from the ledger, so a search that was killed goes on.
+
+mod constraint;
+mod file;
+mod findings;
+mod points;
+mod search;
+#[cfg(test)]
+mod tests;
+
+pub use blis_optimize::{Estimate, Influence, Plateau, Sensitivity};
+pub use constraint::Constraint;
+pub use file::read;
+pub use findings::{Call, Chosen, Control, Findings, Front, Outcome};
+pub use points::{Candidate, Points};
+
+use crate::metric::Metric;
+use crate::yaml::Node;
+
+/// A search, checked and ready to run.
+#[derive(Clone, Debug)]
+pub struct Search {
+    /// What it asks.
+    pub question: String,
+    /// What is made small or large.
+    pub objectives: Vec<Objective>,
+    /// What must hold.
+    pub constraints: Vec<Constraint>,
+    /// How much it may cost.
+    pub budget: Budget,
+    /// How many fresh seeds the outcome is run with.
+    pub confirm: usize,
+    /// What may be chosen.
+    pub points: Points,
+    /// What the user should know about the scenario.
+    pub notes: Vec<String>,
+    base: Node,
+}
+
+/// A number that is made small or large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Objective {
+    /// The number.
+    pub metric: Metric,
+    /// Whether more is better.
+    pub maximise: bool,
+}
+
+/// How much a search may cost, and how it looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// How many points are measured, the hand-set one among them.
+    pub calls: usize,
+    /// How many seeds each is measured with.
+    pub seeds: usize,
+    /// Who says which.
+    pub engine: Engine,
+    /// The engine's own seed.
+    pub seed: u64,
+    /// How many points are asked for at a time, once the engine learns.
+    pub batch: usize,
+}
+
+/// Who says which points are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// Gaussian processes.
+    Gp,
+    /// Chance.
+    Random,
+    /// An even spread.
+    Sobol,
+    /// All points of a grid.
+    Grid,
+    /// An evolving population, for thousands of cheap points.
+    Nsga2,
+}
+
+impl Engine {
+    /// All engines.
+    pub const ALL: [Engine; 5] =
+        [Engine::Gp, Engine::Random, Engine::Sobol, Engine::Grid, Engine::Nsga2];
+
+    /// How it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Gp => "gp",
+            Engine::Random => "random",
+            Engine::Sobol => "sobol",
+            Engine::Grid => "grid",
+            Engine::Nsga2 => "nsga2",
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What a search found.
+
+use super::Search;
+use crate::stats::estimate;
+use crate::study;
+use blis_optimize::{Estimate, Sensitivity};
+
+/// What a search found.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// The objectives at the hand-set point, on the seeds of the search.
+    pub hand: Vec<Option<f64>>,
+    /// All points that were measured, in order.
+    pub calls: Vec<Call>,
+    /// What is recommended: one point, or the front of several objectives; nothing if no point was
+    /// legal.
+    pub chosen: Vec<Chosen>,
+    /// For several objectives, what the front is worth.
+    pub front: Option<Front>,
+    /// What matters, for each objective; empty if there are too few or too many points to tell.
+    pub sensitivities: Vec<Sensitivity>,
+    /// The runs on fresh seeds: of the hand-set point, of what is recommended, and of what the
+    /// control recommends.
+    pub fresh: study::Findings,
+    /// What chance would have found.
+    pub control: Option<Control>,
+}
+
+/// A measured point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The strategy, by its number.
+    pub candidate: usize,
+    /// All of its parameters.
+    pub settings: Vec<(String, String)>,
+    /// The mean of each objective over the seeds; absent if a seed has no sample.
+    pub means: Vec<Option<f64>>,
+    /// How much worse than the hand-set point each objective is, seed by seed: the mean of the
+    /// logarithms of ratios, or of differences. Infinite if a seed has no sample.
+    pub scores: Vec<f64>,
+    /// Whether the constraints were met as measured.
+    pub feasible: bool,
+    /// Why it was not run: its parameters are not legal together.
+    pub refused: Option<String>,
+}
+
+/// A recommended point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chosen {
+    /// Which call it was.
+    pub call: usize,
+    /// The strategy, by its number.
+    pub candidate: usize,
+    /// All of its parameters.
+    pub settings: Vec<(String, String)>,
+    /// What a model of all calls expects of the first objective, as scores are.
+    pub expected: Option<Estimate>,
+    /// The probability, by the same model, that all constraints are met.
+    pub feasibility: Option<f64>,
+}
+
+/// What the front of several objectives is worth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Front {
+    /// The calls on it.
+    pub points: Vec<usize>,
+    /// The volume that it dominates, of the scores, below the worst legal call in each objective.
+    pub hypervolume: f64,
+    /// The volume that the hand-set point alone dominates.
+    pub of_hand: f64,
+}
+
+/// What chance found with the same budget.
+#[derive(Clone, Debug)]
+pub struct Control {
+    /// All points that were measured, in order.
+    pub calls: Vec<Call>,
+    /// What is recommended of them.
+    pub chosen: Vec<Chosen>,
+    /// For several objectives, what their front is worth.
+    pub front: Option<Front>,
+}
+
+/// A constraint at a recommended point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// The number that is bounded, on fresh seeds.
+    pub value: Option<f64>,
+    /// The bound, on fresh seeds.
+    pub limit: Option<f64>,
+    /// Whether it holds on average, and whether that is sure at 95 %.
+    pub holds: Option<(bool, bool)>,
+}
+
+impl Call {
+    /// Whether it met the constraints and has all numbers.
+    pub fn is_usable(&self) -> bool {
+        self.feasible && self.scores.iter().all(|score| score.is_finite())
+    }
+}
+
+impl Findings {
+    /// The least score of the first objective among the legal ones of the first `count` of `calls`,
+    /// with its mean.
+    pub fn best(calls: &[Call], count: usize) -> Option<(f64, f64)> {
+        let legal = calls.iter().take(count).filter(|call| call.is_usable());
+        let best = legal.min_by(|a, b| a.scores[0].total_cmp(&b.scores[0]))?;
+        Some((best.scores[0], best.means[0]?))
+    }
+
+    /// How constraint number `index` fares on fresh seeds in cell `cell` of [`Findings::fresh`].
+    pub fn outcome(&self, search: &Search, index: usize, cell: usize) -> Outcome {
+        let constraint = &search.constraints[index];
+        let metric = &constraint.metric;
+        let rows = self.fresh.rows[cell].iter().zip(&self.fresh.rows[0]);
+        let both = rows.map(|(row, hand)| {
+            let value = metric.of(&row.report)?;
+            let hand = metric.of(&hand.report);
+            let needed = if constraint.relative { hand? } else { hand.unwrap_or(0.0) };
+            Some((value, needed))
+        });
+        let both: Option<Vec<(f64, f64)>> = both.collect();
+        let excesses: Option<Vec<f64>> = both
+            .map(|both| both.iter().map(|&(value, hand)| constraint.excess(value, hand)).collect());
+        let found = excesses.and_then(|excesses| estimate(&excesses, 0.05));
+        let hand = self.fresh.mean(0, metric).map(|(mean, _)| mean);
+        Outcome {
+            value: self.fresh.mean(cell, metric).map(|(mean, _)| mean),
+            limit: match constraint.relative {
+                true => hand.map(|hand| constraint.limit(hand)),
+                false => Some(constraint.bound),
+            },
+            holds: found.map(|found| {
+                let holds = found.mean <= 0.0;
+                (holds, if holds { found.high <= 0.0 } else { found.low > 0.0 })
+            }),
+        }
+    }
+}

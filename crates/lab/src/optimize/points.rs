@@ -1,0 +1,313 @@
+//! What a search may choose: strategies and their parameters, as a space and as scenarios.
+
+use crate::problem::{Place, Problem, hint, quoted};
+use crate::strategy::{self, Parameter, ParameterKind, Strategy};
+use crate::yaml::{self, Kind as Shape, Node};
+use blis_core::Value;
+use blis_optimize::{Dimension, Kind, Point, Space};
+
+/// The name of the choice among strategies.
+const CHOICE: &str = "strategy";
+
+/// A strategy that may be chosen.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// The strategy.
+    pub strategy: Strategy,
+    /// Its parameters as they are set by hand: what the file gives, and defaults.
+    pub hand: Vec<(String, String)>,
+    /// How the file calls it.
+    name: String,
+    place: Place,
+}
+
+/// A parameter that is free.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    candidate: usize,
+    parameter: usize,
+    dimension: usize,
+}
+
+/// What may be chosen.
+#[derive(Clone, Debug)]
+pub struct Points {
+    /// The strategies; the first is the one that others are compared with.
+    pub candidates: Vec<Candidate>,
+    /// The space that is searched.
+    pub space: Space,
+    slots: Vec<Slot>,
+}
+
+impl Points {
+    /// What the fields `strategy` and `parameters` of the search in `tree` allow.
+    pub(super) fn read(tree: &Node) -> Result<Points, Problem> {
+        let candidates = candidates(tree)?;
+        let wanted = wanted(tree, &candidates)?;
+        let several = candidates.len() > 1;
+        let mut dimensions = Vec::new();
+        let mut slots = Vec::new();
+        if several {
+            let word = |candidate: &Candidate| Value::Word(candidate.name.clone());
+            let options = candidates.iter().map(word).collect();
+            dimensions.push(Dimension::new(CHOICE, Kind::Choice { options }));
+        }
+        for (number, candidate) in candidates.iter().enumerate() {
+            for (index, parameter) in candidate.strategy.parameters.iter().enumerate() {
+                let Some(narrowed) = narrowed(&wanted, parameter)? else { continue };
+                slots.push(Slot {
+                    candidate: number,
+                    parameter: index,
+                    dimension: dimensions.len(),
+                });
+                dimensions.push(if several {
+                    let name = format!("{}.{}", candidate.name, parameter.name);
+                    Dimension::new(name, narrowed).under(0, number)
+                } else {
+                    Dimension::new(parameter.name.clone(), narrowed)
+                });
+            }
+        }
+        let space = Space::new(dimensions).map_err(|error| {
+            let place = tree.place_of(CHOICE);
+            Problem::new(place, CHOICE, format!("nothing can be searched here: {error}"))
+        })?;
+        Ok(Points { candidates, space, slots })
+    }
+
+    /// The point at which candidate number `candidate` stands by hand; `None` if it is outside of
+    /// what may be searched.
+    pub fn hand(&self, candidate: usize) -> Option<Point> {
+        let mut values: Vec<Option<Value>> = vec![None; self.space.len()];
+        let chosen = &self.candidates[candidate];
+        if self.candidates.len() > 1 {
+            values[0] = Some(Value::Word(chosen.name.clone()));
+        }
+        for slot in self.slots.iter().filter(|slot| slot.candidate == candidate) {
+            let text = &chosen.hand[slot.parameter].1;
+            values[slot.dimension] = match &self.space.dimensions()[slot.dimension].kind {
+                Kind::Float { .. } | Kind::Log { .. } => yaml::float(text).map(Value::Float),
+                Kind::Int { .. } | Kind::LogInt { .. } => yaml::whole(text).map(Value::Int),
+                Kind::Choice { .. } => Some(Value::Word(text.clone())),
+            };
+        }
+        let point = Point { values };
+        self.space.unit(&point).is_ok().then_some(point)
+    }
+
+    /// The candidate that `point` chooses, and all of its parameters there.
+    pub fn settings(&self, point: &Point) -> (usize, Vec<(String, String)>) {
+        let candidate = match &point.values[0] {
+            Some(Value::Word(word)) if self.candidates.len() > 1 => {
+                let named = |candidate: &Candidate| candidate.name == *word;
+                self.candidates.iter().position(named).expect("a choice of this space")
+            }
+            _ => 0,
+        };
+        let mut settings = self.candidates[candidate].hand.clone();
+        for slot in self.slots.iter().filter(|slot| slot.candidate == candidate) {
+            if let Some(value) = &point.values[slot.dimension] {
+                settings[slot.parameter].1 = value.to_string();
+            }
+        }
+        (candidate, settings)
+    }
+
+    /// Whether the parameter `name` of candidate number `candidate` is free, and as which
+    /// dimension.
+    pub fn dimension(&self, candidate: usize, name: &str) -> Option<usize> {
+        let parameters = &self.candidates[candidate].strategy.parameters;
+        let mut slots = self.slots.iter().filter(|slot| slot.candidate == candidate);
+        let slot = slots.find(|slot| parameters[slot.parameter].name == name)?;
+        Some(slot.dimension)
+    }
+
+    /// `base` with the strategy of candidate number `candidate` and these parameters.
+    pub(super) fn tree(
+        &self,
+        base: &Node,
+        candidate: usize,
+        settings: &[(String, String)],
+    ) -> Node {
+        let Candidate { name, place, .. } = &self.candidates[candidate];
+        let node = |kind: Shape| Node { place: place.clone(), kind };
+        let scalar = |text: &str| node(Shape::Scalar { text: text.to_owned(), quoted: false });
+        let params = settings.iter();
+        let params = params.map(|(name, value)| (name.clone(), place.clone(), scalar(value)));
+        let mut fields = vec![("name".to_owned(), place.clone(), scalar(name))];
+        if !settings.is_empty() {
+            fields.push(("params".to_owned(), place.clone(), node(Shape::Map(params.collect()))));
+        }
+        let mut tree = base.clone();
+        strategy::choose(&mut tree, node(Shape::Map(fields)));
+        tree
+    }
+}
+
+impl Candidate {
+    /// How the file calls it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn read(node: &Node) -> Result<Candidate, Problem> {
+        let (name, given) = strategy::spelled(node)?;
+        let at = |problem: Problem| match problem.place {
+            Place::Unknown => Problem { place: node.place.clone(), ..problem },
+            _ => problem,
+        };
+        let strategy = Strategy::find(&strategy::beside(&node.place, &name)).map_err(at)?;
+        strategy.fields(&given).map_err(at)?;
+        let text = |parameter: &Parameter| {
+            let given = given.iter().rev().find(|(name, _)| *name == parameter.name);
+            match given.map(|(_, node)| &node.kind) {
+                Some(Shape::Scalar { text, .. }) => text.trim().to_owned(),
+                _ => parameter.default.clone(),
+            }
+        };
+        let hand = strategy.parameters.iter().map(|p| (p.name.clone(), text(p))).collect();
+        Ok(Candidate { strategy, hand, name, place: node.place.clone() })
+    }
+}
+
+fn candidates(tree: &Node) -> Result<Vec<Candidate>, Problem> {
+    let nodes: Vec<&Node> = match tree.field(CHOICE) {
+        Some(Node { kind: Shape::List(nodes), .. }) => nodes.iter().collect(),
+        node => node.into_iter().collect(),
+    };
+    if nodes.is_empty() {
+        let message = "there is none; name the strategy to search, or a list of them";
+        return Err(Problem::new(tree.place_of(CHOICE), CHOICE, message));
+    }
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for node in nodes {
+        let candidate = Candidate::read(node)?;
+        if candidates.iter().any(|other| other.name == candidate.name) {
+            let message = format!("found `{}` for the second time; keep one", candidate.name);
+            return Err(Problem::new(node.place.clone(), CHOICE, message));
+        }
+        candidates.push(candidate);
+    }
+    Ok(candidates)
+}
+
+/// The parameters that are named, with what narrows them; `None`: all.
+type Wanted<'a> = Option<Vec<(String, Option<&'a Node>)>>;
+
+fn wanted<'a>(tree: &'a Node, candidates: &[Candidate]) -> Result<Wanted<'a>, Problem> {
+    const FIELD: &str = "parameters";
+    let illegal = |place: &Place| {
+        let message = "legal: a list of names, or names with `{min, max}` or `{choices}`";
+        Problem::new(place.clone(), FIELD, message)
+    };
+    let mut wanted = Vec::new();
+    match tree.field(FIELD) {
+        None => return Ok(None),
+        Some(Node { kind: Shape::List(names), .. }) => {
+            for node in names {
+                let Shape::Scalar { text, .. } = &node.kind else {
+                    return Err(illegal(&node.place));
+                };
+                wanted.push((text.clone(), None, node.place.clone()));
+            }
+        }
+        Some(Node { kind: Shape::Map(fields), .. }) => {
+            for (name, place, node) in fields {
+                let narrows = !matches!(node.kind, Shape::Null);
+                wanted.push((name.clone(), narrows.then_some(node), place.clone()));
+            }
+        }
+        Some(node) => return Err(illegal(&node.place)),
+    }
+    let known: Vec<&str> = candidates
+        .iter()
+        .flat_map(|candidate| candidate.strategy.parameters.iter().map(|p| p.name.as_str()))
+        .collect();
+    for (name, _, place) in &wanted {
+        if !known.contains(&name.as_str()) {
+            let hint = hint(name, known.iter().copied());
+            let message = format!("unknown parameter `{name}`{hint}; known: {}", quoted(&known));
+            return Err(Problem::new(place.clone(), FIELD, message));
+        }
+    }
+    Ok(Some(wanted.into_iter().map(|(name, node, _)| (name, node)).collect()))
+}
+
+/// What `parameter` is searched as; `None` if it is not free.
+fn narrowed(wanted: &Wanted<'_>, parameter: &Parameter) -> Result<Option<Kind>, Problem> {
+    let node = match wanted {
+        None => None,
+        Some(wanted) => match wanted.iter().find(|(name, _)| *name == parameter.name) {
+            None => return Ok(None),
+            Some((_, node)) => *node,
+        },
+    };
+    let kind = match node {
+        None => parameter.kind.clone(),
+        Some(node) => narrower(node, parameter)?,
+    };
+    Ok(Some(match kind {
+        ParameterKind::Float { min, max, log: true } => Kind::Log { min, max },
+        ParameterKind::Float { min, max, log: false } => Kind::Float { min, max },
+        ParameterKind::Int { min, max } => Kind::Int { min, max },
+        ParameterKind::Choice(choices) => {
+            Kind::Choice { options: choices.into_iter().map(Value::Word).collect() }
+        }
+    }))
+}
+
+/// The range of `parameter` as the search's file narrows it.
+fn narrower(node: &Node, parameter: &Parameter) -> Result<ParameterKind, Problem> {
+    let path = format!("parameters.{}", parameter.name);
+    let wrong = |place: &Place, message: String| Problem::new(place.clone(), &path, message);
+    let legal = match &parameter.kind {
+        ParameterKind::Choice(_) => "`{choices: [...]}`",
+        _ => "`{min: ..., max: ...}`, one of them or both",
+    };
+    let illegal = || wrong(&node.place, format!("legal: {legal}; {}", parameter.legal()));
+    let Shape::Map(fields) = &node.kind else { return Err(illegal()) };
+    let mut kind = parameter.kind.clone();
+    for (field, _, value) in fields {
+        let text = match &value.kind {
+            Shape::Scalar { text, .. } => text.as_str(),
+            _ => "",
+        };
+        match (&mut kind, field.as_str()) {
+            (ParameterKind::Choice(choices), "choices") => {
+                let Shape::List(items) = &value.kind else { return Err(illegal()) };
+                let word = |item: &Node| match &item.kind {
+                    Shape::Scalar { text, .. } if parameter.allows(text) => Ok(text.clone()),
+                    _ => Err(illegal()),
+                };
+                *choices = items.iter().map(word).collect::<Result<_, _>>()?;
+                continue;
+            }
+            _ if !parameter.allows(text) => {
+                let message = format!("found `{text}`; legal: {}", parameter.legal());
+                return Err(wrong(&value.place, message));
+            }
+            (ParameterKind::Float { min, .. }, "min") => *min = number(text),
+            (ParameterKind::Float { max, .. }, "max") => *max = number(text),
+            (ParameterKind::Int { min, .. }, "min") => *min = whole(text),
+            (ParameterKind::Int { max, .. }, "max") => *max = whole(text),
+            _ => return Err(illegal()),
+        }
+    }
+    let empty = match &kind {
+        ParameterKind::Float { min, max, .. } => min >= max,
+        ParameterKind::Int { min, max } => min >= max,
+        ParameterKind::Choice(choices) => choices.is_empty(),
+    };
+    if empty {
+        return Err(wrong(&node.place, "there is nothing between `min` and `max`".to_owned()));
+    }
+    Ok(kind)
+}
+
+fn number(text: &str) -> f64 {
+    yaml::float(text).expect("it is within the range")
+}
+
+fn whole(text: &str) -> u64 {
+    yaml::whole(text).expect("it is within the range")
+}
