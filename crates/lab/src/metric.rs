@@ -147,8 +147,8 @@ impl Metric {
         }
     }
 
-    /// Whether only its ratios mean something: latencies and rates, which are above 0 wherever there
-    /// is a sample that is worth looking at.
+    /// Whether only its ratios mean something: latencies and rates, which are above 0 wherever
+    /// there is a sample that is worth looking at.
     pub fn is_ratio(&self) -> bool {
         let latency = TTFT.iter().chain(&E2E).chain(&ITL).any(|what| what == self.what);
         latency || self.what.unit == "/s"
