@@ -6,7 +6,9 @@ use crate::report::table::{bold, percent, plain};
 use crate::study::{entry, heading};
 use blis_core::math::exp;
 use blis_lab::Metric;
-use blis_lab::optimize::{Call, Chosen, Findings, Influence, Objective, Plateau, Search};
+use blis_lab::optimize::{
+    Call, Candidate, Chosen, Findings, Influence, Objective, Plateau, Search,
+};
 use blis_lab::verdict::number;
 
 /// The probability that an interval leaves out the truth.
@@ -40,7 +42,7 @@ pub(super) fn report(search: &Search, findings: &Findings) -> String {
 }
 
 fn conditions(search: &Search, findings: &Findings) -> String {
-    let names: Vec<&str> = search.points.candidates.iter().map(|one| one.name()).collect();
+    let names: Vec<&str> = search.points.candidates.iter().map(Candidate::name).collect();
     let budget = &search.budget;
     let legal = findings.calls.iter().filter(|call| call.is_usable()).count();
     let refused = findings.calls.iter().filter(|call| call.refused.is_some()).count();

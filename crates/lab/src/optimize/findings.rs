@@ -126,9 +126,10 @@ impl Findings {
         let hand = self.fresh.mean(0, metric).map(|(mean, _)| mean);
         Outcome {
             value: self.fresh.mean(cell, metric).map(|(mean, _)| mean),
-            limit: match constraint.relative {
-                true => hand.map(|hand| constraint.limit(hand)),
-                false => Some(constraint.bound),
+            limit: if constraint.relative {
+                hand.map(|hand| constraint.limit(hand))
+            } else {
+                Some(constraint.bound)
             },
             holds: found.map(|found| {
                 let holds = found.mean <= 0.0;

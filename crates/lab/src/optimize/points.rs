@@ -96,6 +96,9 @@ impl Points {
     }
 
     /// The candidate that `point` chooses, and all of its parameters there.
+    ///
+    /// # Panics
+    /// If the point is not of this space.
     pub fn settings(&self, point: &Point) -> (usize, Vec<(String, String)>) {
         let candidate = match &point.values[0] {
             Some(Value::Word(word)) if self.candidates.len() > 1 => {
@@ -280,7 +283,6 @@ fn narrower(node: &Node, parameter: &Parameter) -> Result<ParameterKind, Problem
                     _ => Err(illegal()),
                 };
                 *choices = items.iter().map(word).collect::<Result<_, _>>()?;
-                continue;
             }
             _ if !parameter.allows(text) => {
                 let message = format!("found `{text}`; legal: {}", parameter.legal());

@@ -63,10 +63,8 @@ impl Search {
         let rows = by_plan(std::slice::from_ref(&hand_plan), &seeds, runner, watch)?;
         let hand = self.sample(&rows[0]);
         let found = self.explore(self.budget.engine, &hand, runner, watch)?;
-        let random = match control {
-            true => Some(self.explore(Engine::Random, &hand, runner, watch)?),
-            false => None,
-        };
+        let random = || self.explore(Engine::Random, &hand, runner, watch);
+        let random = control.then(random).transpose()?;
         let chosen = self.choose(&found);
         let of_control = random.as_ref().map(|random| self.choose(random));
         let all = chosen.iter().chain(of_control.iter().flatten());
@@ -89,7 +87,7 @@ impl Search {
             calls: random.calls,
         });
         Ok(Findings {
-            hand: self.means(&hand),
+            hand: hand.means(),
             calls: found.calls,
             chosen,
             front: fronts.map(|(front, _)| front),
@@ -200,7 +198,7 @@ impl Search {
         explored.calls.push(Call {
             candidate,
             settings,
-            means: self.means(sample),
+            means: sample.means(),
             scores: observation.objectives.iter().map(|measured| measured.mean).collect(),
             feasible: observation.is_feasible(),
             refused: None,
@@ -231,15 +229,6 @@ impl Search {
             objectives: self.objectives.iter().map(|objective| values(&objective.metric)).collect(),
             constraints: self.constraints.iter().map(|bound| values(&bound.metric)).collect(),
         }
-    }
-
-    /// The mean of each objective; `None` if a seed has no sample.
-    fn means(&self, sample: &Sample) -> Vec<Option<f64>> {
-        let mean = |values: &Vec<Option<f64>>| {
-            let all: Option<Vec<f64>> = values.iter().copied().collect();
-            all.map(|values| Measured::of(&values).mean)
-        };
-        sample.objectives.iter().map(mean).collect()
     }
 
     /// What an engine is told about `point`. Requests are the same at every point, so most of what
@@ -332,6 +321,17 @@ impl Search {
         };
         let own = front(found);
         Some((own.clone(), control.map_or(own, front)))
+    }
+}
+
+impl Sample {
+    /// The mean of each objective; `None` if a seed has no sample.
+    fn means(&self) -> Vec<Option<f64>> {
+        let mean = |values: &Vec<Option<f64>>| {
+            let all: Option<Vec<f64>> = values.iter().copied().collect();
+            all.map(|values| Measured::of(&values).mean)
+        };
+        self.objectives.iter().map(mean).collect()
     }
 }
 

@@ -1,3 +1,5 @@
+//! Whole searches on a small cluster: what they ask for, resume, recommend and refuse.
+
 use super::file::search;
 use super::{Findings, Search};
 use crate::ledger::Ledger;
