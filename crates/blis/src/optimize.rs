@@ -27,8 +27,7 @@ pub(crate) fn optimize(args: &OptimizeArgs) -> Result<(), Failure> {
         search.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
     }
     let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
-    let ledger = (!args.no_ledger).then_some(args.ledger.as_path());
-    let trying = Trying::new(ledger, args.jobs, args.audit, bar)?;
+    let trying = Trying::new(&args.trials, bar)?;
     let watch = Trials::new(search.trials(args.control) as u64, bar);
     let found = search.run(&trying.runner(), &watch, args.control);
     let findings = found.map_err(|failure| trying.kept(failure))?;

@@ -41,8 +41,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8, Failure> {
         tell_notes(&study);
     }
     let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
-    let ledger = (!args.no_ledger).then_some(args.ledger.as_path());
-    let trying = Trying::new(ledger, args.jobs, args.audit, bar)?;
+    let trying = Trying::new(&args.trials, bar)?;
     if let Some(shard) = shard {
         return part(shard, &name(&args.study), &study, &trying);
     }

@@ -1,10 +1,10 @@
 //! What commands that run many trials have in common: the ledger, the runner and the bar.
 
+use crate::args::lab::TrialArgs;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Bar;
 use blis_lab::{Ledger, RunFailure, Runner};
-use std::path::Path;
 
 /// How trials are run.
 pub(crate) struct Trying {
@@ -17,15 +17,10 @@ pub(crate) struct Trying {
 
 impl Trying {
     /// Opens the ledger, if there is to be one, and listens to Ctrl-C.
-    pub(crate) fn new(
-        ledger: Option<&Path>,
-        jobs: u16,
-        audit: bool,
-        bar: Bar,
-    ) -> Result<Trying, Failure> {
+    pub(crate) fn new(args: &TrialArgs, bar: Bar) -> Result<Trying, Failure> {
         interrupt::listen();
-        let ledger = ledger.map(Ledger::open).transpose()?;
-        Ok(Trying { ledger, jobs: jobs.into(), audit, bar })
+        let ledger = args.ledger().map(Ledger::open).transpose()?;
+        Ok(Trying { ledger, jobs: args.jobs.into(), audit: args.audit, bar })
     }
 
     /// The ledger.

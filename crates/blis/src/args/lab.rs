@@ -1,13 +1,40 @@
-//! The command lines of the lab: studies, comparisons, explanations.
+//! The command lines of the lab: studies, comparisons, explanations, searches.
 
 use super::TextFormat;
 use blis_lab::ledger::DEFAULT_PATH;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// How trials are run, whoever wants them.
+#[derive(Debug, Args)]
+pub(crate) struct TrialArgs {
+    /// Runs at a time; 0: one for each core
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
+    #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
+    pub(crate) jobs: u16,
+
+    /// Check every invariant as the runs go; what is finished is run again, and compared
+    #[arg(long, help_heading = "Running")]
+    pub(crate) audit: bool,
+
+    /// Where finished runs are kept
+    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, help_heading = "Running")]
+    pub(crate) ledger: PathBuf,
+
+    /// Keep no finished runs, and use none
+    #[arg(long, help_heading = "Running", conflicts_with = "ledger")]
+    pub(crate) no_ledger: bool,
+}
+
+impl TrialArgs {
+    /// The ledger to use, if any.
+    pub(crate) fn ledger(&self) -> Option<&Path> {
+        (!self.no_ledger).then_some(self.ledger.as_path())
+    }
+}
 
 /// `blis study`.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch that users know by name")]
 pub(crate) struct StudyArgs {
     /// Study file (YAML)
     pub(crate) study: PathBuf,
@@ -44,22 +71,8 @@ pub(crate) struct StudyArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) quiet: bool,
 
-    /// Runs at a time; 0: one for each core
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
-    #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
-    pub(crate) jobs: u16,
-
-    /// Check every invariant as the runs go; what is finished is run again, and compared
-    #[arg(long, help_heading = "Running")]
-    pub(crate) audit: bool,
-
-    /// Where finished runs are kept
-    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, help_heading = "Running")]
-    pub(crate) ledger: PathBuf,
-
-    /// Keep no finished runs, and use none
-    #[arg(long, help_heading = "Running", conflicts_with = "ledger")]
-    pub(crate) no_ledger: bool,
+    #[command(flatten)]
+    pub(crate) trials: TrialArgs,
 
     /// Only run part I (from 0) of N, into the ledger; `auto` takes both from a Slurm array,
     /// `auto/N` the part from a Slurm array or a Kubernetes Indexed Job
@@ -100,22 +113,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "TIME", help_heading = "Running")]
     pub(crate) warmup: Option<String>,
 
-    /// Runs at a time; 0: one for each core
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
-    #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
-    pub(crate) jobs: u16,
-
-    /// Check every invariant as the runs go; what is finished is run again, and compared
-    #[arg(long, help_heading = "Running")]
-    pub(crate) audit: bool,
-
-    /// Where finished runs are kept
-    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, help_heading = "Running")]
-    pub(crate) ledger: PathBuf,
-
-    /// Keep no finished runs, and use none
-    #[arg(long, help_heading = "Running", conflicts_with = "ledger")]
-    pub(crate) no_ledger: bool,
+    #[command(flatten)]
+    pub(crate) trials: TrialArgs,
 }
 
 /// `blis explain`.
@@ -154,27 +153,12 @@ pub(crate) struct ExplainArgs {
     #[arg(value_parser = clap::value_parser!(u16).range(2..=1_000))]
     pub(crate) seeds: u16,
 
-    /// Runs at a time; 0: one for each core
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
-    #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
-    pub(crate) jobs: u16,
-
-    /// Check every invariant as the runs go; what is finished is run again, and compared
-    #[arg(long, help_heading = "Running")]
-    pub(crate) audit: bool,
-
-    /// Where finished runs are kept
-    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, help_heading = "Running")]
-    pub(crate) ledger: PathBuf,
-
-    /// Keep no finished runs, and use none
-    #[arg(long, help_heading = "Running", conflicts_with = "ledger")]
-    pub(crate) no_ledger: bool,
+    #[command(flatten)]
+    pub(crate) trials: TrialArgs,
 }
 
 /// `blis optimize`.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch that users know by name")]
 pub(crate) struct OptimizeArgs {
     /// Search file (YAML)
     pub(crate) search: PathBuf,
@@ -195,20 +179,6 @@ pub(crate) struct OptimizeArgs {
     #[arg(long, help_heading = "Running")]
     pub(crate) control: bool,
 
-    /// Runs at a time; 0: one for each core
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
-    #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
-    pub(crate) jobs: u16,
-
-    /// Check every invariant as the runs go; what is finished is run again, and compared
-    #[arg(long, help_heading = "Running")]
-    pub(crate) audit: bool,
-
-    /// Where finished runs are kept
-    #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, help_heading = "Running")]
-    pub(crate) ledger: PathBuf,
-
-    /// Keep no finished runs, and use none
-    #[arg(long, help_heading = "Running", conflicts_with = "ledger")]
-    pub(crate) no_ledger: bool,
+    #[command(flatten)]
+    pub(crate) trials: TrialArgs,
 }
