@@ -61,6 +61,7 @@ shipped! {
     "slo-tiered"
     "slo-gated"
     "slo-compound"
+    "least-harm"
 }
 
 /// The parts of a scenario that are policies: what a chosen strategy replaces.

@@ -42,6 +42,12 @@ impl Predictor {
         self.step.prefill_token_us * tokens / 1e3
     }
 
+    /// By how much a request of which `tokens` prompt tokens must be computed, and that generates
+    /// `answer` tokens, delays everybody who runs beside it all the time, in ms.
+    pub fn delay_ms(&self, tokens: f64, answer: f64) -> f64 {
+        (self.step.prefill_token_us * tokens + self.step.decode_us * answer) / 1e3
+    }
+
     /// How long `view` takes for the prompts it was sent and has not begun to answer, in ms.
     pub fn backlog_ms(&self, view: &InstanceView) -> f64 {
         self.work_ms(view, 0.0)

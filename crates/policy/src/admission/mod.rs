@@ -4,6 +4,7 @@ pub mod all_of;
 pub mod always_admit;
 pub mod any_of;
 pub mod burst_throttle;
+pub mod class_queue;
 mod classes;
 pub mod kv_gate;
 pub mod latency_slo;
@@ -23,6 +24,7 @@ pub const ALL: &[&Spec<dyn Admission>] = &[
     &always_admit::SPEC,
     &any_of::SPEC,
     &burst_throttle::SPEC,
+    &class_queue::SPEC,
     &kv_gate::SPEC,
     &latency_slo::SPEC,
     &probabilistic::SPEC,

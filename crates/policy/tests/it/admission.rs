@@ -106,6 +106,7 @@ fn every_gate_lets_somebody_in_and_turns_somebody_away() {
     let idle = InstanceView::idle(blis_core::InstanceId(0), 60);
     let full = InstanceView {
         queue_depth: 500,
+        waiting_by_class: [100; 5],
         running: 256,
         in_flight: 756,
         unstarted_tokens: 10_000_000,

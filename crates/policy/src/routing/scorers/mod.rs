@@ -5,6 +5,7 @@ pub mod cost_benefit;
 pub mod kv_pressure;
 pub mod kv_pressure_slo;
 pub mod kv_utilization;
+pub mod least_harm;
 pub mod load_balance;
 pub mod no_hit_lru;
 pub mod precise_prefix;
@@ -24,6 +25,7 @@ pub const ALL: &[&Spec<dyn Scorer>] = &[
     &kv_pressure::SPEC,
     &kv_pressure_slo::SPEC,
     &kv_utilization::SPEC,
+    &least_harm::SPEC,
     &load_balance::SPEC,
     &no_hit_lru::SPEC,
     &precise_prefix::SPEC,
