@@ -33,6 +33,7 @@ macro_rules! presets {
 
 presets! {
     "orthogonal-slo": "Three classes that differ in nothing else, one shared prefix, bursty";
+    "orthogonal-slo-32": "The same classes in conversations of four rounds over 32 system prompts";
     "independent": "The same lengths and classes with nothing shared: the control of the others";
     "multi-turn-4x512": "Conversations of four rounds that carry their whole context along";
     "mixed-slo-multi-turn": "Critical questions beside batch conversations that fill the cache";
