@@ -102,9 +102,9 @@ fn names_on_flags() {
     refused(
         "--routing-policy weighted --routing-scorers pa:3,queue-deth:2",
         "--routing-scorers: unknown scorer `queue-deth`, did you mean `queue-depth`?; known: \
-         `cost-benefit`, `kv-pressure`, `kv-pressure-slo`, `kv-utilization`, `load-balance`, \
-         `no-hit-lru`, `precise-prefix`, `predicted-latency`, `prefix-affinity`, `queue-depth`, \
-         `session`, `slo-headroom`, `token-load`",
+         `cost-benefit`, `kv-pressure`, `kv-pressure-slo`, `kv-utilization`, `least-harm`, \
+         `load-balance`, `no-hit-lru`, `precise-prefix`, `predicted-latency`, `prefix-affinity`, \
+         `queue-depth`, `session`, `slo-headroom`, `token-load`",
     );
     refused(
         "--routing-scorers pa:3",
@@ -183,8 +183,9 @@ fn what_does_not_exist_yet_is_refused_and_what_has_no_effect_is_not() {
     refused(
         "--workload chatbo",
         "--workload: unknown preset `chatbo`, did you mean `chatbot`?; known: `orthogonal-slo`, \
-         `independent`, `multi-turn-4x512`, `mixed-slo-multi-turn`, `rag-4096`, `agentic-2048`, \
-         `saas-150x6000`, `chatbot`, `summarization`, `contentgen`, `multidoc`",
+         `orthogonal-slo-32`, `independent`, `multi-turn-4x512`, `mixed-slo-multi-turn`, \
+         `rag-4096`, `agentic-2048`, `saas-150x6000`, `chatbot`, `summarization`, `contentgen`, \
+         `multidoc`",
     );
     let bench = Bench::new();
     let harmless = "--kv-cpu-blocks 0 --kv-offload-threshold 0.9 --kv-transfer-bandwidth 100 \

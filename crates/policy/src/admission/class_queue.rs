@@ -8,16 +8,16 @@
 //! unimportant requests thus shuts out more of them and nobody else, and in an overload classes are
 //! shed from below, each only as far as it must be.
 //!
-//! **Reads** the running requests of instances and the waiting ones by class (polled), what was sent
-//! since (live), and the request's service class.
+//! **Reads** the running requests of instances and the waiting ones by class (polled), what was
+//! sent since (live), and the request's service class.
 //!
 //! **Parameters** one per class, named like it: the longest wait, as a share of the time that a
 //! request runs. `protect`: classes up to this one are always let in. `slack` (requests): so many
 //! may be ahead in any case. `floor`: the share of requests that is let in all the same, so that no
 //! class is shut out.
 //!
-//! **Origin** ours. A gate with one limit for all classes counts, of a queue ordered by class, those
-//! whom an important request would not wait for.
+//! **Origin** ours. A gate with one limit for all classes counts, of a queue ordered by class,
+//! those whom an important request would not wait for.
 
 use crate::contract::{Admission, Firings, Verdict};
 use crate::spec::Spec;

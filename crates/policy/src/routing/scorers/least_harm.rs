@@ -9,9 +9,9 @@
 //! knowledge `cached_blocks` and `cached_cpu_blocks` (as late as KV events are); the cost of steps.
 //!
 //! **Parameters** `others`: what a millisecond of somebody else is worth, in own ones; 0 is
-//! `predicted-latency`. `answer` (tokens): how long an answer is taken to be, since no router knows.
-//! `knowledge`: whether hits are guessed from what was sent or read from KV events. `cpu-weight`
-//! (blocks): what a block in the CPU tier is worth if they are read.
+//! `predicted-latency`. `answer` (tokens): how long an answer is taken to be, since no router can
+//! know. `knowledge`: whether hits are guessed from what was sent or read from KV events.
+//! `cpu-weight` (blocks): what a block in the CPU tier is worth if they are read.
 //!
 //! **Origin** ours: the price of congestion. A router that minimises each request's own time sends
 //! it to an idle instance that must compute the prompt anew as soon as that is a little faster, and
