@@ -189,8 +189,7 @@ fn what_does_not_exist_yet_is_refused_and_what_has_no_effect_is_not() {
     );
     let bench = Bench::new();
     let harmless = "--kv-cpu-blocks 0 --kv-offload-threshold 0.9 --kv-transfer-bandwidth 100 \
-                    --kv-transfer-base-latency 0 --kv-event-delay 0 --kv-reload blocking \
-                    --counterfactual-k 0";
+                    --kv-transfer-base-latency 0 --kv-reload blocking --counterfactual-k 0";
     let plain = bench.blis("run --num-requests 3");
     let same = bench.blis(&format!("run --num-requests 3 {harmless}"));
     assert_eq!((same.code, same.out), (Some(0), plain.out));
