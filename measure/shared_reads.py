@@ -45,12 +45,10 @@ new = lambda *shape: torch.empty(shape, dtype=torch.bfloat16, device="cuda").nor
 cache = [new(2, blocks, K, B, D) for _ in range(L)]
 
 
-def measure(n, context, shared):
-    width, same = context // B, shared // B
-    free = torch.randperm(blocks, device="cuda", dtype=torch.int32)
-    table = free[:n * width].view(n, width).clone()
-    table[:, :same] = free[-same:] if same else table[:, :same]
-    length = torch.full((n,), context, device="cuda", dtype=torch.int32)
+def measure(lengths, table):
+    """Median microseconds of a step of sequences of these lengths, whose blocks are in `table`."""
+    n, width = table.shape
+    length = torch.tensor(lengths, device="cuda", dtype=torch.int32)
     q, out = new(n, Q, D), new(n, Q, D)
 
     def step():
@@ -71,9 +69,29 @@ def measure(n, context, shared):
     return statistics.median(times[5:])
 
 
-with open(os.environ.get("OUT", ".") + "/shared_reads.csv", "w") as file:
-    print("decode_seqs,decode_context,shared_tokens,step_us_median", file=file)
-    for n in (16, 32, 64, 96, 128, 192, 256):
-        for context, shared in ((384, 0), (896, 0), (896, 256), (896, 512), (896, 768), (896, 880)):
-            print(n, context, shared, f"{measure(n, context, shared):.1f}", sep=",", file=file)
-print(torch.__version__, triton.__version__, torch.cuda.get_device_name())
+def tables(lengths, shared=0, groups=1):
+    """Random blocks for sequences of these lengths; the first `shared` tokens of the sequences of a
+    group, which take turns, are in the same blocks."""
+    width, same = -(-max(lengths) // B), shared // B
+    free = torch.randperm(blocks, device="cuda", dtype=torch.int32)
+    table = torch.zeros(len(lengths), width, device="cuda", dtype=torch.int32)
+    at = groups * same
+    for i, tokens in enumerate(lengths):
+        own = -(-tokens // B) - same
+        table[i, :same] = free[i % groups * same:][:same]
+        table[i, same:same + own] = free[at:at + own]
+        at += own
+    assert at <= blocks, "more blocks than there are"
+    return table
+
+
+if __name__ == "__main__":
+    with open(os.environ.get("OUT", ".") + "/shared_reads.csv", "w") as file:
+        print("decode_seqs,decode_context,shared_tokens,step_us_median", file=file)
+        for n in (16, 32, 64, 96, 128, 192, 256):
+            for context, shared in ((384, 0), (896, 0), (896, 256), (896, 512), (896, 768),
+                                    (896, 880)):
+                lengths = [context] * n
+                takes = measure(lengths, tables(lengths, shared))
+                print(n, context, shared, f"{takes:.1f}", sep=",", file=file)
+    print(torch.__version__, triton.__version__, torch.cuda.get_device_name())
