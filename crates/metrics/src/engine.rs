@@ -145,7 +145,7 @@ pub(crate) fn run(jobs: &[Job], cluster: Cluster) -> (Facts, RunEnd) {
         let at = Time::from_nanos(job.arrival);
         last = job.arrival;
         let class = job.class;
-        facts.push((at, Fact::Arrived { request, class, input_tokens: job.input }));
+        facts.push((at, Fact::Arrived { request, class, input_tokens: job.input, round: 0 }));
         let refused = match job.fate {
             Fate::Served => None,
             Fate::Rejected => Some(Status::Rejected("full")),

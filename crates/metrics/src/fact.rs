@@ -24,6 +24,8 @@ pub enum Fact<'a> {
         class: SloClass,
         /// Its prompt length in tokens.
         input_tokens: u32,
+        /// Which round of its session it is; 0 if it is the first or has no session.
+        round: u32,
     },
     /// Admission let the request in. It may still turn it away once the router has chosen, which is
     /// told instead of `Routed`.

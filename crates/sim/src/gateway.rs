@@ -30,14 +30,14 @@ impl World<'_> {
         assert!(request.content.prompt_tokens() > 0, "a request has a prompt");
         assert!(request.output_tokens > 0, "a request generates at least one token");
         let input_tokens = request.content.prompt_tokens();
-        let (id, class) = (request.id, request.class);
+        let (id, class, round) = (request.id, request.class, request.round);
         // The last generated token is never written to the KV cache.
         let tokens = u64::from(input_tokens) + u64::from(request.output_tokens) - 1;
         let blocks = tokens.div_ceil(self.config.engine.block_size.into());
         let slot = self.live.insert(request);
         self.tally.arrived += 1;
         self.tally.events += 1;
-        self.listener.hear(now, &Fact::Arrived { request: id, class, input_tokens });
+        self.listener.hear(now, &Fact::Arrived { request: id, class, input_tokens, round });
         if blocks > self.config.engine.total_kv_blocks.into() {
             // It could never finish, whoever else is there: refused at once, like vLLM's check of
             // max_model_len.

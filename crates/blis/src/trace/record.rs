@@ -36,7 +36,7 @@ impl Recorder {
 
 impl Listener for Recorder {
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
-        let Fact::Arrived { request: id, class, input_tokens } = fact else { return };
+        let Fact::Arrived { request: id, class, input_tokens, .. } = fact else { return };
         let mut request = self.names.arrived(at);
         let same = (request.class, request.content.prompt_tokens()) == (*class, *input_tokens);
         assert!(same, "{id:?} is recorded as it arrived");

@@ -379,7 +379,7 @@ struct Steps {
 impl Listener for Audit {
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
         match *fact {
-            Fact::Arrived { request, class, input_tokens } => {
+            Fact::Arrived { request, class, input_tokens, .. } => {
                 self.arrived(Place::gateway(at, request), class, input_tokens);
             }
             Fact::Admitted { request } => self.admitted(Place::gateway(at, request)),

@@ -395,7 +395,7 @@ fn i14_a_queue_that_nobody_serves_until_the_horizon_is_found() {
         split: crate::fact::TtftSplit::default(),
     };
     let facts = vec![
-        (at(1), Fact::Arrived { request, class, input_tokens: 10 }),
+        (at(1), Fact::Arrived { request, class, input_tokens: 10, round: 0 }),
         (at(1), Fact::Admitted { request }),
         (
             at(1),

@@ -42,6 +42,8 @@ pub struct Summary {
     cache: CacheTally,
     /// Arrival of each request, by id, in ns.
     arrivals: Vec<u64>,
+    /// The last arrival that was no later round of a session, in ns.
+    last_opening: u64,
     /// Arrival to first scheduling of each request, or to its being turned away, by id, in ns.
     delays: Vec<u64>,
     /// Sum of the times between arrival and close, in ns.
@@ -95,6 +97,7 @@ impl Summary {
             instances: Vec::new(),
             cache: CacheTally::default(),
             arrivals: Vec::new(),
+            last_opening: 0,
             delays: Vec::new(),
             time_in_system: 0,
             curves: false,
@@ -143,7 +146,7 @@ impl Summary {
             },
             classes,
             jain_fairness: self.fairness(),
-            saturation: saturation::judge(&self.arrivals, &self.delays).filter(|_| ran),
+            saturation: saturation::judge(self.arrival_period(), &self.delays).filter(|_| ran),
             mean_in_system: per(float_sum(self.time_in_system), float(whole.as_nanos())),
             offered_per_sec: offered(&self.arrivals),
             mechanisms: BTreeMap::new(),
@@ -310,8 +313,11 @@ impl Summary {
 impl Listener for Summary {
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
         match *fact {
-            Fact::Arrived { .. } => {
+            Fact::Arrived { round, .. } => {
                 self.arrivals.push(at.as_nanos());
+                if round == 0 {
+                    self.last_opening = at.as_nanos();
+                }
                 self.delays.push(NEVER);
             }
             Fact::Routed { request, instance, .. } => {

@@ -8,6 +8,9 @@ use crate::steady::{batch_means, warm_up};
 use blis_core::Span;
 use blis_core::math::float;
 
+/// Sessions that all begin within this part of the arrivals begin at once.
+const AT_ONCE: u64 = 10;
+
 impl Summary {
     /// Judges all rows, warm-up included.
     pub(super) fn steady(&self) -> Steady {
@@ -34,14 +37,32 @@ impl Summary {
         for row in self.rows.iter().filter(|row| row.first_token) {
             by_id[row.request as usize] = row.ttft();
         }
+        by_id.truncate(self.arrival_period().len());
         let with = |(&arrival, ttft): (&u64, u64)| (ttft != NEVER).then(|| (arrival, float(ttft)));
         self.arrivals.iter().zip(by_id).filter_map(with).unzip()
+    }
+
+    /// The arrivals of the arrival period: from the first request until the last session begins.
+    /// Later rounds that come after it are fewer and fewer, and the later the slower the cluster
+    /// is, so that they say nothing about how it keeps up. Where all sessions begin at once, as
+    /// those of a fixed number of users do, all arrivals are meant.
+    pub(super) fn arrival_period(&self) -> &[u64] {
+        let (Some(&first), Some(&last)) = (self.arrivals.first(), self.arrivals.last()) else {
+            return &[];
+        };
+        let opening = self.last_opening.saturating_sub(first);
+        if opening * AT_ONCE < last - first {
+            return &self.arrivals;
+        }
+        &self.arrivals[..self.arrivals.partition_point(|&arrival| arrival <= self.last_opening)]
     }
 
     /// Requests and output tokens per second of those that finished in the second half of the
     /// arrival period: neither while the cluster fills nor while it drains.
     fn throughput(&self) -> (Option<f64>, Option<f64>) {
-        let (Some(&first), Some(&last)) = (self.arrivals.first(), self.arrivals.last()) else {
+        let (Some(&first), Some(&last)) =
+            (self.arrival_period().first(), self.arrival_period().last())
+        else {
             return (None, None);
         };
         let middle = first + last.saturating_sub(first) / 2;

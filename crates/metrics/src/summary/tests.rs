@@ -266,3 +266,45 @@ fn steady_throughput_is_the_offered_load_of_a_stable_cluster() {
     let offered = overload.offered_per_sec.expect("requests arrived");
     assert!(found < 0.7 * offered, "{found} of {offered}: what is served, not what is sent");
 }
+
+/// A thousand requests a second for two seconds, and then ten a second for ten, which are round
+/// number `round` of sessions.
+fn a_rush_and_a_trickle(round: u32) -> Report {
+    const MS: u64 = 1_000_000;
+    let rush = (0..2_000).map(|n| job(n * MS, 3));
+    let trickle = (0..100).map(|n| job(2_000 * MS + n * 100 * MS, 3));
+    let jobs: Vec<Job> = rush.chain(trickle).collect();
+    let (mut facts, end) = run(&jobs, FOUR);
+    for (at, fact) in &mut facts {
+        if let Fact::Arrived { round: told, .. } = fact
+            && at.as_nanos() >= 2_000 * MS
+        {
+            *told = round;
+        }
+    }
+    report(&facts, &end, SloTargets::default())
+}
+
+#[test]
+fn later_rounds_that_trickle_in_are_not_the_steady_state() {
+    let found = a_rush_and_a_trickle(1).steady.responses_per_sec.expect("requests finished");
+    assert!((found - 1_000.0).abs() < 10.0, "{found}");
+    // Requests that nobody had to wait for are an offered load like any other.
+    let all = a_rush_and_a_trickle(0).steady.responses_per_sec.expect("requests finished");
+    assert!((all - 10.0).abs() < 1.0, "{all}");
+}
+
+#[test]
+fn the_rounds_of_users_who_all_came_at_once_are_the_steady_state() {
+    const MS: u64 = 1_000_000;
+    let jobs: Vec<Job> = (0..4_000).map(|n| job(n * MS, 3)).collect();
+    let (mut facts, end) = run(&jobs, FOUR);
+    for (at, fact) in &mut facts {
+        if let Fact::Arrived { round, .. } = fact {
+            *round = u32::from(at.as_nanos() >= 10 * MS);
+        }
+    }
+    let steady = report(&facts, &end, SloTargets::default()).steady;
+    let found = steady.responses_per_sec.expect("requests finished");
+    assert!((found - 1_000.0).abs() < 10.0, "{found}");
+}
