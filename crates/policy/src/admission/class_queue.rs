@@ -8,8 +8,9 @@
 //! unimportant requests thus shuts out more of them and nobody else, and in an overload classes are
 //! shed from below, each only as far as it must be.
 //!
-//! **Reads** the running requests of instances and the waiting ones by class (polled), what was
-//! sent since (live), and the request's service class.
+//! **Reads** the running requests of instances and the waiting ones by class (polled), and the
+//! request's service class. Of what was sent since the poll (live), those count as waiting that no
+//! batch has a place for; of the others nobody knows whether they wait.
 //!
 //! **Parameters** one per class, named like it: the longest wait, as a share of the time that a
 //! request runs. `protect`: classes up to this one are always let in. `slack` (requests): so many
@@ -20,7 +21,7 @@
 //! those whom an important request would not wait for.
 
 use crate::contract::{Admission, Firings, Verdict};
-use crate::spec::Spec;
+use crate::spec::{Cluster, Spec};
 use crate::view::{ClusterView, InstanceView, Needs, PerClass};
 use blis_core::{Dice, Param, ParamKind, RequestView, SloClass, Values};
 
@@ -55,7 +56,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
         },
     ],
     needs: |_| Needs { load: true, classes: true, ..Needs::NONE },
-    build: |values, _| Box::new(ClassQueue::new(values)),
+    build: |values, cluster| Box::new(ClassQueue::new(values, cluster)),
 };
 
 const fn wait(class: SloClass, default: f64, help: &'static str) -> Param {
@@ -71,18 +72,20 @@ pub struct ClassQueue {
     first_shed: usize,
     slack: f64,
     floor: f64,
+    max_running: u32,
     /// Requests that were let in although all queues were too long.
     spared: u64,
 }
 
 impl ClassQueue {
-    fn new(values: &Values) -> ClassQueue {
+    fn new(values: &Values, cluster: &Cluster) -> ClassQueue {
         let protected = SloClass::ALL.iter().find(|c| c.name() == values.choice("protect"));
         ClassQueue {
             waits: SloClass::ALL.map(|class| values.float(class.name())),
             first_shed: protected.map_or(0, |class| class.index() + 1),
             slack: values.float("slack"),
             floor: values.float("floor"),
+            max_running: cluster.max_running,
             spared: 0,
         }
     }
@@ -90,8 +93,8 @@ impl ClassQueue {
     /// Whether a request of `class` would wait too long at the instance of `view`.
     fn too_long(&self, class: SloClass, view: &InstanceView) -> bool {
         let important = &view.waiting_by_class[..=class.index()];
-        // What is on its way has joined no queue in which a poll could see its class.
-        let ahead = important.iter().sum::<u32>() + view.unseen;
+        let over = view.in_flight.saturating_sub(self.max_running + view.queue_depth);
+        let ahead = important.iter().sum::<u32>() + over.min(view.unseen);
         f64::from(ahead) > self.slack + self.waits[class.index()] * f64::from(view.running)
     }
 }
@@ -127,6 +130,8 @@ mod tests {
     use crate::admission::classes::values;
     use crate::view::examples::{NOTHING, cluster, dice, instances, request};
 
+    const CLUSTER: Cluster = Cluster { max_running: 128, ..Cluster::SMALL };
+
     /// An instance where 100 requests run and these wait, by class.
     fn busy(waiting_by_class: PerClass<u32>) -> InstanceView {
         let queue_depth = waiting_by_class.iter().sum();
@@ -138,7 +143,7 @@ mod tests {
         let strict = [("slack", "0"), ("floor", "0")];
         let strict = strict.into_iter().filter(|(name, _)| given.iter().all(|(g, _)| g != name));
         let given: Vec<_> = given.iter().copied().chain(strict).collect();
-        let mut gate = ClassQueue::new(&values(SPEC.params, &given));
+        let mut gate = ClassQueue::new(&values(SPEC.params, &given), &CLUSTER);
         let mut refused = |class: &SloClass| {
             let request = RequestView { class: *class, ..request(&NOTHING) };
             gate.admit(&request, &cluster(views), &mut dice(0)) == Verdict::Reject("class-queue")
@@ -165,11 +170,21 @@ mod tests {
     }
 
     #[test]
-    fn one_instance_with_a_short_queue_is_enough_and_what_is_on_its_way_counts() {
+    fn one_instance_with_a_short_queue_is_enough() {
         let full = busy([0, 0, 9, 9, 9]);
         assert!(shed(&[], &[full, busy([0; 5])]).is_empty());
-        let unseen = InstanceView { unseen: 4, ..busy([0; 5]) };
-        assert_eq!(shed(&[], &[full, unseen])[0], SloClass::Sheddable);
+        assert!(!shed(&[], &[full, full]).is_empty());
+    }
+
+    #[test]
+    fn what_was_sent_since_the_poll_waits_only_if_no_place_is_left_for_it() {
+        let sent = |in_flight| [InstanceView { in_flight, unseen: 40, ..busy([0; 5]) }];
+        assert!(shed(&[], &sent(129)).is_empty(), "28 places were free, 11 have ended");
+        assert_eq!(shed(&[], &sent(132))[0], SloClass::Sheddable);
+        assert_eq!(shed(&[], &sent(140))[0], SloClass::Standard);
+        // Who was seen waiting is not counted twice.
+        let seen = InstanceView { in_flight: 140, unseen: 40, ..busy([0, 0, 0, 0, 12]) };
+        assert_eq!(shed(&[], &[seen]), [SloClass::Background]);
     }
 
     #[test]
@@ -182,7 +197,7 @@ mod tests {
 
     #[test]
     fn no_class_is_shut_out_while_there_is_a_floor() {
-        let mut gate = ClassQueue::new(&values(SPEC.params, &[("floor", "0.1")]));
+        let mut gate = ClassQueue::new(&values(SPEC.params, &[("floor", "0.1")]), &CLUSTER);
         let views = [busy([0, 0, 900, 0, 0])];
         let request = RequestView { class: SloClass::Sheddable, ..request(&NOTHING) };
         let mut admit = |key| gate.admit(&request, &cluster(&views), &mut dice(key));
