@@ -168,6 +168,35 @@
       };
     },
 
+    // Means with intervals over a number, and the bound that is asked of them.
+    curve(rows, about) {
+      const known = rows.filter((row) => row.mean !== "");
+      const names = unique(rows.map((row) => row.name));
+      const bound = about.bound ? [+about.bound] : [];
+      const scale = axis([...known, ...bound.map((at) => ({ mean: at, low: at, high: at }))]);
+      return {
+        names,
+        panel: (_, width) => {
+          const shown = known.map((row) => ({ ...row, value: +row.value, mean: +row.mean }));
+          const tint = (row) => colour(names.indexOf(row.name));
+          return Plot.plot({
+            style: STYLE, width, height: Math.min(300, 120 + width * 0.35), marginLeft: 52, marginBottom: 36, marginRight: 16,
+            x: { label: about.across, ticks: 6, nice: true },
+            y: { ...scale, label: about.unit, grid: true },
+            marks: [
+              Plot.ruleY(bound, { stroke: "var(--ink)", strokeDasharray: "3 2" }),
+              ...lines(shown, names, "name", { x: "value", y: "mean" }),
+              Plot.link(shown, { x: "value", y1: (row) => end(row, "low", scale), y2: (row) => end(row, "high", scale),
+                stroke: tint, strokeOpacity: 0.6 }),
+              Plot.dot(shown, { x: "value", y: "mean", r: 3.5, stroke: tint, strokeWidth: 1.5,
+                fill: (row) => (row.verdict === "meets" ? tint(row) : "var(--paper)"),
+                title: (row) => `${row.name}, ${short(row.value)} ${about.across}: ${row.verdict}\n${short(row.mean)} (${short(+row.low)} to ${short(+row.high)})` }),
+            ],
+          });
+        },
+      };
+    },
+
     // The effects that a claim is about, and what it asks of them.
     effect(rows, about) {
       const known = rows.filter((row) => row.mean !== "").map((row, index) => ({ ...row, row: index }));

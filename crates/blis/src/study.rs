@@ -25,6 +25,7 @@ use blis_lab::{Metric, Plan};
 use std::io::Write;
 use std::path::Path;
 
+pub(crate) use charts::quoted;
 pub(crate) use grids::{entry, heading};
 
 /// Runs the study that `args` name and prints what it found. With `--check`, a refuted hypothesis

@@ -23,6 +23,7 @@ pub use export::export;
 pub use gc::Removed;
 pub use merge::Merged;
 pub use read::Entry;
+pub(crate) use studies::{Experiment, PlannedCell};
 pub use studies::{StudyCell, StudyEntry, VerdictRecord};
 
 use claims::Owner;

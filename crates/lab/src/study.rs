@@ -18,7 +18,7 @@ mod predictions;
 pub use arms::Component;
 pub use compare::{Sides, compare};
 pub use design::{Design, Factor};
-pub use file::read;
+pub use file::{read, warmup_flag};
 pub use findings::{Findings, Paired};
 
 use crate::hypothesis::Hypothesis;
@@ -35,7 +35,7 @@ use levels::Choices;
 /// The first seed; those after it count up.
 const FIRST_SEED: u64 = 42;
 /// The seed of the runs that find the warm-up, which is no seed of a study.
-const PILOT_SEED: u64 = 41;
+pub(crate) const PILOT_SEED: u64 = 41;
 
 /// A study, checked and ready to run.
 #[derive(Clone, Debug)]

@@ -46,7 +46,7 @@ pub(super) fn rows(study: &Study, findings: &Findings) -> String {
 }
 
 /// A field of a CSV.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

@@ -229,6 +229,14 @@ pub(super) fn warmup(tree: &Node, text: Option<&str>, claims: bool) -> Result<Wa
     }
 }
 
+/// How much of each run is left out, as `flag` says: `auto`, or seconds.
+///
+/// # Errors
+/// If it is neither.
+pub fn warmup_flag(flag: &str, text: &str) -> Result<Warmup, Problem> {
+    warmup(&Node::from_flag(flag, text), Some(text), false)
+}
+
 /// `path` relative to the file that it stands in.
 fn beside(place: &Place, path: &str) -> std::path::PathBuf {
     match place {

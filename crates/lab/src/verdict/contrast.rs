@@ -250,6 +250,20 @@ impl<'a> Part<'a> {
     }
 }
 
+/// What the first `seeds` seeds of a single cell say about a comparison that names no place:
+/// whether it holds at this level, and by how much.
+pub(crate) fn seen(
+    comparison: &Comparison,
+    evidence: &dyn Evidence,
+    seeds: usize,
+    level: f64,
+) -> (Option<bool>, Effect) {
+    let design = Design::default();
+    let part = Part { comparison, free: Vec::new() };
+    let contrast = part.contrast(&design, evidence, seeds);
+    (contrast.answer(level), part.effect(&design, &contrast, level))
+}
+
 /// One check, or two for a band around the bound: from below and from above.
 fn checks(relation: Relation, check: impl Fn(f64) -> Check) -> Vec<Check> {
     match relation {
