@@ -11,7 +11,7 @@ use crate::progress::{Bar, Trials};
 use crate::report::json::text;
 use crate::run::draft;
 use crate::study::{open, write};
-use crate::trials::Trying;
+use crate::trials::{Trying, consult};
 use blis_lab::capacity::{Found, Question, Search, Slo, Subject, Vary};
 use blis_lab::problem::Place;
 use blis_lab::study::Warmup;
@@ -20,6 +20,7 @@ use std::path::Path;
 /// Searches what `args` ask for and prints what was found. A strategy without a capacity is a
 /// failed check.
 pub(crate) fn capacity(args: &CapacityArgs) -> Result<u8, Failure> {
+    consult(&args.trials);
     let search = search(args)?;
     let html = open("--report", args.report.as_deref(), input(args))?;
     if !args.quiet {

@@ -11,11 +11,12 @@ use crate::output;
 use crate::progress::{Bar, Trials};
 use crate::report::json::text;
 use crate::study::{open, write};
-use crate::trials::Trying;
+use crate::trials::{Trying, consult};
 use blis_lab::optimize;
 
 /// Runs the search that `args` name, prints what it found and writes the strategy.
 pub(crate) fn optimize(args: &OptimizeArgs) -> Result<(), Failure> {
+    consult(&args.trials);
     let search = optimize::read(&args.search)?;
     let out = open("--out", args.out.as_deref(), &args.search)?;
     if out.is_some() && search.objectives.len() > 1 {

@@ -22,6 +22,7 @@ mod slo;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use climb::Climb;
 pub use findings::{Answer, Findings, Found, Judged, Point, Standing};
 pub use slo::Slo;
 

@@ -92,7 +92,7 @@ impl Search {
             chosen,
             front: fronts.map(|(front, _)| front),
             sensitivities,
-            fresh: study::Findings { rows, warmup: None, verdicts: Vec::new() },
+            fresh: study::Findings { rows, ..study::Findings::default() },
             control,
         })
     }

@@ -104,7 +104,9 @@ impl<'a> Part<'a> {
     /// The cells that it looks at.
     pub(super) fn cells(&self, design: &Design) -> Vec<usize> {
         let references = self.comparison.references();
-        references.iter().map(|reference| design.cell(&reference.at(&self.free))).collect()
+        // What is searched does not depend on the runs of the cell itself.
+        let own = references.iter().filter(|reference| !reference.metric.is_searched());
+        own.map(|reference| design.cell(&reference.at(&self.free))).collect()
     }
 
     fn value(
