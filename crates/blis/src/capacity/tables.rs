@@ -3,7 +3,7 @@
 use crate::report::grid::{Grid, folded};
 use crate::report::table::{bold, grouped, percent};
 use blis_core::math::count;
-use blis_lab::capacity::{Answer, Findings, Found, Judged, Point, Search, Slo, Vary};
+use blis_lab::capacity::{Answer, Findings, Found, Judged, Point, Search, Vary};
 use blis_lab::stats::Estimate;
 use blis_lab::verdict::{Scale, number};
 
@@ -156,7 +156,7 @@ pub(super) fn curve(search: &Search, answer: &Answer) -> Option<Grid> {
         .chain(["completed", "load", "verdict"].map(str::to_owned));
     let row = |point: &Point| {
         std::iter::once(value(point.value))
-            .chain(search.question.slo.iter().zip(&point.slo).map(judged))
+            .chain(point.slo.iter().map(judged))
             .chain([percent(point.completed), load(point), point.standing.name().to_owned()])
             .collect()
     };
@@ -164,23 +164,22 @@ pub(super) fn curve(search: &Search, answer: &Answer) -> Option<Grid> {
     Some(Grid { title, header: header.collect(), rows: answer.points.iter().map(row).collect() })
 }
 
-fn judged((slo, judged): (&Slo, &Judged)) -> String {
-    let _ = slo;
+/// The number that an SLO bounds, in the unit of its bound, and a mark if it does not surely hold.
+fn judged(judged: &Judged) -> String {
     let Some(Estimate { mean, low, high, .. }) = judged.effect.estimate else {
         return "-".to_owned();
     };
-    let unit = match (judged.effect.scale, judged.effect.unit) {
-        (Scale::Ratio, _) => " times",
-        (_, "ms") => " ms",
-        (_, "/s") => "/s",
-        _ => "",
-    };
+    let times = if judged.effect.scale == Scale::Ratio { " times" } else { "" };
     let mark = match judged.holds {
         Some(true) => "",
         Some(false) => " no",
         None => " ?",
     };
-    format!("{}{unit} ({} to {}){mark}", number(mean), number(low), number(high))
+    let (low, high) = (number(low), number(high));
+    if low == high {
+        return format!("{}{times}{mark}", number(mean));
+    }
+    format!("{}{times} ({low} to {high}){mark}", number(mean))
 }
 
 /// Whether the cluster kept up.
