@@ -124,7 +124,9 @@
     // Means with intervals, one a row.
     interval(rows, about) {
       const known = rows.filter((row) => row.mean !== "");
-      const scale = axis(known);
+      // Shares are read from nothing on, however small some are.
+      const scale = about.linear
+        ? { domain: [0, d3.max(known, (row) => +row.high) || 1], nice: true, ticks: 5 } : axis(known);
       return {
         panel: (panel, width) => {
           const shown = known.filter((row) => row.panel === panel).map((row) => ({ ...row, row: row.name }));

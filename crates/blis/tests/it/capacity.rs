@@ -3,7 +3,7 @@
 use super::Bench;
 
 /// Servers that take one request at a time, for 10 ms.
-const SCENARIO: &str = "\
+pub(super) const SCENARIO: &str = "\
 latency: {model: constant, step_us: 1000}
 cluster: {instances: 2}
 engine: {max_num_running_reqs: 1, total_kv_blocks: 1000}

@@ -4,7 +4,7 @@ use super::ledger::{start, watch};
 use super::{Bench, Ran};
 use blis_lab::Ledger;
 
-const SEARCH: &str = "\
+pub(super) const SEARCH: &str = "\
 question: which weights?
 base: {cluster: {instances: 3}, workload: {preset: orthogonal-slo, rate: 320, num_requests: 400}}
 strategy: slo-compound
@@ -14,6 +14,14 @@ constraints: ['tokens_per_sec >= 0.5 * baseline']
 budget: {calls: 12, seeds: 2}
 confirm: {seeds: 3}
 ";
+
+/// The same with three objectives.
+pub(super) fn fronts() -> String {
+    SEARCH.replace(
+        "objective: critical.ttft_p99",
+        "objective: [critical.ttft_p99, e2e_p99]\nmaximise: sheddable.completed",
+    )
+}
 
 fn bench() -> Bench {
     let bench = Bench::new();
@@ -69,11 +77,7 @@ fn a_page_shows_the_search_its_parameters_and_every_point() {
         assert!(page.contains(&format!("data-plot=\"{kind}\"")), "no {kind}");
     }
     assert!(page.contains("<h2>All points</h2>") && page.contains("id=\"findings\""));
-    let fronts = SEARCH.replace(
-        "objective: critical.ttft_p99",
-        "objective: [critical.ttft_p99, e2e_p99]\nmaximise: sheddable.completed",
-    );
-    bench.write("f.yaml", fronts);
+    bench.write("f.yaml", fronts());
     let ran = bench.blis("optimize f.yaml --quiet --no-ledger --report f.html");
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let page = bench.read("f.html");

@@ -6,7 +6,6 @@ use super::hunt::End;
 use super::{Answer, Findings, Found, Search, Slo};
 use crate::hash::hash_long;
 use crate::ledger::Experiment;
-use crate::problem::Problem;
 use crate::run::RunFailure;
 use crate::stats::{Estimate, Sequence, estimate};
 use crate::study::{PILOT_SEED, Study};
@@ -176,19 +175,6 @@ impl Search {
         let why = self.question.slo.iter().find_map(why);
         let why = why.unwrap_or_else(|| "the cluster does not keep up".to_owned());
         Ok(Found::Never { at, why })
-    }
-
-    /// Checks that there is something to search.
-    ///
-    /// # Errors
-    /// If there is nothing that must hold.
-    pub fn check(&self) -> Result<(), Problem> {
-        if self.question.slo.is_empty() {
-            let message = "there is none, so that any rate would do; give one, e.g. `ttft_p99 <= \
-                           500ms`";
-            return Err(Problem::of_file("slo", message));
-        }
-        Ok(())
     }
 }
 

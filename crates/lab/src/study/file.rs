@@ -137,7 +137,7 @@ pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
         Ok(Cell { levels: names, plan, tree })
     };
     let cells = (0..design.cells()).map(cell).collect::<Result<_, Problem>>()?;
-    Ok(Study {
+    let study = Study {
         question: fields.question,
         factors: design.factors.iter().map(|factor| factor.name.clone()).collect(),
         design,
@@ -151,7 +151,10 @@ pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
         components,
         levels: factors,
         base,
-    })
+    };
+    // What cannot be searched is refused before anything runs.
+    study.subjects()?;
+    Ok(study)
 }
 
 /// The scenario under `base`, or in the file that it names.

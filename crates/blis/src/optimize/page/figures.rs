@@ -143,7 +143,11 @@ pub(super) fn importance(search: &Search, findings: &Findings) -> Vec<Figure> {
             title: objective.metric.name(),
             file: format!("importance {}", objective.metric.name()),
             csv: format!("parameter,mean,low,high\n{rows}"),
-            about: vec![("unit", "share".to_owned()), ("names", "parameter".to_owned())],
+            about: vec![
+                ("unit", "share".to_owned()),
+                ("names", "parameter".to_owned()),
+                ("linear", "yes".to_owned()),
+            ],
             wide: false,
         }
     };
