@@ -124,7 +124,9 @@
     // Means with intervals, one a row.
     interval(rows, about) {
       const known = rows.filter((row) => row.mean !== "");
-      const scale = axis(known);
+      // Shares are read from nothing on, however small some are.
+      const scale = about.linear
+        ? { domain: [0, d3.max(known, (row) => +row.high) || 1], nice: true, ticks: 5 } : axis(known);
       return {
         panel: (panel, width) => {
           const shown = known.filter((row) => row.panel === panel).map((row) => ({ ...row, row: row.name }));
@@ -165,6 +167,110 @@
             ],
           });
         },
+      };
+    },
+
+    // Means with intervals over a number, and the bound that is asked of them.
+    curve(rows, about) {
+      const known = rows.filter((row) => row.mean !== "");
+      const names = unique(rows.map((row) => row.name));
+      const bound = about.bound ? [+about.bound] : [];
+      const scale = axis([...known, ...bound.map((at) => ({ mean: at, low: at, high: at }))]);
+      return {
+        names,
+        panel: (_, width) => {
+          const shown = known.map((row) => ({ ...row, value: +row.value, mean: +row.mean }));
+          const tint = (row) => colour(names.indexOf(row.name));
+          return Plot.plot({
+            style: STYLE, width, height: Math.min(300, 120 + width * 0.35), marginLeft: 52, marginBottom: 36, marginRight: 16,
+            x: { label: about.across, ticks: 6, nice: true },
+            y: { ...scale, label: about.unit, grid: true },
+            marks: [
+              Plot.ruleY(bound, { stroke: "var(--ink)", strokeDasharray: "3 2" }),
+              ...lines(shown, names, "name", { x: "value", y: "mean" }),
+              Plot.link(shown, { x: "value", y1: (row) => end(row, "low", scale), y2: (row) => end(row, "high", scale),
+                stroke: tint, strokeOpacity: 0.6 }),
+              Plot.dot(shown, { x: "value", y: "mean", r: 3.5, stroke: tint, strokeWidth: 1.5,
+                fill: (row) => (row.verdict === "meets" ? tint(row) : "var(--paper)"),
+                title: (row) => `${row.name}, ${short(row.value)} ${about.across}: ${row.verdict}\n${short(row.mean)} (${short(+row.low)} to ${short(+row.high)})` }),
+            ],
+          });
+        },
+      };
+    },
+
+    // What was measured call by call, and the best legal value so far.
+    progress(rows, about) {
+      const shown = rows.map((row) => ({ ...row, call: +row.call, value: +row.value }));
+      const names = unique(rows.map((row) => row.name));
+      const tint = (row) => colour(names.indexOf(row.name));
+      const best = shown.filter((row) => row.best !== "").map((row) => ({ ...row, best: +row.best }));
+      const hand = about.bound ? [+about.bound] : [];
+      const values = shown.map((row) => row.value).concat(hand);
+      return {
+        names,
+        panel: (_, width) => Plot.plot({
+          style: STYLE, width, height: Math.min(320, 120 + width * 0.35), marginLeft: 52, marginBottom: 36, marginRight: 16,
+          x: { label: "call", ticks: 6 },
+          y: spread(values) ? { ...log(values), grid: true, label: about.unit } : { nice: true, ticks: 5, grid: true, label: about.unit },
+          marks: [
+            Plot.ruleY(hand, { stroke: "var(--ink)", strokeDasharray: "3 2" }),
+            ...names.map((name, index) => Plot.line(best.filter((row) => row.name === name), {
+              x: "call", y: "best", curve: "step-after", stroke: colour(index), strokeWidth: 2, strokeDasharray: dash(index) })),
+            Plot.dot(shown, { x: "call", y: "value", r: 3, stroke: tint, strokeOpacity: 0.7, fillOpacity: 0.7,
+              fill: (row) => (row.legal === "yes" ? tint(row) : "var(--paper)"),
+              title: (row) => `${row.name}, call ${row.call}: ${short(row.value)}${row.legal === "yes" ? "" : ", not legal"}` }),
+          ],
+        }),
+      };
+    },
+
+    // Two objectives of points, as measured and on fresh seeds.
+    front(rows, about) {
+      const shown = rows.map((row) => ({ ...row, x: +row.x, y: +row.y }));
+      const names = unique(rows.map((row) => row.name)).filter((name) => name !== "other");
+      const tint = (row) => colour(names.indexOf(row.name));
+      const others = shown.filter((row) => row.name === "other");
+      const main = shown.filter((row) => row.name !== "other");
+      const fresh = main.filter((row) => row.fresh_x !== "").map((row) => ({ ...row, fx: +row.fresh_x, fy: +row.fresh_y }));
+      const scale = (side, other) => {
+        const values = shown.map((row) => row[side]).concat(fresh.map((row) => row[other]));
+        return spread(values) ? { ...log(values), grid: true } : { nice: true, ticks: 5, grid: true };
+      };
+      const told = (row) => `${row.name}${row.call ? `, call ${row.call}` : ""}\n${short(row.x)}, ${short(row.y)}`;
+      return {
+        names,
+        panel: (_, width) => Plot.plot({
+          style: STYLE, width, height: Math.min(340, 140 + width * 0.4), marginLeft: 56, marginBottom: 36, marginRight: 20,
+          x: { ...scale("x", "fx"), label: about.across },
+          y: { ...scale("y", "fy"), label: about.unit },
+          marks: [
+            Plot.dot(others, { x: "x", y: "y", r: 2, fill: "var(--faint)", fillOpacity: 0.5, title: told }),
+            Plot.link(fresh, { x1: "x", y1: "y", x2: "fx", y2: "fy", stroke: tint, strokeOpacity: 0.5 }),
+            Plot.dot(main, { x: "x", y: "y", r: 4, stroke: tint, strokeWidth: 1.4, title: told }),
+            Plot.dot(fresh, { x: "fx", y: "fy", r: 3.5, fill: tint,
+              title: (row) => `${told(row)}\nfresh: ${short(row.fx)}, ${short(row.fy)}` }),
+          ],
+        }),
+      };
+    },
+
+    // Ranges of numbers, each from its least to its greatest value.
+    ranges(rows, about) {
+      const shown = rows.map((row) => ({ ...row, row: row.name }));
+      const bar = (low, high, width) => Plot.link(shown, { x1: (row) => +row[low], x2: (row) => +row[high], y: "row", dy: 6,
+        stroke: COLOURS[0], strokeWidth: width, strokeOpacity: 0.45 });
+      return {
+        panel: (_, width) => Plot.plot({
+          ...horizontal(shown, width, 34),
+          x: { domain: [0, 1], ticks: 5, tickFormat: "%", label: about.unit, grid: true },
+          marks: [
+            bar("low", "high", 2), bar("near_low", "near_high", 7),
+            Plot.tickX(shown, { x: (row) => +row.hand, y: "row", stroke: "var(--ink)", insetTop: 16, insetBottom: 6 }),
+            Plot.dot(shown, { x: (row) => +row.found, y: "row", dy: 6, r: 4, fill: COLOURS[1] }),
+            labels(shown, (row) => `${row.name}: ${short(+row.min)} to ${short(+row.max)}${row.log === "true" ? " (logarithmic)" : ""}`, width),
+          ],
+        }),
       };
     },
 

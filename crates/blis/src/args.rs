@@ -1,9 +1,11 @@
 //! The command line: commands and the flags that are not part of a scenario.
 
+mod capacity;
 pub(crate) mod lab;
 mod ledger;
 mod trace;
 
+pub(crate) use capacity::CapacityArgs;
 pub(crate) use ledger::{
     DiffArgs, ExportArgs, GcArgs, LedgerArgs, LedgerCommand, ListArgs, MergeArgs, ShowArgs,
 };
@@ -82,6 +84,11 @@ pub(crate) enum Command {
     /// recommended one on fresh seeds, beside the strategy as it was set by hand. A search that was
     /// interrupted goes on from the ledger.
     Optimize(OptimizeArgs),
+    /// Find the highest rate, or the fewest instances, at which the SLOs are met
+    ///
+    /// Every seed has a capacity of its own, found by bisection; their mean is the answer. Several
+    /// `--strategy` are compared on the same requests. Exits with 1 if a strategy has no capacity.
+    Capacity(Box<CapacityArgs>),
     /// List policies and their parameters
     Policies(PoliciesArgs),
     /// Print a completion script for a shell

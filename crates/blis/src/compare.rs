@@ -9,7 +9,7 @@ use crate::report::grid::Grid;
 use crate::report::json::{estimate, text};
 use crate::report::table::bold;
 use crate::study::{entry, heading, tell_notes};
-use crate::trials::Trying;
+use crate::trials::{Trying, consult};
 use blis_lab::Metric;
 use blis_lab::json::Fields;
 use blis_lab::stats::Estimate;
@@ -48,6 +48,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         seeds: args.seeds.into(),
         warmup: args.warmup.as_deref(),
     };
+    consult(&args.trials);
     let study = study::compare(&sides)?;
     if study.cells.len() < 2 {
         let message = "there is one scenario; name another, or give an `--arm`".to_owned();

@@ -10,7 +10,7 @@ use crate::report::grid::{Grid, folded};
 use crate::report::json::{estimate, text};
 use crate::report::table::bold;
 use crate::study::{heading, tell_notes};
-use crate::trials::Trying;
+use crate::trials::{Trying, consult};
 use blis_core::SloClass;
 use blis_lab::Metric;
 use blis_lab::explain::{Ablation, PartDifference, Question, Shares, decompose};
@@ -36,10 +36,13 @@ struct Explained<'a> {
 
 /// Explains the arm that `args` name.
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
+    consult(&args.trials);
     let study = study::read(&args.study)?;
     let (levels, against) = levels(args, &study)?;
     let asked: Vec<Metric> = match args.metrics[..] {
-        [] => vec![study.metrics[0]],
+        [] => {
+            study.metrics.iter().find(|metric| !metric.is_searched()).copied().into_iter().collect()
+        }
         _ => metrics(&args.metrics.iter().map(String::as_str).collect::<Vec<_>>())?,
     };
     let seeds = usize::from(args.seeds);

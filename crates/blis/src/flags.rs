@@ -36,6 +36,14 @@ enum Meaning {
     Strategy,
 }
 
+impl Meaning {
+    /// Whether it may be given several times. Of several strategies the last counts, but for those
+    /// who compare them.
+    fn is_repeated(self) -> bool {
+        matches!(self, Strategy)
+    }
+}
+
 use Meaning::{Amount, BuiltIn, Field, List, Policy, Strategy, Workload};
 
 const MODEL: &str = "Model and machine";
@@ -180,7 +188,7 @@ const FLAGS: &[Flag] = &[
 ];
 
 /// The scenario flags that were given, in the order of [`FLAGS`].
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ScenarioFlags {
     given: Vec<(usize, String)>,
 }
@@ -199,6 +207,20 @@ impl ScenarioFlags {
                 }
             }
         }
+    }
+
+    /// The same flags once for each strategy that is given, with its name; once if there is none.
+    pub(crate) fn by_strategy(&self) -> Vec<(Option<String>, ScenarioFlags)> {
+        let is_strategy = |(index, _): &&(usize, String)| FLAGS[*index].meaning.is_repeated();
+        let others = self.given.iter().filter(|flag| !is_strategy(flag));
+        let others: Vec<(usize, String)> = others.cloned().collect();
+        let with = |(index, name): &(usize, String)| {
+            let mut given = others.clone();
+            given.push((*index, name.clone()));
+            (Some(name.clone()), ScenarioFlags { given })
+        };
+        let all: Vec<_> = self.given.iter().filter(is_strategy).map(with).collect();
+        if all.is_empty() { vec![(None, self.clone())] } else { all }
     }
 
     /// Whether `name` was given.
@@ -245,7 +267,7 @@ impl Args for ScenarioFlags {
                 .value_name(flag.value)
                 .help(flag.help)
                 .help_heading(flag.heading)
-                .action(ArgAction::Set)
+                .action(if flag.meaning.is_repeated() { ArgAction::Append } else { ArgAction::Set })
                 .allow_hyphen_values(true);
             let alias = (flag.name == "block-size-in-tokens").then_some("block-size");
             command.arg(arg.alias(alias))
@@ -268,8 +290,9 @@ impl FromArgMatches for ScenarioFlags {
         self.given = FLAGS
             .iter()
             .enumerate()
-            .filter_map(|(index, flag)| {
-                matches.get_one::<String>(flag.name).map(|text| (index, text.clone()))
+            .flat_map(|(index, flag)| {
+                let texts = matches.get_many::<String>(flag.name).unwrap_or_default();
+                texts.map(move |text| (index, text.clone()))
             })
             .collect();
         Ok(())

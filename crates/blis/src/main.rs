@@ -8,6 +8,7 @@
 
 mod args;
 mod calibrate;
+mod capacity;
 mod clock;
 mod compare;
 mod explain;
@@ -66,6 +67,7 @@ fn command() -> u8 {
         Command::Workloads(args) => workloads::list(&args).map(|()| failure::DONE),
         Command::Trial => trial::trial().map(|()| failure::DONE),
         Command::Ledger(args) => ledger::ledger(&args).map(|()| failure::DONE),
+        Command::Capacity(args) => capacity::capacity(&args),
         Command::Policies(args) => policies::list(&args).map(|()| failure::DONE),
         Command::Completions(args) => completions(args.shell).map(|()| failure::DONE),
     };

@@ -2,6 +2,7 @@
 
 mod file;
 mod json;
+mod page;
 mod tables;
 
 use crate::args::TextFormat;
@@ -11,13 +12,15 @@ use crate::output;
 use crate::progress::{Bar, Trials};
 use crate::report::json::text;
 use crate::study::{open, write};
-use crate::trials::Trying;
+use crate::trials::{Trying, consult};
 use blis_lab::optimize;
 
 /// Runs the search that `args` name, prints what it found and writes the strategy.
 pub(crate) fn optimize(args: &OptimizeArgs) -> Result<(), Failure> {
+    consult(&args.trials);
     let search = optimize::read(&args.search)?;
     let out = open("--out", args.out.as_deref(), &args.search)?;
+    let html = open("--report", args.report.as_deref(), &args.search)?;
     if out.is_some() && search.objectives.len() > 1 {
         let message = "--out: several objectives have a front, not one best strategy; search for \
                        one of them under constraints on the others";
@@ -37,6 +40,7 @@ pub(crate) fn optimize(args: &OptimizeArgs) -> Result<(), Failure> {
         (Some(_), None) => output::note("note: nothing is recommended, so --out was not written"),
         (None, _) => {}
     }
+    write(html, || page::page(&search, &findings))?;
     output::print(&match args.format {
         TextFormat::Table => tables::report(&search, &findings),
         TextFormat::Json => text(&json::object(&search, &findings)),

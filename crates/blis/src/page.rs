@@ -90,6 +90,28 @@ impl Figure {
     }
 }
 
+/// Appends a part with a heading, unless it is empty.
+pub(crate) fn section(body: &mut String, title: &str, content: &str) {
+    if !content.is_empty() {
+        push(body, format_args!("<section>\n<h2>{title}</h2>\n{content}</section>"));
+    }
+}
+
+/// Figures side by side; empty if there are none.
+pub(crate) fn plots(figures: &[Figure]) -> String {
+    if figures.is_empty() {
+        return String::new();
+    }
+    let all: String = figures.iter().map(Figure::html).collect();
+    format!("<div class=\"plots\">\n{all}</div>\n")
+}
+
+/// Six digits, which is finer than any drawing.
+pub(crate) fn digits(value: f64) -> String {
+    let short = format!("{value:.5e}");
+    short.parse::<f64>().map_or(short, |value| value.to_string())
+}
+
 /// A name for a file, of letters, digits and hyphens.
 fn plain(name: &str) -> String {
     let words = name.split(|letter: char| !letter.is_ascii_alphanumeric());

@@ -16,7 +16,7 @@ use crate::report::json::text;
 use crate::report::table::{bold, grouped};
 use crate::shard::Shard;
 use crate::target::Target;
-use crate::trials::Trying;
+use crate::trials::{Trying, consult};
 use blis_lab::hypothesis::Hypothesis;
 use blis_lab::ledger::VerdictRecord;
 use blis_lab::study::{self, Findings, Study};
@@ -25,11 +25,13 @@ use blis_lab::{Metric, Plan};
 use std::io::Write;
 use std::path::Path;
 
+pub(crate) use charts::quoted;
 pub(crate) use grids::{entry, heading};
 
 /// Runs the study that `args` name and prints what it found. With `--check`, a refuted hypothesis
 /// is a failed check.
 pub(crate) fn study(args: &StudyArgs) -> Result<u8, Failure> {
+    consult(&args.trials);
     let study = study::read(&args.study)?;
     let shard = args.shard.as_deref().map(Shard::parse).transpose()?;
     let drawn = drawn(args, &study)?;
@@ -149,7 +151,10 @@ pub(crate) fn write(output: Option<Output>, text: impl FnOnce() -> String) -> Re
 /// The number that is drawn.
 fn drawn(args: &StudyArgs, study: &Study) -> Result<Metric, Failure> {
     let Some(name) = &args.plot_metric else { return Ok(study.metrics[0]) };
-    Metric::parse(name).map_err(|text| Failure::Input(format!("--plot-metric: {text}")))
+    let searched = study.design.searched.filter(|metric| metric.name() == *name);
+    searched
+        .map_or_else(|| Metric::parse(name), Ok)
+        .map_err(|text| Failure::Input(format!("--plot-metric: {text}")))
 }
 
 /// What the user should know, once, whichever cell it is about.

@@ -4,7 +4,15 @@ use crate::args::lab::TrialArgs;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Bar;
+use blis_lab::scenario::known;
 use blis_lab::{Ledger, RunFailure, Runner};
+
+/// Says where saturations may be known, to be called before scenarios are read.
+pub(crate) fn consult(args: &TrialArgs) {
+    if let Some(path) = args.ledger() {
+        known::consult(path);
+    }
+}
 
 /// How trials are run.
 pub(crate) struct Trying {
@@ -20,6 +28,9 @@ impl Trying {
     pub(crate) fn new(args: &TrialArgs, bar: Bar) -> Result<Trying, Failure> {
         interrupt::listen();
         let ledger = args.ledger().map(Ledger::open).transpose()?;
+        if let Some(ledger) = &ledger {
+            ledger.keep_saturations()?;
+        }
         Ok(Trying { ledger, jobs: args.jobs.into(), audit: args.audit, bar })
     }
 
@@ -38,6 +49,15 @@ impl Trying {
         match (failure, &self.ledger) {
             (RunFailure::Interrupted, Some(ledger)) => Failure::Resumable(ledger.path().to_owned()),
             (failure, _) => failure.into(),
+        }
+    }
+}
+
+impl Drop for Trying {
+    fn drop(&mut self) {
+        // What searches have measured on the way; the next one measures it again if this fails.
+        if let Some(ledger) = &self.ledger {
+            let _ = ledger.keep_saturations();
         }
     }
 }

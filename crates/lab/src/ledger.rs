@@ -13,6 +13,7 @@ mod export;
 mod gc;
 mod merge;
 mod read;
+mod saturations;
 mod studies;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ pub use export::export;
 pub use gc::Removed;
 pub use merge::Merged;
 pub use read::Entry;
+pub(crate) use studies::{Experiment, PlannedCell};
 pub use studies::{StudyCell, StudyEntry, VerdictRecord};
 
 use claims::Owner;
@@ -38,9 +40,10 @@ pub const DEFAULT_PATH: &str = ".blis/ledger.db";
 /// "blis" as a number, in the header of the file.
 const APPLICATION: i64 = 0x626c_6973;
 /// The layout that this program writes.
-const LAYOUT: i64 = 1;
+const LAYOUT: i64 = 2;
 /// The statements that lead from each layout to the next.
-const MIGRATIONS: [&str; 1] = [include_str!("ledger/schema.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("ledger/schema.sql"), include_str!("ledger/layout2.sql")];
 /// How long to wait for another process to finish a write, which takes milliseconds.
 const PATIENCE: Duration = Duration::from_mins(1);
 

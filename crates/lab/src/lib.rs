@@ -4,6 +4,7 @@
 //! This crate reads files and starts threads; it must never print, exit or read a wall clock.
 
 pub mod calibrate;
+pub mod capacity;
 pub mod counterfactual;
 pub mod explain;
 mod hash;

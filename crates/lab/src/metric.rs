@@ -4,6 +4,7 @@
 //! (`critical.ttft_p99`). Latencies are in milliseconds. `mechanisms.queue_depth.swayed` is how
 //! often a mechanism of a policy acted.
 
+use crate::capacity::Vary;
 use crate::problem::{hint, quoted};
 use blis_core::SloClass;
 use blis_core::math::float;
@@ -81,11 +82,15 @@ enum Value {
     OfCluster(fn(&Report) -> Option<f64>),
     /// Among the counts of mechanisms.
     Counted,
+    /// In no run: by a search over many.
+    Searched,
 }
 
-use Value::{Counted, OfCluster, OfRequests};
+use Value::{Counted, OfCluster, OfRequests, Searched};
 
 static MECHANISM: What = what("mechanisms", "", Counted);
+static CAPACITY: What = what("capacity", "/s", Searched);
+static FEWEST_INSTANCES: What = what("fewest_instances", "", Searched);
 
 const fn what(name: &'static str, unit: &'static str, value: Value) -> What {
     What { name, unit, value }
@@ -162,13 +167,19 @@ impl Metric {
                 (Some(found), rest)
             }
         };
+        if [&CAPACITY, &FEWEST_INSTANCES].iter().any(|what| what.name == rest) {
+            return Err(format!(
+                "`{rest}` is found by a search over many runs; studies that say what must hold, \
+                 with `capacity: {{slo: [...]}}`, have it, and `blis capacity`"
+            ));
+        }
         let names: Vec<&str> = all().map(|what| what.name).collect();
         let what = all().find(|what| what.name == rest).ok_or_else(|| {
             let hint = hint(rest, names.iter().copied());
             format!("unknown number `{rest}`{hint}; known: {}", quoted(&names))
         })?;
         match (class, what.value) {
-            (Some(class), OfCluster(_)) => {
+            (Some(class), OfCluster(_) | Searched) => {
                 let class = class.name();
                 Err(format!("`{rest}` is one of the whole cluster; write it without `{class}.`"))
             }
@@ -176,10 +187,25 @@ impl Metric {
         }
     }
 
+    /// The number that a search for capacities finds.
+    pub fn searched(vary: Vary) -> Metric {
+        let what = match vary {
+            Vary::Rate => &CAPACITY,
+            Vary::Instances => &FEWEST_INSTANCES,
+        };
+        Metric { class: None, what, mechanism: None }
+    }
+
+    /// Whether it is found by a search rather than in a run.
+    pub fn is_searched(&self) -> bool {
+        matches!(self.what.value, Searched)
+    }
+
     /// Its value in a run; `None` if there is no sample.
     pub fn of(&self, report: &Report) -> Option<f64> {
         match (self.class, self.what.value) {
             (_, OfCluster(value)) => value(report),
+            (_, Searched) => None,
             (_, Counted) => {
                 let mechanism = self.mechanism.as_ref()?;
                 Some(float(report.mechanisms.get(mechanism.name()).copied().unwrap_or(0)))

@@ -7,10 +7,13 @@
 //! many measured values is a lucky one. What is asked next follows from the file and from what was
 //! measured, and finished runs are taken from the ledger, so a search that was killed goes on.
 
+mod conclude;
 mod constraint;
 mod file;
 mod findings;
+mod named;
 mod points;
+mod race;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -27,6 +30,8 @@ use crate::yaml::Node;
 /// A search, checked and ready to run.
 #[derive(Clone, Debug)]
 pub struct Search {
+    /// What it is called: the name of its file.
+    pub name: String,
     /// What it asks.
     pub question: String,
     /// What is made small or large.
@@ -54,7 +59,7 @@ pub struct Objective {
 }
 
 /// How much a search may cost, and how it looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
     /// How many points are measured, the hand-set one among them.
     pub calls: usize,
@@ -66,6 +71,10 @@ pub struct Budget {
     pub seed: u64,
     /// How many points are asked for at a time, once the engine learns.
     pub batch: usize,
+    /// Whether points that are surely worse after their first seed are run with no others.
+    pub racing: bool,
+    /// The share of its requests that a run of the first points has, before the engine learns.
+    pub early: Option<f64>,
 }
 
 /// Who says which points are measured.

@@ -7,6 +7,7 @@
 //! Everything is checked before anything runs.
 
 mod arms;
+mod capacity;
 mod compare;
 pub(crate) mod design;
 pub(crate) mod file;
@@ -18,9 +19,10 @@ mod predictions;
 pub use arms::Component;
 pub use compare::{Sides, compare};
 pub use design::{Design, Factor};
-pub use file::read;
-pub use findings::{Findings, Paired};
+pub use file::{read, warmup_flag};
+pub use findings::{Capacities, Findings, Paired};
 
+use crate::capacity::Question;
 use crate::hypothesis::Hypothesis;
 use crate::metric::Metric;
 use crate::problem::Problem;
@@ -35,7 +37,7 @@ use levels::Choices;
 /// The first seed; those after it count up.
 const FIRST_SEED: u64 = 42;
 /// The seed of the runs that find the warm-up, which is no seed of a study.
-const PILOT_SEED: u64 = 41;
+pub(crate) const PILOT_SEED: u64 = 41;
 
 /// A study, checked and ready to run.
 #[derive(Clone, Debug)]
@@ -58,6 +60,8 @@ pub struct Study {
     pub metrics: Vec<Metric>,
     /// What it predicts.
     pub hypotheses: Vec<Hypothesis>,
+    /// What must hold at the capacity of a cell, if that is looked for.
+    pub capacity: Option<Question>,
     /// The parts that arms are put together from.
     pub components: Vec<Component>,
     levels: Vec<Choices>,
@@ -89,7 +93,7 @@ impl Study {
     /// How many runs it takes at least, with those that find the warm-up.
     pub fn trials(&self) -> usize {
         let pilots = usize::from(self.warmup == Warmup::Auto);
-        self.cells.len() * (self.seeds + pilots)
+        self.cells.len() * (self.seeds + pilots + self.trials_of_capacity())
     }
 
     /// What the arm at `level` is there for.
@@ -168,6 +172,9 @@ impl Study {
         watch: &dyn Watch,
     ) -> Result<Findings, RunFailure> {
         let mut rows: Vec<Vec<Row>> = vec![Vec::new(); plans.len()];
+        let subjects = self.subjects().map_err(RunFailure::Input)?;
+        let mut climb = self.climb(&subjects, runner, watch)?;
+        let mut capacities = vec![Vec::new(); subjects.len()];
         let looks = (self.seeds, self.max_seeds);
         let mut judge = Judge::new(&self.hypotheses, &self.design, looks, ALPHA);
         while let Some(seeds) = judge.next_look() {
@@ -177,9 +184,13 @@ impl Study {
             for (cell, found) in rows.iter_mut().zip(found) {
                 cell.extend(found);
             }
-            judge.look(&Findings::of(&rows));
+            if let Some(climb) = &mut climb {
+                let found = climb.capacities(&new)?;
+                capacities.iter_mut().zip(found).for_each(|(all, found)| all.extend(found));
+            }
+            judge.look(&Findings::of(&rows, &capacities));
         }
-        Ok(Findings { rows, warmup, verdicts: judge.finish() })
+        Ok(Findings { rows, warmup, verdicts: judge.finish(), capacities })
     }
 
     /// What to leave out of each run, in s; `None`: what the scenarios say. With `auto`, one run of

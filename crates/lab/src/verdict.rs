@@ -11,6 +11,7 @@ mod contrast;
 mod judge;
 mod sentence;
 
+pub(crate) use contrast::seen;
 pub use contrast::{Effect, Scale};
 pub use judge::Judge;
 pub use sentence::{bound, number};

@@ -34,7 +34,9 @@ pub use history::{History, Measured, Observation, Problem, TellError};
 pub use kind::Kind;
 pub use nsga2::Nsga2;
 pub use recommend::{Estimate, Recommendation, recommend};
-pub use sensitivity::{Influence, Pair, Plateau, Sensitivity, Share, sensitivity};
+pub use sensitivity::{
+    Influence, Pair, Plateau, Sensitivity, Share, sensitivity, sensitivity_around,
+};
 pub use sobol::Sobol;
 pub use space::{Condition, Dimension, Point, Space, SpaceError};
 

@@ -70,14 +70,14 @@ pub enum Plateau {
     Range {
         /// Where the expected objective is at most the noise of one measurement worse.
         within_noise: (f64, f64),
-        /// Where it is not known to be worse, with a confidence of 95 %.
+        /// Where it is not known to be worse than that, with a confidence of 95 %; never narrower.
         not_worse: (f64, f64),
     },
     /// Options, the recommended one among them.
     Options {
         /// Those whose expected objective is at most the noise of one measurement worse.
         within_noise: Vec<Value>,
-        /// Those that are not known to be worse, with a confidence of 95 %.
+        /// Those that are not known to be worse than that, with a confidence of 95 %.
         not_worse: Vec<Value>,
     },
     /// The dimension does not exist at the recommended point.
@@ -96,11 +96,21 @@ const STEPS: usize = 200;
 /// Noise below this share of the spread counts as this much: measurements have few digits.
 const LEAST_NOISE: f64 = 0.01;
 
-/// The sensitivity of objective `objective`; `None` before four measurements.
+/// The sensitivity of objective `objective`, with plateaus around what is recommended; `None`
+/// before four measurements.
 ///
 /// # Panics
 /// If the problem has no such objective.
 pub fn sensitivity(history: &History, objective: usize) -> Option<Sensitivity> {
+    sensitivity_around(history, objective, recommend(history, objective)?.index)
+}
+
+/// The sensitivity of objective `objective`, with plateaus around measurement number `best`; `None`
+/// before four measurements.
+///
+/// # Panics
+/// If the problem has no such objective, or there is no such measurement.
+pub fn sensitivity_around(history: &History, objective: usize, best: usize) -> Option<Sensitivity> {
     let samples = history.objective(objective);
     if samples.values.len() < 4 {
         return None;
@@ -116,7 +126,6 @@ pub fn sensitivity(history: &History, objective: usize) -> Option<Sensitivity> {
         value: pick(&shares),
         error: jackknife(&parts.iter().map(pick).collect::<Vec<f64>>()),
     };
-    let best = recommend(history, objective)?.index;
     let noise = samples.variances.iter().any(Option::is_none);
     let noise = noise.then(|| model.gp.theta.noise.sqrt());
     let known = samples.values.iter().zip(&samples.variances);
@@ -267,7 +276,7 @@ fn plateau(space: &Space, model: &Model, best: &[f64], (j, tolerance): (usize, f
         let worse = there.mean - here.mean;
         let covariance = model.gp.covariance(&unit, best);
         let spread = (there.variance + here.variance - 2.0 * covariance).max(0.0).sqrt();
-        (worse <= tolerance, worse <= quantile(0.975) * spread)
+        (worse <= tolerance, worse - quantile(0.975) * spread <= tolerance)
     };
     if let Kind::Choice { options } = &space.dimensions()[j].kind {
         let judged: Vec<(bool, bool)> =
@@ -360,6 +369,24 @@ mod tests {
         let pair = &found.pairs[0];
         assert_eq!((pair.one.as_str(), pair.other.as_str()), ("a", "c"));
         assert!((pair.share.value - BOTH).abs() < 0.08, "{pair:?}");
+    }
+
+    #[test]
+    fn plateaus_hold_the_point_that_they_are_around_and_widen_with_doubt() {
+        let bowl = |u: &[f64]| (u[0] - 0.3) * (u[0] - 0.3) + 0.1 * sin(9.0 * u[1]);
+        let history = told(vec![number("a"), number("b")], 24, bowl);
+        for around in 0..24 {
+            let found = sensitivity_around(&history, 0, around).expect("enough was told");
+            for (j, influence) in found.dimensions.iter().enumerate() {
+                let Plateau::Range { within_noise: near, not_worse: open } = influence.plateau
+                else {
+                    panic!("a number has a range");
+                };
+                let value = history.units()[around][j];
+                assert!(near.0 <= value && value <= near.1, "{value} outside {near:?}");
+                assert!(open.0 <= near.0 && near.1 <= open.1, "{open:?} within {near:?}");
+            }
+        }
     }
 
     #[test]

@@ -167,6 +167,10 @@ pub(crate) struct OptimizeArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
 
+    /// Write tables and figures to this HTML file, which needs no other
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
+
     /// Layout of the result
     #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
     pub(crate) format: TextFormat,

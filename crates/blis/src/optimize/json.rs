@@ -58,6 +58,7 @@ fn calls(search: &Search, calls: &[Call]) -> Vec<Value> {
         };
         fields.insert("scores".to_owned(), call.scores.clone().into());
         fields.insert("feasible".to_owned(), call.feasible.into());
+        fields.insert("seeds".to_owned(), call.seeds.into());
         if let Some(why) = &call.refused {
             fields.insert("refused".to_owned(), why.clone().into());
         }

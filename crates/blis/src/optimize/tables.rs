@@ -24,12 +24,13 @@ pub(super) fn report(search: &Search, findings: &Findings) -> String {
         [] => parts.push("No point met the constraints: nothing is recommended.\n".to_owned()),
         [chosen] if search.objectives.len() == 1 => {
             parts.push(outcome(search, findings).text());
-            parts.push(held(search, findings));
+            parts.extend(held(search, findings).map(|grid| grid.text()));
             parts.push(verdict(search, chosen));
             parts.push(parameters(search, findings, chosen).text());
         }
         _ => {
             parts.push(front(search, findings).text());
+            parts.push(listed(search, findings));
             parts.push(volume(search, findings));
             parts.push(shares(search, findings).text());
         }
@@ -41,7 +42,7 @@ pub(super) fn report(search: &Search, findings: &Findings) -> String {
     parts.join("\n").trim_end().to_owned() + "\n"
 }
 
-fn conditions(search: &Search, findings: &Findings) -> String {
+pub(super) fn conditions(search: &Search, findings: &Findings) -> String {
     let names: Vec<&str> = search.points.candidates.iter().map(Candidate::name).collect();
     let budget = &search.budget;
     let legal = findings.calls.iter().filter(|call| call.is_usable()).count();
@@ -50,9 +51,14 @@ fn conditions(search: &Search, findings: &Findings) -> String {
         0 => String::new(),
         count => format!(", {count} were not legal scenarios"),
     };
+    let dropped = findings.calls.iter().filter(|call| call.is_dropped(budget.seeds)).count();
+    let dropped = match dropped {
+        0 => String::new(),
+        count => format!(" ({count} of them one, being surely worse)"),
+    };
     folded(
         &format!(
-            "{}: {} points of {} parameters, {} seeds each, engine {}; {legal} met the \
+            "{}: {} points of {} parameters, {} seeds each{dropped}, engine {}; {legal} met the \
              constraints{refused}. Confirmed on {} fresh seeds; ± is half of a 95 % interval",
             names.join(", "),
             findings.calls.len(),
@@ -67,7 +73,7 @@ fn conditions(search: &Search, findings: &Findings) -> String {
 }
 
 /// The objective in the search and on fresh seeds, by hand and as recommended.
-fn outcome(search: &Search, findings: &Findings) -> Grid {
+pub(super) fn outcome(search: &Search, findings: &Findings) -> Grid {
     let metric = &search.objectives[0].metric;
     let row = |name: &str, searched: Option<f64>, cell: usize| {
         vec![
@@ -97,9 +103,9 @@ fn shown_change(findings: &Findings, cell: usize, metric: &Metric) -> String {
 }
 
 /// How the constraints fare on fresh seeds.
-fn held(search: &Search, findings: &Findings) -> String {
+pub(super) fn held(search: &Search, findings: &Findings) -> Option<Grid> {
     if search.constraints.is_empty() {
-        return String::new();
+        return None;
     }
     let row = |index: usize| {
         let constraint = &search.constraints[index];
@@ -114,16 +120,15 @@ fn held(search: &Search, findings: &Findings) -> String {
         let show = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
         vec![constraint.text.clone(), show(found.value), show(found.limit), word.to_owned()]
     };
-    let grid = Grid {
+    Some(Grid {
         title: String::new(),
         header: ["constraint", "fresh", "limit", ""].map(str::to_owned).to_vec(),
         rows: (0..search.constraints.len()).map(row).collect(),
-    };
-    grid.text()
+    })
 }
 
 /// What to believe, in a sentence.
-fn verdict(search: &Search, chosen: &Chosen) -> String {
+pub(super) fn verdict(search: &Search, chosen: &Chosen) -> String {
     let mut text = Vec::new();
     let hand = search.points.candidates[0].hand.clone();
     let by_hand = chosen.candidate == 0 && chosen.settings == hand;
@@ -159,7 +164,7 @@ fn gain(objective: &Objective, score: f64) -> String {
 }
 
 /// Each parameter: by hand, as found, how much it matters and what would be as good.
-fn parameters(search: &Search, findings: &Findings, chosen: &Chosen) -> Grid {
+pub(super) fn parameters(search: &Search, findings: &Findings, chosen: &Chosen) -> Grid {
     let hand = &search.points.candidates[chosen.candidate].hand;
     let influences = findings.sensitivities.first().map(|found| &found.dimensions);
     let row = |((name, by_hand), (_, value)): (&(String, String), &(String, String))| {
@@ -169,7 +174,8 @@ fn parameters(search: &Search, findings: &Findings, chosen: &Chosen) -> Grid {
             (None, _) => ("fixed".to_owned(), String::new(), String::new()),
             (Some(_), None) => ("-".to_owned(), "-".to_owned(), "-".to_owned()),
             (Some(_), Some(found)) => {
-                (share_of(found), plateau(found, true), plateau(found, false))
+                let at = value.parse().ok();
+                (share_of(found), plateau(found, true, at), plateau(found, false, at))
             }
         };
         vec![name.clone(), short(by_hand), short(value), share, near, open]
@@ -183,8 +189,8 @@ fn parameters(search: &Search, findings: &Findings, chosen: &Chosen) -> Grid {
             name(0),
             name(chosen.candidate),
             share_of(of_choice),
-            plateau(of_choice, true),
-            plateau(of_choice, false),
+            plateau(of_choice, true, None),
+            plateau(of_choice, false, None),
         ];
         rows.insert(0, first);
     }
@@ -201,12 +207,15 @@ fn share_of(influence: &Influence) -> String {
     format!("{} ±{:.0}", percent(Some(influence.total.value)), 100.0 * influence.total.error)
 }
 
-fn plateau(influence: &Influence, within: bool) -> String {
+/// A range around what was found, which is itself rounded.
+fn plateau(influence: &Influence, within: bool, found: Option<f64>) -> String {
     match &influence.plateau {
         Plateau::Absent => "-".to_owned(),
         Plateau::Range { within_noise, not_worse } => {
             let (low, high) = if within { within_noise } else { not_worse };
-            format!("{} to {}", number(*low), number(*high))
+            let (low, high) =
+                (found.map_or(*low, |at| low.min(at)), found.map_or(*high, |at| high.max(at)));
+            format!("{} to {}", number(low), number(high))
         }
         Plateau::Options { within_noise, not_worse } => {
             let options = if within { within_noise } else { not_worse };
@@ -216,18 +225,20 @@ fn plateau(influence: &Influence, within: bool) -> String {
 }
 
 /// A parameter's value with few digits.
-fn short(text: &str) -> String {
+pub(super) fn short(text: &str) -> String {
     text.parse().map_or_else(|_| text.to_owned(), number)
 }
 
 /// The front of several objectives.
-fn front(search: &Search, findings: &Findings) -> Grid {
+pub(super) fn front(search: &Search, findings: &Findings) -> Grid {
     let mut header = vec!["call".to_owned()];
     for objective in &search.objectives {
         header.push(heading(&objective.metric));
         header.push("fresh".to_owned());
     }
-    header.push("parameters".to_owned());
+    if is_short(search) {
+        header.push("parameters".to_owned());
+    }
     let row = |(cell, chosen): (usize, Option<&Chosen>)| {
         let mut row = vec![chosen.map_or_else(|| "hand".to_owned(), |c| (c.call + 1).to_string())];
         for (k, objective) in search.objectives.iter().enumerate() {
@@ -237,10 +248,10 @@ fn front(search: &Search, findings: &Findings) -> Grid {
             row.push(entry(metric, findings.fresh.mean(cell, metric)));
         }
         let first = &search.points.candidates[0];
-        row.push(match chosen {
+        row.extend(is_short(search).then(|| match chosen {
             None => first.name().to_owned(),
             Some(chosen) => settings(search, chosen),
-        });
+        }));
         row
     };
     let all = std::iter::once(None).chain(findings.chosen.iter().map(Some));
@@ -251,22 +262,42 @@ fn front(search: &Search, findings: &Findings) -> Grid {
     }
 }
 
-/// The free parameters of a point.
+/// Whether a column has room for all parameters of a point.
+fn is_short(search: &Search) -> bool {
+    search.points.space.len() <= 4
+}
+
+/// The points of the front with their parameters, if these have no column.
+pub(super) fn listed(search: &Search, findings: &Findings) -> String {
+    if is_short(search) {
+        return String::new();
+    }
+    let line = |chosen: &Chosen| {
+        folded(&format!("call {}: {}", chosen.call + 1, settings(search, chosen)), 0, 4) + "\n"
+    };
+    findings.chosen.iter().map(line).collect()
+}
+
+/// The strategy of a point, if there are several, and its free parameters.
 fn settings(search: &Search, chosen: &Chosen) -> String {
-    let free = chosen
-        .settings
-        .iter()
-        .filter(|(name, _)| search.points.dimension(chosen.candidate, name).is_some());
-    let all: Vec<String> = free.map(|(name, value)| format!("{name}={}", short(value))).collect();
+    let all = free(search, chosen.candidate, &chosen.settings);
     if search.points.candidates.len() > 1 {
         let name = search.points.candidates[chosen.candidate].name();
-        return format!("{name} {}", all.join(" "));
+        return format!("{name} {all}");
     }
+    all
+}
+
+/// The free ones of the parameters of a candidate.
+pub(super) fn free(search: &Search, candidate: usize, settings: &[(String, String)]) -> String {
+    let free =
+        settings.iter().filter(|(name, _)| search.points.dimension(candidate, name).is_some());
+    let all: Vec<String> = free.map(|(name, value)| format!("{name}={}", short(value))).collect();
     all.join(" ")
 }
 
 /// What the front is worth.
-fn volume(search: &Search, findings: &Findings) -> String {
+pub(super) fn volume(search: &Search, findings: &Findings) -> String {
     let Some(front) = &findings.front else { return String::new() };
     let control = findings.control.as_ref().and_then(|control| control.front.as_ref());
     let control = control.map_or_else(String::new, |control| {
@@ -287,7 +318,7 @@ fn volume(search: &Search, findings: &Findings) -> String {
 }
 
 /// How much each dimension matters for each objective.
-fn shares(search: &Search, findings: &Findings) -> Grid {
+pub(super) fn shares(search: &Search, findings: &Findings) -> Grid {
     let mut header = vec!["importance for".to_owned()];
     header.extend(search.objectives.iter().map(|objective| objective.metric.name()));
     let row = |k: usize| {

@@ -30,13 +30,14 @@ pub(super) fn rows(study: &Study, findings: &Findings) -> String {
     let factors = study.factors.iter().map(|factor| quoted(factor));
     let header: Vec<String> = factors.chain(["seed".to_owned()]).chain(names).collect();
     let mut lines = vec![header.join(",")];
-    for (cell, rows) in study.cells.iter().zip(&findings.rows) {
-        for row in rows {
+    for (number, (cell, rows)) in study.cells.iter().zip(&findings.rows).enumerate() {
+        for (seed, row) in rows.iter().enumerate() {
             let levels = cell.levels.iter().map(|level| quoted(level));
-            let number = |metric: &Metric| {
-                metric.of(&row.report).map_or_else(String::new, |value| value.to_string())
+            let shown = |metric: &Metric| {
+                let value = findings.value(number, seed, metric);
+                value.map_or_else(String::new, |value| value.to_string())
             };
-            let numbers = study.metrics.iter().map(number);
+            let numbers = study.metrics.iter().map(shown);
             let fields: Vec<String> =
                 levels.chain([row.run.seed.to_string()]).chain(numbers).collect();
             lines.push(fields.join(","));
@@ -46,7 +47,7 @@ pub(super) fn rows(study: &Study, findings: &Findings) -> String {
 }
 
 /// A field of a CSV.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

@@ -4,7 +4,7 @@ mod figures;
 
 use super::{conditions, grids, json, verdicts};
 use crate::markup::{escaped, push};
-use crate::page::{Figure, drawn, embedded, table};
+use crate::page::{Figure, drawn, embedded, plots, section, table};
 use crate::report::grid::Grid;
 use crate::report::json::text;
 use blis_core::math::float;
@@ -45,13 +45,6 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Appends a part with a heading, unless it is empty.
-fn section(body: &mut String, title: &str, content: &str) {
-    if !content.is_empty() {
-        push(body, format_args!("<section>\n<h2>{title}</h2>\n{content}</section>"));
-    }
-}
-
 /// `content` with what has to be said about it, unless there is none.
 fn with(about: &str, content: &str) -> String {
     if content.is_empty() { String::new() } else { [about, content].concat() }
@@ -59,14 +52,6 @@ fn with(about: &str, content: &str) -> String {
 
 fn tables(grids: &[Grid]) -> String {
     grids.iter().map(table).collect()
-}
-
-fn plots(figures: &[Figure]) -> String {
-    if figures.is_empty() {
-        return String::new();
-    }
-    let all: String = figures.iter().map(Figure::html).collect();
-    format!("<div class=\"plots\">\n{all}</div>\n")
 }
 
 /// A card for each verdict; empty if nothing was claimed.

@@ -55,13 +55,13 @@ fn begun(bench: &Bench, name: &str) -> Vec<u64> {
     attempts.into_iter().map(once).collect()
 }
 
-fn start(bench: &Bench, args: &str) -> Child {
+pub(super) fn start(bench: &Bench, args: &str) -> Child {
     let mut command = bench.command(args);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
 }
 
 /// Looks at `child` at most `looks` times, and says how often until it had ended.
-fn watch(child: &mut Child, looks: u64) -> u64 {
+pub(super) fn watch(child: &mut Child, looks: u64) -> u64 {
     (0..looks)
         .find(|_| {
             std::thread::yield_now();

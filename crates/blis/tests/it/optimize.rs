@@ -1,8 +1,10 @@
 //! Searches, from the command line to the strategy file.
 
-use super::Bench;
+use super::ledger::{start, watch};
+use super::{Bench, Ran};
+use blis_lab::Ledger;
 
-const SEARCH: &str = "\
+pub(super) const SEARCH: &str = "\
 question: which weights?
 base: {cluster: {instances: 3}, workload: {preset: orthogonal-slo, rate: 320, num_requests: 400}}
 strategy: slo-compound
@@ -12,6 +14,14 @@ constraints: ['tokens_per_sec >= 0.5 * baseline']
 budget: {calls: 12, seeds: 2}
 confirm: {seeds: 3}
 ";
+
+/// The same with three objectives.
+pub(super) fn fronts() -> String {
+    SEARCH.replace(
+        "objective: critical.ttft_p99",
+        "objective: [critical.ttft_p99, e2e_p99]\nmaximise: sheddable.completed",
+    )
+}
 
 fn bench() -> Bench {
     let bench = Bench::new();
@@ -55,4 +65,87 @@ fn a_mistake_in_a_constraint_is_pointed_at() {
     assert!(ran.err.contains("bad.yaml:6:15: constraints[0]: found `base`"), "{}", ran.err);
     assert!(ran.err.contains("^^^^"), "{}", ran.err);
     assert!(!bench.files().contains(&".blis".to_owned()), "nothing was begun");
+}
+
+#[test]
+fn a_page_shows_the_search_its_parameters_and_every_point() {
+    let bench = bench();
+    let ran = bench.blis("optimize s.yaml --control --quiet --no-ledger --report p.html");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let page = bench.read("p.html");
+    for kind in ["progress", "effect", "interval", "ranges"] {
+        assert!(page.contains(&format!("data-plot=\"{kind}\"")), "no {kind}");
+    }
+    assert!(page.contains("<h2>All points</h2>") && page.contains("id=\"findings\""));
+    bench.write("f.yaml", fronts());
+    let ran = bench.blis("optimize f.yaml --quiet --no-ledger --report f.html");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let page = bench.read("f.html");
+    assert_eq!(page.matches("data-plot=\"front\"").count(), 3, "a slice for each pair");
+}
+
+#[test]
+fn searches_have_names_in_the_ledger() {
+    let bench = bench();
+    let ran = bench.blis("optimize s.yaml --quiet");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let list = bench.blis("ledger list --last 100").out;
+    for name in ["by hand", "gp 2", "gp 12", "fresh: recommended 1"] {
+        let line = list.lines().find(|line| line.contains(name));
+        assert!(line.is_some_and(|line| line.contains(" s ")), "no `{name}` in {list}");
+    }
+    assert!(bench.blis("ledger export").out.contains("which weights?"));
+}
+
+#[test]
+fn what_is_written_is_what_was_run_and_can_be_read_by_people() {
+    let bench = bench();
+    let ran = bench.blis("optimize s.yaml --quiet --no-ledger --format json --out best.yaml");
+    let all: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    let found = all["recommended"][0]["search"]["parameters"].as_object().expect("parameters");
+    let file = bench.read("best.yaml");
+    for (name, value) in found {
+        let text = value.to_string();
+        let text = text.trim_end_matches(".0");
+        assert!(file.contains(&format!("{name}\": {{default: {text},")), "{name} {text}: {file}");
+        let digits = text.trim_start_matches(['0', '.']).chars().filter(char::is_ascii_digit);
+        assert!(digits.count() <= 4, "{name} is {text}");
+    }
+}
+
+/// The keys of the trials of a ledger, in the order in which they finished.
+fn sequence(bench: &Bench, ledger: &str) -> Vec<String> {
+    let ledger = Ledger::open_existing(&bench.path().join(ledger)).expect("a ledger");
+    ledger.entries(u64::MAX).expect("it can be read").into_iter().map(|entry| entry.key).collect()
+}
+
+#[test]
+fn kills_at_any_moment_change_neither_the_sequence_of_a_search_nor_its_answer() {
+    const KILLS: usize = 6;
+    let bench = bench();
+    let args = |ledger: &str| format!("optimize s.yaml --format json --jobs 1 --ledger {ledger}");
+    let mut whole = start(&bench, &args("whole.db"));
+    let length = watch(&mut whole, u64::MAX);
+    let expected = Ran::from(whole.wait_with_output().expect("ends"));
+    assert_eq!(expected.code, Some(0), "{}", expected.err);
+    let (mut kills, mut dice) = (0, 5_u64);
+    for round in 0.. {
+        let name = format!("cut{round}.db");
+        loop {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+            let mut child = start(&bench, &args(&name));
+            watch(&mut child, if kills < KILLS { (dice >> 33) % length } else { u64::MAX });
+            child.kill().expect("it can be killed, dead or alive");
+            let ran = Ran::from(child.wait_with_output().expect("ends"));
+            if ran.code == Some(0) {
+                assert_eq!(ran.out, expected.out, "after {kills} kills");
+                break;
+            }
+            kills += 1;
+        }
+        assert_eq!(sequence(&bench, &name), sequence(&bench, "whole.db"), "round {round}");
+        if kills >= KILLS {
+            break;
+        }
+    }
 }

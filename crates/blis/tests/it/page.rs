@@ -173,19 +173,35 @@ fn a_browser_draws_every_figure_and_has_nothing_to_complain() {
         STUDY.replace("workloads:", "sweep: {engine.total_kv_blocks: [3000, 2000]}\nworkloads:");
     for study in [STUDY, &swept] {
         let (bench, page, _) = page_of(study);
-        let figures = page.matches("<figure").count();
-        let (shown, complaints) = rendered(&browser, &bench);
-        assert_eq!(complaints, "");
-        assert!(shown.contains("</html>"), "{shown}");
-        assert!(!shown.contains("class=\"failed\""));
-        let drawn: Vec<&str> = shown.split("<figure").skip(1).collect();
-        assert_eq!(drawn.len(), figures);
-        for figure in drawn {
-            let (figure, _) = figure.split_once("</figure>").expect("an end");
-            let marks = ["aria-label=\"line\"", "aria-label=\"dot\"", "aria-label=\"bar\""];
-            assert!(marks.iter().any(|mark| figure.contains(mark)), "{figure}");
-            assert!(!figure.contains("NaN"), "{figure}");
-        }
+        assert_drawn(&browser, &bench, &page);
+    }
+    for (text, command) in [
+        (super::capacity::SCENARIO, "capacity s.yaml --seeds 2 --max-seeds 2"),
+        (super::optimize::SEARCH, "optimize s.yaml --control"),
+        (&super::optimize::fronts(), "optimize s.yaml"),
+    ] {
+        let bench = Bench::new();
+        bench.write("s.yaml", text);
+        let ran = bench.blis(&format!("{command} --quiet --no-ledger --report p.html"));
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert_drawn(&browser, &bench, &bench.read("p.html"));
+    }
+}
+
+/// Asserts that a browser draws all figures of a page.
+fn assert_drawn(browser: &Path, bench: &Bench, page: &str) {
+    let figures = page.matches("<figure").count();
+    let (shown, complaints) = rendered(browser, bench);
+    assert_eq!(complaints, "");
+    assert!(shown.contains("</html>"), "{shown}");
+    assert!(!shown.contains("class=\"failed\""));
+    let drawn: Vec<&str> = shown.split("<figure").skip(1).collect();
+    assert_eq!(drawn.len(), figures);
+    for figure in drawn {
+        let (figure, _) = figure.split_once("</figure>").expect("an end");
+        let marks = ["aria-label=\"line\"", "aria-label=\"dot\"", "aria-label=\"bar\""];
+        assert!(marks.iter().any(|mark| figure.contains(mark)), "{figure}");
+        assert!(!figure.contains("NaN"), "{figure}");
     }
 }
 

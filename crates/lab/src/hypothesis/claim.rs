@@ -105,7 +105,8 @@ impl Comparison {
         found
     }
 
-    fn text(&self, design: &Design) -> String {
+    /// In the words that [`parse`](super::parse) reads.
+    pub fn text(&self, design: &Design) -> String {
         let (left, right) = (self.left.text(design), self.right.text(design));
         match self.relation {
             Relation::About(share) => {

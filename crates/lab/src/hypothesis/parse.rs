@@ -284,8 +284,10 @@ impl<'a> Reader<'a> {
         if word.is_empty() {
             return Err(self.unexpected("a number or a metric, e.g. `ttft_p99(full)`"));
         }
-        let metric = Metric::parse(word)
-            .map_err(|message| Mistake { at: start..end, message: message.clone() })?;
+        let searched = self.design.searched.filter(|metric| metric.name() == word);
+        let metric = searched
+            .map_or_else(|| Metric::parse(word), Ok)
+            .map_err(|message| Mistake { at: start..end, message })?;
         self.at = end;
         let mut levels = vec![None; self.design.factors.len()];
         if self.text[self.at..].starts_with('(') {

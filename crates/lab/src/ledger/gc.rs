@@ -17,8 +17,9 @@ pub struct Removed {
 }
 
 /// Lines that go, in this order.
-const STALE: [(&str, &str); 6] = [
+const STALE: [(&str, &str); 7] = [
     ("trials", "code <> ?1"),
+    ("saturations", "code <> ?1"),
     ("scenarios", "scenario_hash NOT IN (SELECT scenario_hash FROM trials)"),
     ("study_trials", "study NOT IN (SELECT study FROM study_trials JOIN trials USING (key))"),
     ("studies", "study NOT IN (SELECT study FROM study_trials)"),

@@ -14,7 +14,8 @@ pub struct Merged {
 }
 
 /// Tables that are copied as they are, where the key of a line is not yet known.
-const COPIED: [(&str, usize); 3] = [("scenarios", 2), ("study_trials", 5), ("verdicts", 10)];
+const COPIED: [(&str, usize); 4] =
+    [("scenarios", 2), ("study_trials", 5), ("verdicts", 10), ("saturations", 3)];
 
 impl Ledger {
     /// Takes over all trials, studies and verdicts of `other`. Either all of them are taken over,

@@ -63,6 +63,34 @@ pub struct StudyCell {
     pub rows: BTreeMap<u64, Option<Row>>,
 }
 
+/// What an experiment asks: a study, a search, or a search for capacities.
+#[derive(Clone, Debug)]
+pub(crate) struct Experiment {
+    /// A hash of what it asks.
+    pub(crate) key: String,
+    /// What the ledger calls it.
+    pub(crate) name: String,
+    /// What it asks, in words.
+    pub(crate) question: String,
+    /// What its cells differ in.
+    pub(crate) factors: Vec<String>,
+    /// What it looks at.
+    pub(crate) metrics: Vec<String>,
+}
+
+/// A cell of an experiment that is about to be run.
+#[derive(Clone, Debug)]
+pub(crate) struct PlannedCell<'a> {
+    /// Which one it is.
+    pub(crate) number: usize,
+    /// Its level of each factor.
+    pub(crate) levels: Vec<String>,
+    /// Its scenario.
+    pub(crate) plan: &'a Plan,
+    /// Its seeds.
+    pub(crate) seeds: Vec<u64>,
+}
+
 /// The key of a study. It does not depend on the seeds, of which there may be more later.
 fn key(study: &Study) -> String {
     let mut lines = vec![study.question.clone(), study.factors.join("\t")];
@@ -84,8 +112,33 @@ impl Ledger {
         plans: &[Plan],
         seeds: usize,
     ) -> Result<String, LedgerError> {
-        let key = key(study);
-        let metrics: Vec<String> = study.metrics.iter().map(crate::Metric::name).collect();
+        let about = Experiment {
+            key: key(study),
+            name: name.to_owned(),
+            question: study.question.clone(),
+            factors: study.factors.clone(),
+            metrics: study.metrics.iter().map(crate::Metric::name).collect(),
+        };
+        let cells = study.cells.iter().zip(plans).enumerate();
+        let cells: Vec<PlannedCell<'_>> = cells
+            .map(|(number, (cell, plan))| PlannedCell {
+                number,
+                levels: cell.levels.clone(),
+                plan,
+                seeds: Study::first_seeds(seeds),
+            })
+            .collect();
+        self.record_cells(&about, &cells)?;
+        Ok(about.key)
+    }
+
+    /// Keeps what an experiment asks, and the trials of some of its cells.
+    pub(crate) fn record_cells(
+        &self,
+        about: &Experiment,
+        cells: &[PlannedCell<'_>],
+    ) -> Result<(), LedgerError> {
+        let Experiment { key, name, question, factors, metrics } = about;
         self.change(|transaction| {
             transaction.execute(
                 "INSERT INTO studies (study, name, question, factors, metrics, code, version) \
@@ -94,29 +147,28 @@ impl Ledger {
                 params![
                     key,
                     name,
-                    study.question,
-                    json(&study.factors),
-                    json(&metrics),
+                    question,
+                    json(factors),
+                    json(metrics),
                     CODE,
                     env!("CARGO_PKG_VERSION"),
                 ],
             )?;
             let mut insert = transaction
                 .prepare("INSERT OR REPLACE INTO study_trials VALUES (?1,?2,?3,?4,?5)")?;
-            for (number, (cell, plan)) in study.cells.iter().zip(plans).enumerate() {
-                for seed in Study::first_seeds(seeds) {
+            for cell in cells {
+                for &seed in &cell.seeds {
                     insert.execute(params![
                         key,
-                        number,
+                        cell.number,
                         json(&cell.levels),
                         seed_value(seed),
-                        Key::of(plan, seed).text(),
+                        Key::of(cell.plan, seed).text(),
                     ])?;
                 }
             }
             Ok(())
-        })?;
-        Ok(key)
+        })
     }
 
     /// Keeps what is said about the hypotheses of the study with this key, instead of what was

@@ -132,7 +132,7 @@ fn ledgers_that_cannot_be_used_say_why() {
     database.pragma_update(None, "user_version", LAYOUT + 1).expect("it obeys");
     drop(database);
     let newer = refusal(&path);
-    assert!(newer.contains("newer version of blis (layout 2, this one knows up to 1)"), "{newer}");
+    assert!(newer.contains("newer version of blis (layout 3, this one knows up to 2)"), "{newer}");
 
     let path = folder.path().join("b.db");
     Connection::open(&path).and_then(|d| d.execute_batch("CREATE TABLE x (y)")).expect("made");

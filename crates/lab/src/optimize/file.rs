@@ -18,7 +18,7 @@ use crate::metric::Metric;
 use crate::problem::{Problem, hint, quoted};
 use crate::scenario::{Draft, Plan, Workload};
 use crate::study::file::base;
-use crate::yaml::{self, Kind, Node, Whole};
+use crate::yaml::{self, Amount, Kind, Node, Range, Whole};
 use blis_optimize::Grid;
 use blis_workload::Rate;
 use serde::Deserialize;
@@ -69,6 +69,20 @@ struct BudgetFields {
     seed: Option<Whole<0, { u64::MAX }>>,
     #[serde(default)]
     batch: Option<Whole<1, 64>>,
+    #[serde(default)]
+    racing: Option<bool>,
+    #[serde(default)]
+    early: Option<Amount<EarlyShare>>,
+}
+
+/// A share of the requests of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct EarlyShare;
+
+impl Range for EarlyShare {
+    const MIN: f64 = 0.05;
+    const MAX: f64 = 1.0;
+    const LEGAL: &'static str = "a number from 0.05 to 1 (of the requests of a run)";
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -83,7 +97,8 @@ struct ConfirmFields {
 /// # Errors
 /// If it cannot be read, or anything in it is illegal.
 pub fn read(path: &Path) -> Result<Search, Problem> {
-    search(&yaml::read_file(path)?)
+    let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    Ok(Search { name, ..search(&yaml::read_file(path)?)? })
 }
 
 pub(super) fn search(tree: &Node) -> Result<Search, Problem> {
@@ -107,7 +122,9 @@ pub(super) fn search(tree: &Node) -> Result<Search, Problem> {
     let confirm = size(fields.confirm.seeds.map_or(DEFAULT_CONFIRM, Whole::get));
     let (base, notes) = settled(&base(tree)?, &points)?;
     let question = fields.question;
-    let found = Search { question, objectives, constraints, budget, confirm, points, notes, base };
+    let name = String::new();
+    let found =
+        Search { name, question, objectives, constraints, budget, confirm, points, notes, base };
     check_grid(tree, &found)?;
     Ok(found)
 }
@@ -149,6 +166,8 @@ fn budget(tree: &Node, fields: &BudgetFields) -> Result<Budget, Problem> {
         engine,
         seed: fields.seed.map_or(0, Whole::get),
         batch: size(fields.batch.map_or(DEFAULT_BATCH, Whole::get)),
+        racing: fields.racing.unwrap_or(true),
+        early: fields.early.map(|share| share.get()).filter(|share| *share < 1.0),
     })
 }
 

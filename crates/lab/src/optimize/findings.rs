@@ -1,7 +1,7 @@
 //! What a search found.
 
 use super::Search;
-use crate::stats::estimate;
+use crate::stats::{Estimate as Spread, estimate};
 use crate::study;
 use blis_optimize::{Estimate, Sensitivity};
 
@@ -40,6 +40,8 @@ pub struct Call {
     pub scores: Vec<f64>,
     /// Whether the constraints were met as measured.
     pub feasible: bool,
+    /// How many seeds it was run with: fewer than others if it was surely worse.
+    pub seeds: usize,
     /// Why it was not run: its parameters are not legal together.
     pub refused: Option<String>,
 }
@@ -93,6 +95,11 @@ pub struct Outcome {
 }
 
 impl Call {
+    /// Whether it was run with fewer than `seeds` seeds because it was surely worse.
+    pub fn is_dropped(&self, seeds: usize) -> bool {
+        self.refused.is_none() && self.seeds < seeds
+    }
+
     /// Whether it met the constraints and has all numbers.
     pub fn is_usable(&self) -> bool {
         self.feasible && self.scores.iter().all(|score| score.is_finite())
@@ -106,6 +113,19 @@ impl Findings {
         let legal = calls.iter().take(count).filter(|call| call.is_usable());
         let best = legal.min_by(|a, b| a.scores[0].total_cmp(&b.scores[0]))?;
         Some((best.scores[0], best.means[0]?))
+    }
+
+    /// The number that constraint number `index` bounds, as a multiple of its bound, on fresh seeds
+    /// in cell `cell`, with its interval; `None` without samples or for a bound of 0.
+    pub fn share_of_bound(&self, search: &Search, index: usize, cell: usize) -> Option<Spread> {
+        let constraint = &search.constraints[index];
+        let rows = self.fresh.rows[cell].iter().zip(&self.fresh.rows[0]);
+        let share = rows.map(|(row, hand)| {
+            let hand = constraint.metric.of(&hand.report);
+            let limit = constraint.limit(if constraint.relative { hand? } else { 0.0 });
+            Some(constraint.metric.of(&row.report)? / limit).filter(|share| share.is_finite())
+        });
+        estimate(&share.collect::<Option<Vec<f64>>>()?, 0.05)
     }
 
     /// How constraint number `index` fares on fresh seeds in cell `cell` of [`Findings::fresh`].

@@ -4,6 +4,7 @@ use crate::problem::{Place, Problem, hint, quoted};
 use crate::strategy::{self, Parameter, ParameterKind, Strategy};
 use crate::yaml::{self, Kind as Shape, Node};
 use blis_core::Value;
+use blis_core::math::{count, float, ln, pow};
 use blis_optimize::{Dimension, Kind, Point, Space};
 
 /// The name of the choice among strategies.
@@ -95,7 +96,9 @@ impl Points {
         self.space.unit(&point).is_ok().then_some(point)
     }
 
-    /// The candidate that `point` chooses, and all of its parameters there.
+    /// The candidate that `point` chooses, and all of its parameters there. Numbers are rounded to
+    /// about a five-hundredth of their range, or to three digits: what is run is what can be
+    /// written down, and no difference that could be measured is lost.
     ///
     /// # Panics
     /// If the point is not of this space.
@@ -110,7 +113,8 @@ impl Points {
         let mut settings = self.candidates[candidate].hand.clone();
         for slot in self.slots.iter().filter(|slot| slot.candidate == candidate) {
             if let Some(value) = &point.values[slot.dimension] {
-                settings[slot.parameter].1 = value.to_string();
+                let kind = &self.space.dimensions()[slot.dimension].kind;
+                settings[slot.parameter].1 = rounded(value, kind);
             }
         }
         (candidate, settings)
@@ -123,6 +127,18 @@ impl Points {
         let mut slots = self.slots.iter().filter(|slot| slot.candidate == candidate);
         let slot = slots.find(|slot| parameters[slot.parameter].name == name)?;
         Some(slot.dimension)
+    }
+
+    /// The range of dimension number `dimension`, if it is a number, and whether it is searched by
+    /// its logarithm.
+    pub fn range(&self, dimension: usize) -> Option<(f64, f64, bool)> {
+        match self.space.dimensions()[dimension].kind {
+            Kind::Float { min, max } => Some((min, max, false)),
+            Kind::Log { min, max } => Some((min, max, true)),
+            Kind::Int { min, max } => Some((float(min), float(max), false)),
+            Kind::LogInt { min, max } => Some((float(min), float(max), true)),
+            Kind::Choice { .. } => None,
+        }
     }
 
     /// `base` with the strategy of candidate number `candidate` and these parameters.
@@ -144,6 +160,28 @@ impl Points {
         let mut tree = base.clone();
         strategy::choose(&mut tree, node(Shape::Map(fields)));
         tree
+    }
+}
+
+/// A value with as many digits as its range deserves.
+fn rounded(value: &Value, kind: &Kind) -> String {
+    let text = match (value, kind) {
+        (Value::Float(value), Kind::Float { min, max }) => {
+            let digits = (ln((max - min) / 500.0) / std::f64::consts::LN_10).floor();
+            let decimals = usize::try_from(count(-digits)).unwrap_or_default();
+            // Of large numbers the last digits go as well.
+            let step = if digits > 0.0 { pow(10.0, digits) } else { 1.0 };
+            let value = if digits > 0.0 { (value / step).round() * step } else { *value };
+            format!("{value:.decimals$}")
+        }
+        (Value::Float(value), Kind::Log { .. }) => format!("{value:.2e}"),
+        _ => return value.to_string(),
+    };
+    match (yaml::float(&text), kind) {
+        (Some(found), Kind::Float { min, max } | Kind::Log { min, max }) => {
+            found.clamp(*min, *max).to_string()
+        }
+        _ => text,
     }
 }
 
@@ -312,4 +350,21 @@ fn number(text: &str) -> f64 {
 
 fn whole(text: &str) -> u64 {
     yaml::whole(text).expect("it is within the range")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_as_many_digits_as_their_range_deserves() {
+        let float = |value, min, max| rounded(&Value::Float(value), &Kind::Float { min, max });
+        assert_eq!(float(3.141_592_653, 0.0, 10.0), "3.14");
+        assert_eq!(float(0.123_456, 0.0, 1.0), "0.123");
+        assert_eq!(float(123_456.789, 0.0, 1e6), "123000");
+        assert_eq!(float(9.999, 0.0, 9.997), "9.997", "never out of the range");
+        let log = |value| rounded(&Value::Float(value), &Kind::Log { min: 1e-4, max: 1e4 });
+        assert_eq!([log(0.001_234_56), log(8_765.4)], ["0.00123", "8770"]);
+        assert_eq!(rounded(&Value::Int(12_345), &Kind::Int { min: 0, max: 99_999 }), "12345");
+    }
 }

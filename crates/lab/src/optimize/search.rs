@@ -1,25 +1,26 @@
 //! The loop: ask, run, tell; then conclude, and run what is recommended again.
 
-use super::findings::{Call, Chosen, Control, Findings, Front};
+use super::findings::{Call, Control, Findings};
+use super::race::Noise;
 use super::{Engine, Objective, Search};
 use crate::metric::Metric;
 use crate::row::Row;
 use crate::run::RunFailure;
-use crate::scenario::{Draft, Plan};
+use crate::scenario::{Draft, Plan, Workload};
 use crate::study::{self, Study, by_plan};
 use crate::trial::{Runner, Watch};
-use blis_core::math::ln;
+use blis_core::math::{count, float, ln};
 use blis_optimize::{
     Bayes, Grid, Measured, Nsga2, Observation, Optimizer, Point, Problem, Quasi, Random, Settings,
-    pareto, recommend, sensitivity,
 };
+use blis_workload::Mix;
 
 /// Points that fill the space before a model is trusted.
 const INITIAL: usize = 10;
 /// Points that engines which do not learn are asked for at a time.
 const HEAP: usize = 16;
 /// With more measurements, models take longer than they are worth.
-const MOST_MODELLED: usize = 400;
+pub(super) const MOST_MODELLED: usize = 400;
 
 /// The values of some metrics, one a seed, where a run has a sample.
 type Values = Vec<Vec<Option<f64>>>;
@@ -31,10 +32,28 @@ struct Sample {
     constraints: Values,
 }
 
+/// What was measured at the hand-set point: with runs of their whole length, and with those that
+/// the first points have, if these are shorter.
+struct Hand {
+    whole: Sample,
+    early: Option<Sample>,
+}
+
 /// What an engine came to.
-struct Explored {
-    optimizer: Box<dyn Optimizer>,
-    calls: Vec<Call>,
+pub(super) struct Explored {
+    engine: Engine,
+    pub(super) optimizer: Box<dyn Optimizer>,
+    pub(super) calls: Vec<Call>,
+    noise: Noise,
+    /// What met the constraints with all seeds.
+    legal: Vec<Observation>,
+}
+
+/// A point that was asked for, with the scenario that it is.
+struct Asked {
+    point: Point,
+    settings: (usize, Vec<(String, String)>),
+    plan: Result<Plan, RunFailure>,
 }
 
 impl Search {
@@ -60,8 +79,14 @@ impl Search {
     ) -> Result<Findings, RunFailure> {
         let hand_plan = self.plan(0, &self.points.candidates[0].hand)?;
         let seeds = Study::first_seeds(self.budget.seeds);
+        self.note(runner, &[(0, "by hand".to_owned())], &[&hand_plan], &seeds)?;
         let rows = by_plan(std::slice::from_ref(&hand_plan), &seeds, runner, watch)?;
-        let hand = self.sample(&rows[0]);
+        let mut hand = Hand { whole: self.sample(&rows[0]), early: None };
+        if self.budget.early.is_some() {
+            let plan = self.plan_early(0, &self.points.candidates[0].hand)?;
+            let rows = by_plan(std::slice::from_ref(&plan), &seeds, runner, watch)?;
+            hand.early = Some(self.sample(&rows[0]));
+        }
         let found = self.explore(self.budget.engine, &hand, runner, watch)?;
         let random = || self.explore(Engine::Random, &hand, runner, watch);
         let random = control.then(random).transpose()?;
@@ -73,12 +98,14 @@ impl Search {
             plans.push(self.plan(one.candidate, &one.settings)?);
         }
         let fresh = self.fresh_seeds();
+        let labels: Vec<_> = (0..plans.len()).map(|cell| self.fresh_label(cell)).collect();
+        self.note(runner, &labels, &plans.iter().collect::<Vec<_>>(), &fresh)?;
         let rows = by_plan(&plans, &fresh, runner, watch)?;
         let fronts = self.fronts(&found, random.as_ref());
         let sensitivities = match found.calls.len() {
             count if count > MOST_MODELLED => Vec::new(),
             _ => (0..self.objectives.len())
-                .filter_map(|k| sensitivity(found.optimizer.history(), k))
+                .filter_map(|k| self.sensitivity(&found, &chosen, k))
                 .collect(),
         };
         let control = random.map(|random| Control {
@@ -87,12 +114,12 @@ impl Search {
             calls: random.calls,
         });
         Ok(Findings {
-            hand: hand.means(),
+            hand: hand.whole.means(),
             calls: found.calls,
             chosen,
             front: fronts.map(|(front, _)| front),
             sensitivities,
-            fresh: study::Findings { rows, warmup: None, verdicts: Vec::new() },
+            fresh: study::Findings { rows, ..study::Findings::default() },
             control,
         })
     }
@@ -155,72 +182,167 @@ impl Search {
     fn explore(
         &self,
         engine: Engine,
-        hand: &Sample,
+        hand: &Hand,
         runner: &Runner<'_>,
         watch: &dyn Watch,
     ) -> Result<Explored, RunFailure> {
-        let optimizer = self.engine(engine);
-        let mut explored = Explored { optimizer, calls: Vec::new() };
+        let mut explored = Explored {
+            engine,
+            optimizer: self.engine(engine),
+            calls: Vec::new(),
+            noise: Noise::of(self.objectives.len(), self.constraints.len()),
+            legal: Vec::new(),
+        };
         if let Some(point) = self.points.hand(0) {
-            self.tell(&mut explored, point, hand, hand);
+            let observation = self.observation(point, &hand.whole, &hand.whole);
+            let settings = (0, self.points.candidates[0].hand.clone());
+            self.tell(&mut explored, observation, settings, &hand.whole);
         }
-        let seeds = Study::first_seeds(self.budget.seeds);
         while explored.calls.len() < self.budget.calls {
             let count = self.batch(engine, explored.calls.len());
             let points = explored.optimizer.ask(count);
             if points.is_empty() {
                 break;
             }
-            let plan = |point: &Point| {
-                let (candidate, settings) = self.points.settings(point);
-                self.plan(candidate, &settings)
+            let early = hand.early.as_ref().filter(|_| explored.calls.len() < INITIAL);
+            let hand = early.unwrap_or(&hand.whole);
+            let asked = |point: Point| {
+                let settings = self.points.settings(&point);
+                let plan = match early {
+                    Some(_) => self.plan_early(settings.0, &settings.1),
+                    None => self.plan(settings.0, &settings.1),
+                };
+                Asked { point, settings, plan }
             };
-            let plans: Vec<Result<Plan, RunFailure>> = points.iter().map(plan).collect();
-            let legal: Vec<Plan> = plans.iter().flatten().cloned().collect();
-            let mut rows = by_plan(&legal, &seeds, runner, watch)?.into_iter();
-            for (point, plan) in points.into_iter().zip(plans) {
-                match (plan, rows.len()) {
-                    (Ok(_), 1..) => {
-                        let rows = rows.next().unwrap_or_default();
-                        self.tell(&mut explored, point, &self.sample(&rows), hand);
+            let asked: Vec<Asked> = points.into_iter().map(asked).collect();
+            let mut rows = self.measure(&explored, &asked, hand, runner, watch)?.into_iter();
+            for Asked { point, settings, plan } in asked {
+                match plan {
+                    Ok(_) => {
+                        let sample = self.sample(&rows.next().unwrap_or_default());
+                        let observation = self.observation(point, &sample, hand);
+                        self.tell(&mut explored, observation, settings, &sample);
                     }
                     // Ranges can hold what is illegal together, e.g. weights that are all 0.
-                    (refused, _) => self.tell_refused(&mut explored, point, refused.err()),
+                    Err(refused) => self.tell_refused(&mut explored, point, settings, &refused),
                 }
             }
         }
         Ok(explored)
     }
 
-    fn tell(&self, explored: &mut Explored, point: Point, sample: &Sample, hand: &Sample) {
-        let observation = self.observation(point, sample, hand);
-        let (candidate, settings) = self.points.settings(&observation.point);
-        explored.calls.push(Call {
+    /// The rows of the legal ones of `asked`, by seed; only the first of those that are hopeless.
+    fn measure(
+        &self,
+        explored: &Explored,
+        asked: &[Asked],
+        hand: &Sample,
+        runner: &Runner<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Vec<Row>>, RunFailure> {
+        let first = explored.calls.len() + 1;
+        let legal: Vec<(usize, &Asked, &Plan)> = (first..)
+            .zip(asked)
+            .filter_map(|(call, one)| Some((call, one, one.plan.as_ref().ok()?)))
+            .collect();
+        let all = Study::first_seeds(self.budget.seeds);
+        let (now, later) = all.split_at(if self.budget.racing { 1 } else { all.len() });
+        let plans: Vec<Plan> = legal.iter().map(|(.., plan)| (*plan).clone()).collect();
+        let labels: Vec<_> =
+            legal.iter().map(|(call, ..)| self.label(explored.engine, *call)).collect();
+        self.note(runner, &labels, &plans.iter().collect::<Vec<_>>(), now)?;
+        let mut rows = by_plan(&plans, now, runner, watch)?;
+        if later.is_empty() {
+            return Ok(rows);
+        }
+        let hopes = |number: &usize| {
+            let observation = self.observation(
+                legal[*number].1.point.clone(),
+                &self.sample(&rows[*number]),
+                hand,
+            );
+            !explored.noise.is_hopeless(&observation, &explored.legal, self.budget.seeds)
+        };
+        let kept: Vec<usize> = (0..plans.len()).filter(hopes).collect();
+        let plans: Vec<Plan> = kept.iter().map(|&number| plans[number].clone()).collect();
+        let labels: Vec<_> = kept.iter().map(|&number| labels[number].clone()).collect();
+        self.note(runner, &labels, &plans.iter().collect::<Vec<_>>(), later)?;
+        let found = by_plan(&plans, later, runner, watch)?;
+        for (number, found) in kept.into_iter().zip(found) {
+            rows[number].extend(found);
+        }
+        Ok(rows)
+    }
+
+    fn tell(
+        &self,
+        explored: &mut Explored,
+        observation: Observation,
+        (candidate, settings): (usize, Vec<(String, String)>),
+        sample: &Sample,
+    ) {
+        let seeds = sample.seeds();
+        let all = seeds == self.budget.seeds;
+        let observation = if all { observation } else { explored.noise.doubted(observation) };
+        let call = Call {
             candidate,
             settings,
             means: sample.means(),
             scores: observation.objectives.iter().map(|measured| measured.mean).collect(),
             feasible: observation.is_feasible(),
+            seeds,
             refused: None,
-        });
+        };
+        // The hand-set point is its own measure: it says nothing about noise.
+        if all && !explored.calls.is_empty() {
+            explored.noise.learn(&observation, seeds);
+        }
+        if all && call.is_usable() {
+            explored.legal.push(observation.clone());
+        }
+        explored.calls.push(call);
         explored.optimizer.tell(observation).expect("the point is one of the space");
     }
 
     /// A point that is no legal scenario counts as bad as the worst, and breaks all constraints.
-    fn tell_refused(&self, explored: &mut Explored, point: Point, why: Option<RunFailure>) {
+    fn tell_refused(
+        &self,
+        explored: &mut Explored,
+        point: Point,
+        settings: (usize, Vec<(String, String)>),
+        why: &RunFailure,
+    ) {
         let none = Sample {
             objectives: vec![vec![None]; self.objectives.len()],
             constraints: vec![vec![None]; self.constraints.len()],
         };
-        self.tell(explored, point, &none, &none);
+        let observation = self.observation(point, &none, &none);
+        self.tell(explored, observation, settings, &none);
         if let Some(call) = explored.calls.last_mut() {
-            call.refused = why.map(|why| why.to_string());
+            call.seeds = 0;
+            call.refused = Some(why.to_string());
         }
     }
 
     fn plan(&self, candidate: usize, settings: &[(String, String)]) -> Result<Plan, RunFailure> {
         let tree = self.points.tree(&self.base, candidate, settings);
         Draft::from_tree(tree).resolve().map_err(RunFailure::Input)
+    }
+
+    /// The same with fewer requests, if their number is given.
+    fn plan_early(
+        &self,
+        candidate: usize,
+        settings: &[(String, String)],
+    ) -> Result<Plan, RunFailure> {
+        let plan = self.plan(candidate, settings)?;
+        let Workload::Mix(Mix { num_requests: Some(requests), .. }) = &plan.workload else {
+            return Ok(plan);
+        };
+        let fewer = count(float(*requests) * self.budget.early.unwrap_or(1.0)).max(1);
+        let mut draft = Draft::from_tree(self.points.tree(&self.base, candidate, settings));
+        draft.set_amount("early", "num_requests", &fewer.to_string());
+        draft.resolve().map_err(RunFailure::Input)
     }
 
     fn sample(&self, rows: &[Row]) -> Sample {
@@ -252,79 +374,14 @@ impl Search {
                 .collect(),
         }
     }
-
-    /// What is recommended: a point for one objective, the front for several.
-    fn choose(&self, explored: &Explored) -> Vec<Chosen> {
-        let history = explored.optimizer.history();
-        let chosen = |call: usize| Chosen {
-            call,
-            candidate: explored.calls[call].candidate,
-            settings: explored.calls[call].settings.clone(),
-            expected: None,
-            feasibility: None,
-        };
-        if self.objectives.len() > 1 {
-            let front = explored.front();
-            if !front.is_empty() {
-                return front.into_iter().map(chosen).collect();
-            }
-        }
-        if explored.calls.len() > MOST_MODELLED {
-            let feasible = (0..explored.calls.len()).filter(|&i| explored.calls[i].feasible);
-            let score = |i: &usize| explored.calls[*i].scores[0];
-            let best = feasible.filter(|i| score(i).is_finite());
-            let best = best.min_by(|a, b| score(a).total_cmp(&score(b)));
-            return best.map(chosen).into_iter().collect();
-        }
-        let found = recommend(history, 0);
-        // A point that measured no better is no reason to change anything.
-        let hand = explored.calls.first().filter(|first| {
-            first.is_usable()
-                && self.points.hand(0) == Some(history.observations()[0].point.clone())
-        });
-        if let (Some(_), Some(found)) = (hand, &found)
-            && explored.calls[found.index].scores[0] >= 0.0
-        {
-            return vec![chosen(0)];
-        }
-        let with = found.map(|found| Chosen {
-            expected: Some(found.objective),
-            feasibility: Some(found.feasibility),
-            ..chosen(found.index)
-        });
-        with.into_iter().collect()
-    }
-
-    /// For several objectives, what the points of the search and of its control dominate, below a
-    /// reference that both share: the worst that either has measured among legal points.
-    fn fronts(&self, found: &Explored, control: Option<&Explored>) -> Option<(Front, Front)> {
-        if self.objectives.len() < 2 {
-            return None;
-        }
-        let all = found.calls.iter().chain(control.iter().flat_map(|control| &control.calls));
-        let legal: Vec<&Vec<f64>> =
-            all.filter(|call| call.is_usable()).map(|call| &call.scores).collect();
-        let reference: Vec<f64> = (0..self.objectives.len())
-            .map(|k| legal.iter().map(|scores| scores[k]).fold(f64::NEG_INFINITY, f64::max))
-            .collect();
-        let front = |explored: &Explored| {
-            let points = explored.front();
-            let scores: Vec<Vec<f64>> =
-                points.iter().map(|&i| explored.calls[i].scores.clone()).collect();
-            let hand = vec![0.0; self.objectives.len()];
-            let below = hand.iter().zip(&reference).all(|(hand, worst)| hand <= worst);
-            Front {
-                hypervolume: pareto::hypervolume(&scores, &reference),
-                of_hand: if below { pareto::hypervolume(&[hand], &reference) } else { 0.0 },
-                points,
-            }
-        };
-        let own = front(found);
-        Some((own.clone(), control.map_or(own, front)))
-    }
 }
 
 impl Sample {
+    /// How many seeds it is of.
+    fn seeds(&self) -> usize {
+        self.objectives.first().map_or(0, Vec::len)
+    }
+
     /// The mean of each objective; `None` if a seed has no sample.
     fn means(&self) -> Vec<Option<f64>> {
         let mean = |values: &Vec<Option<f64>>| {
@@ -332,16 +389,6 @@ impl Sample {
             all.map(|values| Measured::of(&values).mean)
         };
         self.objectives.iter().map(mean).collect()
-    }
-}
-
-impl Explored {
-    /// The legal points that no other dominates.
-    fn front(&self) -> Vec<usize> {
-        let legal: Vec<usize> =
-            (0..self.calls.len()).filter(|&i| self.calls[i].is_usable()).collect();
-        let scores: Vec<Vec<f64>> = legal.iter().map(|&i| self.calls[i].scores.clone()).collect();
-        pareto::front(&scores).into_iter().map(|k| legal[k]).collect()
     }
 }
 

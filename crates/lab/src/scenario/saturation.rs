@@ -7,10 +7,14 @@
 //! the strategy of the scenario has a say, so that strategies which are compared at 90 % of
 //! saturation are sent exactly the same requests.
 
+use super::canonical;
+use super::known;
+use crate::hash::hash_long;
 use crate::problem::Problem;
 use crate::run::{RunFailure, Trial, run_scenario};
 use crate::scenario::plan::{Plan, Workload};
 use crate::scenario::policies::Policies;
+use crate::trial::CODE;
 use blis_core::math::{count, float};
 use blis_core::{Span, Time};
 use blis_metrics::{Fact, Listener, Status};
@@ -49,7 +53,13 @@ pub(super) fn measure(plan: &Plan) -> Result<f64, Problem> {
         return Err(Problem::of_file("workload.rate", message));
     }
     let bench = Bench { plan: reference(plan), mix: steady(mix), session: longest_session(mix) };
-    bench.search()
+    let key = bench.key();
+    if let Some(found) = known::look_up(&key) {
+        return Ok(found);
+    }
+    let found = bench.search()?;
+    known::remember(key, found);
+    Ok(found)
 }
 
 /// The plan with the strategy that saturation is measured with.
@@ -93,6 +103,15 @@ struct Bench {
 }
 
 impl Bench {
+    /// A hash of all that the saturation depends on: the code, the cluster and the workload, whose
+    /// rate and length have no say.
+    fn key(&self) -> String {
+        let mix = Mix { rate: Rate::Steady(1.0), num_requests: None, ..self.mix.clone() };
+        let plan = Plan { workload: Workload::Mix(mix), ..self.plan.clone() };
+        let text = format!("saturation {CODE}\n{}", canonical::canonical(&plan));
+        format!("{:032x}", hash_long(text.as_bytes()))
+    }
+
     fn search(&self) -> Result<f64, Problem> {
         let mut rate = self.first_guess()?;
         let (mut low, mut high) = (None, None);
@@ -285,6 +304,19 @@ workload: {distribution: {rate: 90%, num_requests: 5, output_tokens: {mean: 1e6,
         let refused = Draft::from_text("s.yaml", slow).expect("well-formed").resolve();
         let message = refused.expect_err("nothing can be measured").to_string();
         assert!(message.starts_with("workload.rate: the cluster is so slow"), "{message}");
+    }
+
+    #[test]
+    fn what_was_measured_once_is_known_in_every_ledger_that_keeps_it() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let ledger = crate::Ledger::open(&folder.path().join("l.db")).expect("it opens");
+        // A step that no other test has.
+        let one = saturation(&ONE_BY_ONE.replace("step_us: 1000", "step_us: 1100"));
+        ledger.keep_saturations().expect("it can be written");
+        let kept = ledger.saturations().expect("it can be read");
+        assert!(kept.iter().any(|(_, per_sec)| per_sec.to_bits() == one.to_bits()), "{kept:?}");
+        let other = saturation(&ONE_BY_ONE.replace("step_us: 1000", "step_us: 1200"));
+        assert!(other < one, "another cluster, another key");
     }
 
     #[test]

@@ -76,6 +76,7 @@ pub fn compare(sides: &Sides<'_>) -> Result<Study, Problem> {
         warmup: warmup(&flag, sides.warmup, false)?,
         metrics: sides.metrics.clone(),
         hypotheses: Vec::new(),
+        capacity: None,
         components: Vec::new(),
         levels: choices,
         base,

@@ -1,10 +1,14 @@
 //! The design of a study: what its cells differ in, and which cell is which.
 
+use crate::metric::Metric;
+
 /// What cells differ in. The first factor changes slowest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Design {
     /// The factors, in the order of the file.
     pub factors: Vec<Factor>,
+    /// What is found for each cell by a search, besides the numbers of its runs.
+    pub searched: Option<Metric>,
 }
 
 /// One thing that cells differ in.
@@ -86,6 +90,7 @@ pub(crate) mod tests {
                 factor("arm", &["base", "full", "cpu 5,000 (PCIe)", "gate of full"], 3),
                 factor("engine.total_kv_blocks", &["9000", "800"], 2),
             ],
+            searched: None,
         }
     }
 

@@ -17,6 +17,8 @@
 //! ```
 
 use super::arms::{self, Component};
+use super::capacity::{CapacityFields, question};
+use super::design::Design;
 use super::levels::{self, Choices};
 use super::predictions::hypotheses;
 use super::{Cell, Study, Warmup, patch};
@@ -61,6 +63,8 @@ struct StudyFields {
     max_seeds: Option<Whole<1, 1_000>>,
     #[serde(default)]
     warmup: Option<String>,
+    #[serde(default)]
+    capacity: Option<CapacityFields>,
     metrics: Vec<String>,
     #[serde(default)]
     hypotheses: Vec<HypothesisFields>,
@@ -105,12 +109,16 @@ pub fn read(path: &Path) -> Result<Study, Problem> {
 
 pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
     let fields: StudyFields = yaml::decode(tree)?;
-    let metrics = metrics(tree, &fields.metrics)?;
     let base = base(tree)?;
     let components = arms::components(tree);
     let factors = factors(tree, &fields, &base, &components)?;
     let (seeds, max_seeds) = seeds(tree, &fields)?;
-    let design = levels::design(&factors);
+    let warmup = warmup(tree, fields.warmup.as_deref(), !fields.hypotheses.is_empty())?;
+    let capacity = fields.capacity.as_ref().map(|fields| question(tree, fields, warmup));
+    let capacity = capacity.transpose()?;
+    let searched = capacity.as_ref().map(|question| Metric::searched(question.vary));
+    let design = Design { searched, ..levels::design(&factors) };
+    let metrics = metrics(tree, &fields.metrics, searched)?;
     if design.cells().saturating_mul(max_seeds) > MOST_TRIALS {
         let cells = design.cells();
         let message =
@@ -129,20 +137,24 @@ pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
         Ok(Cell { levels: names, plan, tree })
     };
     let cells = (0..design.cells()).map(cell).collect::<Result<_, Problem>>()?;
-    Ok(Study {
+    let study = Study {
         question: fields.question,
         factors: design.factors.iter().map(|factor| factor.name.clone()).collect(),
         design,
         cells,
         seeds,
         max_seeds,
-        warmup: warmup(tree, fields.warmup.as_deref(), !hypotheses.is_empty())?,
+        warmup,
         metrics,
         hypotheses,
+        capacity,
         components,
         levels: factors,
         base,
-    })
+    };
+    // What cannot be searched is refused before anything runs.
+    study.subjects()?;
+    Ok(study)
 }
 
 /// The scenario under `base`, or in the file that it names.
@@ -229,6 +241,14 @@ pub(super) fn warmup(tree: &Node, text: Option<&str>, claims: bool) -> Result<Wa
     }
 }
 
+/// How much of each run is left out, as `flag` says: `auto`, or seconds.
+///
+/// # Errors
+/// If it is neither.
+pub fn warmup_flag(flag: &str, text: &str) -> Result<Warmup, Problem> {
+    warmup(&Node::from_flag(flag, text), Some(text), false)
+}
+
 /// `path` relative to the file that it stands in.
 fn beside(place: &Place, path: &str) -> std::path::PathBuf {
     match place {
@@ -239,14 +259,20 @@ fn beside(place: &Place, path: &str) -> std::path::PathBuf {
     }
 }
 
-fn metrics(tree: &Node, names: &[String]) -> Result<Vec<Metric>, Problem> {
+fn metrics(
+    tree: &Node,
+    names: &[String],
+    searched: Option<Metric>,
+) -> Result<Vec<Metric>, Problem> {
     if names.is_empty() {
         let message = "there are none; name at least one, e.g. `ttft_p99`";
         return Err(Problem::new(tree.place_of("metrics"), "metrics", message));
     }
     let parse = |(index, name): (usize, &String)| {
         let path = format!("metrics[{index}]");
-        Metric::parse(name).map_err(|text| Problem::new(tree.place_of(&path), path, text))
+        let searched = searched.filter(|metric| metric.name() == *name);
+        let found = searched.map_or_else(|| Metric::parse(name), Ok);
+        found.map_err(|text| Problem::new(tree.place_of(&path), path, text))
     };
     names.iter().enumerate().map(parse).collect()
 }

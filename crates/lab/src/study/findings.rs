@@ -9,7 +9,7 @@ use blis_core::math::{exp, ln};
 use blis_metrics::Saturation;
 
 /// What the runs of a study gave.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Findings {
     /// For each cell, the row of each seed.
     pub rows: Vec<Vec<Row>>,
@@ -17,7 +17,12 @@ pub struct Findings {
     pub warmup: Option<f64>,
     /// What they say about the hypotheses, in the order of the study.
     pub verdicts: Vec<Verdict>,
+    /// For each cell, the capacity of each seed, if the study asks for it.
+    pub capacities: Capacities,
 }
+
+/// Capacities by cell and seed; empty if nobody asks.
+pub type Capacities = Vec<Vec<Option<f64>>>;
 
 /// How a number of one cell compares with that of another, seed by seed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +41,12 @@ impl Findings {
 
     /// The values of `metric` in cell number `cell`, one a seed; without those that have no sample.
     pub fn values(&self, cell: usize, metric: &Metric) -> Vec<f64> {
-        self.rows[cell].iter().filter_map(|row| metric.of(&row.report)).collect()
+        (0..self.rows[cell].len()).filter_map(|seed| self.value(cell, seed, metric)).collect()
+    }
+
+    /// The value of `metric` in the run of `cell` with seed number `seed`.
+    pub fn value(&self, cell: usize, seed: usize, metric: &Metric) -> Option<f64> {
+        Findings::of(&self.rows, &self.capacities).value(cell, seed, metric)
     }
 
     /// Their mean, with its interval if there are several; `None` if there is no sample.
@@ -51,10 +61,9 @@ impl Findings {
     /// How `metric` of `cell` compares with that of `other`, with intervals that leave out the
     /// truth with probability `level`; `None` for fewer than two seeds with both.
     pub fn paired(&self, cell: usize, other: usize, metric: &Metric, level: f64) -> Option<Paired> {
-        let both =
-            |(row, other): (&Row, &Row)| Some((metric.of(&row.report)?, metric.of(&other.report)?));
-        let pairs: Vec<(f64, f64)> =
-            self.rows[cell].iter().zip(&self.rows[other]).filter_map(both).collect();
+        let seeds = self.rows[cell].len().min(self.rows[other].len());
+        let both = |seed| Some((self.value(cell, seed, metric)?, self.value(other, seed, metric)?));
+        let pairs: Vec<(f64, f64)> = (0..seeds).filter_map(both).collect();
         let differences: Vec<f64> = pairs.iter().map(|(value, other)| value - other).collect();
         let positive = pairs.iter().all(|&(value, other)| value > 0.0 && other > 0.0);
         let logs: Vec<f64> = pairs.iter().map(|(value, other)| ln(value / other)).collect();
@@ -67,19 +76,23 @@ impl Findings {
         Some(Paired { difference: estimate(&differences, level)?, ratio })
     }
 
-    /// `rows` as evidence.
-    pub(super) fn of(rows: &[Vec<Row>]) -> Rows<'_> {
-        Rows { rows }
+    /// `rows` and capacities as evidence.
+    pub(super) fn of<'a>(rows: &'a [Vec<Row>], capacities: &'a [Vec<Option<f64>>]) -> Rows<'a> {
+        Rows { rows, capacities }
     }
 }
 
 /// Rows by cell and seed, as evidence.
 pub(super) struct Rows<'a> {
     rows: &'a [Vec<Row>],
+    capacities: &'a [Vec<Option<f64>>],
 }
 
 impl Evidence for Rows<'_> {
     fn value(&self, cell: usize, seed: usize, metric: &Metric) -> Option<f64> {
+        if metric.is_searched() {
+            return self.capacities.get(cell)?.get(seed).copied().flatten();
+        }
         metric.of(&self.rows[cell][seed].report)
     }
 

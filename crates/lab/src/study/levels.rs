@@ -88,7 +88,7 @@ pub(super) fn design(factors: &[Choices]) -> Design {
         levels: all.levels.iter().map(|level| level.name.clone()).collect(),
         stated: all.stated,
     };
-    Design { factors: factors.iter().map(factor).collect() }
+    Design { factors: factors.iter().map(factor).collect(), searched: None }
 }
 
 /// The scenario of a cell, not yet checked.

@@ -153,3 +153,60 @@ warmup: 5s
         assert!((counted(0) - counted(1)).abs() < 1e-9, "both are sent the same");
     }
 }
+
+/// Servers of 10 ms a request, one and two of them.
+const CAPACITY: &str = "
+question: how much more do two serve?
+base:
+  latency: {model: constant, step_us: 1000}
+  engine: {max_num_running_reqs: 1, total_kv_blocks: 1000}
+  workload: {distribution: {rate: 20, num_requests: 1000, prompt_tokens: {mean: 16, stdev: 0}, \
+output_tokens: {mean: 10, stdev: 0}}}
+arms:
+  - {name: one}
+  - {name: two, set: {cluster: {instances: 2}}}
+seeds: 3
+capacity: {slo: ['ttft_p99 <= 6ms', 'completed >= 0.99 * offered']}
+metrics: [capacity, ttft_p99]
+hypotheses:
+  - {claim: capacity(two) >= 1.9 * capacity(one)}
+  - {claim: capacity(two) <= 1.5 * capacity(one)}
+  - {claim: capacity(one) > 90}
+";
+
+#[test]
+fn claims_about_capacities_are_answered_by_searches() {
+    let found = run(CAPACITY);
+    let outcomes: Vec<Outcome> = found.verdicts.iter().map(|verdict| verdict.outcome).collect();
+    assert_eq!(outcomes, [Outcome::Confirmed, Outcome::Refuted, Outcome::Confirmed]);
+    let capacity = Metric::searched(crate::capacity::Vary::Rate);
+    let (one, _) = found.mean(0, &capacity).expect("there is one");
+    assert!((one - 100.0).abs() < 3.0, "10 ms a request: 100 a second, not {one}");
+    let ratio = found.paired(1, 0, &capacity, 0.05).and_then(|paired| paired.ratio);
+    assert!(ratio.is_some_and(|ratio| (ratio.mean - 2.0).abs() < 0.1), "{ratio:?}");
+    assert!(found.mean(0, &study_metric("ttft_p99")).is_some(), "the runs are there as well");
+}
+
+fn study_metric(name: &str) -> Metric {
+    Metric::parse(name).expect("known")
+}
+
+#[test]
+fn capacities_are_only_claimed_where_it_is_said_what_must_hold() {
+    for (from, to, message) in [
+        (
+            "capacity: {slo: ['ttft_p99 <= 6ms', 'completed >= 0.99 * offered']}\n",
+            "",
+            "with `capacity",
+        ),
+        ("'ttft_p99 <= 6ms'", "'ttft_p98 <= 6ms'", "capacity.slo[0]: unknown number `ttft_p98`"),
+        ("['ttft_p99 <= 6ms', 'completed >= 0.99 * offered']", "[]", "any rate would do"),
+        ("offered']}", "offered'], vary: rates}", "found `rates`, did you mean `rate`?"),
+        ("offered']}", "offered'], vary: instances}", "`capacity` is found by a search"),
+    ] {
+        let text = CAPACITY.replace(from, to);
+        assert_ne!(text, CAPACITY, "{from}");
+        let found = read(&text).expect_err(message).to_string();
+        assert!(found.contains(message), "{found}\nnot: {message}");
+    }
+}

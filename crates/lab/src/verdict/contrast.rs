@@ -104,7 +104,9 @@ impl<'a> Part<'a> {
     /// The cells that it looks at.
     pub(super) fn cells(&self, design: &Design) -> Vec<usize> {
         let references = self.comparison.references();
-        references.iter().map(|reference| design.cell(&reference.at(&self.free))).collect()
+        // What is searched does not depend on the runs of the cell itself.
+        let own = references.iter().filter(|reference| !reference.metric.is_searched());
+        own.map(|reference| design.cell(&reference.at(&self.free))).collect()
     }
 
     fn value(
@@ -248,6 +250,20 @@ impl<'a> Part<'a> {
             ),
         }
     }
+}
+
+/// What the first `seeds` seeds of a single cell say about a comparison that names no place:
+/// whether it holds at this level, and by how much.
+pub(crate) fn seen(
+    comparison: &Comparison,
+    evidence: &dyn Evidence,
+    seeds: usize,
+    level: f64,
+) -> (Option<bool>, Effect) {
+    let design = Design::default();
+    let part = Part { comparison, free: Vec::new() };
+    let contrast = part.contrast(&design, evidence, seeds);
+    (contrast.answer(level), part.effect(&design, &contrast, level))
 }
 
 /// One check, or two for a band around the bound: from below and from above.

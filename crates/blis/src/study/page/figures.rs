@@ -1,7 +1,7 @@
 //! The figures of a study's page: which there are, and the data of each.
 
 use super::compared;
-use crate::page::Figure;
+use crate::page::{Figure, digits};
 use crate::study::charts::quoted;
 use crate::study::grids::heading;
 use blis_core::SloClass;
@@ -203,10 +203,4 @@ fn split(row: &Row, class: Option<SloClass>) -> Option<&SplitStats> {
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
     (count > 0).then(|| sum / float(count))
-}
-
-/// Six digits, which is finer than any drawing.
-fn digits(value: f64) -> String {
-    let short = format!("{value:.5e}");
-    short.parse::<f64>().map_or(short, |value| value.to_string())
 }

@@ -1,0 +1,102 @@
+//! Capacities, from the command line to the page.
+
+use super::Bench;
+
+/// Servers that take one request at a time, for 10 ms.
+pub(super) const SCENARIO: &str = "\
+latency: {model: constant, step_us: 1000}
+cluster: {instances: 2}
+engine: {max_num_running_reqs: 1, total_kv_blocks: 1000}
+slo: {standard: {ttft_ms: 6}}
+workload:
+  distribution: {rate: 30, num_requests: 1000, prompt_tokens: {mean: 16, stdev: 0}, \
+output_tokens: {mean: 10, stdev: 0}}
+";
+
+const QUICK: &str = "--seeds 2 --max-seeds 2 --quiet";
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.write("s.yaml", SCENARIO);
+    bench
+}
+
+#[test]
+fn strategies_are_compared_on_a_page_and_again_for_nothing() {
+    let bench = bench();
+    let args = format!(
+        "capacity s.yaml {QUICK} --strategy round-robin --strategy least-loaded --report p.html"
+    );
+    let ran = bench.blis(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for part in ["standard.slo_attainment >= 95%", "against round-robin", "meets", "saturated"] {
+        assert!(ran.out.contains(part), "no `{part}` in {}", ran.out);
+    }
+    let page = bench.read("p.html");
+    assert!(page.contains("data-plot=\"curve\"") && page.contains("id=\"findings\""));
+    let runs =
+        |bench: &Bench| bench.blis("ledger list --last 1").out.lines().last().map(str::to_owned);
+    let before = runs(&bench).expect("a summary");
+    let again = bench.blis(&args);
+    assert_eq!(again.out, ran.out, "the same question, the same answer");
+    assert_eq!(runs(&bench), Some(before), "nothing was run again");
+    assert_eq!(bench.read("p.html"), page);
+    let list = bench.blis("ledger list --last 3").out;
+    assert!(list.contains("capacity of s"), "{list}");
+}
+
+#[test]
+fn the_json_has_every_point_and_the_capacity_of_each_seed() {
+    let ran = bench().blis(&format!("capacity s.yaml {QUICK} --no-ledger --format json"));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let all: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    let answer = &all["strategies"][0];
+    let mean = answer["capacity"]["mean"].as_f64().expect("a number");
+    assert!((mean - 200.0).abs() < 6.0, "two servers of 100 a second: {mean}");
+    assert_eq!(answer["values"].as_array().map(Vec::len), Some(2));
+    let points = answer["points"].as_array().expect("points");
+    let verdicts: Vec<&str> = points.iter().filter_map(|point| point["verdict"].as_str()).collect();
+    assert!(verdicts.contains(&"meets") && verdicts.contains(&"saturated"), "{verdicts:?}");
+}
+
+#[test]
+fn the_fewest_instances_are_found_at_the_given_rate() {
+    let args =
+        format!("capacity s.yaml {QUICK} --no-ledger --vary instances --rate 350 --format json");
+    let ran = bench().blis(&args);
+    let all: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(all["strategies"][0]["safe"].as_f64(), Some(4.0), "{}", ran.out);
+    assert_eq!(all["unit"], "instances");
+}
+
+#[test]
+fn a_strategy_without_a_capacity_is_a_failed_check() {
+    let bench = bench();
+    let ran = bench.blis(&format!("capacity s.yaml {QUICK} --no-ledger --slo ttft_mean<=0.5ms"));
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.out.contains("it is 1 there"), "{}", ran.out);
+    assert!(ran.out.contains("give a bound that an idle cluster can meet"), "{}", ran.out);
+}
+
+#[test]
+fn nonsense_is_refused_with_advice_before_anything_runs() {
+    let bench = bench();
+    bench.write("t.jsonl", "{\"arrival_us\":0,\"input_tokens\":8,\"output_tokens\":2}\n");
+    bench.write("free.yaml", SCENARIO.replace("slo: {standard: {ttft_ms: 6}}\n", ""));
+    for (args, message) in [
+        ("s.yaml --slo ttft_p98<=3ms", "--slo: unknown number `ttft_p98`, did you mean"),
+        ("s.yaml --slo ttft_p99<=95%", "--slo: compares ms with"),
+        ("s.yaml --slo ttft_p99~3ms", "within"),
+        ("free.yaml", "no class that sends requests has a target"),
+        ("s.yaml --trace t.jsonl", "a trace has its own arrivals"),
+        ("s.yaml --precision 0%", "--precision: found `0%`; legal: from 0.2% to 50%"),
+        ("s.yaml --seeds 9 --max-seeds 4", "--max-seeds: found `4`; legal: no fewer than --seeds"),
+        ("s.yaml --warmup soon", "--warmup: found `soon`; legal: `auto`, or seconds"),
+        ("s.yaml --strategy precise --strategy precise", "found `precise` for the second time"),
+    ] {
+        let ran = bench.blis(&format!("capacity {args}"));
+        assert_eq!(ran.code, Some(2), "{args}: {}", ran.err);
+        assert!(ran.err.contains(message), "{args}: {}\nnot: {message}", ran.err);
+    }
+    assert!(!bench.files().contains(&".blis".to_owned()), "nothing was begun");
+}

@@ -1,0 +1,144 @@
+//! Capacity: the highest rate, or the fewest instances, at which a scenario meets its SLOs.
+//!
+//! Every seed has a capacity of its own: the rate at which its run stops to meet the SLOs, found by
+//! bisection on a fixed ladder of rates. The requests of a seed are the same at every rate but for
+//! the gaps between them, so the numbers of one seed change smoothly with the rate, and those of
+//! two strategies belong together. The mean over seeds, with its interval, is the capacity; what is
+//! *safe* is the highest rung at which the means over all seeds meet the SLOs with confidence. A
+//! run that does not keep up meets nothing. See decision 17.
+//!
+//! [`Search`] is what `blis capacity` runs; studies ask for the capacities of their cells through
+//! the same climb. Rows come from a [`Runner`](crate::Runner), so that a search that was killed
+//! goes on where it stopped.
+
+mod axis;
+mod climb;
+mod curve;
+mod findings;
+mod hunt;
+mod points;
+mod search;
+mod slo;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use climb::Climb;
+pub use findings::{Answer, Findings, Found, Judged, Point, Standing};
+pub use slo::Slo;
+
+use crate::problem::Problem;
+use crate::scenario::{Draft, Plan, Workload};
+use crate::study::Warmup;
+use blis_workload::Rate;
+
+/// What is varied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vary {
+    /// Arrivals a second: the more the better.
+    Rate,
+    /// Engine instances: the fewer the better.
+    Instances,
+}
+
+impl Vary {
+    /// Both.
+    pub const ALL: [Vary; 2] = [Vary::Rate, Vary::Instances];
+
+    /// How it is spelled.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Vary::Rate => "rate",
+            Vary::Instances => "instances",
+        }
+    }
+}
+
+/// What is asked of every subject.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// What must hold; all of it.
+    pub slo: Vec<Slo>,
+    /// What is varied.
+    pub vary: Vary,
+    /// How many seeds are run at least.
+    pub seeds: usize,
+    /// The most seeds.
+    pub max_seeds: usize,
+    /// Half the width, as a share of the capacity, at which its interval is narrow enough.
+    pub precision: f64,
+    /// How much of each run is left out; `Auto` is found by a pilot run at the capacity.
+    pub warmup: Warmup,
+    /// Runs that are too short to be steady are made longer, up to this many requests.
+    pub most_requests: u64,
+}
+
+impl Question {
+    /// The question with this SLO and what is usual otherwise.
+    pub fn new(slo: Vec<Slo>, vary: Vary) -> Question {
+        Question {
+            slo,
+            vary,
+            seeds: 5,
+            max_seeds: 20,
+            precision: 0.02,
+            warmup: Warmup::Auto,
+            most_requests: 50_000,
+        }
+    }
+}
+
+/// A scenario whose capacity is wanted.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// What it is called.
+    pub name: String,
+    /// The scenario as it stands, with what it varies at the start.
+    pub plan: Plan,
+    draft: Draft,
+}
+
+impl Subject {
+    /// The scenario in `draft`.
+    ///
+    /// # Errors
+    /// If it is illegal, or has nothing that could be varied.
+    pub fn new(name: &str, draft: Draft, vary: Vary) -> Result<Subject, Problem> {
+        let plan = draft.resolve()?;
+        let mut draft = draft;
+        let Workload::Mix(mix) = &plan.workload else {
+            let message = "a trace has its own arrivals, whose rate cannot be varied; give a \
+                           workload with a rate, e.g. one of `blis workloads`";
+            return Err(Problem::of_file("workload.trace", message));
+        };
+        if mix.clients.iter().any(|one| one.sessions.as_ref().is_some_and(|s| s.single)) {
+            let message = "clients with a single session have no rate; give a workload whose \
+                           sessions begin at a rate";
+            return Err(Problem::of_file("workload", message));
+        }
+        match (vary, &mix.rate) {
+            (Vary::Rate, _) => {}
+            // A share of saturation would grow with the instances.
+            (Vary::Instances, Rate::Steady(rate)) => {
+                draft.set_amount("--vary instances", "rate", &rate.to_string());
+            }
+            (Vary::Instances, Rate::Shaped(_)) => {}
+        }
+        Ok(Subject { name: name.to_owned(), plan, draft })
+    }
+
+    /// Whether its rate counts sessions rather than requests.
+    pub fn counts_sessions(&self) -> bool {
+        matches!(&self.plan.workload, Workload::Mix(mix) if mix.has_sessions())
+    }
+}
+
+/// A search for the capacities of subjects that are compared with the first.
+#[derive(Clone, Debug)]
+pub struct Search {
+    /// What it is called, e.g. in the ledger.
+    pub name: String,
+    /// What is asked.
+    pub question: Question,
+    /// Whose capacity is wanted.
+    pub subjects: Vec<Subject>,
+}

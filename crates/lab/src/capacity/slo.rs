@@ -1,0 +1,133 @@
+//! SLOs: comparisons of numbers of a run, in the language of claims.
+
+use crate::hypothesis::{Comparison, Mistake, Reference, Relation, parse};
+use crate::problem::{Place, Problem};
+use crate::scenario::{Plan, Workload};
+use crate::study::Design;
+use blis_core::SloClass;
+use blis_core::math::ln;
+use blis_metrics::Report;
+
+/// The share of requests that must be within the targets of their class, unless somebody says.
+const USUAL_ATTAINMENT: &str = "95%";
+
+/// What must hold, e.g. `critical.ttft_p99 <= 200ms`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slo {
+    /// As written.
+    pub text: String,
+    pub(super) comparison: Comparison,
+}
+
+impl Slo {
+    /// The comparisons in `text`, of which there may be several with `and` between them.
+    ///
+    /// # Errors
+    /// The first mistake in it.
+    pub fn parse(text: &str) -> Result<Vec<Slo>, Mistake> {
+        let design = Design::default();
+        let claim = parse(text, &design)?;
+        let alone = claim.parts.len() == 1;
+        let one = |comparison: Comparison| {
+            if matches!(comparison.relation, Relation::About(_)) {
+                let message = "an SLO has one bound; write `<=` or `>=`".to_owned();
+                return Err(Mistake { at: 0..text.len(), message });
+            }
+            let text = if alone { text.trim().to_owned() } else { comparison.text(&design) };
+            Ok(Slo { text, comparison })
+        };
+        claim.parts.into_iter().map(one).collect()
+    }
+
+    /// The same, with complaints as problems of what stands at `place`.
+    ///
+    /// # Errors
+    /// The first mistake in it.
+    pub fn read(text: &str, place: Place, path: &str) -> Result<Vec<Slo>, Problem> {
+        Slo::parse(text).map_err(|Mistake { at, message }| {
+            Problem::new(place, path, message).pointing(text, &at)
+        })
+    }
+
+    /// What is usual for `plan`: of every class that has targets and sends requests, 95 % are
+    /// within them.
+    ///
+    /// # Errors
+    /// If there is no such class.
+    ///
+    /// # Panics
+    /// Never: what it writes is legal.
+    pub fn usual(plan: &Plan) -> Result<Vec<Slo>, Problem> {
+        let sends = |class: &SloClass| match &plan.workload {
+            Workload::Mix(mix) => mix.clients.iter().any(|client| client.class == *class),
+            Workload::Trace { .. } => true,
+        };
+        let promised = |class: &SloClass| !plan.slo.of(*class).is_empty();
+        let classes = SloClass::ALL.into_iter().filter(|class| sends(class) && promised(class));
+        let one = |class: SloClass| {
+            let text = format!("{}.slo_attainment >= {USUAL_ATTAINMENT}", class.name());
+            Slo::parse(&text).expect("it is well-formed")
+        };
+        let all: Vec<Slo> = classes.flat_map(one).collect();
+        if all.is_empty() {
+            let message = "no class that sends requests has a target, so that any rate would do; \
+                           give one, e.g. `slo: chat` in the scenario, or `--slo \"ttft_p99 <= \
+                           500ms\"`";
+            return Err(Problem::of_file("slo", message));
+        }
+        Ok(all)
+    }
+
+    /// How much room is left in a run: at least 0 if it holds there. The logarithm of a ratio if
+    /// both sides are positive, else a difference; `None` without a sample.
+    pub(super) fn slack(&self, report: &Report) -> Option<f64> {
+        let of = |reference: &Reference| reference.metric.of(report);
+        let Comparison { left, relation, right } = &self.comparison;
+        let (left, right) = (left.value(&of)?, right.value(&of)?);
+        let above = if left > 0.0 && right > 0.0 { ln(left / right) } else { left - right };
+        Some(match relation {
+            Relation::Above | Relation::AtLeast => above,
+            Relation::Below | Relation::AtMost | Relation::About(_) => -above,
+        })
+    }
+
+    /// The value that is bounded in a run, as the left side gives it.
+    pub fn value(&self, report: &Report) -> Option<f64> {
+        self.comparison.left.value(&|reference: &Reference| reference.metric.of(report))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_slo_is_a_claim_about_one_run() {
+        let all = Slo::parse("critical.ttft_p99 <= 0.2s and completed >= 0.99 * offered");
+        let all = all.expect("legal");
+        assert_eq!(all[0].text, "critical.ttft_p99 <= 0.2s");
+        assert_eq!(all[1].text, "completed >= 0.99 * offered");
+        let mut report = Report::default();
+        (report.cluster.injected, report.cluster.completed) = (100, 99);
+        let slack = all[1].slack(&report).expect("both are known");
+        assert!(slack.abs() < 1e-12, "{slack}");
+        report.cluster.completed = 90;
+        assert!(all[1].slack(&report).is_some_and(|slack| slack < 0.0));
+        assert_eq!(all[0].slack(&report), None, "no sample, no slack");
+    }
+
+    #[test]
+    fn what_is_no_bound_is_refused() {
+        for (text, message) in [
+            ("ttft_p99", "a comparison"),
+            ("ttft_p99 ~ 3ms within 5%", "an SLO has one bound"),
+            ("ttft_p98 <= 3ms", "unknown number `ttft_p98`"),
+            ("ttft_p99 <= 95%", "the same on both sides"),
+            ("3 <= 4", "is about no run"),
+            ("ttft_p99(full) <= 3ms", "arm"),
+        ] {
+            let mistake = Slo::parse(text).expect_err(text);
+            assert!(mistake.message.contains(message), "{text}: {}", mistake.message);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What the ledger is told about the trials of a search, before they run.
+
+use super::{Engine, Search};
+use crate::hash::hash_long;
+use crate::ledger::{Experiment, PlannedCell};
+use crate::run::RunFailure;
+use crate::scenario::Plan;
+use crate::trial::Runner;
+
+impl Search {
+    /// The number and the name of call number `call`, from 1, of `engine`.
+    pub(super) fn label(&self, engine: Engine, call: usize) -> (usize, String) {
+        let control = engine == Engine::Random && self.budget.engine != Engine::Random;
+        let before = if control { self.budget.calls } else { 0 };
+        (before + call, format!("{} {call}", engine.name()))
+    }
+
+    /// The number and the name of what is run on fresh seeds as cell number `cell`.
+    pub(super) fn fresh_label(&self, cell: usize) -> (usize, String) {
+        let name = match cell {
+            0 => "fresh: by hand".to_owned(),
+            _ => format!("fresh: recommended {cell}"),
+        };
+        (2 * self.budget.calls + 1 + cell, name)
+    }
+
+    /// Tells the ledger, if there is one, that `plans` are the points with these numbers and
+    /// names.
+    pub(super) fn note(
+        &self,
+        runner: &Runner<'_>,
+        labels: &[(usize, String)],
+        plans: &[&Plan],
+        seeds: &[u64],
+    ) -> Result<(), RunFailure> {
+        let Some(ledger) = runner.ledger else { return Ok(()) };
+        let mut cells = Vec::new();
+        for ((number, label), plan) in labels.iter().zip(plans) {
+            let (number, levels, seeds) = (*number, vec![label.clone()], seeds.to_vec());
+            cells.push(PlannedCell { number, levels, plan, seeds });
+        }
+        Ok(ledger.record_cells(&self.experiment(), &cells)?)
+    }
+
+    fn experiment(&self) -> Experiment {
+        let mut metrics: Vec<String> = Vec::new();
+        let objectives = self.objectives.iter().map(|objective| objective.metric);
+        for metric in objectives.chain(self.constraints.iter().map(|one| one.metric)) {
+            if !metrics.contains(&metric.name()) {
+                metrics.push(metric.name());
+            }
+        }
+        let constraints: Vec<&str> = self.constraints.iter().map(|one| one.text.as_str()).collect();
+        let names: Vec<&str> = self.points.candidates.iter().map(super::Candidate::name).collect();
+        let lines = [
+            self.question.clone(),
+            format!("{:?} {:?}", self.objectives, self.budget),
+            constraints.join("\t"),
+            names.join("\t"),
+            format!("{:?}", self.points.space),
+            self.base.to_json(),
+        ];
+        Experiment {
+            key: format!("{:032x}", hash_long(lines.join("\n").as_bytes())),
+            name: self.name.clone(),
+            question: self.question.clone(),
+            factors: vec!["point".to_owned()],
+            metrics,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The capacities of a study's cells: `capacity: {slo: ["critical.ttft_p99 <= 200ms"], vary: rate}`.
+//!
+//! Each cell is climbed as it stands, but for its rate, or for its number of instances. Claims and
+//! tables then have `capacity`, or `fewest_instances`, with a value for each seed.
+
+use super::{Study, Warmup};
+use crate::capacity::{Climb, Question, Slo, Subject, Vary};
+use crate::problem::{Problem, hint, quoted};
+use crate::run::RunFailure;
+use crate::scenario::Draft;
+use crate::trial::{Runner, Watch};
+use crate::yaml::{Node, Whole};
+use serde::Deserialize;
+
+/// About how many runs the capacity of one seed takes, with its share of the pilot's.
+const RUNS_OF_A_SEED: usize = 10;
+
+/// The field as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CapacityFields {
+    slo: Vec<String>,
+    #[serde(default)]
+    vary: Option<String>,
+    #[serde(default)]
+    max_requests: Option<Whole<1, 100_000_000>>,
+}
+
+/// What a study asks that is written so.
+pub(super) fn question(
+    tree: &Node,
+    fields: &CapacityFields,
+    warmup: Warmup,
+) -> Result<Question, Problem> {
+    let vary = match fields.vary.as_deref() {
+        None => Vary::Rate,
+        Some(name) => vary(name).ok_or_else(|| {
+            let known = Vary::ALL.map(Vary::name);
+            let message = format!("found `{name}`{}; legal: {}", hint(name, known), quoted(&known));
+            Problem::new(tree.place_of("capacity.vary"), "capacity.vary", message)
+        })?,
+    };
+    let mut slo = Vec::new();
+    for (index, text) in fields.slo.iter().enumerate() {
+        let path = format!("capacity.slo[{index}]");
+        slo.extend(Slo::read(text, tree.place_of(&path), &path)?);
+    }
+    if slo.is_empty() {
+        let message =
+            "there is none, so that any rate would do; give one, e.g. `ttft_p99 <= 500ms`";
+        return Err(Problem::new(tree.place_of("capacity.slo"), "capacity.slo", message));
+    }
+    let mut question = Question { warmup, ..Question::new(slo, vary) };
+    if let Some(most) = fields.max_requests {
+        question.most_requests = most.get();
+    }
+    Ok(question)
+}
+
+fn vary(name: &str) -> Option<Vary> {
+    Vary::ALL.into_iter().find(|vary| vary.name() == name)
+}
+
+impl Study {
+    /// The cells as subjects of a search for capacities; none if nobody asks.
+    pub(super) fn subjects(&self) -> Result<Vec<Subject>, Problem> {
+        let Some(question) = &self.capacity else { return Ok(Vec::new()) };
+        let subject = |cell: &super::Cell| {
+            let draft = Draft::from_tree(cell.tree.clone());
+            Subject::new(&cell.levels.join(", "), draft, question.vary)
+        };
+        self.cells.iter().map(subject).collect()
+    }
+
+    /// The climb of these subjects, after its pilot; `None` if nobody asks.
+    pub(super) fn climb<'a>(
+        &'a self,
+        subjects: &'a [Subject],
+        runner: &'a Runner<'a>,
+        watch: &'a dyn Watch,
+    ) -> Result<Option<Climb<'a>>, RunFailure> {
+        let Some(question) = &self.capacity else { return Ok(None) };
+        let mut climb = Climb::new(question, subjects, runner, watch);
+        climb.pilot()?;
+        Ok(Some(climb))
+    }
+
+    /// About how many runs the capacity of one cell takes.
+    pub(super) fn trials_of_capacity(&self) -> usize {
+        self.capacity.as_ref().map_or(0, |_| self.seeds * RUNS_OF_A_SEED)
+    }
+}
