@@ -165,6 +165,8 @@ const FLAGS: &[Flag] = &[
         "Its greatest value [default: 7000]"),
     flag(WORKLOAD, "prefix-tokens", "N", Field("workload.distribution.prefix_tokens"),
         "Tokens that all prompts start with [default: 0]"),
+    flag(WORKLOAD, "patience-ms", "MS", Field("workload.patience_ms"),
+        "Clients give up without a first token after so long, in ms [default: they wait]"),
     flag(WORKLOAD, "trace-format", "FORMAT", Field("workload.trace_format"),
         "Format of --trace [default: that of its first line]"),
     flag(WORKLOAD, "speedup", "X", Field("workload.speedup"),

@@ -19,6 +19,8 @@ pub struct Config {
     pub gateway: Gateway,
     /// How fresh the router's view of the instances is.
     pub signals: Signals,
+    /// How long a client waits for the first token if its request does not say; `None`: for ever.
+    pub patience: Option<Span>,
     /// The decisions.
     pub policies: Policies,
     /// What oracles know; `None` unless a policy needs it.
@@ -193,7 +195,7 @@ pub struct Outcome {
     pub ended_at: Time,
     /// Requests that arrived.
     pub arrived: u64,
-    /// Simulated events: arrivals, decisions, enqueues and steps. The same with and without
+    /// Simulated events: arrivals, decisions, enqueues, steps and clients that give up. The same with and without
     /// fast-forward.
     pub events: u64,
     /// Steps whose time is an extrapolation of the latency model.

@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Counts {
     admitted: u64,
     sent: u64,
+    /// Clients that lost their patience.
+    pub(crate) gave_up: u64,
     /// By reason.
     rejected: BTreeMap<&'static str, u64>,
 }
@@ -29,6 +31,7 @@ impl World<'_> {
         request.id = RequestId(self.tally.arrived);
         assert!(request.content.prompt_tokens() > 0, "a request has a prompt");
         assert!(request.output_tokens > 0, "a request generates at least one token");
+        request.patience = request.patience.or(self.config.patience);
         let input_tokens = request.content.prompt_tokens();
         let (id, class, round) = (request.id, request.class, request.round);
         // The last generated token is never written to the KV cache.
@@ -44,6 +47,7 @@ impl World<'_> {
             self.close(slot, Status::Unservable, now);
             return;
         }
+        self.note_patience(slot);
         let latency = self.config.gateway.admission_latency;
         self.after(latency, Phase::Admission, slot, now);
     }
@@ -153,6 +157,9 @@ impl World<'_> {
             firings.add(reason, "rejected", *times);
         }
         firings.add("routing", "sent", self.counts.sent);
+        if self.counts.gave_up > 0 {
+            firings.add("clients", "gave-up", self.counts.gave_up);
+        }
         firings.add("order", "overtaken", self.tally.overtaken);
         firings.add("preempt", "spared-last", self.tally.spared_last);
         firings.into_list().into_iter().collect()

@@ -11,6 +11,7 @@ mod gateway;
 mod instance;
 mod knowledge;
 mod live;
+mod patience;
 mod signals;
 mod world;
 

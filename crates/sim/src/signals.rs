@@ -185,6 +185,13 @@ impl Board {
         view.unstarted_tokens -= ended.started_work;
     }
 
+    /// A request was taken back before it reached `instance`.
+    pub(crate) fn recalled(&mut self, instance: InstanceId, ended: Ended) {
+        self.sent[instance.index()] -= ended.requests;
+        self.update_unseen(instance.index());
+        self.ended(instance, ended);
+    }
+
     fn poll(&mut self, index: usize, instance: &mut Instance, now: Time, kit: &mut Kit<'_>) {
         // Queue and batch have been as they are since their last change, which was polled first.
         if let Some(as_of) = self.load_polls.as_mut().and_then(|polls| polls.due(index, now)) {

@@ -6,6 +6,7 @@ use crate::future::Future;
 use crate::gateway::Counts;
 use crate::instance::{Instance, Kit, Tally};
 use crate::live::{LiveRequests, Place, Slot};
+use crate::patience::Deadlines;
 use crate::signals::{Board, Ended};
 use blis_core::{Ending, InstanceId, Request, Source, Span, Time};
 use blis_metrics::{End, Fact, Listener, Status};
@@ -31,8 +32,10 @@ pub(crate) struct World<'a> {
     /// Answers that have not passed the gateway yet, in order of time.
     pub(crate) answers: VecDeque<Answer>,
     hears_answers: bool,
+    /// When clients give up.
+    pub(crate) deadlines: Deadlines,
     instances: Vec<Instance>,
-    output: Span,
+    pub(crate) output: Span,
     /// Whether the latency model wants shapes with the spread of contexts.
     spread: bool,
     horizon: Time,
@@ -75,6 +78,7 @@ impl<'a> World<'a> {
             counts: Counts::default(),
             answers: VecDeque::new(),
             hears_answers: gateway_needs.answers,
+            deadlines: Deadlines::default(),
             instances,
             output: config.latency.output(),
             spread: config.latency.wants_spread(),
@@ -100,12 +104,16 @@ impl<'a> World<'a> {
             if at == Time::NEVER {
                 break self.nothing_left();
             }
-            if at > self.horizon {
+            let deadline = self.deadlines.next();
+            if deadline < at && deadline <= self.horizon {
+                self.deadline();
+            } else if at > self.horizon {
                 break End::Horizon;
+            } else {
+                let (at, event) = self.agenda.pop();
+                self.advance_clock(at);
+                self.happen(event)?;
             }
-            let (at, event) = self.agenda.pop();
-            self.advance_clock(at);
-            self.happen(event)?;
             loops += 1;
             if loops.is_multiple_of(EVENTS_BETWEEN_LOOKS) && !observer.go_on(self.progress()) {
                 break End::Interrupted;
@@ -179,6 +187,16 @@ impl<'a> World<'a> {
         self.finished = finished;
     }
 
+    /// The engine of that instance.
+    pub(crate) fn engine(&mut self, instance: InstanceId) -> &mut Instance {
+        &mut self.instances[instance.index()]
+    }
+
+    /// Whether the source wants to hear how requests end.
+    pub(crate) fn is_closed_loop(&self) -> bool {
+        self.closed_loop
+    }
+
     /// Brings the gateway's view of the instances up to what it may know at `now`.
     pub(crate) fn look(&mut self, request: Slot, now: Time) {
         let (board, instances, mut kit) = self.split();
@@ -189,7 +207,7 @@ impl<'a> World<'a> {
     pub(crate) fn close(&mut self, slot: Slot, status: Status, now: Time) {
         let record = self.live.get(slot).record(self.config.engine.block_size);
         self.listener.hear(now, &Fact::Closed { status, record });
-        if matches!(status, Status::Rejected(_) | Status::Unservable) {
+        if matches!(status, Status::Rejected(_) | Status::Unservable | Status::Abandoned(_)) {
             self.end_use(slot, None);
         }
         let request = self.live.remove(slot);
@@ -197,13 +215,14 @@ impl<'a> World<'a> {
         let ending = match status {
             Status::Rejected(_) => Ending::Rejected,
             Status::Unservable => Ending::Unservable,
+            Status::Abandoned(_) => Ending::Abandoned,
             Status::Finished | Status::InTransit | Status::Queued | Status::Running => return,
         };
         self.follow_up(&request, ending, now);
     }
 
     /// Lets the client of a request that ended at `at` send its next.
-    fn follow_up(&mut self, ended: &Request, ending: Ending, at: Time) {
+    pub(crate) fn follow_up(&mut self, ended: &Request, ending: Ending, at: Time) {
         if !self.closed_loop {
             return;
         }
@@ -220,7 +239,7 @@ impl<'a> World<'a> {
 
     /// A request that oracles expected is scheduled at `instance`, or nowhere: what the others have
     /// of its prompt is needed later than they thought.
-    fn end_use(&mut self, slot: Slot, instance: Option<InstanceId>) {
+    pub(crate) fn end_use(&mut self, slot: Slot, instance: Option<InstanceId>) {
         let Some(future) = &mut self.config.future else { return };
         future.end(self.live.get(slot).request.id);
         let now = self.now;
@@ -264,15 +283,23 @@ impl<'a> World<'a> {
     }
 
     fn advance_clock(&mut self, at: Time) {
+        self.pass_time(at);
+        self.events_now += 1;
+        let live = self.tally.arrived - self.tally.closed;
+        let limit = 64 + 16 * (live + u64::from(self.config.instances));
+        assert!(self.events_now <= limit, "more than {limit} events at {at}: a livelock");
+    }
+
+    /// It is `at` now.
+    pub(crate) fn pass_time(&mut self, at: Time) {
         assert!(at >= self.now, "time runs backwards, from {} to {at}", self.now);
         if at >= self.next_sample {
             self.sample(at);
         }
-        self.events_now = if at == self.now { self.events_now + 1 } else { 0 };
+        if at > self.now {
+            self.events_now = 0;
+        }
         self.now = at;
-        let live = self.tally.arrived - self.tally.closed;
-        let limit = 64 + 16 * (live + u64::from(self.config.instances));
-        assert!(self.events_now <= limit, "more than {limit} events at {at}: a livelock");
     }
 
     /// States the samples that are due at `until` or before, when nothing else is left to happen

@@ -78,6 +78,9 @@ pub(super) fn canonical(plan: &Plan) -> String {
         }
     }
     workload(&plan.workload, &mut line);
+    if let Some(patience) = plan.patience {
+        line("workload.patience", &patience);
+    }
     text
 }
 
@@ -114,6 +117,7 @@ fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Displ
                     activity,
                     sessions,
                     deadline,
+                    patience,
                     retry,
                 } = client;
                 let mut text = format!(
@@ -125,6 +129,9 @@ fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Displ
                 );
                 if let Some(Retry { at_most, backoff }) = retry {
                     text = format!("{text} retry={at_most} backoff={backoff:?}");
+                }
+                if let Some(patience) = patience {
+                    text = format!("{text} patience={patience:?}");
                 }
                 line(&format!("workload.clients[{index}]"), &text);
             }

@@ -6,7 +6,7 @@ use crate::run::Trial;
 use crate::scenario::policies::Policies;
 use crate::scenario::schema;
 use crate::workload_spec::trace_problem;
-use blis_core::{Source, Time};
+use blis_core::{Source, Span, Time};
 use blis_latency::StepTime;
 use blis_metrics::SloTargets;
 use blis_policy::Cluster;
@@ -56,6 +56,8 @@ pub struct Plan {
     pub slo: SloTargets,
     /// What is sent.
     pub workload: Workload,
+    /// How long clients that do not say it themselves wait for the first token.
+    pub patience: Option<Span>,
     /// The cluster's saturation on this workload in arrivals per second, if the rate is a share of
     /// it.
     pub saturation: Option<f64>,
@@ -132,6 +134,7 @@ impl Plan {
             engine: self.engine,
             gateway: self.gateway,
             signals: self.signals,
+            patience: self.patience,
             policies: policies.into_sim(),
             future: None,
             latency: self.latency.clone(),

@@ -71,6 +71,7 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
             + Span::from_secs_f64(scenario.warmup_s.map_or(0.0, |given| given.get())),
         slo,
         workload: sent.workload,
+        patience: scenario.workload.patience_ms.map(|ms| Span::from_micros_f64(ms.get() * 1e3)),
         saturation: None,
         notes,
         files: sent.files,

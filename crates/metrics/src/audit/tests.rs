@@ -384,6 +384,7 @@ fn i14_a_queue_that_nobody_serves_until_the_horizon_is_found() {
         session: None,
         round: 0,
         deadline: None,
+        patience: None,
         instance: Some(instance),
         input_tokens: 10,
         output_tokens: 0,

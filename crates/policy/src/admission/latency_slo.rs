@@ -160,6 +160,10 @@ impl Admission for LatencySlo {
         self.predicted.remove(&request.id);
     }
 
+    fn given_up(&mut self, request: RequestId) {
+        self.predicted.remove(&request);
+    }
+
     fn answered(&mut self, answer: &Answer) {
         let Some(predicted) = self.predicted.remove(&answer.request) else { return };
         let observed = answer.ttft.as_micros_f64();

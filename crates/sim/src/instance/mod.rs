@@ -7,6 +7,7 @@
 
 mod admit;
 mod glide;
+mod leave;
 mod queue;
 mod running;
 mod sample;
@@ -56,6 +57,8 @@ pub(crate) struct Instance {
     latest_turn: u64,
     /// How many requests of each session are here, if somebody wants to know.
     sessions: BTreeMap<SessionId, u32>,
+    /// Requests whose clients have given up, in that order.
+    leaving: Vec<Slot>,
     /// Lists used for a moment and kept for their memory: running requests that are due, and that
     /// are not steady.
     due: Vec<usize>,
@@ -153,6 +156,7 @@ impl Instance {
             full: Vec::new(),
             latest_turn: 0,
             sessions: BTreeMap::new(),
+            leaving: Vec::new(),
             due: Vec::new(),
             others: Vec::new(),
         }

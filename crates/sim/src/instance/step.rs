@@ -288,6 +288,9 @@ impl Instance {
             if self.tier.is_some() {
                 self.land_transfers(now, kit);
             }
+            if !self.leaving.is_empty() {
+                self.let_go(now, &mut Vec::new(), kit);
+            }
             return;
         };
         let (end, planned) = (stride.end(), stride.planned());
@@ -300,6 +303,9 @@ impl Instance {
         self.stride = None;
         if self.tier.is_some() {
             self.land_transfers(end, kit);
+        }
+        if !self.leaving.is_empty() {
+            self.let_go(end, &mut due, kit);
         }
         self.close_finished(end, &due, kit);
         self.due = due;
@@ -378,7 +384,9 @@ impl Instance {
             live.split.reload += stalled;
             live.split.prefill = now.since(live.scheduled) - stalled;
             live.split.output = kit.output;
-            kit.tally.started_work += live.expected_work(kit.engine.block_size);
+            if !live.gave_up {
+                kit.tally.started_work += live.expected_work(kit.engine.block_size);
+            }
             Fact::FirstToken { request: live.request.id, instance: self.id }
         } else {
             let gap = now.since(live.last_token);
@@ -424,15 +432,8 @@ impl Instance {
                 }
                 continue;
             }
-            self.commit_full_blocks(index, kit);
-            let mut running = self.running.remove(index);
+            let running = self.take_out(index, now, kit);
             removed += 1;
-            self.copy_out(&running.table, now, kit);
-            let (table, slot) = (&mut running.table, running.slot);
-            let session = kit.live.get(slot).request.session.filter(|_| kit.sessions);
-            let session_live = session.is_some_and(|session| self.leave_session(session));
-            release(&mut self.pool, table, slot, Released::Done { session_live }, now, kit);
-            self.note_change();
             let live = kit.live.get_mut(running.slot);
             live.generated = running.generated;
             let mut record = live.record(kit.engine.block_size);

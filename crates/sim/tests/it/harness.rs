@@ -25,6 +25,7 @@ pub(crate) struct Scenario {
     pub(crate) engine: Engine,
     pub(crate) gateway: Gateway,
     pub(crate) signals: Signals,
+    pub(crate) patience: Option<Span>,
     pub(crate) admission: &'static str,
     pub(crate) routing: &'static str,
     pub(crate) evict: &'static str,
@@ -99,6 +100,7 @@ pub(crate) fn small_world() -> Scenario {
         },
         gateway: Gateway::default(),
         signals: Signals::IMMEDIATE,
+        patience: None,
         admission: "always-admit",
         routing: "round-robin",
         evict: "lru",
@@ -139,6 +141,7 @@ pub(crate) fn prompted(arrival_us: u64, segments: &[(u64, u32)], output: u32) ->
         round: 0,
         attempt: 0,
         deadline: None,
+        patience: None,
     }
 }
 
@@ -201,6 +204,7 @@ impl Scenario {
             engine: self.engine,
             gateway: self.gateway,
             signals: self.signals,
+            patience: self.patience,
             policies: Policies {
                 admission_needs: admission.needs,
                 router_needs: router.needs,

@@ -7,6 +7,7 @@ mod gates;
 mod golden;
 mod golden_tier;
 mod harness;
+mod patience;
 mod relations;
 mod signals;
 mod timeline;

@@ -7,6 +7,7 @@ use blis_kv::LinkSpeed;
 use blis_latency::profile::padding::{Padding, Sizes};
 use blis_latency::profile::{Gap, Parameters, Range, VARIABLES};
 use blis_latency::{Profile, StepShape, StepTime};
+use blis_metrics::{Stage, Status};
 use blis_sim::{Engine, Freshness, Gateway, KvTier, Pace, Preemption, Reload, Signals};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -108,6 +109,8 @@ pub(crate) struct Coverage {
     pub(crate) reload: u32,
     pub(crate) loading: u32,
     pub(crate) unloading: u32,
+    /// By where the request was: on the way, waiting, loading, running, preempted.
+    pub(crate) abandoned: [u32; 5],
 }
 
 impl Coverage {
@@ -146,6 +149,9 @@ impl Coverage {
         self.reload += u32::from(told.count("Reloading") > 0);
         self.loading += u32::from(told.count("Reloaded") > 0);
         self.unloading += u32::from(told.count("Unloaded") > 0);
+        for (worlds, met) in self.abandoned.iter_mut().zip(places_of_abandonment(told)) {
+            *worlds += u32::from(met);
+        }
     }
 
     /// Panics unless at least `share` of the worlds had each of the things that make scheduling
@@ -171,6 +177,9 @@ impl Coverage {
             ("stalls", self.stall),
             ("reloads", self.reload),
             ("requests that load on their own", self.loading),
+            ("clients that give up on the way", self.abandoned[0]),
+            ("clients that give up in the queue", self.abandoned[1]),
+            ("clients that give up in the batch", self.abandoned[3]),
         ] {
             assert!(
                 f64::from(worlds) >= least,
@@ -179,6 +188,22 @@ impl Coverage {
             );
         }
     }
+}
+
+/// Whether a client gave up on the way, in the queue, while loading, running, after a preemption.
+fn places_of_abandonment(told: &Told) -> [bool; 5] {
+    let any = |stage: Stage, preempted: bool| {
+        told.closed.iter().any(|ended| {
+            ended.status == Status::Abandoned(stage) && (ended.preemptions > 0) == preempted
+        })
+    };
+    [
+        any(Stage::Gateway, false),
+        any(Stage::Waiting, false),
+        any(Stage::Loading, false) || any(Stage::Loading, true),
+        any(Stage::Running, false) || any(Stage::Running, true),
+        any(Stage::Waiting, true),
+    ]
 }
 
 prop_compose! {
@@ -228,10 +253,12 @@ prop_compose! {
         class in prop::sample::select(SloClass::ALL.to_vec()),
         same_answer in prop::bool::weighted(0.1),
         session in prop::option::weighted(0.3, 0_u64..5),
+        patience_us in prop::option::weighted(0.12, prop_oneof![1_u64..160, 160_u64..9_000]),
     ) -> Request {
         let mut request = prompted(at_us, &[shared, (u64::MAX, own)], output);
         request.class = class;
         request.session = session.map(SessionId);
+        request.patience = patience_us.map(Span::from_micros);
         if same_answer {
             // Twins: prompt and answer are one shared stream, so equal blocks are computed side by
             // side.
@@ -287,6 +314,7 @@ prop_compose! {
         latencies in prop::sample::select(vec![(0_u64, 0_u64), (0, 0), (13, 5)]),
         model in 0_u32..10,
         horizon in prop::option::weighted(0.2, 0_u64..20_000),
+        patience_us in prop::option::weighted(0.15, 1_000_u64..12_000),
         seed in any::<u64>(),
     ) -> Scenario {
         let mut scenario = small_world().with(requests);
@@ -321,6 +349,7 @@ prop_compose! {
                 }
             },
             horizon: horizon.map(Time::from_micros),
+            patience: patience_us.map(Span::from_micros),
             pace: Pace::FastForward,
             ..scenario
         }
