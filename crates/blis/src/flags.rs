@@ -103,6 +103,8 @@ const FLAGS: &[Flag] = &[
         "Fixed cost of a transfer, in us [default: the link's]"),
     flag(CLUSTER, "num-instances", "N", Field("cluster.instances"),
         "Engine instances [default: 1]"),
+    flag(CLUSTER, "num-gateways", "N", Field("cluster.gateways"),
+        "Replicas of the gateway, each with a view of its own [default: 1]"),
     flag(CLUSTER, "admission-latency", "US", Field("gateway.admission_latency_us"),
         "From arrival to the admission decision, in us [default: 0]"),
     flag(CLUSTER, "routing-latency", "US", Field("gateway.routing_latency_us"),

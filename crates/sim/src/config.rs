@@ -154,12 +154,10 @@ impl Signals {
 
 /// The decisions of a run.
 pub struct Policies {
-    /// Who enters the cluster.
-    pub admission: Box<dyn Admission>,
+    /// Those of each replica of the gateway (>= 1); all alike, each with a memory of its own.
+    pub gateways: Vec<GatewayPolicies>,
     /// What admission reads.
     pub admission_needs: Needs,
-    /// Where they go.
-    pub router: Box<dyn Router>,
     /// What the router reads.
     pub router_needs: Needs,
     /// How important a waiting request is.
@@ -174,6 +172,14 @@ pub struct Policies {
     pub offload: Box<dyn Offload>,
     /// What the policies of the engine read, from `priority` to `offload`.
     pub engine_needs: Needs,
+}
+
+/// The decisions of one replica of the gateway.
+pub struct GatewayPolicies {
+    /// Who enters the cluster.
+    pub admission: Box<dyn Admission>,
+    /// Where they go.
+    pub router: Box<dyn Router>,
 }
 
 /// Whether runs of equal steps are taken at once. The facts are the same either way.

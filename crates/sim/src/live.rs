@@ -29,6 +29,8 @@ pub(crate) enum Place {
 pub(crate) struct Live {
     pub(crate) request: Request,
     pub(crate) place: Place,
+    /// The replica of the gateway that it came to.
+    pub(crate) gateway: usize,
     pub(crate) instance: Option<InstanceId>,
     pub(crate) intent: Intent,
     pub(crate) cached_tokens: Option<u32>,
@@ -105,9 +107,10 @@ pub(crate) struct LiveRequests {
 }
 
 impl LiveRequests {
-    pub(crate) fn insert(&mut self, request: Request) -> Slot {
+    pub(crate) fn insert(&mut self, request: Request, gateway: usize) -> Slot {
         let live = Live {
             place: Place::Gateway,
+            gateway,
             instance: None,
             intent: Intent::NONE,
             cached_tokens: None,

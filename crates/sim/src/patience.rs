@@ -55,14 +55,15 @@ impl World<'_> {
         self.pass_time(at);
         self.tally.events += 1;
         self.counts.gave_up += 1;
-        self.config.policies.admission.given_up(id);
         let live = self.live.get(slot);
+        let gateway = live.gateway;
+        self.config.policies.gateways[gateway].admission.given_up(id);
         match (live.place, live.instance) {
             (Place::Gateway, instance) => {
                 self.agenda.remove(slot);
                 if let Some(instance) = instance {
                     let ended = self.ended_unserved(slot);
-                    self.board.recalled(instance, ended);
+                    self.boards.recalled(gateway, instance, ended);
                 }
                 self.close(slot, Status::Abandoned(Stage::Gateway), at);
             }
@@ -76,7 +77,8 @@ impl World<'_> {
     /// The client of a request that an instance has gives up.
     fn abort(&mut self, slot: Slot, place: Place, instance: InstanceId, now: Time) {
         let ended = self.ended_unserved(slot);
-        self.board.ended(instance, ended);
+        let gateway = self.live.get(slot).gateway;
+        self.boards.ended(gateway, instance, ended);
         self.tally.closed += 1;
         if place != Place::Running {
             // It will not be scheduled any more.

@@ -7,7 +7,7 @@ use crate::gateway::Counts;
 use crate::instance::{Instance, Kit, Tally};
 use crate::live::{LiveRequests, Place, Slot};
 use crate::patience::Deadlines;
-use crate::signals::{Board, Ended};
+use crate::signals::{Boards, Ended};
 use blis_core::{Ending, InstanceId, Request, Source, Span, Time};
 use blis_metrics::{End, Fact, Listener, Status};
 use blis_policy::Answer;
@@ -25,12 +25,14 @@ pub(crate) struct World<'a> {
     source: &'a mut dyn Source,
     pub(crate) listener: &'a mut dyn Listener,
     pub(crate) agenda: Agenda,
-    pub(crate) board: Board,
+    pub(crate) boards: Boards,
     pub(crate) live: LiveRequests,
     pub(crate) tally: Tally,
     pub(crate) counts: Counts,
-    /// Answers that have not passed the gateway yet, in order of time.
-    pub(crate) answers: VecDeque<Answer>,
+    /// Answers that have not passed the gateway yet, in order of time, by replica.
+    pub(crate) answers: Vec<VecDeque<Answer>>,
+    /// What became of requests at the present boundary, by replica.
+    ended: Vec<Ended>,
     hears_answers: bool,
     /// When clients give up.
     pub(crate) deadlines: Deadlines,
@@ -63,20 +65,23 @@ impl<'a> World<'a> {
         let oracle = config.policies.engine_needs.future;
         let gateway_needs = config.policies.admission_needs.or(config.policies.router_needs);
         assert_eq!(config.future.is_some(), oracle, "oracles know the future, and nobody else");
-        let board = Board::new(&config);
-        let mut instances: Vec<Instance> =
-            (0..config.instances).map(|id| Instance::new(InstanceId(id), &config.engine)).collect();
-        if board.wants_changes() {
+        let replicas = config.policies.gateways.len();
+        assert!(replicas > 0, "a gateway has replicas");
+        let boards = Boards::new(&config);
+        let instance = |id| Instance::new(InstanceId(id), &config.engine, replicas);
+        let mut instances: Vec<Instance> = (0..config.instances).map(instance).collect();
+        if boards.wants_changes() {
             instances.iter_mut().for_each(Instance::tell_changes);
         }
         World {
             listener,
             agenda: Agenda::new(config.instances),
-            board,
+            boards,
             live: LiveRequests::default(),
             tally: Tally::default(),
             counts: Counts::default(),
-            answers: VecDeque::new(),
+            answers: vec![VecDeque::new(); replicas],
+            ended: vec![Ended::default(); replicas],
             hears_answers: gateway_needs.answers,
             deadlines: Deadlines::default(),
             instances,
@@ -154,28 +159,24 @@ impl<'a> World<'a> {
         self.tally.events += 1;
         let instance = self.live.get(slot).instance.expect("it was routed");
         let now = self.now;
-        let (board, instances, mut kit) = self.split();
+        let (boards, instances, mut kit) = self.split();
         let engine = &mut instances[instance.index()];
-        board.before_change(instance.index(), engine, now, &mut kit);
+        boards.before_change(instance.index(), engine, now, &mut kit);
         let boundary = engine.enqueue(slot, now, &mut kit);
-        board.after_change(instance.index(), engine, now);
+        boards.after_change(instance.index(), engine, now);
         self.agenda.set_step(instance, boundary);
     }
 
     fn boundary(&mut self, instance: InstanceId) {
         let now = self.now;
-        let before = self.tally;
-        let (board, instances, mut kit) = self.split();
+        let (boards, instances, mut kit) = self.split();
         let engine = &mut instances[instance.index()];
-        board.before_change(instance.index(), engine, now, &mut kit);
+        boards.before_change(instance.index(), engine, now, &mut kit);
         let next = engine.boundary(now, &mut kit);
-        board.after_change(instance.index(), engine, now);
-        let ended = Ended {
-            requests: self.tally.closed - before.closed,
-            tokens: self.tally.closed_tokens - before.closed_tokens,
-            started_work: self.tally.started_work - before.started_work,
-        };
-        self.board.ended(instance, ended);
+        boards.after_change(instance.index(), engine, now);
+        for (gateway, ended) in self.ended.iter_mut().enumerate() {
+            self.boards.ended(gateway, instance, std::mem::take(ended));
+        }
         self.agenda.set_step(instance, next);
         while let Some(slot) = self.config.future.as_mut().and_then(Future::take_scheduled) {
             self.end_use(slot, Some(instance));
@@ -197,10 +198,10 @@ impl<'a> World<'a> {
         self.closed_loop
     }
 
-    /// Brings the gateway's view of the instances up to what it may know at `now`.
+    /// Brings the view that the gateway of a request has up to what it may know at `now`.
     pub(crate) fn look(&mut self, request: Slot, now: Time) {
-        let (board, instances, mut kit) = self.split();
-        board.look(instances, request, now, &mut kit);
+        let (boards, instances, mut kit) = self.split();
+        boards.look(instances, request, now, &mut kit);
     }
 
     /// The story of a request ends before an instance had it.
@@ -251,8 +252,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The board, the instances, and what instances work with: disjoint parts of the world.
-    fn split(&mut self) -> (&mut Board, &mut [Instance], Kit<'_>) {
+    /// The boards, the instances, and what instances work with: disjoint parts of the world.
+    fn split(&mut self) -> (&mut Boards, &mut [Instance], Kit<'_>) {
         let kit = Kit {
             engine: &self.config.engine,
             latency: &*self.config.latency,
@@ -268,9 +269,10 @@ impl<'a> World<'a> {
             tally: &mut self.tally,
             finished: self.closed_loop.then_some(&mut self.finished),
             answers: self.hears_answers.then_some(&mut self.answers),
+            ended: &mut self.ended,
             sessions: self.config.policies.engine_needs.sessions,
         };
-        (&mut self.board, &mut self.instances, kit)
+        (&mut self.boards, &mut self.instances, kit)
     }
 
     /// Asks the source for the request after this one and announces its arrival.
@@ -311,12 +313,12 @@ impl<'a> World<'a> {
         while self.next_sample <= until {
             let at = self.next_sample;
             self.next_sample = at + interval;
-            let (board, instances, mut kit) = self.split();
+            let (boards, instances, mut kit) = self.split();
             for (index, engine) in instances.iter_mut().enumerate() {
                 // Catching up is a change to those who look at the instance now and then.
-                board.before_change(index, engine, at, &mut kit);
+                boards.before_change(index, engine, at, &mut kit);
                 if engine.catch_up(at, &mut kit) {
-                    board.after_change(index, engine, at);
+                    boards.after_change(index, engine, at);
                 }
                 engine.state_sample(at, &mut kit);
             }

@@ -14,6 +14,9 @@ pub(super) fn canonical(plan: &Plan) -> String {
     };
     line("latency", &plan.latency_name);
     line("cluster.instances", &plan.instances);
+    if plan.gateways > 1 {
+        line("cluster.gateways", &plan.gateways);
+    }
     // Destructured without `..`, so that a new field makes this line decide how it is spelled.
     let Engine {
         total_kv_blocks,

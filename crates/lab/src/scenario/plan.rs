@@ -34,6 +34,8 @@ pub struct Plan {
     pub tp: Option<u32>,
     /// Number of instances.
     pub instances: u32,
+    /// Number of replicas of the gateway.
+    pub gateways: u32,
     /// The engine of each instance.
     pub engine: Engine,
     /// Delays of the gateway.
@@ -128,14 +130,15 @@ impl Plan {
     /// Never: all texts were checked when the plan was made.
     pub fn config(&self, trial: &Trial) -> Config {
         let cluster = self.cluster();
-        let policies = self.texts.build(&cluster).expect("the plan's policies were built before");
+        let build = || self.texts.build(&cluster).expect("the plan's policies were built before");
+        let more = (1..self.gateways).map(|_| build().into_gateway()).collect();
         Config {
             instances: self.instances,
             engine: self.engine,
             gateway: self.gateway,
             signals: self.signals,
             patience: self.patience,
-            policies: policies.into_sim(),
+            policies: build().into_sim(more),
             future: None,
             latency: self.latency.clone(),
             seed: trial.seed,

@@ -56,6 +56,7 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
         hardware: machine.hardware,
         tp: machine.tp,
         instances,
+        gateways: scenario.cluster.gateways.map_or(1, Whole::get_u32),
         engine,
         gateway: Gateway {
             admission_latency: span(scenario.gateway.admission_latency_us),

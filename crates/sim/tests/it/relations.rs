@@ -215,6 +215,8 @@ fn two_instances_under_round_robin_are_two_separate_runs() {
         // An oracle sees what is sent to the other instance, too.
         let mut world = Scenario { admission: "always-admit", ..without_oracle(world) };
         (world.instances, world.routing, world.scorers) = (2, "round-robin", None);
+        // Each replica of the gateway would have turns of its own.
+        world.gateways = 1;
         world.horizon = None;
         world.requests.sort_by_key(|request| request.arrival);
         // Requests that are refused on arrival, or abandoned on the way, are not routed, and would

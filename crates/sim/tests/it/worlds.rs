@@ -100,6 +100,7 @@ pub(crate) struct Coverage {
     pub(crate) unservable: u32,
     pub(crate) horizon: u32,
     pub(crate) several_instances: u32,
+    pub(crate) several_gateways: u32,
     pub(crate) stale_signals: u32,
     pub(crate) late_events: u32,
     pub(crate) uneven_steps: u32,
@@ -139,6 +140,7 @@ impl Coverage {
         self.unservable += u32::from(told.count("Unservable") > 0);
         self.horizon += u32::from(scenario.horizon.is_some());
         self.several_instances += u32::from(scenario.instances > 1);
+        self.several_gateways += u32::from(scenario.instances > 1 && scenario.gateways > 1);
         self.stale_signals += u32::from(scenario.signals.load != Freshness::Immediate);
         let precise = scenario.scorers.is_some_and(|s| s.contains("pp:") || s.contains("precise"));
         self.late_events += u32::from(precise && scenario.signals.event_delay > Span::ZERO && hit);
@@ -169,6 +171,7 @@ impl Coverage {
             ("unservable requests", self.unservable),
             ("horizon", self.horizon),
             ("several instances", self.several_instances),
+            ("several gateways", self.several_gateways),
             ("stale signals", self.stale_signals),
             ("late KV events", self.late_events),
             ("uneven steps", self.uneven_steps),
@@ -274,6 +277,7 @@ prop_compose! {
         engine in engine(),
         requests in prop::collection::vec(arrival(), 1..24),
         instances in 1_u32..4,
+        gateways in prop::sample::select(vec![1_u32, 1, 1, 2, 3]),
         routing in prop::sample::select(vec![
             ("round-robin", None), ("least-loaded", None), ("random", None),
             ("weighted", None), ("weighted", Some("pa:1,kv:1")), ("weighted", Some("lb:1")),
@@ -327,6 +331,7 @@ prop_compose! {
         Scenario {
             engine,
             instances,
+            gateways,
             routing: routing.0,
             scorers: routing.1,
             order,
