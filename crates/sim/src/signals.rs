@@ -26,8 +26,9 @@ pub(crate) struct Boards {
 
 /// One replica's view of the cluster.
 struct Board {
-    /// Which replica.
+    /// Which replica, and whether it is the only one.
     gateway: usize,
+    alone: bool,
     views: Vec<InstanceView>,
     needs: Needs,
     /// The polls of queues and batches, and those of KV memory; `None`: not stale, or not read.
@@ -190,6 +191,7 @@ impl Board {
         };
         Board {
             gateway,
+            alone: config.policies.gateways.len() == 1,
             views: (0..instances).map(|id| InstanceView::idle(InstanceId(id), free)).collect(),
             needs,
             load_polls: polls(signals.load, needs.reads_load()),
@@ -212,7 +214,8 @@ impl Board {
             }
             // Queue and batch are published as they change; blocks also change within a stride.
             if self.needs.reads_memory() && self.kv_polls.is_none() {
-                if self.needs.kv && instance.catch_up(now, kit) {
+                // Another replica may have let it catch up before.
+                if self.needs.kv && (instance.catch_up(now, kit) || !self.alone) {
                     self.publish_blocks(index, &instance.gauges());
                 }
                 if self.needs.transfers {

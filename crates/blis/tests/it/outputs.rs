@@ -392,7 +392,8 @@ fn a_trace_keeps_its_names() {
 #[test]
 fn who_gave_up_is_counted_in_every_layout() {
     let bench = Bench::new();
-    let flags = "run --num-requests 60 --rate 40 --max-num-running-reqs 2 --patience-ms 800 --quiet";
+    let flags =
+        "run --num-requests 60 --rate 40 --max-num-running-reqs 2 --patience-ms 800 --quiet";
     let ran = bench.blis(&format!("{flags} --results-path r.json --requests-out q.csv"));
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let abandoned = bench.read("q.csv").matches(",abandoned,").count() as u64;

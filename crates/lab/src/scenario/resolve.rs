@@ -191,7 +191,10 @@ fn policy_problem(tree: &Node, path: &str, error: &PolicyError) -> Problem {
     let param = match error {
         PolicyError::Param { source: ParamError::Unknown { name, .. }, .. } => Some(name.as_str()),
         PolicyError::Param {
-            source: ParamError::Illegal { name, .. } | ParamError::Twice { name },
+            source:
+                ParamError::Illegal { name, .. }
+                | ParamError::Twice { name }
+                | ParamError::Unread { name, .. },
             ..
         } => Some(*name),
         _ => None,

@@ -289,8 +289,9 @@ fn in_every_world_nobody_is_answered_who_would_have_given_up() {
         let mut world = world.clone();
         if let Some(tier) = &mut world.engine.tier {
             // So that clients have the time to give up while their blocks are copied.
-            tier.back.base = us(700);
+            tier.back.base = us(3_000);
         }
+        world.patience = world.patience.or(Some(us(2_500 + 300 * world.requests.len() as u64)));
         let told = world.run();
         let mut requests = world.requests.clone();
         requests.sort_by_key(|request| request.arrival);
