@@ -445,4 +445,6 @@ impl Listener for Audit {
 }
 
 #[cfg(test)]
+mod abandoned;
+#[cfg(test)]
 mod tests;

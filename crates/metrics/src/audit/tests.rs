@@ -418,6 +418,11 @@ fn i14_a_queue_that_nobody_serves_until_the_horizon_is_found() {
 }
 
 #[test]
+fn i9_an_answer_to_a_client_who_has_given_up_is_found() {
+    check("I9", |facts| edit_record(facts, |record| record.patience = Some(NANO)));
+}
+
+#[test]
 fn i15_a_livelock_is_found() {
     let (facts, end) = legal();
     expect("I15", &audit(&facts, &end, AuditConfig { max_preemptions: 0, ..CONFIG }));
