@@ -26,14 +26,20 @@ pub struct Param {
 pub struct When {
     /// The other parameter, of the same policy.
     pub param: &'static str,
-    /// What it must be, as it is written.
-    pub is: &'static str,
+    /// What it must be, any of these, as they are written.
+    pub is: &'static [&'static str],
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is `{}`", self.param, self.is.join("` or `"))
+    }
 }
 
 impl Param {
-    /// The same parameter, read only if `param` is `is`.
+    /// The same parameter, read only if `param` is any of `is`.
     #[must_use]
-    pub const fn only_if(self, param: &'static str, is: &'static str) -> Param {
+    pub const fn only_if(self, param: &'static str, is: &'static [&'static str]) -> Param {
         Param { when: Some(When { param, is }), ..self }
     }
 }
@@ -216,10 +222,11 @@ impl fmt::Display for ParamError {
                 write!(f, "`{name}` is `{found}`; legal: {legal}")
             }
             ParamError::Twice { name } => write!(f, "`{name}` is given twice"),
-            ParamError::Unread { name, when: When { param, is }, found } => write!(
+            ParamError::Unread { name, when, found } => write!(
                 f,
-                "`{name}` is given, but it is read only if `{param}` is `{is}`, and that is \
-                 `{found}`; give `{param}={is}`, or remove it"
+                "`{name}` is given, but it is read only if {when}, and that is `{found}`; give \
+                 `{}={}`, or remove it",
+                when.param, when.is[0]
             ),
         }
     }
@@ -285,7 +292,7 @@ impl Values {
     /// # Panics
     /// If it depends on a parameter that is not declared.
     pub fn reads(&self, param: &Param) -> bool {
-        param.when.is_none_or(|when| self.get(when.param).to_string() == when.is)
+        param.when.is_none_or(|when| when.is.contains(&self.get(when.param).to_string().as_str()))
     }
 
     /// A `Float`, `Log` or `Int` parameter as a number.
@@ -384,7 +391,7 @@ mod tests {
             kind: ParamKind::Int { min: 0, max: 9, default: 0 },
             unit: "",
             help: "",
-            when: Some(When { param: "ties", is: "random" }),
+            when: Some(When { param: "ties", is: &["random"] }),
         },
     ];
 

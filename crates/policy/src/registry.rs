@@ -5,7 +5,7 @@
 use crate::spec::Spec;
 use crate::view::Needs;
 use crate::{admission, evict, offload, order, preempt, priority, routing};
-use blis_core::{Param, ParamKind, Values, When};
+use blis_core::{Param, ParamKind, Values};
 use std::fmt::Write;
 
 /// A kind of policy, with all there are.
@@ -100,8 +100,7 @@ fn render(page: &mut String, entry: &Entry) {
     line(page, format_args!("|---|---|---|---|---|---|"));
     for param in entry.params {
         let Param { name, kind, unit, help, when } = param;
-        let when = when
-            .map_or(String::new(), |When { param, is }| format!("; read if `{param}` is `{is}`"));
+        let when = when.map_or(String::new(), |when| format!("; read if {when}"));
         let (word, legal, default) = (kind_word(kind), kind.legal(), kind.default_value());
         let row =
             format_args!("| `{name}` | {word} | {legal} | `{default}` | {unit} | {help}{when} |");

@@ -2,6 +2,7 @@
 
 use crate::scenario::plan::{Plan, Workload};
 use blis_core::{SloClass, Span, Time};
+use blis_metrics::SloTargets;
 use blis_sim::{Engine, Freshness, Gateway, Signals};
 use blis_workload::{Client, Mix, Retry, TraceEdit};
 use std::fmt::Write;
@@ -70,8 +71,17 @@ pub(super) fn canonical(plan: &Plan) -> String {
     if plan.warmup > Time::ZERO {
         line("warmup", &plan.warmup);
     }
+    targets(&plan.slo, &mut line);
+    workload(&plan.workload, &mut line);
+    if let Some(patience) = plan.patience {
+        line("workload.patience", &patience);
+    }
+    text
+}
+
+fn targets(slo: &SloTargets, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {
     for class in SloClass::ALL {
-        let target = plan.slo.of(class);
+        let target = slo.of(class);
         for (name, value) in
             [("ttft_ms", target.ttft_ms), ("itl_ms", target.itl_ms), ("e2e_ms", target.e2e_ms)]
         {
@@ -80,11 +90,6 @@ pub(super) fn canonical(plan: &Plan) -> String {
             }
         }
     }
-    workload(&plan.workload, &mut line);
-    if let Some(patience) = plan.patience {
-        line("workload.patience", &patience);
-    }
-    text
 }
 
 fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {

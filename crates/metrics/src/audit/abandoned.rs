@@ -70,7 +70,8 @@ fn routed() -> Facts {
         because,
         totals: &[],
     };
-    let arrived = Fact::Arrived { request: REQUEST, class: SloClass::Standard, input_tokens: 10 };
+    let arrived =
+        Fact::Arrived { request: REQUEST, class: SloClass::Standard, input_tokens: 10, round: 0 };
     vec![(at(1), arrived), (at(1), Fact::Admitted { request: REQUEST }), (at(1), routed)]
 }
 

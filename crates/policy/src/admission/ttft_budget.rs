@@ -45,14 +45,14 @@ pub const SPEC: Spec<dyn Admission> = Spec {
             when: None,
         },
         target("target-critical", "Time to first token of critical requests")
-            .only_if("critical", "true"),
+            .only_if("critical", &["true"]),
         target("target-standard", "Time to first token of standard requests")
-            .only_if("standard", "true"),
+            .only_if("standard", &["true"]),
         target("target-sheddable", "Time to first token of sheddable requests")
-            .only_if("sheddable", "true"),
-        target("target-batch", "Time to first token of batch requests").only_if("batch", "true"),
+            .only_if("sheddable", &["true"]),
+        target("target-batch", "Time to first token of batch requests").only_if("batch", &["true"]),
         target("target-background", "Time to first token of background requests")
-            .only_if("background", "true"),
+            .only_if("background", &["true"]),
         Param {
             name: "fallback",
             kind: ParamKind::Log { min: 1.0, max: 1e7, default: 2_000.0 },

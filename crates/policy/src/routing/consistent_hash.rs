@@ -54,7 +54,7 @@ pub const SPEC: Spec<dyn Router> = Spec {
             kind: ParamKind::Float { min: 1.0, max: 100.0, default: 1.25 },
             unit: "",
             help: "The most load an instance may have if bounded, as a multiple of the mean",
-            when: Some(When { param: "bounded", is: "true" }),
+            when: Some(When { param: "bounded", is: &["true"] }),
         },
     ],
     needs: |values| Needs { load: values.flag("bounded"), ..Needs::NONE },

@@ -26,7 +26,7 @@ pub const CPU_WEIGHT: Param = Param {
     kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.8 },
     unit: "blocks",
     help: "What a block in the CPU tier is worth if knowledge is precise",
-    when: Some(When { param: "knowledge", is: "precise" }),
+    when: Some(When { param: "knowledge", is: &["precise"] }),
 };
 
 /// What the policy whose `values` have [`PARAM`] reads for it.

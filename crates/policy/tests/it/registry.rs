@@ -107,15 +107,16 @@ fn what_is_read_only_under_a_setting_names_a_legal_one_and_says_so() {
             let names = |other: &&blis_core::Param| other.name == when.param;
             let other = entry.params.iter().find(names);
             let other = other.unwrap_or_else(|| panic!("{}: `{}`", entry.name, when.param));
-            assert!(other.kind.parse(when.is).is_some() && other.when.is_none(), "{}", entry.name);
-            let under =
-                [(when.param, when.is), (param.name, &*param.kind.default_value().to_string())];
+            let legal = |word: &&str| other.kind.parse(word).is_some();
+            assert!(when.is.iter().all(legal) && other.when.is_none(), "{}", entry.name);
+            let default = param.kind.default_value().to_string();
+            let under = [(when.param, when.is[0]), (param.name, default.as_str())];
             assert!(Values::parse(entry.params, under).is_ok(), "{}: {}", entry.name, param.name);
             conditions += 1;
         }
     }
-    // `cpu-weight` of six policies, two scales, a bound, and the targets of five classes.
-    assert_eq!(conditions, 14);
+    // `cpu-weight` of seven policies, two scales, a bound, the targets of five classes, two waits.
+    assert_eq!(conditions, 17);
 }
 
 #[test]

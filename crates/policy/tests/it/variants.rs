@@ -8,7 +8,7 @@ pub(crate) fn variants(params: &'static [Param]) -> Vec<Values> {
     let changed = params.iter().flat_map(|param| {
         ends(&param.kind).into_iter().map(move |text| {
             // What is read only under another setting is varied under it.
-            let under = param.when.map(|when| (when.param, when.is));
+            let under = param.when.map(|when| (when.param, when.is[0]));
             let given = under.into_iter().chain([(param.name, text.as_str())]);
             Values::parse(params, given).expect("ends are legal")
         })

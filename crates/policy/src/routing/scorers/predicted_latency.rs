@@ -45,7 +45,7 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
             kind: ParamKind::Log { min: 0.1, max: 1e6, default: 200.0 },
             unit: "ms",
             help: "The TTFT that scores 0.5 if scores are relative to it",
-            when: Some(When { param: "normalise", is: "inverse" }),
+            when: Some(When { param: "normalise", is: &["inverse"] }),
         },
         Param {
             name: "error",

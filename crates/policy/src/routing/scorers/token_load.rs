@@ -43,7 +43,7 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
             kind: ParamKind::Log { min: 1.0, max: 1e10, default: 4_194_304.0 },
             unit: "tokens",
             help: "Tokens that score 0 if scores are relative to it",
-            when: Some(When { param: "normalise", is: "threshold" }),
+            when: Some(When { param: "normalise", is: &["threshold"] }),
         },
     ],
     needs: |_| Needs::NONE,
