@@ -15,7 +15,7 @@ pub mod time;
 
 pub use content::{Blocks, Content, Segment};
 pub use ids::{InstanceId, RequestId, SessionId, StreamId, TenantId};
-pub use param::{Param, ParamKind, Value, Values};
+pub use param::{Param, ParamKind, Value, Values, When};
 pub use random::Dice;
 pub use request::{Ending, Request, RequestView, SloClass, Source};
 pub use time::{Span, Time};

@@ -17,6 +17,31 @@ pub struct Param {
     pub unit: &'static str,
     /// One sentence.
     pub help: &'static str,
+    /// When it is read; `None`: always.
+    pub when: Option<When>,
+}
+
+/// The setting of another parameter under which a parameter is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct When {
+    /// The other parameter, of the same policy.
+    pub param: &'static str,
+    /// What it must be, any of these, as they are written.
+    pub is: &'static [&'static str],
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is `{}`", self.param, self.is.join("` or `"))
+    }
+}
+
+impl Param {
+    /// The same parameter, read only if `param` is any of `is`.
+    #[must_use]
+    pub const fn only_if(self, param: &'static str, is: &'static [&'static str]) -> Param {
+        Param { when: Some(When { param, is }), ..self }
+    }
 }
 
 /// Kind, legal range (inclusive) and default of a parameter.
@@ -99,6 +124,15 @@ pub enum ParamError {
         found: String,
         /// What is legal.
         legal: String,
+    },
+    /// Given, but not read under this setting of another parameter.
+    Unread {
+        /// The parameter.
+        name: &'static str,
+        /// When it is read.
+        when: When,
+        /// What the other parameter is.
+        found: String,
     },
     /// The parameter was given twice.
     Twice {
@@ -188,6 +222,12 @@ impl fmt::Display for ParamError {
                 write!(f, "`{name}` is `{found}`; legal: {legal}")
             }
             ParamError::Twice { name } => write!(f, "`{name}` is given twice"),
+            ParamError::Unread { name, when, found } => write!(
+                f,
+                "`{name}` is given, but it is read only if {when}, and that is `{found}`; give \
+                 `{}={}`, or remove it",
+                when.param, when.is[0]
+            ),
         }
     }
 }
@@ -231,7 +271,28 @@ impl Values {
             })?;
             values.given[index] = true;
         }
+        values.check_read()?;
         Ok(values)
+    }
+
+    /// A value that nothing reads would look as if it changed nothing.
+    fn check_read(&self) -> Result<(), ParamError> {
+        let given = self.params.iter().zip(&self.given).filter(|(_, given)| **given);
+        for (param, _) in given.filter(|(param, _)| !self.reads(param)) {
+            if let Some(when) = param.when {
+                let found = self.get(when.param).to_string();
+                return Err(ParamError::Unread { name: param.name, when, found });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether `param` is read, given what the others are.
+    ///
+    /// # Panics
+    /// If it depends on a parameter that is not declared.
+    pub fn reads(&self, param: &Param) -> bool {
+        param.when.is_none_or(|when| when.is.contains(&self.get(when.param).to_string().as_str()))
     }
 
     /// A `Float`, `Log` or `Int` parameter as a number.
@@ -309,15 +370,46 @@ mod tests {
             kind: ParamKind::Float { min: 1.0, max: 1e9, default: 10_000.0 },
             unit: "tokens",
             help: "size of the bucket",
+            when: None,
         },
-        Param { name: "lru", kind: ParamKind::IntOrAuto { min: 1, max: 99 }, unit: "", help: "" },
+        Param {
+            name: "lru",
+            kind: ParamKind::IntOrAuto { min: 1, max: 99 },
+            unit: "",
+            help: "",
+            when: None,
+        },
         Param {
             name: "ties",
             kind: ParamKind::Choice { options: &["random", "lowest-index"] },
             unit: "",
             help: "",
+            when: None,
+        },
+        Param {
+            name: "seed",
+            kind: ParamKind::Int { min: 0, max: 9, default: 0 },
+            unit: "",
+            help: "",
+            when: Some(When { param: "ties", is: &["random"] }),
         },
     ];
+
+    #[test]
+    fn a_value_that_nothing_reads_is_refused_with_the_setting_that_would() {
+        let parse =
+            |given: &[(&'static str, &'static str)]| Values::parse(PARAMS, given.iter().copied());
+        assert!(parse(&[("seed", "3")]).is_ok_and(|values| values.int("seed") == 3));
+        let unread = parse(&[("seed", "0"), ("ties", "lowest-index")]);
+        assert_eq!(
+            unread.expect_err("nothing reads it").to_string(),
+            "`seed` is given, but it is read only if `ties` is `random`, and that is \
+             `lowest-index`; give `ties=random`, or remove it"
+        );
+        let values = parse(&[("ties", "lowest-index")]).expect("legal");
+        let read = |name| PARAMS.iter().filter(|p| p.name == name).all(|p| values.reads(p));
+        assert!(read("lru") && !read("seed"));
+    }
 
     #[test]
     fn defaults_hold_until_a_value_is_given() {

@@ -40,6 +40,8 @@ pub enum Purpose {
     Search = 10,
     /// How wrong a latency prediction of the gateway is.
     Prediction = 11,
+    /// Which replica of the gateway a request comes to.
+    Gateway = 12,
     /// Which values a bootstrap draws.
     Resampling = 20,
     /// In which order the components of a strategy are added.

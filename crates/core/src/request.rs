@@ -74,10 +74,12 @@ pub struct Request {
     pub session: Option<SessionId>,
     /// Round within the session, from 0.
     pub round: u32,
-    /// How often the client has sent it before, because it was rejected.
+    /// How often the client has sent it before, because it was rejected or not answered in time.
     pub attempt: u32,
     /// The client's own deadline for the whole answer, from arrival.
     pub deadline: Option<Span>,
+    /// How long the client waits for the first token, from arrival; then it gives up.
+    pub patience: Option<Span>,
 }
 
 /// What a policy may see of a request. The output length is not here, and must never be.
@@ -99,7 +101,7 @@ pub struct RequestView<'a> {
     pub session: Option<SessionId>,
     /// Round within the session, from 0.
     pub round: u32,
-    /// How often the client has sent it before, because it was rejected.
+    /// How often the client has sent it before, because it was rejected or not answered in time.
     pub attempt: u32,
     /// The client's own deadline for the whole answer, from arrival.
     pub deadline: Option<Span>,
@@ -122,6 +124,8 @@ impl Request {
             round,
             attempt,
             deadline,
+            // A client tells nobody when it will hang up.
+            patience: _,
         } = self;
         RequestView {
             id: *id,
@@ -147,6 +151,8 @@ pub enum Ending {
     Rejected,
     /// It can never fit the KV memory of an instance.
     Unservable,
+    /// Its client gave up before the first token.
+    Abandoned,
 }
 
 /// Where requests come from, in order of arrival.
@@ -167,7 +173,8 @@ pub trait Source: Send {
         false
     }
 
-    /// A request ended at `at`: when its last token left the server, or when it was turned away.
+    /// A request ended at `at`: when its last token left the server, or when it was turned away, or
+    /// when its client gave up.
     /// Returns what its client sends next, which arrives later than `at`, be it by a nanosecond:
     /// all that arrives at an instant is then known before it, so that the order of events is that
     /// of an open-loop source with the same arrivals.

@@ -113,11 +113,12 @@ static TTFT: [What; 5] = latency!("ttft", ttft);
 static E2E: [What; 5] = latency!("e2e", e2e);
 static ITL: [What; 5] = latency!("itl", itl);
 
-static OTHERS: [What; 22] = [
+static OTHERS: [What; 23] = [
     what("offered", "", OfRequests(|s| Some(float(s.injected)))),
     what("admitted", "", OfRequests(|s| Some(float(s.injected - s.rejected - s.unservable)))),
     what("completed", "", OfRequests(|s| Some(float(s.completed)))),
     what("rejected", "", OfRequests(|s| Some(float(s.rejected)))),
+    what("abandoned", "", OfRequests(|s| Some(float(s.abandoned)))),
     what("preemptions", "", OfRequests(|s| Some(float(s.preemption_count)))),
     what("responses_per_sec", "/s", OfRequests(|s| s.responses_per_sec)),
     what("tokens_per_sec", "/s", OfRequests(|s| s.tokens_per_sec)),

@@ -9,10 +9,12 @@
 mod decode;
 mod node;
 mod number;
+mod unsupported;
 
 pub use decode::decode;
 pub use node::{Kind, Node};
 pub use number::{Amount, Range, Whole, float, whole};
+pub use unsupported::Unsupported;
 
 use crate::problem::{Place, Problem};
 use std::fmt;

@@ -219,6 +219,7 @@ impl Task {
             session: None,
             round: 0,
             deadline: None,
+            patience: None,
             instance,
             input_tokens: self.job.input,
             output_tokens: self.generated,

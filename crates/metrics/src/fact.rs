@@ -170,6 +170,16 @@ pub enum Fact<'a> {
         /// Where.
         instance: InstanceId,
     },
+    /// The engine stopped running a request whose client had given up. What it had computed was for
+    /// nobody; its full blocks stay in the prefix cache.
+    Dropped {
+        /// Which.
+        request: RequestId,
+        /// Where.
+        instance: InstanceId,
+        /// Tokens whose KV it had, cached ones included.
+        computed_tokens: u32,
+    },
     /// What an instance looked like at a sample instant, after all that happened before it. Stated
     /// for all instances at one instant, in order of their numbers, and only if samples are wanted.
     Sample {
@@ -191,10 +201,7 @@ impl Fact<'_> {
     /// The instance where it happened; `None`: at the gateway.
     pub fn instance(&self) -> Option<InstanceId> {
         match self {
-            Fact::Closed {
-                status: Status::Finished | Status::Running | Status::Queued,
-                record,
-            } => record.instance,
+            Fact::Closed { status, record } if status.is_at_instance() => record.instance,
             Fact::Arrived { .. }
             | Fact::Admitted { .. }
             | Fact::Routed { .. }
@@ -211,6 +218,7 @@ impl Fact<'_> {
             | Fact::Stalled { instance, .. }
             | Fact::Steps { instance, .. }
             | Fact::Tokens { instance, .. }
+            | Fact::Dropped { instance, .. }
             | Fact::Sample { instance, .. }
             | Fact::FirstToken { instance, .. } => Some(*instance),
         }
@@ -272,12 +280,39 @@ pub enum Status {
     Rejected(&'static str),
     /// It can never fit the KV memory of an instance.
     Unservable,
+    /// Its client gave up before the first token left the server.
+    Abandoned(Stage),
     /// The run ended while it was at the gateway or on the way to its instance.
     InTransit,
     /// The run ended while it was waiting.
     Queued,
     /// The run ended while it was running.
     Running,
+}
+
+/// Where a request was when its client gave up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// At the gateway, or on the way to its instance.
+    Gateway,
+    /// In the queue, perhaps after a preemption.
+    Waiting,
+    /// Waiting for blocks from the CPU tier on its own.
+    Loading,
+    /// In the running batch.
+    Running,
+}
+
+impl Status {
+    /// Whether the request was at its instance when it ended; otherwise it was at the gateway, or
+    /// on the way.
+    pub const fn is_at_instance(self) -> bool {
+        match self {
+            Status::Finished | Status::Queued | Status::Running => true,
+            Status::Abandoned(stage) => !matches!(stage, Stage::Gateway),
+            Status::Rejected(_) | Status::Unservable | Status::InTransit => false,
+        }
+    }
 }
 
 /// The story of one request.
@@ -299,6 +334,8 @@ pub struct Record<'a> {
     pub round: u32,
     /// The client's own deadline for the whole answer.
     pub deadline: Option<Span>,
+    /// How long the client waits for the first token.
+    pub patience: Option<Span>,
     /// Where it was routed.
     pub instance: Option<InstanceId>,
     /// Prompt length in tokens.

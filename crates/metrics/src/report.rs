@@ -102,6 +102,8 @@ pub struct Section {
     pub rejected: u64,
     /// Requests that could never fit.
     pub unservable: u64,
+    /// Requests whose clients gave up before the first token.
+    pub abandoned: u64,
     /// Requests at the gateway, or on their way, when the run ended.
     pub in_transit: u64,
     /// Requests waiting when the run ended.

@@ -8,7 +8,7 @@
 use crate::view::{
     Answer, ClusterView, InstanceView, Intent, MemoryView, RunningView, UseView, WaitingView,
 };
-use blis_core::{Dice, InstanceId, RequestView, Time};
+use blis_core::{Dice, InstanceId, RequestId, RequestView, Time};
 
 /// How often the mechanisms of policies have acted, by `policy.mechanism`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,6 +62,9 @@ pub trait Admission: Send {
     /// Another policy has turned away a request that this one has let in: takes back what letting
     /// it in has changed. Whoever turns a request away itself takes it back itself.
     fn withdrawn(&mut self, _request: &RequestView<'_>, _now: Time) {}
+
+    /// The client of a request has given up; no answer to it will pass.
+    fn given_up(&mut self, _request: RequestId) {}
 
     /// An answer passes; only for those that need them.
     fn answered(&mut self, _answer: &Answer) {}

@@ -137,7 +137,7 @@ impl Budgets {
     /// The parameter of a class, which is named like it.
     pub const fn param(class: SloClass, help: &'static str) -> Param {
         let kind = ParamKind::IntOrAuto { min: 1, max: 10_000_000 };
-        Param { name: class.name(), kind, unit: "ms", help }
+        Param { name: class.name(), kind, unit: "ms", help, when: None }
     }
 
     /// The parameters of all classes.

@@ -99,9 +99,11 @@ fn render(page: &mut String, entry: &Entry) {
     line(page, format_args!("\n| parameter | kind | legal | default | unit | meaning |"));
     line(page, format_args!("|---|---|---|---|---|---|"));
     for param in entry.params {
-        let Param { name, kind, unit, help } = param;
+        let Param { name, kind, unit, help, when } = param;
+        let when = when.map_or(String::new(), |when| format!("; read if {when}"));
         let (word, legal, default) = (kind_word(kind), kind.legal(), kind.default_value());
-        let row = format_args!("| `{name}` | {word} | {legal} | `{default}` | {unit} | {help} |");
+        let row =
+            format_args!("| `{name}` | {word} | {legal} | `{default}` | {unit} | {help}{when} |");
         line(page, row);
     }
 }

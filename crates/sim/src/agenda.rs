@@ -78,6 +78,11 @@ impl Agenda {
         self.sequence += 1;
     }
 
+    /// Nothing is due for `slot` any more.
+    pub(crate) fn remove(&mut self, slot: Slot) {
+        self.delayed.retain(|Reverse((_, _, _, due))| *due != slot);
+    }
+
     /// `instance` reaches the end of its run of steps at `at` (`NEVER`: it is idle).
     pub(crate) fn set_step(&mut self, instance: InstanceId, at: Time) {
         self.steps.set(instance.index(), at);

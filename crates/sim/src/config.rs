@@ -19,6 +19,8 @@ pub struct Config {
     pub gateway: Gateway,
     /// How fresh the router's view of the instances is.
     pub signals: Signals,
+    /// How long a client waits for the first token if its request does not say; `None`: for ever.
+    pub patience: Option<Span>,
     /// The decisions.
     pub policies: Policies,
     /// What oracles know; `None` unless a policy needs it.
@@ -152,12 +154,10 @@ impl Signals {
 
 /// The decisions of a run.
 pub struct Policies {
-    /// Who enters the cluster.
-    pub admission: Box<dyn Admission>,
+    /// Those of each replica of the gateway (>= 1); all alike, each with a memory of its own.
+    pub gateways: Vec<GatewayPolicies>,
     /// What admission reads.
     pub admission_needs: Needs,
-    /// Where they go.
-    pub router: Box<dyn Router>,
     /// What the router reads.
     pub router_needs: Needs,
     /// How important a waiting request is.
@@ -172,6 +172,14 @@ pub struct Policies {
     pub offload: Box<dyn Offload>,
     /// What the policies of the engine read, from `priority` to `offload`.
     pub engine_needs: Needs,
+}
+
+/// The decisions of one replica of the gateway.
+pub struct GatewayPolicies {
+    /// Who enters the cluster.
+    pub admission: Box<dyn Admission>,
+    /// Where they go.
+    pub router: Box<dyn Router>,
 }
 
 /// Whether runs of equal steps are taken at once. The facts are the same either way.
@@ -193,7 +201,7 @@ pub struct Outcome {
     pub ended_at: Time,
     /// Requests that arrived.
     pub arrived: u64,
-    /// Simulated events: arrivals, decisions, enqueues and steps. The same with and without
+    /// Simulated events: arrivals, decisions, enqueues, steps and clients that give up. The same with and without
     /// fast-forward.
     pub events: u64,
     /// Steps whose time is an extrapolation of the latency model.

@@ -5,7 +5,7 @@
 //! one instant are decided one after the other, each seeing what was done with those before.
 
 use crate::agenda::Phase;
-use crate::config::Config;
+use crate::config::{Config, GatewayPolicies, Policies};
 use crate::live::Slot;
 use crate::world::World;
 use blis_core::random::Purpose;
@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Counts {
     admitted: u64,
     sent: u64,
+    /// Clients that lost their patience.
+    pub(crate) gave_up: u64,
     /// By reason.
     rejected: BTreeMap<&'static str, u64>,
 }
@@ -29,12 +31,14 @@ impl World<'_> {
         request.id = RequestId(self.tally.arrived);
         assert!(request.content.prompt_tokens() > 0, "a request has a prompt");
         assert!(request.output_tokens > 0, "a request generates at least one token");
+        request.patience = request.patience.or(self.config.patience);
         let input_tokens = request.content.prompt_tokens();
         let (id, class, round) = (request.id, request.class, request.round);
         // The last generated token is never written to the KV cache.
         let tokens = u64::from(input_tokens) + u64::from(request.output_tokens) - 1;
         let blocks = tokens.div_ceil(self.config.engine.block_size.into());
-        let slot = self.live.insert(request);
+        let gateway = self.gateway_of(id);
+        let slot = self.live.insert(request, gateway);
         self.tally.arrived += 1;
         self.tally.events += 1;
         self.listener.hear(now, &Fact::Arrived { request: id, class, input_tokens, round });
@@ -44,6 +48,7 @@ impl World<'_> {
             self.close(slot, Status::Unservable, now);
             return;
         }
+        self.note_patience(slot);
         let latency = self.config.gateway.admission_latency;
         self.after(latency, Phase::Admission, slot, now);
     }
@@ -54,13 +59,16 @@ impl World<'_> {
         if self.config.policies.admission_needs.looks() {
             self.look(slot, now);
         }
-        self.hear_answers(now);
+        let live = self.live.get(slot);
+        let gateway = live.gateway;
+        self.hear_answers(gateway, now);
         let block_size = self.config.engine.block_size;
         let view = self.live.get(slot).request.view(block_size);
         let seed = self.config.seed;
-        let cluster = ClusterView { now, seed, instances: self.board.views() };
+        let cluster = ClusterView { now, seed, instances: self.boards.views(gateway) };
         let mut dice = Dice::new(seed, Purpose::Admission, view.id.0);
-        match self.config.policies.admission.admit(&view, &cluster, &mut dice) {
+        let admission = &mut self.config.policies.gateways[gateway].admission;
+        match admission.admit(&view, &cluster, &mut dice) {
             Verdict::Reject(reason) => self.reject(slot, reason, now),
             Verdict::Admit => {
                 let request = view.id;
@@ -81,13 +89,16 @@ impl World<'_> {
         if policies.router_needs.looks() || (waited && policies.admission_needs.looks()) {
             self.look(slot, now);
         }
-        self.hear_answers(now);
+        let gateway = self.live.get(slot).gateway;
+        self.hear_answers(gateway, now);
         let Config { policies, seed, overrule, engine, instances, .. } = &mut self.config;
         let live = self.live.get_mut(slot);
         let request = live.request.id;
         let block_size = engine.block_size;
         let view = live.request.view(block_size);
-        let cluster = ClusterView { now, seed: *seed, instances: self.board.views() };
+        let policies = &mut policies.gateways[gateway];
+        let instances_seen = self.boards.views(gateway);
+        let cluster = ClusterView { now, seed: *seed, instances: instances_seen };
         let mut dice = Dice::new(*seed, Purpose::Routing, request.0);
         let mut choice = policies.router.route(&view, &cluster, &mut dice);
         if let Some((_, other)) = overrule.filter(|(overruled, _)| *overruled == request) {
@@ -117,7 +128,7 @@ impl World<'_> {
         live.intent = intent;
         let work = live.expected_work(block_size);
         let view = live.request.view(block_size);
-        self.board.sent(instance, &view, work, now);
+        self.boards.sent(gateway, instance, &view, work, now);
         self.counts.sent += 1;
         let ingress = self.config.latency.ingress(view.input_tokens);
         self.agenda.add(now + ingress, Phase::Enqueue, slot);
@@ -129,16 +140,26 @@ impl World<'_> {
         self.close(slot, Status::Rejected(reason), now);
     }
 
-    /// The policies of the gateway see the answers that have passed by now.
-    fn hear_answers(&mut self, now: Time) {
-        while self.answers.front().is_some_and(|answer| answer.now <= now) {
-            let answer = self.answers.pop_front().expect("there is one");
-            if self.config.policies.admission_needs.answers {
-                self.config.policies.admission.answered(&answer);
+    /// The policies of a replica see the answers that have passed through it by now.
+    fn hear_answers(&mut self, gateway: usize, now: Time) {
+        let Policies { gateways, admission_needs, router_needs, .. } = &mut self.config.policies;
+        let GatewayPolicies { admission, router } = &mut gateways[gateway];
+        while let Some(answer) = self.answers[gateway].pop_front_if(|answer| answer.now <= now) {
+            if admission_needs.answers {
+                admission.answered(&answer);
             }
-            if self.config.policies.router_needs.answers {
-                self.config.policies.router.answered(&answer);
+            if router_needs.answers {
+                router.answered(&answer);
             }
+        }
+    }
+
+    /// The replica of the gateway that a request comes to: any of them, as behind a load balancer
+    /// that opens a connection for each request.
+    fn gateway_of(&self, request: RequestId) -> usize {
+        match self.config.policies.gateways.len() {
+            1 => 0,
+            replicas => Dice::new(self.config.seed, Purpose::Gateway, request.0).below(replicas),
         }
     }
 
@@ -146,13 +167,18 @@ impl World<'_> {
     /// of any policy.
     pub(crate) fn mechanisms(&self) -> BTreeMap<String, u64> {
         let mut firings = Firings::default();
-        self.config.policies.admission.firings(&mut firings);
-        self.config.policies.router.firings(&mut firings);
+        for gateway in &self.config.policies.gateways {
+            gateway.admission.firings(&mut firings);
+            gateway.router.firings(&mut firings);
+        }
         firings.add("admission", "admitted", self.counts.admitted);
         for (reason, times) in &self.counts.rejected {
             firings.add(reason, "rejected", *times);
         }
         firings.add("routing", "sent", self.counts.sent);
+        if self.counts.gave_up > 0 {
+            firings.add("clients", "gave-up", self.counts.gave_up);
+        }
         firings.add("order", "overtaken", self.tally.overtaken);
         firings.add("preempt", "spared-last", self.tally.spared_last);
         firings.into_list().into_iter().collect()

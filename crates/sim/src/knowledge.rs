@@ -14,14 +14,11 @@ use blis_policy::InstanceView;
 use blis_policy::routing::prefix_index::PrefixIndex;
 use std::collections::VecDeque;
 
-/// Precise prefix knowledge.
-pub(crate) struct Knowledge {
+/// What KV events have told; all replicas of the gateway hear the same.
+pub(crate) struct Events {
     delay: Span,
     /// One an instance; none without a delay.
     feeds: Vec<Feed>,
-    speculation: Option<Speculation>,
-    /// By instance: speculative matches of the prompt in question.
-    guessed: Vec<u32>,
 }
 
 /// The events of one instance.
@@ -31,25 +28,23 @@ struct Feed {
     under_way: VecDeque<(Time, Change)>,
 }
 
-/// Prompts that were sent so lately that they are taken for cached.
-struct Speculation {
+/// Prompts that one replica of the gateway has sent so lately that it takes them for cached.
+pub(crate) struct Speculation {
     ttl: Span,
     index: PrefixIndex,
     /// When to forget what was sent, in order: the instance, and the stamp in the index.
     until: VecDeque<(Time, InstanceId, u64)>,
+    /// By instance: matches of the prompt in question.
+    guessed: Vec<u32>,
 }
 
-impl Knowledge {
-    pub(crate) fn new(signals: &Signals, instances: u32, block_size: u32) -> Knowledge {
+impl Events {
+    pub(crate) fn new(signals: &Signals, instances: u32, block_size: u32) -> Events {
         let feed = |_| Feed { mirror: Mirror::new(block_size), under_way: VecDeque::new() };
         let delayed = signals.event_delay > Span::ZERO;
-        let speculation =
-            |ttl| Speculation { ttl, index: PrefixIndex::new(u64::MAX), until: VecDeque::new() };
-        Knowledge {
+        Events {
             delay: signals.event_delay,
             feeds: if delayed { (0..instances).map(feed).collect() } else { Vec::new() },
-            speculation: signals.speculation.map(speculation),
-            guessed: vec![0; instances as usize],
         }
     }
 
@@ -65,14 +60,6 @@ impl Knowledge {
         feed.under_way.extend(instance.changes().map(|change| (arrival, change)));
     }
 
-    /// The gateway has sent `prompt` to `instance`.
-    pub(crate) fn sent(&mut self, instance: InstanceId, prompt: Blocks<'_>, now: Time) {
-        if let Some(speculation) = &mut self.speculation {
-            let stamp = speculation.index.record(instance, prompt);
-            speculation.until.push_back((now + speculation.ttl, instance, stamp));
-        }
-    }
-
     /// Writes into `views` what is known at `now` to be cached of `prompt`.
     pub(crate) fn show(
         &mut self,
@@ -81,24 +68,40 @@ impl Knowledge {
         views: &mut [InstanceView],
         now: Time,
     ) {
-        self.speculate(prompt, now);
         for (index, view) in views.iter_mut().enumerate() {
             let Shown { blocks, copied } = match self.feeds.get_mut(index) {
                 Some(feed) => feed.at(now).lookup(prompt),
                 None => instances[index].cached(prompt),
             };
-            view.cached_blocks = blocks.max(self.guessed[index]);
-            view.cached_cpu_blocks = (blocks + copied).saturating_sub(view.cached_blocks);
+            (view.cached_blocks, view.cached_cpu_blocks) = (blocks, copied);
         }
     }
+}
 
-    fn speculate(&mut self, prompt: Blocks<'_>, now: Time) {
-        let Some(Speculation { index, until, .. }) = &mut self.speculation else { return };
-        while let Some((_, instance, stamp)) = until.pop_front_if(|(end, ..)| *end <= now) {
-            index.forget_upto(instance, stamp);
+impl Speculation {
+    pub(crate) fn new(ttl: Span, instances: u32) -> Speculation {
+        let (index, until) = (PrefixIndex::new(u64::MAX), VecDeque::new());
+        Speculation { ttl, index, until, guessed: vec![0; instances as usize] }
+    }
+
+    /// The gateway has sent `prompt` to `instance`.
+    pub(crate) fn sent(&mut self, instance: InstanceId, prompt: Blocks<'_>, now: Time) {
+        let stamp = self.index.record(instance, prompt);
+        self.until.push_back((now + self.ttl, instance, stamp));
+    }
+
+    /// Adds to `views`, which hold what events have told, what is taken for cached.
+    pub(crate) fn show(&mut self, prompt: Blocks<'_>, views: &mut [InstanceView], now: Time) {
+        while let Some((_, instance, stamp)) = self.until.pop_front_if(|(end, ..)| *end <= now) {
+            self.index.forget_upto(instance, stamp);
         }
         self.guessed.fill(0);
-        index.matches(prompt, &mut self.guessed);
+        self.index.matches(prompt, &mut self.guessed);
+        for (view, &guessed) in views.iter_mut().zip(&self.guessed) {
+            let known = view.cached_blocks + view.cached_cpu_blocks;
+            view.cached_blocks = view.cached_blocks.max(guessed);
+            view.cached_cpu_blocks = known.saturating_sub(view.cached_blocks);
+        }
     }
 }
 

@@ -11,12 +11,13 @@ mod gateway;
 mod instance;
 mod knowledge;
 mod live;
+mod patience;
 mod signals;
 mod world;
 
 pub use config::{
-    Config, Engine, Extrapolated, Freshness, Gateway, KvTier, Observer, Outcome, Pace, Policies,
-    Preemption, Progress, Reload, RunError, Signals, Unobserved,
+    Config, Engine, Extrapolated, Freshness, Gateway, GatewayPolicies, KvTier, Observer, Outcome,
+    Pace, Policies, Preemption, Progress, Reload, RunError, Signals, Unobserved,
 };
 
 pub use future::Future;

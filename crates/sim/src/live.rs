@@ -3,7 +3,7 @@
 //! A request lives in a slot from arrival to its last fact; slots are used again, so a long run
 //! allocates nothing once it has reached its greatest number of live requests.
 
-use blis_core::{InstanceId, Request, Span, Time};
+use blis_core::{InstanceId, Request, RequestId, Span, Time};
 use blis_metrics::{Record, TtftSplit};
 use blis_policy::{Intent, WaitingView};
 
@@ -29,6 +29,8 @@ pub(crate) enum Place {
 pub(crate) struct Live {
     pub(crate) request: Request,
     pub(crate) place: Place,
+    /// The replica of the gateway that it came to.
+    pub(crate) gateway: usize,
     pub(crate) instance: Option<InstanceId>,
     pub(crate) intent: Intent,
     pub(crate) cached_tokens: Option<u32>,
@@ -47,6 +49,8 @@ pub(crate) struct Live {
     /// When the first token left the engine.
     pub(crate) first_token: Option<Time>,
     pub(crate) priority: f64,
+    /// Whether its client has given up, and its engine has yet to let go of it.
+    pub(crate) gave_up: bool,
     pub(crate) split: TtftSplit,
 }
 
@@ -80,13 +84,15 @@ impl Live {
             session: request.session,
             round: request.round,
             deadline: request.deadline,
+            patience: request.patience,
             instance: self.instance,
             input_tokens: request.content.prompt_tokens(),
             output_tokens: self.generated,
             cached_tokens: self.cached_tokens,
             expected_cached_tokens: expected.map(|blocks| blocks * block_size),
             preemptions: self.preemptions,
-            ttft: self.first_token.map(|_| self.split.total()),
+            // Nobody was there any more for a token of the last step.
+            ttft: self.first_token.filter(|_| !self.gave_up).map(|_| self.split.total()),
             e2e: None,
             split: self.split,
         }
@@ -101,9 +107,10 @@ pub(crate) struct LiveRequests {
 }
 
 impl LiveRequests {
-    pub(crate) fn insert(&mut self, request: Request) -> Slot {
+    pub(crate) fn insert(&mut self, request: Request, gateway: usize) -> Slot {
         let live = Live {
             place: Place::Gateway,
+            gateway,
             instance: None,
             intent: Intent::NONE,
             cached_tokens: None,
@@ -116,6 +123,7 @@ impl LiveRequests {
             last_token: request.arrival,
             first_token: None,
             priority: 0.0,
+            gave_up: false,
             split: TtftSplit::default(),
             request,
         };
@@ -126,6 +134,17 @@ impl LiveRequests {
         let slot = Slot(u32::try_from(self.slots.len()).expect("live requests fit u32"));
         self.slots.push(Some(live));
         slot
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len() - self.vacant.len()
+    }
+
+    /// Whether the request in `slot` is the one of that id.
+    pub(crate) fn holds(&self, slot: Slot, id: RequestId) -> bool {
+        let live = self.slots[slot.0 as usize].as_ref();
+        live.is_some_and(|live| live.request.id == id)
     }
 
     pub(crate) fn get(&self, slot: Slot) -> &Live {

@@ -1,5 +1,9 @@
 //! What the gateway knows of the instances, and how old it is.
 //!
+//! Each replica of the gateway has a view of its own: it polls at its own phase, and knows of nothing
+//! that another replica has sent until it sees it in an instance's queue. KV events reach all of
+//! them.
+//!
 //! A router reads `InstanceView`s. Its own counts (`in_flight`, and what it sent since the last
 //! poll) are always live; the rest is as of now, or as of the instance's last poll. Polls are not
 //! events: an instance's state is captured when it is about to change, or when somebody looks, so
@@ -7,14 +11,24 @@
 
 use crate::config::{Config, Freshness};
 use crate::instance::{Gauges, Instance, Kit};
-use crate::knowledge::Knowledge;
+use crate::knowledge::{Events, Speculation};
 use crate::live::Slot;
 use blis_core::random::Purpose;
 use blis_core::{Dice, InstanceId, RequestView, Span, Time};
 use blis_policy::{InstanceView, Needs};
 
-/// The gateway's view of the cluster.
-pub(crate) struct Board {
+/// The views of all replicas of the gateway.
+pub(crate) struct Boards {
+    boards: Vec<Board>,
+    /// What KV events tell; `None`: nobody listens.
+    events: Option<Events>,
+}
+
+/// One replica's view of the cluster.
+struct Board {
+    /// Which replica, and whether it is the only one.
+    gateway: usize,
+    alone: bool,
     views: Vec<InstanceView>,
     needs: Needs,
     /// The polls of queues and batches, and those of KV memory; `None`: not stale, or not read.
@@ -24,8 +38,8 @@ pub(crate) struct Board {
     sent: Vec<u64>,
     /// Requests that had joined each instance's queue as of its view.
     seen: Vec<u64>,
-    /// What KV events tell; `None`: nobody listens.
-    knowledge: Option<Knowledge>,
+    /// What it takes for cached before events tell; `None`: nothing.
+    speculation: Option<Speculation>,
 }
 
 struct Polling {
@@ -37,7 +51,7 @@ struct Polling {
 }
 
 /// What happened to the requests that the gateway sent to an instance.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ended {
     /// Requests that have ended.
     pub(crate) requests: u64,
@@ -47,44 +61,32 @@ pub(crate) struct Ended {
     pub(crate) started_work: u64,
 }
 
-impl Board {
-    /// The view of a cluster whose instances are all idle.
-    pub(crate) fn new(config: &Config) -> Board {
-        let Config { instances, signals, seed, .. } = *config;
-        let needs = config.policies.admission_needs.or(config.policies.router_needs);
-        let free = config.engine.total_kv_blocks;
-        let polls = |freshness, read| match freshness {
-            Freshness::Periodic { interval } if read => Some(Polling {
-                interval,
-                phases: (0..instances).map(|id| phase(seed, id, interval)).collect(),
-                shown: vec![0; instances as usize],
-            }),
-            _ => None,
-        };
-        Board {
-            views: (0..instances).map(|id| InstanceView::idle(InstanceId(id), free)).collect(),
-            needs,
-            load_polls: polls(signals.load, needs.reads_load()),
-            kv_polls: polls(signals.kv, needs.reads_memory()),
-            sent: vec![0; instances as usize],
-            seen: vec![0; instances as usize],
-            knowledge: needs
-                .events
-                .then(|| Knowledge::new(&signals, instances, config.engine.block_size)),
+impl Boards {
+    /// The views of a cluster whose instances are all idle.
+    pub(crate) fn new(config: &Config) -> Boards {
+        let Config { instances, signals, engine, policies, .. } = config;
+        let needs = policies.admission_needs.or(policies.router_needs);
+        let events = || Events::new(signals, *instances, engine.block_size);
+        Boards {
+            boards: (0..policies.gateways.len())
+                .map(|gateway| Board::new(config, gateway))
+                .collect(),
+            events: needs.events.then(events),
         }
     }
 
     /// Whether instances have to tell what changes in their prefix caches.
     pub(crate) fn wants_changes(&self) -> bool {
-        self.knowledge.as_ref().is_some_and(Knowledge::wants_changes)
+        self.events.as_ref().is_some_and(Events::wants_changes)
     }
 
-    /// What the gateway knows, one view an instance, as of the last `look`.
-    pub(crate) fn views(&self) -> &[InstanceView] {
-        &self.views
+    /// What a replica knows, one view an instance, as of its last `look`.
+    pub(crate) fn views(&self, gateway: usize) -> &[InstanceView] {
+        &self.boards[gateway].views
     }
 
-    /// Brings all views up to what the gateway may know at `now`, when it decides about a request.
+    /// Brings all views of a request's replica up to what it may know at `now`, when it decides
+    /// about the request.
     pub(crate) fn look(
         &mut self,
         instances: &mut [Instance],
@@ -92,11 +94,116 @@ impl Board {
         now: Time,
         kit: &mut Kit<'_>,
     ) {
-        if let Some(knowledge) = &mut self.knowledge {
-            let content = &kit.live.get(request).request.content;
-            let prompt = content.prompt_blocks(kit.engine.block_size);
-            knowledge.show(prompt, instances, &mut self.views, now);
+        let live = kit.live.get(request);
+        let board = &mut self.boards[live.gateway];
+        if let Some(events) = &mut self.events {
+            let prompt = live.request.content.prompt_blocks(kit.engine.block_size);
+            events.show(prompt, instances, &mut board.views, now);
+            if let Some(speculation) = &mut board.speculation {
+                speculation.show(prompt, &mut board.views, now);
+            }
         }
+        let gateway = live.gateway;
+        if self.boards.len() > 1 && self.boards[gateway].kv_polls.is_some() {
+            // Looking at an instance lets it catch up, so who polled it earlier comes first.
+            for (index, instance) in instances.iter_mut().enumerate() {
+                self.poll(index, instance, now, kit);
+            }
+        }
+        self.boards[gateway].look(instances, now, kit);
+    }
+
+    /// Captures the polls of an instance that are due before it changes at `now`.
+    pub(crate) fn before_change(
+        &mut self,
+        index: usize,
+        instance: &mut Instance,
+        now: Time,
+        kit: &mut Kit<'_>,
+    ) {
+        if self.boards[0].is_stale() {
+            self.poll(index, instance, now, kit);
+        }
+    }
+
+    /// Captures the polls of an instance by all replicas, in order of time.
+    fn poll(&mut self, index: usize, instance: &mut Instance, now: Time, kit: &mut Kit<'_>) {
+        if self.boards.len() > 1 {
+            let due = |(number, board): (usize, &Board)| Some((board.kv_due(index, now)?, number));
+            while let Some((_, first)) = self.boards.iter().enumerate().filter_map(due).min() {
+                self.boards[first].poll(index, instance, now, kit);
+            }
+        }
+        for board in &mut self.boards {
+            board.poll(index, instance, now, kit);
+        }
+    }
+
+    /// Takes note of an instance that has changed.
+    pub(crate) fn after_change(&mut self, index: usize, instance: &mut Instance, now: Time) {
+        if let Some(events) = &mut self.events {
+            events.publish(index, instance, now);
+        }
+        for board in &mut self.boards {
+            board.after_change(index, instance);
+        }
+    }
+
+    /// A replica sent a request to `instance`, and expects `work` tokens of it to be computed.
+    pub(crate) fn sent(
+        &mut self,
+        gateway: usize,
+        instance: InstanceId,
+        request: &RequestView<'_>,
+        work: u64,
+        now: Time,
+    ) {
+        let board = &mut self.boards[gateway];
+        if let (Some(speculation), Some(_)) = (&mut board.speculation, &self.events) {
+            speculation.sent(instance, request.prompt_blocks, now);
+        }
+        board.sent(instance, request, work);
+    }
+
+    /// What became of requests that a replica sent to `instance`.
+    pub(crate) fn ended(&mut self, gateway: usize, instance: InstanceId, ended: Ended) {
+        self.boards[gateway].ended(instance, ended);
+    }
+
+    /// A request of a replica was taken back before it reached `instance`.
+    pub(crate) fn recalled(&mut self, gateway: usize, instance: InstanceId, ended: Ended) {
+        self.boards[gateway].recalled(instance, ended);
+    }
+}
+
+impl Board {
+    fn new(config: &Config, gateway: usize) -> Board {
+        let Config { instances, signals, seed, .. } = *config;
+        let needs = config.policies.admission_needs.or(config.policies.router_needs);
+        let free = config.engine.total_kv_blocks;
+        let polls = |freshness, read| match freshness {
+            Freshness::Periodic { interval } if read => Some(Polling {
+                interval,
+                phases: (0..instances).map(|id| phase(seed, gateway, id, interval)).collect(),
+                shown: vec![0; instances as usize],
+            }),
+            _ => None,
+        };
+        Board {
+            gateway,
+            alone: config.policies.gateways.len() == 1,
+            views: (0..instances).map(|id| InstanceView::idle(InstanceId(id), free)).collect(),
+            needs,
+            load_polls: polls(signals.load, needs.reads_load()),
+            kv_polls: polls(signals.kv, needs.reads_memory()),
+            sent: vec![0; instances as usize],
+            seen: vec![0; instances as usize],
+            speculation: signals.speculation.map(|ttl| Speculation::new(ttl, instances)),
+        }
+    }
+
+    /// Brings all that is polled, or published as it changes, up to what may be known at `now`.
+    fn look(&mut self, instances: &mut [Instance], now: Time, kit: &mut Kit<'_>) {
         if !self.needs.polls() {
             return;
         }
@@ -107,7 +214,8 @@ impl Board {
             }
             // Queue and batch are published as they change; blocks also change within a stride.
             if self.needs.reads_memory() && self.kv_polls.is_none() {
-                if self.needs.kv && instance.catch_up(now, kit) {
+                // Another replica may have let it catch up before.
+                if self.needs.kv && (instance.catch_up(now, kit) || !self.alone) {
                     self.publish_blocks(index, &instance.gauges());
                 }
                 if self.needs.transfers {
@@ -121,17 +229,9 @@ impl Board {
         }
     }
 
-    /// Captures the polls of an instance that are due before it changes at `now`.
-    pub(crate) fn before_change(
-        &mut self,
-        index: usize,
-        instance: &mut Instance,
-        now: Time,
-        kit: &mut Kit<'_>,
-    ) {
-        if self.is_stale() {
-            self.poll(index, instance, now, kit);
-        }
+    /// When KV memory was last polled, if its view does not show that poll yet.
+    fn kv_due(&self, index: usize, now: Time) -> Option<Time> {
+        self.kv_polls.as_ref()?.last(index, now).map(|(_, at)| at)
     }
 
     /// Whether any signal is polled.
@@ -140,10 +240,7 @@ impl Board {
     }
 
     /// Takes note of an instance that has changed.
-    pub(crate) fn after_change(&mut self, index: usize, instance: &mut Instance, now: Time) {
-        if let Some(knowledge) = &mut self.knowledge {
-            knowledge.publish(index, instance, now);
-        }
+    fn after_change(&mut self, index: usize, instance: &Instance) {
         let load = self.needs.reads_load() && self.load_polls.is_none();
         let memory = self.needs.reads_memory() && self.kv_polls.is_none();
         if load || memory {
@@ -157,18 +254,8 @@ impl Board {
         }
     }
 
-    /// The gateway sent a request to `instance`, and expects `work` tokens of it to be computed.
-    pub(crate) fn sent(
-        &mut self,
-        instance: InstanceId,
-        request: &RequestView<'_>,
-        work: u64,
-        now: Time,
-    ) {
+    fn sent(&mut self, instance: InstanceId, request: &RequestView<'_>, work: u64) {
         let index = instance.index();
-        if let Some(knowledge) = &mut self.knowledge {
-            knowledge.sent(instance, request.prompt_blocks, now);
-        }
         self.sent[index] += 1;
         let view = &mut self.views[index];
         view.in_flight += 1;
@@ -177,12 +264,17 @@ impl Board {
         self.update_unseen(index);
     }
 
-    /// What became of requests that the gateway sent to `instance`.
-    pub(crate) fn ended(&mut self, instance: InstanceId, ended: Ended) {
+    fn ended(&mut self, instance: InstanceId, ended: Ended) {
         let view = &mut self.views[instance.index()];
         view.in_flight -= u32::try_from(ended.requests).expect("no more than are in flight");
         view.in_flight_tokens -= ended.tokens;
         view.unstarted_tokens -= ended.started_work;
+    }
+
+    fn recalled(&mut self, instance: InstanceId, ended: Ended) {
+        self.sent[instance.index()] -= ended.requests;
+        self.update_unseen(instance.index());
+        self.ended(instance, ended);
     }
 
     fn poll(&mut self, index: usize, instance: &mut Instance, now: Time, kit: &mut Kit<'_>) {
@@ -208,7 +300,7 @@ impl Board {
         if self.needs.classes {
             view.waiting_by_class = instance.waiting_by_class();
         }
-        self.seen[index] = gauges.joined;
+        self.seen[index] = instance.joined_from(self.gateway);
         self.update_unseen(index);
     }
 
@@ -236,24 +328,47 @@ impl Board {
 }
 
 impl Polling {
-    /// When the instance was last polled, if its view does not show that poll yet.
+    /// When the instance was last polled, if its view does not show that poll yet; it will from now
+    /// on.
     fn due(&mut self, index: usize, now: Time) -> Option<Time> {
+        let (number, at) = self.last(index, now)?;
+        self.shown[index] = number;
+        Some(at)
+    }
+
+    /// The number of the instance's last poll, and when it was, if its view does not show it yet.
+    fn last(&self, index: usize, now: Time) -> Option<(u64, Time)> {
         let first = Time::ZERO + self.phases[index];
         if now < first {
             return None;
         }
         let before = now.since(first).as_nanos() / self.interval.as_nanos();
-        if before + 1 == self.shown[index] {
-            return None;
-        }
-        self.shown[index] = before + 1;
-        Some(first + self.interval * before)
+        let number = before + 1;
+        (number != self.shown[index]).then(|| (number, first + self.interval * before))
     }
 }
 
-/// Each instance is polled at its own phase of the interval, as independent scrapers are. Groups of
-/// signals with the same interval are polled together.
-fn phase(seed: u64, id: u32, interval: Span) -> Span {
-    let share = Dice::new(seed, Purpose::SignalPhase, id.into()).unit();
+/// Each replica polls each instance at its own phase of the interval, as independent scrapers do.
+/// Groups of signals with the same interval are polled together.
+fn phase(seed: u64, gateway: usize, id: u32, interval: Span) -> Span {
+    let key = (gateway as u64) << 32 | u64::from(id);
+    let share = Dice::new(seed, Purpose::SignalPhase, key).unit();
     Span::from_nanos_f64(share * blis_core::math::float(interval.as_nanos()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_replica_polls_each_instance_at_its_own_phase() {
+        let interval = Span::from_micros(1_000);
+        let mut phases: Vec<Span> = (0..3)
+            .flat_map(|gateway| (0..5).map(move |id| phase(7, gateway, id, interval)))
+            .collect();
+        phases.sort_unstable();
+        phases.dedup();
+        assert_eq!(phases.len(), 15);
+        assert!(phases.iter().all(|phase| *phase < interval));
+    }
 }

@@ -6,7 +6,8 @@ use crate::future::Future;
 use crate::gateway::Counts;
 use crate::instance::{Instance, Kit, Tally};
 use crate::live::{LiveRequests, Place, Slot};
-use crate::signals::{Board, Ended};
+use crate::patience::Deadlines;
+use crate::signals::{Boards, Ended};
 use blis_core::{Ending, InstanceId, Request, Source, Span, Time};
 use blis_metrics::{End, Fact, Listener, Status};
 use blis_policy::Answer;
@@ -24,15 +25,19 @@ pub(crate) struct World<'a> {
     source: &'a mut dyn Source,
     pub(crate) listener: &'a mut dyn Listener,
     pub(crate) agenda: Agenda,
-    pub(crate) board: Board,
+    pub(crate) boards: Boards,
     pub(crate) live: LiveRequests,
     pub(crate) tally: Tally,
     pub(crate) counts: Counts,
-    /// Answers that have not passed the gateway yet, in order of time.
-    pub(crate) answers: VecDeque<Answer>,
+    /// Answers that have not passed the gateway yet, in order of time, by replica.
+    pub(crate) answers: Vec<VecDeque<Answer>>,
+    /// What became of requests at the present boundary, by replica.
+    ended: Vec<Ended>,
     hears_answers: bool,
+    /// When clients give up.
+    pub(crate) deadlines: Deadlines,
     instances: Vec<Instance>,
-    output: Span,
+    pub(crate) output: Span,
     /// Whether the latency model wants shapes with the spread of contexts.
     spread: bool,
     horizon: Time,
@@ -60,21 +65,25 @@ impl<'a> World<'a> {
         let oracle = config.policies.engine_needs.future;
         let gateway_needs = config.policies.admission_needs.or(config.policies.router_needs);
         assert_eq!(config.future.is_some(), oracle, "oracles know the future, and nobody else");
-        let board = Board::new(&config);
-        let mut instances: Vec<Instance> =
-            (0..config.instances).map(|id| Instance::new(InstanceId(id), &config.engine)).collect();
-        if board.wants_changes() {
+        let replicas = config.policies.gateways.len();
+        assert!(replicas > 0, "a gateway has replicas");
+        let boards = Boards::new(&config);
+        let instance = |id| Instance::new(InstanceId(id), &config.engine, replicas);
+        let mut instances: Vec<Instance> = (0..config.instances).map(instance).collect();
+        if boards.wants_changes() {
             instances.iter_mut().for_each(Instance::tell_changes);
         }
         World {
             listener,
             agenda: Agenda::new(config.instances),
-            board,
+            boards,
             live: LiveRequests::default(),
             tally: Tally::default(),
             counts: Counts::default(),
-            answers: VecDeque::new(),
+            answers: vec![VecDeque::new(); replicas],
+            ended: vec![Ended::default(); replicas],
             hears_answers: gateway_needs.answers,
+            deadlines: Deadlines::default(),
             instances,
             output: config.latency.output(),
             spread: config.latency.wants_spread(),
@@ -100,12 +109,16 @@ impl<'a> World<'a> {
             if at == Time::NEVER {
                 break self.nothing_left();
             }
-            if at > self.horizon {
+            let deadline = self.deadlines.next();
+            if deadline < at && deadline <= self.horizon {
+                self.deadline();
+            } else if at > self.horizon {
                 break End::Horizon;
+            } else {
+                let (at, event) = self.agenda.pop();
+                self.advance_clock(at);
+                self.happen(event)?;
             }
-            let (at, event) = self.agenda.pop();
-            self.advance_clock(at);
-            self.happen(event)?;
             loops += 1;
             if loops.is_multiple_of(EVENTS_BETWEEN_LOOKS) && !observer.go_on(self.progress()) {
                 break End::Interrupted;
@@ -146,28 +159,24 @@ impl<'a> World<'a> {
         self.tally.events += 1;
         let instance = self.live.get(slot).instance.expect("it was routed");
         let now = self.now;
-        let (board, instances, mut kit) = self.split();
+        let (boards, instances, mut kit) = self.split();
         let engine = &mut instances[instance.index()];
-        board.before_change(instance.index(), engine, now, &mut kit);
+        boards.before_change(instance.index(), engine, now, &mut kit);
         let boundary = engine.enqueue(slot, now, &mut kit);
-        board.after_change(instance.index(), engine, now);
+        boards.after_change(instance.index(), engine, now);
         self.agenda.set_step(instance, boundary);
     }
 
     fn boundary(&mut self, instance: InstanceId) {
         let now = self.now;
-        let before = self.tally;
-        let (board, instances, mut kit) = self.split();
+        let (boards, instances, mut kit) = self.split();
         let engine = &mut instances[instance.index()];
-        board.before_change(instance.index(), engine, now, &mut kit);
+        boards.before_change(instance.index(), engine, now, &mut kit);
         let next = engine.boundary(now, &mut kit);
-        board.after_change(instance.index(), engine, now);
-        let ended = Ended {
-            requests: self.tally.closed - before.closed,
-            tokens: self.tally.closed_tokens - before.closed_tokens,
-            started_work: self.tally.started_work - before.started_work,
-        };
-        self.board.ended(instance, ended);
+        boards.after_change(instance.index(), engine, now);
+        for (gateway, ended) in self.ended.iter_mut().enumerate() {
+            self.boards.ended(gateway, instance, std::mem::take(ended));
+        }
         self.agenda.set_step(instance, next);
         while let Some(slot) = self.config.future.as_mut().and_then(Future::take_scheduled) {
             self.end_use(slot, Some(instance));
@@ -179,17 +188,27 @@ impl<'a> World<'a> {
         self.finished = finished;
     }
 
-    /// Brings the gateway's view of the instances up to what it may know at `now`.
+    /// The engine of that instance.
+    pub(crate) fn engine(&mut self, instance: InstanceId) -> &mut Instance {
+        &mut self.instances[instance.index()]
+    }
+
+    /// Whether the source wants to hear how requests end.
+    pub(crate) fn is_closed_loop(&self) -> bool {
+        self.closed_loop
+    }
+
+    /// Brings the view that the gateway of a request has up to what it may know at `now`.
     pub(crate) fn look(&mut self, request: Slot, now: Time) {
-        let (board, instances, mut kit) = self.split();
-        board.look(instances, request, now, &mut kit);
+        let (boards, instances, mut kit) = self.split();
+        boards.look(instances, request, now, &mut kit);
     }
 
     /// The story of a request ends before an instance had it.
     pub(crate) fn close(&mut self, slot: Slot, status: Status, now: Time) {
         let record = self.live.get(slot).record(self.config.engine.block_size);
         self.listener.hear(now, &Fact::Closed { status, record });
-        if matches!(status, Status::Rejected(_) | Status::Unservable) {
+        if matches!(status, Status::Rejected(_) | Status::Unservable | Status::Abandoned(_)) {
             self.end_use(slot, None);
         }
         let request = self.live.remove(slot);
@@ -197,13 +216,14 @@ impl<'a> World<'a> {
         let ending = match status {
             Status::Rejected(_) => Ending::Rejected,
             Status::Unservable => Ending::Unservable,
+            Status::Abandoned(_) => Ending::Abandoned,
             Status::Finished | Status::InTransit | Status::Queued | Status::Running => return,
         };
         self.follow_up(&request, ending, now);
     }
 
     /// Lets the client of a request that ended at `at` send its next.
-    fn follow_up(&mut self, ended: &Request, ending: Ending, at: Time) {
+    pub(crate) fn follow_up(&mut self, ended: &Request, ending: Ending, at: Time) {
         if !self.closed_loop {
             return;
         }
@@ -220,7 +240,7 @@ impl<'a> World<'a> {
 
     /// A request that oracles expected is scheduled at `instance`, or nowhere: what the others have
     /// of its prompt is needed later than they thought.
-    fn end_use(&mut self, slot: Slot, instance: Option<InstanceId>) {
+    pub(crate) fn end_use(&mut self, slot: Slot, instance: Option<InstanceId>) {
         let Some(future) = &mut self.config.future else { return };
         future.end(self.live.get(slot).request.id);
         let now = self.now;
@@ -232,8 +252,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The board, the instances, and what instances work with: disjoint parts of the world.
-    fn split(&mut self) -> (&mut Board, &mut [Instance], Kit<'_>) {
+    /// The boards, the instances, and what instances work with: disjoint parts of the world.
+    fn split(&mut self) -> (&mut Boards, &mut [Instance], Kit<'_>) {
         let kit = Kit {
             engine: &self.config.engine,
             latency: &*self.config.latency,
@@ -249,9 +269,10 @@ impl<'a> World<'a> {
             tally: &mut self.tally,
             finished: self.closed_loop.then_some(&mut self.finished),
             answers: self.hears_answers.then_some(&mut self.answers),
+            ended: &mut self.ended,
             sessions: self.config.policies.engine_needs.sessions,
         };
-        (&mut self.board, &mut self.instances, kit)
+        (&mut self.boards, &mut self.instances, kit)
     }
 
     /// Asks the source for the request after this one and announces its arrival.
@@ -264,15 +285,23 @@ impl<'a> World<'a> {
     }
 
     fn advance_clock(&mut self, at: Time) {
+        self.pass_time(at);
+        self.events_now += 1;
+        let live = self.tally.arrived - self.tally.closed;
+        let limit = 64 + 16 * (live + u64::from(self.config.instances));
+        assert!(self.events_now <= limit, "more than {limit} events at {at}: a livelock");
+    }
+
+    /// It is `at` now.
+    pub(crate) fn pass_time(&mut self, at: Time) {
         assert!(at >= self.now, "time runs backwards, from {} to {at}", self.now);
         if at >= self.next_sample {
             self.sample(at);
         }
-        self.events_now = if at == self.now { self.events_now + 1 } else { 0 };
+        if at > self.now {
+            self.events_now = 0;
+        }
         self.now = at;
-        let live = self.tally.arrived - self.tally.closed;
-        let limit = 64 + 16 * (live + u64::from(self.config.instances));
-        assert!(self.events_now <= limit, "more than {limit} events at {at}: a livelock");
     }
 
     /// States the samples that are due at `until` or before, when nothing else is left to happen
@@ -284,12 +313,12 @@ impl<'a> World<'a> {
         while self.next_sample <= until {
             let at = self.next_sample;
             self.next_sample = at + interval;
-            let (board, instances, mut kit) = self.split();
+            let (boards, instances, mut kit) = self.split();
             for (index, engine) in instances.iter_mut().enumerate() {
                 // Catching up is a change to those who look at the instance now and then.
-                board.before_change(index, engine, at, &mut kit);
+                boards.before_change(index, engine, at, &mut kit);
                 if engine.catch_up(at, &mut kit) {
-                    board.after_change(index, engine, at);
+                    boards.after_change(index, engine, at);
                 }
                 engine.state_sample(at, &mut kit);
             }

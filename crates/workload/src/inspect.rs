@@ -168,6 +168,7 @@ mod tests {
             round: 0,
             attempt: 0,
             deadline: (tenant == 3).then(|| Span::from_micros(7_000)),
+            patience: None,
         }
     }
 

@@ -45,8 +45,10 @@ pub struct Client {
     pub sessions: Option<Sessions>,
     /// Its own deadline for the whole answer (above 0).
     pub deadline: Option<Span>,
-    /// What it does when a request is rejected; `None`: it gives up. Not with closed-loop sessions,
-    /// which say it themselves.
+    /// How long it waits for the first token of a request before it gives up (above 0).
+    pub patience: Option<Span>,
+    /// What it does when a request is rejected or when it gave up waiting; `None`: nothing more. Not
+    /// with closed-loop sessions, which say it themselves.
     pub retry: Option<Retry>,
 }
 
@@ -219,12 +221,12 @@ impl Client {
                 return Err(SpecError::new("retry", "a retry", legal));
             }
         }
-        match self.deadline {
-            Some(deadline) if deadline == Span::ZERO || deadline > Span::LONGEST => {
+        for (field, span) in [("deadline", self.deadline), ("patience", self.patience)] {
+            if let Some(span) = span.filter(|&span| span == Span::ZERO || span > Span::LONGEST) {
                 let legal = format!("above 0, at most {} (ten years)", Span::LONGEST);
-                Err(SpecError::new("deadline", deadline, legal))
+                return Err(SpecError::new(field, span, legal));
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 }

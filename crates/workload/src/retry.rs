@@ -1,14 +1,15 @@
-//! Clients that do not take a rejection for an answer.
+//! Clients that do not take a rejection for an answer, nor silence.
 //!
 //! Without them, shedding looks free: whoever is turned away is gone. A client that retries comes
 //! back after a wait that doubles each time, with the same request; each attempt is a request of
-//! its own in reports. Rounds of closed-loop sessions say what becomes of a rejection themselves
-//! (`OnRejection`).
+//! its own in reports. A client that lost its patience waits the same way: it does not tell a server
+//! that refuses from one that is silent. Rounds of closed-loop sessions say what becomes of both
+//! themselves (`OnRejection`).
 
 use crate::error::SpecError;
 use blis_core::{Ending, Span};
 
-/// How a client comes back when it was turned away.
+/// How a client comes back when it was turned away or has given up waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
     /// How often it sends a request again (1..=[`MAX_RETRIES`]).
@@ -40,7 +41,8 @@ impl Retry {
     /// How long the client waits after attempt number `attempt` (from 0) came to this end, before
     /// it sends the request again; `None`: it does not.
     pub(crate) fn after(self, ending: Ending, attempt: u32) -> Option<Span> {
-        let again = ending == Ending::Rejected && attempt < self.at_most;
+        let failed = matches!(ending, Ending::Rejected | Ending::Abandoned);
+        let again = failed && attempt < self.at_most;
         let doubled = 1_u64.checked_shl(attempt).unwrap_or(u64::MAX);
         let nanos = self.backoff.as_nanos().saturating_mul(doubled);
         again.then(|| Span::from_nanos(nanos).min(Span::LONGEST))
@@ -56,6 +58,8 @@ mod tests {
         let retry = Retry { at_most: 3, backoff: Span::from_micros(5) };
         let waits = [0, 1, 2, 3].map(|attempt| retry.after(Ending::Rejected, attempt));
         assert_eq!(waits, [Some(5), Some(10), Some(20), None].map(|w| w.map(Span::from_micros)));
+        assert_eq!(retry.after(Ending::Abandoned, 1), retry.after(Ending::Rejected, 1));
+        assert_eq!(retry.after(Ending::Abandoned, 3), None);
         assert_eq!(retry.after(Ending::Unservable, 0), None);
         assert_eq!(retry.after(Ending::Finished, 0), None);
         let stubborn = Retry { at_most: MAX_RETRIES, backoff: Span::from_micros(5) };

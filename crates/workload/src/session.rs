@@ -60,7 +60,7 @@ pub enum Pacing {
     Closed(OnRejection),
 }
 
-/// What a closed-loop client does when a round is rejected.
+/// What a closed-loop client does when a round is rejected, or not answered in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnRejection {
     /// It gives up: the session ends.
@@ -116,12 +116,11 @@ impl Sessions {
     pub(crate) fn after(&self, ending: Ending, attempt: u32) -> Next {
         match (ending, self.pacing) {
             (Ending::Finished, _) => Next::Round,
-            (Ending::Rejected, Pacing::Closed(OnRejection::Retry { after, at_most }))
-                if attempt < at_most =>
-            {
-                Next::Again(after)
-            }
-            (Ending::Rejected | Ending::Unservable, _) => Next::Nothing,
+            (
+                Ending::Rejected | Ending::Abandoned,
+                Pacing::Closed(OnRejection::Retry { after, at_most }),
+            ) if attempt < at_most => Next::Again(after),
+            (Ending::Rejected | Ending::Abandoned | Ending::Unservable, _) => Next::Nothing,
         }
     }
 }
@@ -174,10 +173,13 @@ mod tests {
             [after(0), after(1), after(2)],
             [Next::Again(wait), Next::Again(wait), Next::Nothing]
         );
+        assert_eq!(retry.after(Ending::Abandoned, 1), Next::Again(wait));
+        assert_eq!(retry.after(Ending::Abandoned, 2), Next::Nothing);
         assert_eq!(retry.after(Ending::Unservable, 0), Next::Nothing);
         assert_eq!(retry.after(Ending::Finished, 2), Next::Round);
         let end = sessions(Pacing::Closed(OnRejection::End));
         assert_eq!(end.after(Ending::Rejected, 0), Next::Nothing);
+        assert_eq!(end.after(Ending::Abandoned, 0), Next::Nothing);
     }
 
     #[test]

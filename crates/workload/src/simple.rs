@@ -60,6 +60,7 @@ impl Mix {
             activity: Activity::default(),
             sessions: None,
             deadline: None,
+            patience: None,
             retry: None,
         };
         Mix {

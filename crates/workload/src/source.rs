@@ -259,6 +259,7 @@ impl Lane {
             round,
             attempt: 0,
             deadline: self.client.deadline,
+            patience: self.client.patience,
         }
     }
 

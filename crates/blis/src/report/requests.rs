@@ -91,6 +91,7 @@ pub(crate) fn status_name(status: Status) -> &'static str {
         Status::Finished => "finished",
         Status::Rejected(_) => "rejected",
         Status::Unservable => "unservable",
+        Status::Abandoned(_) => "abandoned",
         Status::InTransit => "in-transit",
         Status::Queued => "queued",
         Status::Running => "running",

@@ -72,7 +72,8 @@ fn flat(name: &str, section: &Section, duration_s: f64) -> Fields {
     fields.count("completed_requests", section.completed);
     fields.count("still_queued", section.still_queued);
     fields.count("still_running", section.still_running);
-    // All that arrived: the sum of the three above, the two below, and `dropped_unservable`.
+    // All that arrived: the sum of the three above, the two below, `dropped_unservable`, and
+    // `timed_out_requests`, which is there if somebody gave up.
     fields.count("injected_requests", section.injected);
     fields.count("rejected_requests", section.rejected);
     fields.count("in_transit", section.in_transit);
@@ -89,6 +90,9 @@ fn flat(name: &str, section: &Section, duration_s: f64) -> Fields {
     number(&mut fields, "scheduling_delay_p99_ms", section.scheduling_delay.p99_ms);
     fields.count("preemption_count", section.preemption_count);
     fields.count("dropped_unservable", section.unservable);
+    if section.abandoned > 0 {
+        fields.count("timed_out_requests", section.abandoned);
+    }
     fields
 }
 
@@ -114,9 +118,9 @@ fn number(fields: &mut Fields, name: &str, value: Option<f64>) {
 
 fn anomalies(text: &mut String, finished: &Finished<'_>) {
     let report = &finished.result.report;
-    let Section { rejected, unservable, .. } = report.cluster;
+    let Section { rejected, unservable, abandoned, .. } = report.cluster;
     let blocked = blocked_instances(report);
-    if rejected + unservable + blocked + finished.inversions.unwrap_or(0) == 0 {
+    if rejected + unservable + abandoned + blocked + finished.inversions.unwrap_or(0) == 0 {
         return;
     }
     line(text, format_args!("=== Anomaly Counters ==="));
@@ -126,6 +130,9 @@ fn anomalies(text: &mut String, finished: &Finished<'_>) {
     line(text, format_args!("HOL Blocking Events: {blocked}"));
     line(text, format_args!("Rejected Requests: {rejected}"));
     line(text, format_args!("Dropped Unservable: {unservable}"));
+    if abandoned > 0 {
+        line(text, format_args!("Timed Out Requests: {abandoned}"));
+    }
 }
 
 /// Instances whose mean queue is more than twice as long as the mean over instances.

@@ -174,6 +174,7 @@ fn counts(finished: &Finished<'_>) -> String {
         Some(format!("{} completed", grouped(cluster.completed))),
         left("rejected", cluster.rejected),
         left("unservable", cluster.unservable),
+        left("abandoned", cluster.abandoned),
         left("in transit", cluster.in_transit),
         left("queued", cluster.still_queued),
         left("running", cluster.still_running),
@@ -206,9 +207,12 @@ fn has_target(finished: &Finished<'_>, class: SloClass) -> bool {
     *finished.plan.slo.of(class) != SloTarget::default()
 }
 
+/// The column behind those of offered, admitted and completed requests.
+const AFTER_COMPLETED: usize = 4;
+
 fn classes(finished: &Finished<'_>) -> String {
     let report = &finished.result.report;
-    let mut table = table(&[
+    let mut names = vec![
         "class",
         "offered",
         "admitted",
@@ -218,10 +222,15 @@ fn classes(finished: &Finished<'_>) -> String {
         "TTFT p50",
         "TTFT p99",
         "E2E p99",
-    ]);
+    ];
+    let some_gave_up = report.cluster.abandoned > 0;
+    if some_gave_up {
+        names.insert(AFTER_COMPLETED, "abandoned");
+    }
+    let mut table = table(&names);
     for (class, section) in &report.classes {
         let promised = has_target(finished, *class);
-        table.add_row(vec![
+        let mut row = vec![
             class.name().to_owned(),
             grouped(section.injected),
             grouped(section.injected - section.rejected - section.unservable),
@@ -231,7 +240,11 @@ fn classes(finished: &Finished<'_>) -> String {
             plain(section.ttft.p50_ms),
             plain(section.ttft.p99_ms),
             plain(section.e2e.p99_ms),
-        ]);
+        ];
+        if some_gave_up {
+            row.insert(AFTER_COMPLETED, grouped(section.abandoned));
+        }
+        table.add_row(row);
     }
     format!("{}\n", table.trim_fmt())
 }

@@ -388,3 +388,44 @@ fn a_trace_keeps_its_names() {
     );
     assert_eq!(ran.code, Some(2));
 }
+
+#[test]
+fn who_gave_up_is_counted_in_every_layout() {
+    let bench = Bench::new();
+    let flags =
+        "run --num-requests 60 --rate 40 --max-num-running-reqs 2 --patience-ms 800 --quiet";
+    let ran = bench.blis(&format!("{flags} --results-path r.json --requests-out q.csv"));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let abandoned = bench.read("q.csv").matches(",abandoned,").count() as u64;
+    assert!(abandoned > 5 && abandoned < 60, "{abandoned} gave up");
+    assert!(ran.out.contains(&format!("\"timed_out_requests\": {abandoned}")), "{}", ran.out);
+    assert!(ran.out.contains(&format!("Timed Out Requests: {abandoned}\n")), "{}", ran.out);
+    let file: serde_json::Value = serde_json::from_str(&bench.read("r.json")).expect("JSON");
+    assert_eq!(file["timed_out_requests"], abandoned);
+    let json = bench.blis(&format!("{flags} --format json --audit"));
+    let value: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    let cluster = &value["cluster"];
+    assert_eq!(cluster["abandoned_requests"], abandoned);
+    assert_eq!(value["classes"]["standard"]["abandoned_requests"], abandoned);
+    assert_eq!(cluster["completed_requests"], 60 - abandoned);
+    assert_eq!(value["mechanisms"]["clients.gave-up"], abandoned);
+    let table = bench.blis(&format!("{flags} --format table"));
+    assert!(table.out.contains(&format!("{abandoned} abandoned")), "{}", table.out);
+}
+
+#[test]
+fn patience_without_end_and_a_single_gateway_change_no_byte() {
+    let bench = Bench::new();
+    let flags = "run --num-requests 60 --rate 40 --max-num-running-reqs 2 --num-instances 2 \
+                 --routing-policy weighted --quiet";
+    let plain = bench.blis(flags);
+    let other = bench.blis(&format!("{flags} --patience-ms 315360000000 --num-gateways 1"));
+    assert_eq!((plain.code, &plain.out), (Some(0), &other.out));
+    let several = bench.blis(&format!("{flags} --num-gateways 3"));
+    assert_ne!(plain.out, several.out, "the flag is read");
+    for (bad, legal) in [("--patience-ms 0", "from 1e-6"), ("--num-gateways 0", "from 1 to 1000")] {
+        let ran = bench.blis(&format!("{flags} {bad}"));
+        assert_eq!(ran.code, Some(2), "{bad}");
+        assert!(ran.err.contains(legal), "{}", ran.err);
+    }
+}

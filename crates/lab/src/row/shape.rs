@@ -140,6 +140,7 @@ fn section<S: Shape>(shape: &mut S, section: &mut Section) {
         completed,
         rejected,
         unservable,
+        abandoned,
         in_transit,
         still_queued,
         still_running,
@@ -159,6 +160,10 @@ fn section<S: Shape>(shape: &mut S, section: &mut Section) {
     shape.count_at("completed_requests", completed);
     shape.count_at("rejected_requests", rejected);
     shape.count_at("unservable_requests", unservable);
+    // Absent where nobody gave up, as in all runs whose clients wait for ever.
+    if shape.has("abandoned_requests", *abandoned > 0) {
+        shape.count_at("abandoned_requests", abandoned);
+    }
     shape.count_at("in_transit", in_transit);
     shape.count_at("still_queued", still_queued);
     shape.count_at("still_running", still_running);

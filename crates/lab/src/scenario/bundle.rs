@@ -3,9 +3,9 @@
 //! Its values are set into the scenario's tree, below the flags and above the scenario file.
 
 use crate::problem::Problem;
-use crate::scenario::schema::{Finite, Unsupported};
+use crate::scenario::schema::Finite;
 use crate::scenario::set_policy;
-use crate::yaml::{self, Amount, Node};
+use crate::yaml::{self, Amount, Node, Unsupported};
 use serde::Deserialize;
 use std::path::Path;
 

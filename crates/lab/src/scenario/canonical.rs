@@ -2,6 +2,7 @@
 
 use crate::scenario::plan::{Plan, Workload};
 use blis_core::{SloClass, Span, Time};
+use blis_metrics::SloTargets;
 use blis_sim::{Engine, Freshness, Gateway, Signals};
 use blis_workload::{Client, Mix, Retry, TraceEdit};
 use std::fmt::Write;
@@ -14,6 +15,9 @@ pub(super) fn canonical(plan: &Plan) -> String {
     };
     line("latency", &plan.latency_name);
     line("cluster.instances", &plan.instances);
+    if plan.gateways > 1 {
+        line("cluster.gateways", &plan.gateways);
+    }
     // Destructured without `..`, so that a new field makes this line decide how it is spelled.
     let Engine {
         total_kv_blocks,
@@ -67,8 +71,17 @@ pub(super) fn canonical(plan: &Plan) -> String {
     if plan.warmup > Time::ZERO {
         line("warmup", &plan.warmup);
     }
+    targets(&plan.slo, &mut line);
+    workload(&plan.workload, &mut line);
+    if let Some(patience) = plan.patience {
+        line("workload.patience", &patience);
+    }
+    text
+}
+
+fn targets(slo: &SloTargets, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {
     for class in SloClass::ALL {
-        let target = plan.slo.of(class);
+        let target = slo.of(class);
         for (name, value) in
             [("ttft_ms", target.ttft_ms), ("itl_ms", target.itl_ms), ("e2e_ms", target.e2e_ms)]
         {
@@ -77,8 +90,6 @@ pub(super) fn canonical(plan: &Plan) -> String {
             }
         }
     }
-    workload(&plan.workload, &mut line);
-    text
 }
 
 fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {
@@ -114,6 +125,7 @@ fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Displ
                     activity,
                     sessions,
                     deadline,
+                    patience,
                     retry,
                 } = client;
                 let mut text = format!(
@@ -125,6 +137,9 @@ fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Displ
                 );
                 if let Some(Retry { at_most, backoff }) = retry {
                     text = format!("{text} retry={at_most} backoff={backoff:?}");
+                }
+                if let Some(patience) = patience {
+                    text = format!("{text} patience={patience:?}");
                 }
                 line(&format!("workload.clients[{index}]"), &text);
             }

@@ -6,7 +6,7 @@ use crate::run::Trial;
 use crate::scenario::policies::Policies;
 use crate::scenario::schema;
 use crate::workload_spec::trace_problem;
-use blis_core::{Source, Time};
+use blis_core::{Source, Span, Time};
 use blis_latency::StepTime;
 use blis_metrics::SloTargets;
 use blis_policy::Cluster;
@@ -34,6 +34,8 @@ pub struct Plan {
     pub tp: Option<u32>,
     /// Number of instances.
     pub instances: u32,
+    /// Number of replicas of the gateway.
+    pub gateways: u32,
     /// The engine of each instance.
     pub engine: Engine,
     /// Delays of the gateway.
@@ -56,6 +58,8 @@ pub struct Plan {
     pub slo: SloTargets,
     /// What is sent.
     pub workload: Workload,
+    /// How long clients that do not say it themselves wait for the first token.
+    pub patience: Option<Span>,
     /// The cluster's saturation on this workload in arrivals per second, if the rate is a share of
     /// it.
     pub saturation: Option<f64>,
@@ -126,13 +130,15 @@ impl Plan {
     /// Never: all texts were checked when the plan was made.
     pub fn config(&self, trial: &Trial) -> Config {
         let cluster = self.cluster();
-        let policies = self.texts.build(&cluster).expect("the plan's policies were built before");
+        let build = || self.texts.build(&cluster).expect("the plan's policies were built before");
+        let more = (1..self.gateways).map(|_| build().into_gateway()).collect();
         Config {
             instances: self.instances,
             engine: self.engine,
             gateway: self.gateway,
             signals: self.signals,
-            policies: policies.into_sim(),
+            patience: self.patience,
+            policies: build().into_sim(more),
             future: None,
             latency: self.latency.clone(),
             seed: trial.seed,

@@ -11,6 +11,7 @@ use blis_policy::{
     Router, RoutingText, build_admission, build_evict, build_offload, build_order, build_preempt,
     build_priority, build_router,
 };
+use blis_sim::GatewayPolicies;
 
 /// The scorers' parameter that `routing.lru_capacity` sets.
 const LRU_CAPACITY: &str = "lru-capacity";
@@ -193,14 +194,21 @@ impl BuiltPolicies {
         self.evict.needs.future
     }
 
-    /// What `sim` takes.
-    pub(super) fn into_sim(self) -> blis_sim::Policies {
+    /// Those of a further replica of the gateway.
+    pub(super) fn into_gateway(self) -> GatewayPolicies {
+        GatewayPolicies { admission: self.admission.policy, router: self.router.policy }
+    }
+
+    /// What `sim` takes, with the policies of further replicas of the gateway.
+    pub(super) fn into_sim(self, more: Vec<GatewayPolicies>) -> blis_sim::Policies {
+        let engine_needs = self.engine_needs();
+        let first =
+            GatewayPolicies { admission: self.admission.policy, router: self.router.policy };
         blis_sim::Policies {
+            gateways: std::iter::once(first).chain(more).collect(),
             admission_needs: self.admission.needs,
             router_needs: self.router.needs,
-            engine_needs: self.engine_needs(),
-            admission: self.admission.policy,
-            router: self.router.policy,
+            engine_needs,
             priority: self.priority.policy,
             order: self.order.policy,
             preempt: self.preempt.policy,

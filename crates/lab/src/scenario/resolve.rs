@@ -56,6 +56,7 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
         hardware: machine.hardware,
         tp: machine.tp,
         instances,
+        gateways: scenario.cluster.gateways.map_or(1, Whole::get_u32),
         engine,
         gateway: Gateway {
             admission_latency: span(scenario.gateway.admission_latency_us),
@@ -71,6 +72,7 @@ pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
             + Span::from_secs_f64(scenario.warmup_s.map_or(0.0, |given| given.get())),
         slo,
         workload: sent.workload,
+        patience: scenario.workload.patience_ms.map(|ms| Span::from_micros_f64(ms.get() * 1e3)),
         saturation: None,
         notes,
         files: sent.files,
@@ -189,7 +191,10 @@ fn policy_problem(tree: &Node, path: &str, error: &PolicyError) -> Problem {
     let param = match error {
         PolicyError::Param { source: ParamError::Unknown { name, .. }, .. } => Some(name.as_str()),
         PolicyError::Param {
-            source: ParamError::Illegal { name, .. } | ParamError::Twice { name },
+            source:
+                ParamError::Illegal { name, .. }
+                | ParamError::Twice { name }
+                | ParamError::Unread { name, .. },
             ..
         } => Some(*name),
         _ => None,

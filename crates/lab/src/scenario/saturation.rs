@@ -67,14 +67,18 @@ fn reference(plan: &Plan) -> Plan {
     let texts = Policies::reference();
     let cluster = plan.cluster();
     let built = texts.build(&cluster).expect("the reference strategy is legal on any cluster");
-    Plan { policies: built.names(), texts, horizon: None, warmup: Time::ZERO, ..plan.clone() }
+    // One gateway that knows all it sends: what the engines can do, not how well they are fed.
+    let (horizon, patience, gateways) = (None, None, 1);
+    let policies = built.names();
+    Plan { policies, texts, horizon, patience, gateways, warmup: Time::ZERO, ..plan.clone() }
 }
 
-/// The mix without anything that makes its rate uneven.
+/// The mix without anything that makes its rate uneven, and with clients that wait.
 fn steady(mix: &Mix) -> Mix {
     let even = |client: &Client| Client {
         arrival: Arrival::Constant,
         activity: Activity::default(),
+        patience: None,
         ..client.clone()
     };
     let clients = mix.clients.iter().map(even).collect();

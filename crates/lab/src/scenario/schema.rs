@@ -9,6 +9,7 @@ use crate::scenario::tier::{KvTierFields, PreemptionField};
 use crate::slo::SloSpec;
 use crate::workload_spec::{ClientSpec, CohortSpec};
 use crate::yaml::{Amount, Range, Whole};
+use blis_core::math::float;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
@@ -40,6 +41,8 @@ ranges! {
     StepMicros: 1e-3, 1e9, "a number from 0.001 to 1e9 (microseconds)";
     /// A latency target.
     TargetMillis: 0.0, 1e12, "a number from 0 to 1e12 (milliseconds)";
+    /// A time that somebody waits: from a nanosecond to ten years.
+    SpanMillis: 1e-6, float(LONGEST_US) / 1e3, "a number from 1e-6 to 315360000000 (milliseconds)";
     /// A share of a GPU's memory.
     Utilization: 0.01, 1.0, "a number from 0.01 to 1";
     /// A share below one.
@@ -122,6 +125,8 @@ pub struct LatencyFields {
 pub struct ClusterFields {
     /// Number of engine instances.
     pub instances: Option<Whole<1, 100_000>>,
+    /// Number of replicas of the gateway.
+    pub gateways: Option<Whole<1, 1_000>>,
 }
 
 /// `engine:`.
@@ -273,6 +278,8 @@ pub struct WorkloadFields {
     pub trace_sample: Option<Amount<Finite>>,
     /// Uses so many requests of `trace`.
     pub trace_limit: Option<Whole<1, MOST_REQUESTS>>,
+    /// How long clients that do not say it themselves wait for the first token.
+    pub patience_ms: Option<Amount<SpanMillis>>,
 }
 
 /// `workload.distribution:`.
@@ -457,44 +464,5 @@ impl<'de> Visitor<'de> for ScorersVisitor {
             scorers.push(format!("{name}:{}", weight.get()));
         }
         Ok(Scorers(scorers.join(",")))
-    }
-}
-
-/// A field that is known but not supported: only whether it is there matters.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unsupported {
-    /// Whether it has a value.
-    pub given: bool,
-}
-
-impl<'de> Deserialize<'de> for Unsupported {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Unsupported, D::Error> {
-        deserializer.deserialize_any(UnsupportedVisitor)
-    }
-}
-
-struct UnsupportedVisitor;
-
-impl<'de> Visitor<'de> for UnsupportedVisitor {
-    type Value = Unsupported;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("anything")
-    }
-
-    fn visit_unit<E>(self) -> Result<Unsupported, E> {
-        Ok(Unsupported { given: false })
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Unsupported, E> {
-        Ok(Unsupported { given: true })
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Unsupported, A::Error> {
-        Ok(Unsupported { given: true })
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Unsupported, A::Error> {
-        Ok(Unsupported { given: true })
     }
 }

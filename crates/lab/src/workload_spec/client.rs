@@ -3,7 +3,7 @@
 //! A cohort is written like a client, with a `population` besides; `cohort.rs` makes its members.
 
 use crate::problem::{Problem, hint, quoted};
-use crate::scenario::schema::{Finite, LONGEST_US};
+use crate::scenario::schema::{Finite, LONGEST_US, SpanMillis};
 use crate::workload_spec::activity::{DiurnalSpec, DrainSpec, LifecycleSpec, SpikeSpec};
 use crate::workload_spec::arrival::ArrivalSpec;
 use crate::workload_spec::group::Group;
@@ -13,7 +13,6 @@ use crate::workload_spec::notes::{Note, Notes};
 use crate::workload_spec::session::ReasoningSpec;
 use crate::workload_spec::words::message;
 use crate::yaml::{Amount, Node, Range, Whole};
-use blis_core::math::float;
 use blis_core::{SloClass, Span};
 use blis_latency::Catalogue;
 use blis_workload::{Client, Mix, Rate, Retry, Sessions, SpecError};
@@ -33,7 +32,8 @@ pub struct ClientSpec {
     output_distribution: Group<LengthSpec>,
     prefix_group: String,
     pub(super) prefix_length: Option<Whole<0, 1_073_741_824>>,
-    deadline_ms: Option<Amount<DeadlineMillis>>,
+    deadline_ms: Option<Amount<SpanMillis>>,
+    patience_ms: Option<Amount<SpanMillis>>,
     retry: Group<RetrySpec>,
     streaming: bool,
     network: Group<NetworkSpec>,
@@ -75,16 +75,6 @@ impl Range for NetworkAmount {
     const MIN: f64 = 0.0;
     const MAX: f64 = 1e12;
     const LEGAL: &'static str = "a number from 0 to 1e12";
-}
-
-/// A deadline: from a nanosecond to ten years.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct DeadlineMillis;
-
-impl Range for DeadlineMillis {
-    const MIN: f64 = 1e-6;
-    const MAX: f64 = float(LONGEST_US) / 1e3;
-    const LEGAL: &'static str = "a number from 1e-6 to 315360000000 (milliseconds)";
 }
 
 /// Which names of service classes are read.
@@ -152,7 +142,7 @@ impl Reader<'_> {
             return Err(self.problem("prefix_length", message));
         }
         let output = spec.output_distribution.given().cloned().unwrap_or_default();
-        let deadline = |ms: Amount<DeadlineMillis>| Span::from_micros_f64(ms.get() * 1e3);
+        let span = |ms: Amount<SpanMillis>| Span::from_micros_f64(ms.get() * 1e3);
         let sessions = self.sessions(&spec.reasoning, notes)?;
         let closed_loop = sessions.as_ref().is_some_and(Sessions::is_closed_loop);
         let client = Client {
@@ -167,7 +157,8 @@ impl Reader<'_> {
             output: self.length("output_distribution", &output)?,
             activity: self.activity(spec, notes)?,
             sessions,
-            deadline: spec.deadline_ms.map(deadline),
+            deadline: spec.deadline_ms.map(span),
+            patience: spec.patience_ms.map(span),
             retry: self.retry(spec, closed_loop)?,
         };
         self.check(client)
@@ -210,6 +201,7 @@ impl Reader<'_> {
             "share" => "rate_fraction",
             "sessions.rounds" => "reasoning.multi_turn.rounds.params.value",
             "deadline" => "deadline_ms",
+            "patience" => "patience_ms",
             other => other,
         };
         self.problem(field, message(error))

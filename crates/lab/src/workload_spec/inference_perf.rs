@@ -144,6 +144,7 @@ impl InferencePerfSpec {
             activity: Activity::default(),
             sessions: None,
             deadline: None,
+            patience: None,
             retry: None,
         }
     }

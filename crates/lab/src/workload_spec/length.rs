@@ -1,10 +1,10 @@
 //! Length distributions: their names, their parameters, and whether these are legal.
 
 use crate::problem::{Problem, hint, quoted};
-use crate::scenario::schema::{Finite, Unsupported};
+use crate::scenario::schema::Finite;
 use crate::workload_spec::client::Reader;
 use crate::workload_spec::words::message;
-use crate::yaml::Amount;
+use crate::yaml::{Amount, Unsupported};
 use blis_core::math::{count, float};
 use blis_workload::{Empirical, Input, Length, MAX_TOKENS, Media};
 use serde::Deserialize;

@@ -97,6 +97,7 @@ impl ServegenSpec {
                 activity: Activity::default(),
                 sessions: None,
                 deadline: None,
+                patience: None,
                 retry: None,
             });
             files.push(dataset);

@@ -4,6 +4,7 @@ use super::{AuditReport, Place, Steps};
 use crate::audit::request::State;
 use crate::fact::{Record, Status};
 use blis_core::{InstanceId, Span, Time};
+use std::collections::BTreeSet;
 
 /// Facts at one instant that are always fine, and how many more per request there.
 const INSTANT_FACTS: u64 = 64;
@@ -44,6 +45,8 @@ pub(super) struct Instance {
     cut_running: bool,
     turns_given: u64,
     turns_taken: u64,
+    /// Turns of requests that left without having been scheduled.
+    turns_skipped: BTreeSet<u64>,
     tokens: Tokens,
 }
 
@@ -73,7 +76,7 @@ struct Tokens {
     computed: u64,
     cached: u64,
     lost: u64,
-    /// What finished requests had computed, and at most what cut ones had.
+    /// What finished and dropped requests had computed, and at most what cut ones had.
     completed: u64,
     cut: u64,
 }
@@ -151,11 +154,24 @@ impl Instance {
     }
 
     fn take_turn(&mut self, turn: Option<u64>) -> u64 {
+        while self.turns_skipped.remove(&self.turns_taken) {
+            self.turns_taken += 1;
+        }
         let due = self.turns_taken;
         if let Some(turn) = turn {
             self.turns_taken = due.max(turn + 1);
         }
         due
+    }
+
+    /// A request left the queue for good and was never scheduled.
+    pub(super) fn skip_turn(&mut self, turn: u64) {
+        self.turns_skipped.insert(turn);
+    }
+
+    /// A request left the batch because its client has given up.
+    pub(super) fn drop_running(&mut self, computed: u32) {
+        self.tokens.completed += u64::from(computed);
     }
 
     pub(super) fn preempt(&mut self, lost: u32) {
@@ -168,10 +184,11 @@ impl Instance {
         self.tokens.emitted += tokens;
     }
 
-    /// A request that was in state `before` left, because it finished or the run ended.
+    /// A request that was in state `before` left: it finished, its client gave up, or the run
+    /// ended.
     pub(super) fn leave(&mut self, at: Time, before: State, status: Status, record: &Record<'_>) {
         let place = match before {
-            State::Running => &mut self.running,
+            State::Running | State::Dropped => &mut self.running,
             State::Loading => &mut self.loading,
             _ => &mut self.waiting,
         };
@@ -187,13 +204,30 @@ impl Instance {
             }
             _ => {}
         }
-        if status == Status::Finished {
-            if self.waiting + self.loading + self.running == 0 {
-                self.idle_since = at;
+        match status {
+            Status::Finished | Status::Abandoned(_) => {
+                if self.waiting + self.loading + self.running == 0 {
+                    self.idle_since = at;
+                }
             }
-        } else {
-            self.cut = true;
+            _ => self.cut = true,
         }
+    }
+
+    /// A request that was not served left. If it was the last, all of them have waited since the
+    /// last step ended, which they only do for the CPU tier.
+    pub(super) fn gave_up(&mut self, place: Place, log: &mut AuditReport) {
+        // The step that ends now may be stated after its effects.
+        let stepping = self.ended == Some(place.at) || self.last_end == place.at;
+        if stepping || self.waiting + self.loading + self.running > 0 {
+            return;
+        }
+        let (due, held_up) = (self.due, self.loaded || self.copies.under_way());
+        log.check(held_up || place.at == due, "I14", place, || {
+            format!("the last left, but there was work from {due} on")
+        });
+        self.held_up += place.at.saturating_since(due);
+        self.loaded = false;
     }
 
     /// Something happened that only happens when a step begins.

@@ -290,6 +290,17 @@ impl Audit {
         self.totals.emit(class, Span::ZERO, 1);
     }
 
+    fn dropped(&mut self, place: Place, id: InstanceId, computed: u32) {
+        if self.instance_heard(place, id).is_none() {
+            return;
+        }
+        let Some((story, _)) = self.moves(place, Happening::Dropped) else { return };
+        story.last = place.at;
+        let instance = &mut self.instances[id.index()];
+        instance.drop_running(computed);
+        instance.ends(place, &mut self.log);
+    }
+
     fn tokens(&mut self, place: Place, id: InstanceId, class: SloClass, gap: Span, count: u64) {
         if self.instance_heard(place, id).is_none() {
             return;
@@ -303,9 +314,10 @@ impl Audit {
 
     fn closed(&mut self, at: Time, status: Status, record: &Record<'_>) {
         let happening = Happening::from(status);
-        let served = matches!(status, Status::Finished | Status::Queued | Status::Running);
         let place = match record.instance {
-            Some(instance) if served => Place::request(at, record.request, instance),
+            Some(instance) if status.is_at_instance() => {
+                Place::request(at, record.request, instance)
+            }
             _ => Place::gateway(at, record.request),
         };
         if let Some(id) = place.instance {
@@ -326,9 +338,14 @@ impl Audit {
         self.totals.close(status, record);
         if let Some(id) = place.instance {
             let instance = &mut self.instances[id.index()];
+            if !story.turn_taken {
+                instance.skip_turn(story.turn);
+            }
             instance.leave(at, before, status, record);
-            if status == Status::Finished {
-                instance.ends(place, &mut self.log);
+            match status {
+                Status::Finished => instance.ends(place, &mut self.log),
+                Status::Abandoned(_) => instance.gave_up(place, &mut self.log),
+                _ => {}
             }
         }
         self.live.close(record.request);
@@ -418,10 +435,16 @@ impl Listener for Audit {
             Fact::FirstToken { request, instance } => {
                 self.first_token(Place::request(at, request, instance), instance);
             }
+            Fact::Dropped { request, instance, computed_tokens } => {
+                let place = Place::request(at, request, instance);
+                self.dropped(place, instance, computed_tokens);
+            }
             Fact::Closed { status, ref record } => self.closed(at, status, record),
         }
     }
 }
 
+#[cfg(test)]
+mod abandoned;
 #[cfg(test)]
 mod tests;

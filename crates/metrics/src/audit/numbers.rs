@@ -214,20 +214,21 @@ impl Check {
 }
 
 /// Arrivals, then all ways to end.
-fn counts(section: &Section) -> [u64; 7] {
+fn counts(section: &Section) -> [u64; 8] {
     [
         section.injected,
         section.completed,
         section.rejected,
         section.unservable,
+        section.abandoned,
         section.in_transit,
         section.still_queued,
         section.still_running,
     ]
 }
 
-fn sum<'a>(sections: impl Iterator<Item = &'a Section>) -> [u64; 7] {
-    let mut total = [0; 7];
+fn sum<'a>(sections: impl Iterator<Item = &'a Section>) -> [u64; 8] {
+    let mut total = [0; 8];
     for section in sections {
         for (total, n) in total.iter_mut().zip(counts(section)) {
             *total += n;

@@ -2,7 +2,7 @@
 //! tells the same story as its facts.
 
 use super::{AuditReport, Place};
-use crate::fact::{Record, Status};
+use crate::fact::{Record, Stage, Status};
 use blis_core::{InstanceId, RequestId, SloClass, Span, Time};
 use std::collections::VecDeque;
 
@@ -15,6 +15,7 @@ pub(super) enum State {
     Waiting,
     Loading,
     Running,
+    Dropped,
     Closed,
 }
 
@@ -30,15 +31,20 @@ pub(super) enum Happening {
     Scheduled,
     Preempted,
     FirstToken,
+    Dropped,
     Finished,
     Refused,
+    AbandonedOnTheWay,
+    AbandonedWaiting,
+    AbandonedLoading,
+    AbandonedRunning,
     CutInTransit,
     CutQueued,
     CutRunning,
 }
 
 /// Every legal transition; what is not here is not possible.
-const TRANSITIONS: [(State, Happening, State); 19] = [
+const TRANSITIONS: [(State, Happening, State); 26] = [
     (State::Arrived, Happening::Admitted, State::Admitted),
     (State::Arrived, Happening::Refused, State::Closed),
     (State::Arrived, Happening::CutInTransit, State::Closed),
@@ -59,10 +65,18 @@ const TRANSITIONS: [(State, Happening, State); 19] = [
     (State::Running, Happening::FirstToken, State::Running),
     (State::Running, Happening::Finished, State::Closed),
     (State::Running, Happening::CutRunning, State::Closed),
+    (State::Arrived, Happening::AbandonedOnTheWay, State::Closed),
+    (State::Admitted, Happening::AbandonedOnTheWay, State::Closed),
+    (State::Routed, Happening::AbandonedOnTheWay, State::Closed),
+    (State::Waiting, Happening::AbandonedWaiting, State::Closed),
+    (State::Loading, Happening::AbandonedLoading, State::Closed),
+    // The engine lets go of it first.
+    (State::Running, Happening::Dropped, State::Dropped),
+    (State::Dropped, Happening::AbandonedRunning, State::Closed),
 ];
 
-const STATES: usize = 7;
-const HAPPENINGS: usize = 14;
+const STATES: usize = 8;
+const HAPPENINGS: usize = 19;
 
 /// [`TRANSITIONS`] as a table to look up in.
 const NEXT: [[Option<State>; HAPPENINGS]; STATES] = {
@@ -123,6 +137,7 @@ impl State {
             State::Waiting => "waiting",
             State::Loading => "loading",
             State::Running => "running",
+            State::Dropped => "dropped",
             State::Closed => "closed",
         }
     }
@@ -140,8 +155,13 @@ impl Happening {
             Happening::Scheduled => "scheduling",
             Happening::Preempted => "preemption",
             Happening::FirstToken => "the first token",
+            Happening::Dropped => "being dropped",
             Happening::Finished => "finishing",
             Happening::Refused => "refusal",
+            Happening::AbandonedOnTheWay => "being abandoned on the way",
+            Happening::AbandonedWaiting => "being abandoned in the queue",
+            Happening::AbandonedLoading => "being abandoned while loading",
+            Happening::AbandonedRunning => "being abandoned while running",
             Happening::CutInTransit => "ending in transit",
             Happening::CutQueued => "ending in the queue",
             Happening::CutRunning => "ending while running",
@@ -154,6 +174,10 @@ impl From<Status> for Happening {
         match status {
             Status::Finished => Happening::Finished,
             Status::Rejected(_) | Status::Unservable => Happening::Refused,
+            Status::Abandoned(Stage::Gateway) => Happening::AbandonedOnTheWay,
+            Status::Abandoned(Stage::Waiting) => Happening::AbandonedWaiting,
+            Status::Abandoned(Stage::Loading) => Happening::AbandonedLoading,
+            Status::Abandoned(Stage::Running) => Happening::AbandonedRunning,
             Status::InTransit => Happening::CutInTransit,
             Status::Queued => Happening::CutQueued,
             Status::Running => Happening::CutRunning,
@@ -241,7 +265,32 @@ impl Story {
         if status == Status::Finished {
             log.check(started, "I10", place, || "finished without a first token".to_owned());
         }
+        self.check_patience(status, record, place, log);
         self.check_latencies(status, record, place, log);
+    }
+
+    /// Nobody gives up before time, and nobody who was to give up gets an answer.
+    fn check_patience(
+        &self,
+        status: Status,
+        record: &Record<'_>,
+        place: Place,
+        log: &mut AuditReport,
+    ) {
+        let Record { patience, ttft, .. } = *record;
+        let waited = place.at.saturating_since(self.arrival);
+        let holds = match status {
+            Status::Abandoned(_) => ttft.is_none() && patience.is_some_and(|most| waited >= most),
+            // What the engine has finished in time is delivered.
+            Status::Finished => {
+                let in_time = |most| waited <= most || ttft.is_some_and(|ttft| ttft <= most);
+                patience.is_none_or(in_time)
+            }
+            _ => true,
+        };
+        log.check(holds, "I9", place, || {
+            format!("{status:?} after {waited} with a TTFT of {ttft:?} and patience {patience:?}")
+        });
     }
 
     fn check_latencies(

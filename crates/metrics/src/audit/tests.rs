@@ -384,6 +384,7 @@ fn i14_a_queue_that_nobody_serves_until_the_horizon_is_found() {
         session: None,
         round: 0,
         deadline: None,
+        patience: None,
         instance: Some(instance),
         input_tokens: 10,
         output_tokens: 0,
@@ -414,6 +415,11 @@ fn i14_a_queue_that_nobody_serves_until_the_horizon_is_found() {
     let report = audit(&facts, &end, CONFIG);
     expect("I14", &report);
     assert_eq!(report.count, 1, "{:#?}", report.first);
+}
+
+#[test]
+fn i9_an_answer_to_a_client_who_has_given_up_is_found() {
+    check("I9", |facts| edit_record(facts, |record| record.patience = Some(NANO)));
 }
 
 #[test]

@@ -12,6 +12,7 @@ pub(super) struct Totals {
     pub(super) arrived: u64,
     finished: u64,
     refused: u64,
+    abandoned: u64,
     cut: u64,
     classes: [ClassTotals; SloClass::ALL.len()],
 }
@@ -46,6 +47,10 @@ impl Totals {
                 }
             }
             Status::Rejected(_) | Status::Unservable => self.refused += 1,
+            Status::Abandoned(_) => {
+                self.abandoned += 1;
+                class.cut |= record.output_tokens > 1;
+            }
             Status::InTransit | Status::Queued | Status::Running => {
                 self.cut += 1;
                 class.cut |= record.output_tokens > 1;
@@ -55,9 +60,12 @@ impl Totals {
 
     pub(super) fn check(&self, end: &RunEnd, instances: &[Instance], log: &mut AuditReport) {
         let place = Place::run(end.ended_at);
-        let Totals { arrived, finished, refused, cut, .. } = *self;
-        log.check(arrived == finished + refused + cut, "I1", place, || {
-            format!("{arrived} arrived, but {finished} finished + {refused} refused + {cut} cut")
+        let Totals { arrived, finished, refused, abandoned, cut, .. } = *self;
+        log.check(arrived == finished + refused + abandoned + cut, "I1", place, || {
+            format!(
+                "{arrived} arrived, but {finished} finished + {refused} refused + {abandoned} \
+                 abandoned + {cut} cut"
+            )
         });
         log.check(end.end != End::Drained || cut == 0, "I17", place, || {
             format!("the run drained with {cut} unfinished requests")

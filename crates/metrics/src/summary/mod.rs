@@ -11,7 +11,7 @@ mod steady;
 mod tally;
 
 use crate::end::RunEnd;
-use crate::fact::{Fact, Listener, Record, Status};
+use crate::fact::{Fact, Listener, Record, Stage, Status};
 use crate::report::{
     Decomposition, InstanceSection, KvSection, Latency, Report, RoutingSection, Section, SplitStats,
 };
@@ -292,8 +292,16 @@ impl Summary {
         }
         let waited = self.delays.get_mut(dense(record.request));
         let delay = waited.as_deref().copied().unwrap_or(NEVER);
-        if let (Status::Rejected(_) | Status::Unservable, Some(waited)) = (status, waited) {
+        // Whoever gives up after having been scheduled has waited no longer than that.
+        let gone =
+            matches!(status, Status::Rejected(_) | Status::Unservable | Status::Abandoned(_));
+        if let Some(waited) = waited.filter(|waited| gone && **waited == NEVER) {
             *waited = at.saturating_since(record.arrival).as_nanos();
+        }
+        if let (Status::Abandoned(Stage::Waiting | Stage::Loading), Some(instance)) =
+            (status, record.instance)
+        {
+            self.instance(instance).steps.left(at);
         }
         let (Some(instance), true) = (record.instance, delay != NEVER) else { return };
         self.rows.push(Row {
@@ -356,6 +364,7 @@ impl Listener for Summary {
             | Fact::FirstToken { .. }
             | Fact::Offloading { .. }
             | Fact::Sample { .. }
+            | Fact::Dropped { .. }
             | Fact::Reloaded { .. }
             | Fact::Unloaded { .. } => {}
         }
@@ -399,6 +408,7 @@ fn section(tally: &Tally, latencies: &Latencies, itl: Latency, elapsed: Span) ->
         completed: tally.finished,
         rejected: tally.rejected,
         unservable: tally.unservable,
+        abandoned: tally.abandoned,
         in_transit: tally.in_transit,
         still_queued: tally.queued,
         still_running: tally.running,

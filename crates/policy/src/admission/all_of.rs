@@ -15,7 +15,7 @@
 use crate::contract::{Admission, Firings, Verdict};
 use crate::spec::Spec;
 use crate::view::{Answer, ClusterView, InstanceView, Needs};
-use blis_core::{Dice, RequestView, Time};
+use blis_core::{Dice, RequestId, RequestView, Time};
 
 /// How `all-of` introduces itself; its members are given beside it.
 pub const SPEC: Spec<dyn Admission> = Spec {
@@ -76,6 +76,12 @@ impl Admission for AllOf {
     fn withdrawn(&mut self, request: &RequestView<'_>, now: Time) {
         for member in &mut self.members {
             member.withdrawn(request, now);
+        }
+    }
+
+    fn given_up(&mut self, request: RequestId) {
+        for member in &mut self.members {
+            member.given_up(request);
         }
     }
 

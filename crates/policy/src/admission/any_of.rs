@@ -92,6 +92,12 @@ impl Admission for AnyOf {
         }
     }
 
+    fn given_up(&mut self, request: RequestId) {
+        for member in &mut self.members {
+            member.given_up(request);
+        }
+    }
+
     fn answered(&mut self, answer: &Answer) {
         for member in &mut self.members {
             member.answered(answer);

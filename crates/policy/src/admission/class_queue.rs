@@ -31,8 +31,10 @@ pub const SPEC: Spec<dyn Admission> = Spec {
     alias: None,
     help: "Turns requests away that would wait too long behind those at least as important",
     params: &[
-        wait(SloClass::Critical, 1.0, "Longest wait of critical requests, in times they run"),
-        wait(SloClass::Standard, 0.1, "Longest wait of standard requests, in times they run"),
+        wait(SloClass::Critical, 1.0, "Longest wait of critical requests, in times they run")
+            .only_if("protect", &["nobody"]),
+        wait(SloClass::Standard, 0.1, "Longest wait of standard requests, in times they run")
+            .only_if("protect", &["critical", "nobody"]),
         wait(SloClass::Sheddable, 0.03, "Longest wait of sheddable requests, in times they run"),
         wait(SloClass::Batch, 0.03, "Longest wait of batch requests, in times they run"),
         wait(SloClass::Background, 0.01, "Longest wait of background requests, in times they run"),
@@ -41,18 +43,21 @@ pub const SPEC: Spec<dyn Admission> = Spec {
             kind: ParamKind::Choice { options: &["critical", "standard", "nobody"] },
             unit: "",
             help: "Classes up to this one are always let in",
+            when: None,
         },
         Param {
             name: "slack",
             kind: ParamKind::Float { min: 0.0, max: 100_000.0, default: 2.0 },
             unit: "requests",
             help: "So many may be ahead in any case",
+            when: None,
         },
         Param {
             name: "floor",
             kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.01 },
             unit: "",
             help: "The share of requests that is let in all the same",
+            when: None,
         },
     ],
     needs: |_| Needs { load: true, classes: true, ..Needs::NONE },
@@ -61,7 +66,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
 
 const fn wait(class: SloClass, default: f64, help: &'static str) -> Param {
     let kind = ParamKind::Float { min: 0.0, max: 1_000.0, default };
-    Param { name: class.name(), kind, unit: "times they run", help }
+    Param { name: class.name(), kind, unit: "times they run", help, when: None }
 }
 
 /// A gate that holds the queue ahead of a class against the batch.

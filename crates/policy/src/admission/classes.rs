@@ -5,13 +5,13 @@ use blis_core::{Dice, Param, ParamKind, SloClass, Values};
 
 /// Whether requests of a class may be turned away at all; named like the class.
 pub(crate) const fn flag(class: SloClass, default: bool, help: &'static str) -> Param {
-    Param { name: class.name(), kind: ParamKind::Flag { default }, unit: "", help }
+    Param { name: class.name(), kind: ParamKind::Flag { default }, unit: "", help, when: None }
 }
 
 /// The share of a class's requests that is turned away; named like the class.
 pub(crate) const fn share(class: SloClass, default: f64, help: &'static str) -> Param {
     let kind = ParamKind::Float { min: 0.0, max: 1.0, default };
-    Param { name: class.name(), kind, unit: "", help }
+    Param { name: class.name(), kind, unit: "", help, when: None }
 }
 
 /// The flags of all classes.

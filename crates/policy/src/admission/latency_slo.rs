@@ -43,30 +43,35 @@ pub const SPEC: Spec<dyn Admission> = Spec {
             kind: ParamKind::Log { min: 1.0, max: 1e7, default: 2_000.0 },
             unit: "ms",
             help: "Time to first token of a class that was promised nothing",
+            when: None,
         },
         Param {
             name: "tpot",
             kind: ParamKind::Float { min: 0.0, max: 1e6, default: 0.0 },
             unit: "ms",
             help: "Target of the time from token to token, with 0 for none",
+            when: None,
         },
         Param {
             name: "cached",
             kind: ParamKind::Choice { options: Cached::WORDS },
             unit: "",
             help: "What of the prompt is taken to be cached",
+            when: None,
         },
         Param {
             name: "cold",
             kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.02 },
             unit: "of all blocks",
             help: "KV utilization below which an instance takes anybody",
+            when: None,
         },
         Param {
             name: "learning",
             kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.05 },
             unit: "",
             help: "Weight of each answer in the correction of predictions",
+            when: None,
         },
         flag(SloClass::Critical, false, "Whether critical requests may be turned away"),
         flag(SloClass::Standard, false, "Whether standard requests may be turned away"),
@@ -158,6 +163,10 @@ impl Admission for LatencySlo {
 
     fn withdrawn(&mut self, request: &RequestView<'_>, _: Time) {
         self.predicted.remove(&request.id);
+    }
+
+    fn given_up(&mut self, request: RequestId) {
+        self.predicted.remove(&request);
     }
 
     fn answered(&mut self, answer: &Answer) {

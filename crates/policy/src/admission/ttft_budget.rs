@@ -35,23 +35,30 @@ pub const SPEC: Spec<dyn Admission> = Spec {
             kind: ParamKind::Log { min: 0.01, max: 100.0, default: 1.0 },
             unit: "times the target",
             help: "How many times the target the prediction may be",
+            when: None,
         },
         Param {
             name: "cached",
             kind: ParamKind::Choice { options: Cached::WORDS },
             unit: "",
             help: "What of the prompt is taken to be cached",
+            when: None,
         },
-        target("target-critical", "Time to first token of critical requests"),
-        target("target-standard", "Time to first token of standard requests"),
-        target("target-sheddable", "Time to first token of sheddable requests"),
-        target("target-batch", "Time to first token of batch requests"),
-        target("target-background", "Time to first token of background requests"),
+        target("target-critical", "Time to first token of critical requests")
+            .only_if("critical", &["true"]),
+        target("target-standard", "Time to first token of standard requests")
+            .only_if("standard", &["true"]),
+        target("target-sheddable", "Time to first token of sheddable requests")
+            .only_if("sheddable", &["true"]),
+        target("target-batch", "Time to first token of batch requests").only_if("batch", &["true"]),
+        target("target-background", "Time to first token of background requests")
+            .only_if("background", &["true"]),
         Param {
             name: "fallback",
             kind: ParamKind::Log { min: 1.0, max: 1e7, default: 2_000.0 },
             unit: "ms",
             help: "Time to first token of a class that was promised nothing",
+            when: None,
         },
         flag(SloClass::Critical, false, "Whether critical requests may be turned away"),
         flag(SloClass::Standard, true, "Whether standard requests may be turned away"),
@@ -67,7 +74,13 @@ pub const SPEC: Spec<dyn Admission> = Spec {
 };
 
 const fn target(name: &'static str, help: &'static str) -> Param {
-    Param { name, kind: ParamKind::IntOrAuto { min: 1, max: 10_000_000 }, unit: "ms", help }
+    Param {
+        name,
+        kind: ParamKind::IntOrAuto { min: 1, max: 10_000_000 },
+        unit: "ms",
+        help,
+        when: None,
+    }
 }
 
 /// A gate that predicts.

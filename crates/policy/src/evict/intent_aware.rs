@@ -41,7 +41,13 @@ pub const SPEC: Spec<dyn Evict> = Spec {
 };
 
 const fn credit(name: &'static str, default: f64, help: &'static str) -> Param {
-    Param { name, kind: ParamKind::Float { min: 0.0, max: 86_400.0, default }, unit: "s", help }
+    Param {
+        name,
+        kind: ParamKind::Float { min: 0.0, max: 86_400.0, default },
+        unit: "s",
+        help,
+        when: None,
+    }
 }
 
 /// A run is worth the second in which its credit runs out; the latest that was ever said holds, and

@@ -30,6 +30,7 @@ pub const SPEC: Spec<dyn Evict> = Spec {
         kind: ParamKind::Log { min: 0.001, max: 86_400.0, default: 60.0 },
         unit: "s",
         help: "For how long after a round its session counts as live",
+        when: None,
     }],
     needs: |_| Needs::NONE,
     build: |values, _| Box::new(SessionAware { grace: Span::from_secs_f64(values.float("grace")) }),

@@ -35,7 +35,7 @@ pub const SPEC: Spec<dyn Evict> = Spec {
 
 const fn class(class: SloClass, default: f64, help: &'static str) -> Param {
     let kind = ParamKind::Float { min: 0.0, max: 100.0, default };
-    Param { name: class.name(), kind, unit: "", help }
+    Param { name: class.name(), kind, unit: "", help, when: None }
 }
 
 /// A worth for each service class; a run has the highest of those that have used it.

@@ -27,6 +27,7 @@ pub const SPEC: Spec<dyn Offload> = Spec {
         kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.9 },
         unit: "share",
         help: "Share of the blocks that may be in use, or idle without a copy",
+        when: None,
     }],
     needs: |_| Needs::NONE,
     build: |values, _| Box::new(Threshold { share: values.float("threshold") }),

@@ -30,6 +30,7 @@ pub const SPEC: Spec<dyn Order> = Spec {
         kind: ParamKind::Log { min: 0.001, max: 86_400.0, default: 60.0 },
         unit: "s",
         help: "When a request without a deadline is due after its arrival, and anybody at the latest",
+        when: None,
     }],
     needs: |_| Needs::NONE,
     build: |values, cluster| {

@@ -34,7 +34,7 @@ pub const SPEC: Spec<dyn Priority> = Spec {
 
 const fn slope(class: SloClass, default: f64, help: &'static str) -> Param {
     let kind = ParamKind::Float { min: 0.0, max: 1_000.0, default };
-    Param { name: class.name(), kind, unit: "per s", help }
+    Param { name: class.name(), kind, unit: "per s", help, when: None }
 }
 
 /// Priorities that accumulate.

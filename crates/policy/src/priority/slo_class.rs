@@ -32,7 +32,7 @@ pub const SPEC: Spec<dyn Priority> = Spec {
 
 const fn class(class: Class, default: f64, help: &'static str) -> Param {
     let kind = ParamKind::Float { min: 0.0, max: 100.0, default };
-    Param { name: class.name(), kind, unit: "", help }
+    Param { name: class.name(), kind, unit: "", help, when: None }
 }
 
 /// A priority for each service class.

@@ -36,6 +36,7 @@ pub const SPEC: Spec<dyn Priority> = Spec {
             kind: ParamKind::Float { min: 0.0, max: 1_000.0, default: 1.0 },
             unit: "per s",
             help: "How much a second of waiting is worth after the grace",
+            when: None,
         },
         grace("grace-critical", 0.0, "For how long a critical request does not age"),
         grace("grace-standard", 100.0, "For how long a standard request does not age"),
@@ -48,11 +49,23 @@ pub const SPEC: Spec<dyn Priority> = Spec {
 };
 
 const fn base(name: &'static str, default: f64, help: &'static str) -> Param {
-    Param { name, kind: ParamKind::Float { min: 0.0, max: 100.0, default }, unit: "", help }
+    Param {
+        name,
+        kind: ParamKind::Float { min: 0.0, max: 100.0, default },
+        unit: "",
+        help,
+        when: None,
+    }
 }
 
 const fn grace(name: &'static str, default: f64, help: &'static str) -> Param {
-    Param { name, kind: ParamKind::Float { min: 0.0, max: 1e6, default }, unit: "ms", help }
+    Param {
+        name,
+        kind: ParamKind::Float { min: 0.0, max: 1e6, default },
+        unit: "ms",
+        help,
+        when: None,
+    }
 }
 
 /// Tiers that age.

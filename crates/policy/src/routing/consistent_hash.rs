@@ -20,7 +20,7 @@ use crate::contract::{Choice, Firings, Router};
 use crate::spec::Spec;
 use crate::view::{ClusterView, InstanceView, Needs};
 use blis_core::random::mix;
-use blis_core::{Dice, InstanceId, Param, ParamKind, RequestView, Time, Values, math};
+use blis_core::{Dice, InstanceId, Param, ParamKind, RequestView, Time, Values, When, math};
 
 /// How `consistent-hash` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
@@ -33,24 +33,28 @@ pub const SPEC: Spec<dyn Router> = Spec {
             kind: ParamKind::Choice { options: &["session", "prefix"] },
             unit: "",
             help: "Whether the session is hashed if there is one, or always the prompt",
+            when: None,
         },
         Param {
             name: "prefix-blocks",
             kind: ParamKind::Int { min: 1, max: 1_000_000, default: 1 },
             unit: "blocks",
             help: "How many of the prompt's first blocks are hashed",
+            when: None,
         },
         Param {
             name: "bounded",
             kind: ParamKind::Flag { default: false },
             unit: "",
             help: "Whether instances with more than their part of the load are passed over",
+            when: None,
         },
         Param {
             name: "load-factor",
             kind: ParamKind::Float { min: 1.0, max: 100.0, default: 1.25 },
             unit: "",
             help: "The most load an instance may have if bounded, as a multiple of the mean",
+            when: Some(When { param: "bounded", is: &["true"] }),
         },
     ],
     needs: |values| Needs { load: values.flag("bounded"), ..Needs::NONE },

@@ -9,7 +9,7 @@
 use crate::routing::prefix_index::PrefixIndex;
 use crate::spec::Cluster;
 use crate::view::{ClusterView, InstanceView, Needs};
-use blis_core::{InstanceId, Param, ParamKind, RequestView, Values};
+use blis_core::{InstanceId, Param, ParamKind, RequestView, Values, When};
 
 /// The parameter `knowledge`.
 pub const PARAM: Param = Param {
@@ -17,6 +17,7 @@ pub const PARAM: Param = Param {
     kind: ParamKind::Choice { options: &["approximate", "precise"] },
     unit: "",
     help: "Whether hits are guessed from what was sent, or read from KV events",
+    when: None,
 };
 
 /// The parameter `cpu-weight`.
@@ -25,6 +26,7 @@ pub const CPU_WEIGHT: Param = Param {
     kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.8 },
     unit: "blocks",
     help: "What a block in the CPU tier is worth if knowledge is precise",
+    when: Some(When { param: "knowledge", is: &["precise"] }),
 };
 
 /// What the policy whose `values` have [`PARAM`] reads for it.

@@ -30,6 +30,7 @@ pub const SPEC: Spec<dyn Router> = Spec {
         kind: ParamKind::Int { min: 1, max: MOST as u64, default: 2 },
         unit: "instances",
         help: "How many different instances are drawn",
+        when: None,
     }],
     needs: |_| Needs { load: true, ..Needs::NONE },
     build: |values, _| {

@@ -12,6 +12,7 @@ pub const TTL: Param = Param {
     kind: ParamKind::Log { min: 0.001, max: 1e7, default: 600.0 },
     unit: "s",
     help: "How long a session without a request is remembered",
+    when: None,
 };
 
 /// The last instance of each session that is remembered.

@@ -33,6 +33,7 @@ pub const SPEC: Spec<dyn Router> = Spec {
             kind: ParamKind::Int { min: 0, max: 1_000_000, default: 16 },
             unit: "requests",
             help: "How much more load than the least loaded one the session's instance may have",
+            when: None,
         },
         ties::PARAM,
     ],

@@ -11,6 +11,7 @@ pub const PARAM: Param = Param {
     kind: ParamKind::Choice { options: &["random", "lowest-index"] },
     unit: "",
     help: "Which of several equally good instances is taken",
+    when: None,
 };
 
 /// How equally good instances are told apart.

@@ -100,6 +100,52 @@ fn every_default_is_a_legal_value() {
 }
 
 #[test]
+fn what_is_read_only_under_a_setting_names_a_legal_one_and_says_so() {
+    let mut conditions = 0;
+    for (_, entry) in all_entries() {
+        for (param, when) in entry.params.iter().filter_map(|param| Some((param, param.when?))) {
+            let names = |other: &&blis_core::Param| other.name == when.param;
+            let other = entry.params.iter().find(names);
+            let other = other.unwrap_or_else(|| panic!("{}: `{}`", entry.name, when.param));
+            let legal = |word: &&str| other.kind.parse(word).is_some();
+            assert!(when.is.iter().all(legal) && other.when.is_none(), "{}", entry.name);
+            let default = param.kind.default_value().to_string();
+            let under = [(when.param, when.is[0]), (param.name, default.as_str())];
+            assert!(Values::parse(entry.params, under).is_ok(), "{}: {}", entry.name, param.name);
+            conditions += 1;
+        }
+    }
+    // `cpu-weight` of seven policies, two scales, a bound, the targets of five classes, two waits.
+    assert_eq!(conditions, 17);
+}
+
+#[test]
+fn a_parameter_that_nothing_reads_is_refused() {
+    use blis_policy::{Cluster, RoutingText, build_admission, build_router};
+    let router = |policy: &str, scorers: Option<&str>| {
+        let text = RoutingText { policy, scorers, filters: None, picker: None, lru_capacity: None };
+        build_router(&text, &Cluster::SMALL).map(|built| built.canonical)
+    };
+    for (scorers, setting) in [
+        ("predicted-latency[cpu-weight=0.5]:1", "`knowledge` is `precise`"),
+        ("cost-benefit[cpu-weight=0.8]:1", "`knowledge` is `precise`"),
+        ("predicted-latency[scale=100]:1", "`normalise` is `inverse`"),
+        ("token-load[threshold=9]:1", "`normalise` is `threshold`"),
+    ] {
+        let error = router("weighted", Some(scorers)).expect_err(scorers).to_string();
+        assert!(error.contains(&format!("read only if {setting}")), "{error}");
+    }
+    let error = router("consistent-hash[load-factor=2]", None).expect_err("unread").to_string();
+    assert!(error.contains("read only if `bounded` is `true`"), "{error}");
+    assert!(router("consistent-hash[bounded=true,load-factor=2]", None).is_ok());
+    assert!(router("weighted", Some("pp[cpu-weight=0.5]:1")).is_ok(), "always read there");
+    let gate = |text| build_admission(text, &Cluster::SMALL).map(|built| built.canonical);
+    let error = gate("ttft-budget[target-critical=100]").expect_err("unread").to_string();
+    assert!(error.contains("read only if `critical` is `true`"), "{error}");
+    assert!(gate("ttft-budget[target-critical=100,critical=true]").is_ok());
+}
+
+#[test]
 fn every_help_is_one_sentence_without_its_full_stop() {
     for (_, entry) in all_entries() {
         let params = entry.params.iter().map(|param| param.help);

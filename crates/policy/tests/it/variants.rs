@@ -7,16 +7,20 @@ use blis_core::{Param, ParamKind, Values};
 pub(crate) fn variants(params: &'static [Param]) -> Vec<Values> {
     let changed = params.iter().flat_map(|param| {
         ends(&param.kind).into_iter().map(move |text| {
-            Values::parse(params, [(param.name, text.as_str())]).expect("ends are legal")
+            // What is read only under another setting is varied under it.
+            let under = param.when.map(|when| (when.param, when.is[0]));
+            let given = under.into_iter().chain([(param.name, text.as_str())]);
+            Values::parse(params, given).expect("ends are legal")
         })
     });
     std::iter::once(Values::defaults(params)).chain(changed).collect()
 }
 
-/// The spelling of a policy with these values.
+/// The spelling of a policy with these values, as far as they are read.
 pub(crate) fn spell(name: &str, values: &Values) -> String {
+    let read = values.iter().filter(|(param, _)| values.reads(param));
     let params: Vec<String> =
-        values.iter().map(|(param, value)| format!("{}={value}", param.name)).collect();
+        read.map(|(param, value)| format!("{}={value}", param.name)).collect();
     if params.is_empty() { name.to_owned() } else { format!("{name}[{}]", params.join(",")) }
 }
 

@@ -7,6 +7,7 @@
 
 mod admit;
 mod glide;
+mod leave;
 mod queue;
 mod running;
 mod sample;
@@ -17,6 +18,7 @@ mod tier;
 use crate::config::{Engine, Pace, Policies};
 use crate::future::{Future, Stretch};
 use crate::live::{LiveRequests, Place, Slot};
+use crate::signals::Ended;
 use blis_core::{Blocks, InstanceId, Request, RequestId, SessionId, SloClass, Span, Time};
 use blis_kv::{Change, Judged, Pool, Shown, Table, Use};
 use blis_latency::StepTime;
@@ -41,8 +43,8 @@ pub(crate) struct Instance {
     tier: Option<Box<TierState>>,
     /// The steps under way; `None` while idle.
     stride: Option<Stride>,
-    /// Requests that have joined the queue since the start.
-    joined: u64,
+    /// Requests that have joined the queue since the start, by the replica that sent them.
+    joined: Vec<u64>,
     /// Prompt tokens of requests scheduled for the first time, and how many of them were cached.
     prompt_tokens: u64,
     cached_tokens: u64,
@@ -56,6 +58,8 @@ pub(crate) struct Instance {
     latest_turn: u64,
     /// How many requests of each session are here, if somebody wants to know.
     sessions: BTreeMap<SessionId, u32>,
+    /// Requests whose clients have given up, in that order.
+    leaving: Vec<Slot>,
     /// Lists used for a moment and kept for their memory: running requests that are due, and that
     /// are not steady.
     due: Vec<usize>,
@@ -82,8 +86,10 @@ pub(crate) struct Kit<'a> {
     pub(crate) tally: &'a mut Tally,
     /// Finished requests and when their last tokens left, for a source that wants to hear of them.
     pub(crate) finished: Option<&'a mut Vec<(Request, Time)>>,
-    /// Answers, for policies of the gateway that want to see them.
-    pub(crate) answers: Option<&'a mut VecDeque<Answer>>,
+    /// Answers by replica of the gateway, for policies there that want to see them.
+    pub(crate) answers: Option<&'a mut Vec<VecDeque<Answer>>>,
+    /// What became of requests, by replica of the gateway.
+    pub(crate) ended: &'a mut [Ended],
     /// Whether the evictor wants to know which sessions are live.
     pub(crate) sessions: bool,
 }
@@ -105,11 +111,6 @@ impl<'a> Kit<'a> {
 pub(crate) struct Tally {
     pub(crate) arrived: u64,
     pub(crate) closed: u64,
-    /// Prompt tokens of finished requests.
-    pub(crate) closed_tokens: u64,
-    /// Prompt tokens that routers expected to have to be computed, of requests that have a first
-    /// token.
-    pub(crate) started_work: u64,
     pub(crate) events: u64,
     /// Requests scheduled after somebody who joined their queue later.
     pub(crate) overtaken: u64,
@@ -128,7 +129,6 @@ pub(crate) struct Gauges {
     /// Requests that are there and do not run.
     pub(crate) waiting: u32,
     pub(crate) running: u32,
-    pub(crate) joined: u64,
     pub(crate) kv_utilization: f64,
     pub(crate) free_blocks: u32,
     pub(crate) cache_hit_rate: f64,
@@ -136,7 +136,7 @@ pub(crate) struct Gauges {
 }
 
 impl Instance {
-    pub(crate) fn new(id: InstanceId, engine: &Engine) -> Instance {
+    pub(crate) fn new(id: InstanceId, engine: &Engine, gateways: usize) -> Instance {
         let copies = engine.tier.map_or(0, |tier| tier.blocks);
         Instance {
             id,
@@ -145,7 +145,7 @@ impl Instance {
             pool: Pool::with_tier(engine.total_kv_blocks, copies),
             tier: engine.tier.as_ref().map(|tier| Box::new(TierState::new(tier))),
             stride: None,
-            joined: 0,
+            joined: vec![0; gateways],
             prompt_tokens: 0,
             cached_tokens: 0,
             cache_hit_rate: 0.0,
@@ -153,6 +153,7 @@ impl Instance {
             full: Vec::new(),
             latest_turn: 0,
             sessions: BTreeMap::new(),
+            leaving: Vec::new(),
             due: Vec::new(),
             others: Vec::new(),
         }
@@ -169,12 +170,16 @@ impl Instance {
         Gauges {
             waiting: count(self.queue.len() + loads),
             running: count(self.running.len()),
-            joined: self.joined,
             kv_utilization: share(self.pool.in_use().into(), self.pool.total().into()),
             free_blocks: self.pool.available(),
             cache_hit_rate: self.cache_hit_rate,
             thrashing_rate,
         }
+    }
+
+    /// How many requests of that replica of the gateway have joined the queue since the start.
+    pub(crate) fn joined_from(&self, gateway: usize) -> u64 {
+        self.joined[gateway]
     }
 
     /// From now on, changes of the prefix cache are kept.
@@ -212,13 +217,13 @@ impl Instance {
         live.place = Place::Waiting;
         live.enqueued = now;
         live.split.gateway = now.since(live.request.arrival);
+        self.joined[live.gateway] += 1;
         let request = live.request.id;
         kit.listener.hear(now, &Fact::Enqueued { request, instance: self.id });
         if let Some(session) = live.request.session.filter(|_| kit.sessions) {
             *self.sessions.entry(session).or_default() += 1;
         }
         self.queue.join(slot, &kit.rules(), &self.pool, kit.live, now);
-        self.joined += 1;
         match &mut self.stride {
             Some(stride) => stride.end_after(now),
             None => now,

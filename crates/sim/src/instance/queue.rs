@@ -8,12 +8,14 @@ use blis_core::{SloClass, Time};
 use blis_kv::Pool;
 use blis_policy::{Order, PerClass, Priority};
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 /// Requests that wait for their turn.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     heap: BinaryHeap<Waiting>,
+    /// Turns of those in the heap that have left the queue; never the first in line.
+    gone: BTreeSet<u64>,
     turns: u64,
     by_class: PerClass<u32>,
 }
@@ -28,7 +30,7 @@ struct Waiting {
 
 impl Queue {
     pub(crate) fn len(&self) -> usize {
-        self.heap.len()
+        self.heap.len() - self.gone.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -76,6 +78,7 @@ impl Queue {
         if self.heap.is_empty() || !(rules.priority.varies() || rules.order.varies()) {
             return;
         }
+        self.forget_gone();
         let mut waiting = std::mem::take(&mut self.heap).into_vec();
         for entry in &mut waiting {
             entry.rank = rules.rank(entry.slot, pool, live, now);
@@ -90,6 +93,36 @@ impl Queue {
     pub(crate) fn pop(&mut self) {
         if let Some(first) = self.heap.pop() {
             self.by_class[first.class.index()] -= 1;
+            self.skip_gone();
+        }
+    }
+
+    /// The request of `class` with that turn leaves the queue. It is only marked: who is not first
+    /// in line cannot be taken out of a heap without looking at all of it.
+    pub(crate) fn remove(&mut self, turn: u64, class: SloClass) {
+        self.by_class[class.index()] -= 1;
+        self.gone.insert(turn);
+        self.skip_gone();
+        if 2 * self.gone.len() > self.heap.len() {
+            self.forget_gone();
+        }
+    }
+
+    /// Makes sure that the first in line has not left.
+    fn skip_gone(&mut self) {
+        while let Some(first) = self.heap.peek()
+            && !self.gone.is_empty()
+            && self.gone.remove(&first.turn)
+        {
+            self.heap.pop();
+        }
+    }
+
+    /// Takes those that have left out of the heap.
+    fn forget_gone(&mut self) {
+        if !self.gone.is_empty() {
+            self.heap.retain(|waiting| !self.gone.contains(&waiting.turn));
+            self.gone.clear();
         }
     }
 

@@ -288,6 +288,9 @@ impl Instance {
             if self.tier.is_some() {
                 self.land_transfers(now, kit);
             }
+            if !self.leaving.is_empty() {
+                self.let_go(now, &mut Vec::new(), kit);
+            }
             return;
         };
         let (end, planned) = (stride.end(), stride.planned());
@@ -300,6 +303,9 @@ impl Instance {
         self.stride = None;
         if self.tier.is_some() {
             self.land_transfers(end, kit);
+        }
+        if !self.leaving.is_empty() {
+            self.let_go(end, &mut due, kit);
         }
         self.close_finished(end, &due, kit);
         self.due = due;
@@ -378,7 +384,10 @@ impl Instance {
             live.split.reload += stalled;
             live.split.prefill = now.since(live.scheduled) - stalled;
             live.split.output = kit.output;
-            kit.tally.started_work += live.expected_work(kit.engine.block_size);
+            if !live.gave_up {
+                let work = live.expected_work(kit.engine.block_size);
+                kit.ended[live.gateway].started_work += work;
+            }
             Fact::FirstToken { request: live.request.id, instance: self.id }
         } else {
             let gap = now.since(live.last_token);
@@ -424,23 +433,17 @@ impl Instance {
                 }
                 continue;
             }
-            self.commit_full_blocks(index, kit);
-            let mut running = self.running.remove(index);
+            let running = self.take_out(index, now, kit);
             removed += 1;
-            self.copy_out(&running.table, now, kit);
-            let (table, slot) = (&mut running.table, running.slot);
-            let session = kit.live.get(slot).request.session.filter(|_| kit.sessions);
-            let session_live = session.is_some_and(|session| self.leave_session(session));
-            release(&mut self.pool, table, slot, Released::Done { session_live }, now, kit);
-            self.note_change();
             let live = kit.live.get_mut(running.slot);
             live.generated = running.generated;
+            let gateway = live.gateway;
             let mut record = live.record(kit.engine.block_size);
             record.e2e = Some(output.since(record.arrival));
             kit.listener.hear(now, &Fact::Closed { status: Status::Finished, record });
             if let Some(answers) = &mut kit.answers {
                 let [ttft, e2e] = [record.ttft, record.e2e].map(|span| span.expect("it finished"));
-                answers.push_back(Answer {
+                answers[gateway].push_back(Answer {
                     request: record.request,
                     class: record.class,
                     instance: self.id,
@@ -452,7 +455,9 @@ impl Instance {
                 });
             }
             let request = kit.live.remove(running.slot);
-            kit.tally.closed_tokens += u64::from(request.content.prompt_tokens());
+            let ended = &mut kit.ended[gateway];
+            ended.requests += 1;
+            ended.tokens += u64::from(request.content.prompt_tokens());
             if let Some(finished) = &mut kit.finished {
                 finished.push((request, output));
             }

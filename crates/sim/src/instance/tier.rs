@@ -161,9 +161,13 @@ impl Instance {
             let place = tier.loading.iter().position(|load| load.id == id);
             let Some(place) = place else { continue };
             let mut load = tier.loading.remove(place);
-            let request = &kit.live.get(load.slot).request;
-            let full = request.content.blocks(kit.engine.block_size, load.upto);
-            self.pool.commit(&mut load.table, full);
+            let live = kit.live.get(load.slot);
+            let request = &live.request;
+            // A request that was aborted meanwhile leaves nothing in the cache, as in vLLM.
+            if !live.gave_up {
+                let full = request.content.blocks(kit.engine.block_size, load.upto);
+                self.pool.commit(&mut load.table, full);
+            }
             let (request, blocks) = (request.id, load.blocks);
             kit.listener.hear(now, &Fact::Reloaded { request, instance: self.id, blocks });
             tier.ready.push_back(load);
@@ -251,6 +255,13 @@ impl Instance {
         // Its time in the queue was counted when the copy began.
         live.enqueued = now;
         Ok(Some(Running::new(slot, live, load.table, cached, chunk)))
+    }
+
+    /// The blocks of a request that has them back and waits for room; `None` if it waits for them.
+    pub(super) fn take_loaded(&mut self, slot: Slot) -> Option<Table> {
+        let tier = self.tier.as_mut().expect("only a tier gives blocks back");
+        let place = tier.ready.iter().position(|load| load.slot == slot)?;
+        tier.ready.remove(place).map(|load| load.table)
     }
 
     /// Nothing runs and nothing is under way, yet the first request whose blocks are back has no

@@ -11,8 +11,8 @@ use blis_metrics::{
 };
 use blis_policy::{Cluster, Needs, Router, RoutingText};
 use blis_sim::{
-    Config, Engine, Future, Gateway, Outcome, Pace, Policies, Preemption, Reload, Signals,
-    Unobserved,
+    Config, Engine, Future, Gateway, GatewayPolicies, Outcome, Pace, Policies, Preemption, Reload,
+    Signals, Unobserved,
 };
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -22,9 +22,11 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
     pub(crate) instances: u32,
+    pub(crate) gateways: u32,
     pub(crate) engine: Engine,
     pub(crate) gateway: Gateway,
     pub(crate) signals: Signals,
+    pub(crate) patience: Option<Span>,
     pub(crate) admission: &'static str,
     pub(crate) routing: &'static str,
     pub(crate) evict: &'static str,
@@ -86,6 +88,7 @@ pub(crate) struct Ended {
 pub(crate) fn small_world() -> Scenario {
     Scenario {
         instances: 1,
+        gateways: 1,
         engine: Engine {
             total_kv_blocks: 1000,
             block_size: 16,
@@ -99,6 +102,7 @@ pub(crate) fn small_world() -> Scenario {
         },
         gateway: Gateway::default(),
         signals: Signals::IMMEDIATE,
+        patience: None,
         admission: "always-admit",
         routing: "round-robin",
         evict: "lru",
@@ -139,6 +143,7 @@ pub(crate) fn prompted(arrival_us: u64, segments: &[(u64, u32)], output: u32) ->
         round: 0,
         attempt: 0,
         deadline: None,
+        patience: None,
     }
 }
 
@@ -155,7 +160,7 @@ impl Scenario {
     /// Runs with `router` instead of the one that is named; it may read everything.
     pub(crate) fn run_routed_by(&self, router: Box<dyn Router>) -> Outcome {
         let mut config = self.config();
-        config.policies.router = router;
+        config.policies.gateways[0].router = router;
         config.policies.router_needs = Needs {
             load: true,
             classes: true,
@@ -185,8 +190,8 @@ impl Scenario {
             picker: None,
             lru_capacity: None,
         };
-        let admission = blis_policy::build_admission(self.admission, &cluster).expect("legal");
-        let router = blis_policy::build_router(&routing, &cluster).expect("legal");
+        let admission = || blis_policy::build_admission(self.admission, &cluster).expect("legal");
+        let router = || blis_policy::build_router(&routing, &cluster).expect("legal");
         let evict = blis_policy::build_evict(self.evict, &cluster).expect("legal");
         let priority = blis_policy::build_priority(self.priority, &cluster).expect("legal");
         let order = blis_policy::build_order(self.order, &cluster).expect("legal");
@@ -201,11 +206,16 @@ impl Scenario {
             engine: self.engine,
             gateway: self.gateway,
             signals: self.signals,
+            patience: self.patience,
             policies: Policies {
-                admission_needs: admission.needs,
-                router_needs: router.needs,
-                admission: admission.policy,
-                router: router.policy,
+                admission_needs: admission().needs,
+                router_needs: router().needs,
+                gateways: (0..self.gateways)
+                    .map(|_| GatewayPolicies {
+                        admission: admission().policy,
+                        router: router().policy,
+                    })
+                    .collect(),
                 engine_needs: priority.needs.or(order.needs).or(preempt.needs).or(evict.needs),
                 priority: priority.policy,
                 order: order.policy,

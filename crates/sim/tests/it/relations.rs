@@ -4,7 +4,7 @@ use crate::harness::{Ended, Scenario, Told, prompted, request, small_world};
 use crate::worlds::{Coverage, in_random_worlds};
 use blis_core::{Content, Request, Segment, Span, StreamId, Time};
 use blis_latency::{Coefficients, StepShape, StepTime};
-use blis_metrics::Status;
+use blis_metrics::{Stage, Status};
 use blis_sim::{Pace, Signals};
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -215,11 +215,15 @@ fn two_instances_under_round_robin_are_two_separate_runs() {
         // An oracle sees what is sent to the other instance, too.
         let mut world = Scenario { admission: "always-admit", ..without_oracle(world) };
         (world.instances, world.routing, world.scorers) = (2, "round-robin", None);
+        // Each replica of the gateway would have turns of its own.
+        world.gateways = 1;
         world.horizon = None;
         world.requests.sort_by_key(|request| request.arrival);
-        // Requests that are refused on arrival are not routed, and would shift the turns.
+        // Requests that are refused on arrival, or abandoned on the way, are not routed, and would
+        // shift the turns.
         let servable = world.run().closed;
-        let mut fits = servable.iter().map(|ended| ended.status != Status::Unservable);
+        let lost = [Status::Unservable, Status::Abandoned(Stage::Gateway)];
+        let mut fits = servable.iter().map(|ended| !lost.contains(&ended.status));
         world.requests.retain(|_| fits.next().expect("one end a request"));
         let told = world.run();
         for half in 0..2 {
@@ -247,7 +251,7 @@ fn two_instances_under_round_robin_are_two_separate_runs() {
 fn less_work_in_a_plain_queue_makes_nobody_later() {
     let coverage = in_random_worlds(300, |world| {
         let mut world = Scenario { admission: "always-admit", order: "fcfs", ..world.clone() };
-        (world.instances, world.horizon) = (1, None);
+        (world.instances, world.horizon, world.patience) = (1, None, None);
         (world.engine.max_num_running_reqs, world.engine.total_kv_blocks) = (1, 10_000);
         for request in &mut world.requests {
             *request =
@@ -300,7 +304,8 @@ fn every_world_without_a_horizon_drains() {
         let told = world.run();
         prop_assert_eq!(told.outcome.end.name(), "drained");
         let over = |ended: &Ended| {
-            matches!(ended.status, Status::Finished | Status::Rejected(_) | Status::Unservable)
+            use Status::{Abandoned, Finished, Rejected, Unservable};
+            matches!(ended.status, Finished | Rejected(_) | Unservable | Abandoned(_))
         };
         prop_assert!(told.closed.iter().all(over));
         prop_assert_eq!(told.closed.len(), world.requests.len());
@@ -399,7 +404,11 @@ fn without_oracle(world: &Scenario) -> Scenario {
 fn slowed(world: &Scenario, times: u64) -> Scenario {
     let later = |at: Time| Time::from_nanos(at.as_nanos() * times);
     let mut slow = world.clone();
-    slow.requests.iter_mut().for_each(|request| request.arrival = later(request.arrival));
+    for request in &mut slow.requests {
+        request.arrival = later(request.arrival);
+        request.patience = request.patience.map(|patience| patience * times);
+    }
+    slow.patience = slow.patience.map(|patience| patience * times);
     slow.gateway.admission_latency = slow.gateway.admission_latency * times;
     slow.gateway.routing_latency = slow.gateway.routing_latency * times;
     slow.horizon = slow.horizon.map(later);

@@ -7,6 +7,7 @@ use blis_kv::LinkSpeed;
 use blis_latency::profile::padding::{Padding, Sizes};
 use blis_latency::profile::{Gap, Parameters, Range, VARIABLES};
 use blis_latency::{Profile, StepShape, StepTime};
+use blis_metrics::{Stage, Status};
 use blis_sim::{Engine, Freshness, Gateway, KvTier, Pace, Preemption, Reload, Signals};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -99,6 +100,7 @@ pub(crate) struct Coverage {
     pub(crate) unservable: u32,
     pub(crate) horizon: u32,
     pub(crate) several_instances: u32,
+    pub(crate) several_gateways: u32,
     pub(crate) stale_signals: u32,
     pub(crate) late_events: u32,
     pub(crate) uneven_steps: u32,
@@ -108,6 +110,8 @@ pub(crate) struct Coverage {
     pub(crate) reload: u32,
     pub(crate) loading: u32,
     pub(crate) unloading: u32,
+    /// By where the request was: on the way, waiting, loading, running, preempted.
+    pub(crate) abandoned: [u32; 5],
 }
 
 impl Coverage {
@@ -136,6 +140,7 @@ impl Coverage {
         self.unservable += u32::from(told.count("Unservable") > 0);
         self.horizon += u32::from(scenario.horizon.is_some());
         self.several_instances += u32::from(scenario.instances > 1);
+        self.several_gateways += u32::from(scenario.instances > 1 && scenario.gateways > 1);
         self.stale_signals += u32::from(scenario.signals.load != Freshness::Immediate);
         let precise = scenario.scorers.is_some_and(|s| s.contains("pp:") || s.contains("precise"));
         self.late_events += u32::from(precise && scenario.signals.event_delay > Span::ZERO && hit);
@@ -146,6 +151,9 @@ impl Coverage {
         self.reload += u32::from(told.count("Reloading") > 0);
         self.loading += u32::from(told.count("Reloaded") > 0);
         self.unloading += u32::from(told.count("Unloaded") > 0);
+        for (worlds, met) in self.abandoned.iter_mut().zip(places_of_abandonment(told)) {
+            *worlds += u32::from(met);
+        }
     }
 
     /// Panics unless at least `share` of the worlds had each of the things that make scheduling
@@ -163,6 +171,7 @@ impl Coverage {
             ("unservable requests", self.unservable),
             ("horizon", self.horizon),
             ("several instances", self.several_instances),
+            ("several gateways", self.several_gateways),
             ("stale signals", self.stale_signals),
             ("late KV events", self.late_events),
             ("uneven steps", self.uneven_steps),
@@ -171,6 +180,9 @@ impl Coverage {
             ("stalls", self.stall),
             ("reloads", self.reload),
             ("requests that load on their own", self.loading),
+            ("clients that give up on the way", self.abandoned[0]),
+            ("clients that give up in the queue", self.abandoned[1]),
+            ("clients that give up in the batch", self.abandoned[3]),
         ] {
             assert!(
                 f64::from(worlds) >= least,
@@ -179,6 +191,22 @@ impl Coverage {
             );
         }
     }
+}
+
+/// Whether a client gave up on the way, in the queue, while loading, running, after a preemption.
+fn places_of_abandonment(told: &Told) -> [bool; 5] {
+    let any = |stage: Stage, preempted: bool| {
+        told.closed.iter().any(|ended| {
+            ended.status == Status::Abandoned(stage) && (ended.preemptions > 0) == preempted
+        })
+    };
+    [
+        any(Stage::Gateway, false),
+        any(Stage::Waiting, false),
+        any(Stage::Loading, false) || any(Stage::Loading, true),
+        any(Stage::Running, false) || any(Stage::Running, true),
+        any(Stage::Waiting, true),
+    ]
 }
 
 prop_compose! {
@@ -228,10 +256,12 @@ prop_compose! {
         class in prop::sample::select(SloClass::ALL.to_vec()),
         same_answer in prop::bool::weighted(0.1),
         session in prop::option::weighted(0.3, 0_u64..5),
+        patience_us in prop::option::weighted(0.12, prop_oneof![1_u64..160, 160_u64..9_000]),
     ) -> Request {
         let mut request = prompted(at_us, &[shared, (u64::MAX, own)], output);
         request.class = class;
         request.session = session.map(SessionId);
+        request.patience = patience_us.map(Span::from_micros);
         if same_answer {
             // Twins: prompt and answer are one shared stream, so equal blocks are computed side by
             // side.
@@ -247,6 +277,7 @@ prop_compose! {
         engine in engine(),
         requests in prop::collection::vec(arrival(), 1..24),
         instances in 1_u32..4,
+        gateways in prop::sample::select(vec![1_u32, 1, 1, 2, 3]),
         routing in prop::sample::select(vec![
             ("round-robin", None), ("least-loaded", None), ("random", None),
             ("weighted", None), ("weighted", Some("pa:1,kv:1")), ("weighted", Some("lb:1")),
@@ -287,6 +318,7 @@ prop_compose! {
         latencies in prop::sample::select(vec![(0_u64, 0_u64), (0, 0), (13, 5)]),
         model in 0_u32..10,
         horizon in prop::option::weighted(0.2, 0_u64..20_000),
+        patience_us in prop::option::weighted(0.15, 1_000_u64..12_000),
         seed in any::<u64>(),
     ) -> Scenario {
         let mut scenario = small_world().with(requests);
@@ -299,6 +331,7 @@ prop_compose! {
         Scenario {
             engine,
             instances,
+            gateways,
             routing: routing.0,
             scorers: routing.1,
             order,
@@ -321,6 +354,7 @@ prop_compose! {
                 }
             },
             horizon: horizon.map(Time::from_micros),
+            patience: patience_us.map(Span::from_micros),
             pace: Pace::FastForward,
             ..scenario
         }

@@ -75,6 +75,7 @@ mod tests {
                 round: 0,
                 attempt: 0,
                 deadline: None,
+                patience: None,
             });
         }
         let found = count.finish().expect("there are sessions");

@@ -168,6 +168,7 @@ mod tests {
             round: 0,
             attempt: 0,
             deadline: None,
+            patience: None,
         }
     }
 

@@ -28,12 +28,13 @@ pub(super) struct Line<'a> {
     pub(super) session: Option<Cow<'a, str>>,
     pub(super) round: u32,
     pub(super) deadline: Option<Span>,
+    pub(super) patience: Option<Span>,
     pub(super) after: Option<Cow<'a, str>>,
     pub(super) think: Option<Span>,
 }
 
 /// The fields that a line may have.
-pub(super) const FIELDS: [&str; 13] = [
+pub(super) const FIELDS: [&str; 14] = [
     "id",
     "arrival_us",
     "prompt",
@@ -45,6 +46,7 @@ pub(super) const FIELDS: [&str; 13] = [
     "session",
     "round",
     "deadline_ms",
+    "patience_ms",
     "after",
     "think_ms",
 ];
@@ -106,6 +108,7 @@ impl<'de> Line<'de> {
             "session" => self.session = Some(value.name(field)?),
             "round" => self.round = value.whole(field, 0, ROUND)?,
             "deadline_ms" => self.deadline = Some(value.deadline(field)?),
+            "patience_ms" => self.patience = Some(value.deadline(field)?),
             "after" => self.after = Some(value.name(field)?),
             _ => self.think = Some(value.think(field)?),
         }

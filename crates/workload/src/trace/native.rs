@@ -110,6 +110,7 @@ impl Native {
         row.request.class = line.class.unwrap_or_default();
         row.request.round = line.round;
         row.request.deadline = line.deadline;
+        row.request.patience = line.patience;
         match &id {
             Id::Number(number) => row.number = Some(*number),
             Id::Text(text) => row.request.name = Some(text.clone()),

@@ -70,6 +70,7 @@ impl Row {
             round: 0,
             attempt: 0,
             deadline: None,
+            patience: None,
         };
         Row { request, number: None, line, key: number_key(place), think: None, failed: false }
     }

@@ -94,6 +94,9 @@ fn finish(
     if let Some(deadline) = request.deadline {
         write!(out, ",\"deadline_ms\":{}", millis(deadline))?;
     }
+    if let Some(patience) = request.patience {
+        write!(out, ",\"patience_ms\":{}", millis(patience))?;
+    }
     out.write_all(b"}\n")
 }
 

@@ -19,6 +19,7 @@ pub(crate) fn client(name: &str) -> Client {
         activity: Activity::default(),
         sessions: None,
         deadline: None,
+        patience: None,
         retry: None,
     }
 }

@@ -256,8 +256,8 @@ fn missing_fields_are_named() {
 #[test]
 fn unknown_and_repeated_fields_are_refused_with_the_nearest_name() {
     let known = "known: `id`, `arrival_us`, `prompt`, `input_tokens`, `output_tokens`, \
-                 `output_stream`, `class`, `tenant`, `session`, `round`, `deadline_ms`, `after`, \
-                 `think_ms`";
+                 `output_stream`, `class`, `tenant`, `session`, `round`, `deadline_ms`, \
+                 `patience_ms`, `after`, `think_ms`";
     refused(
         "{\"arival_us\":1}",
         &format!("t.jsonl:1:12: unknown field `arival_us`, did you mean `arrival_us`?; {known}"),

@@ -25,11 +25,11 @@ fn named() -> impl Strategy<Value = u64> {
 fn request() -> impl Strategy<Value = Named> {
     let content = (prop::collection::vec((named(), 1_u32..1 << 24), 1..4), named(), 1_u32..1 << 24);
     let names = (prop::option::of(".{1,4}"), ".{1,4}", prop::option::of(".{1,4}"));
-    let deadline = prop::option::of(1_u64..1 << 45);
-    let rest = (0_u64..1 << 45, 0_usize..5, any::<u32>(), deadline);
+    let span = || prop::option::of(1_u64..1 << 45);
+    let rest = (0_u64..1 << 45, 0_usize..5, any::<u32>(), span(), span());
     (content, names, rest).prop_map(|((segments, own, output_tokens), names, rest)| {
         let (name, tenant, session) = names;
-        let (gap, class, round, deadline) = rest;
+        let (gap, class, round, deadline, patience) = rest;
         let segment = |(stream, tokens)| Segment { stream: StreamId(stream), tokens };
         let request = Request {
             id: RequestId(0),
@@ -43,6 +43,7 @@ fn request() -> impl Strategy<Value = Named> {
             round: if session.is_some() { round } else { 0 },
             attempt: 0,
             deadline: deadline.map(Span::from_nanos),
+            patience: patience.map(Span::from_nanos),
         };
         (request, tenant, session)
     })

@@ -16,6 +16,7 @@ clients:
     prefix_group: g
     prefix_length: 7
     deadline_ms: 1500.5
+    patience_ms: 250.25
     lifecycle: {windows: [{start_us: 1000000, end_us: 2000000}, {end_us: 9223372036854775807}]}
     diurnal: {peak_hour: 14, peak_to_trough_ratio: 4}
     spike: {start_time_us: 5000000, duration_us: 1000000}
@@ -85,6 +86,7 @@ fn every_field_of_a_client_arrives() {
             single: true,
         }),
         deadline: Some(Span::from_micros(1_500_500)),
+        patience: Some(Span::from_micros(250_250)),
         retry: None,
     };
     assert_eq!(file.mix.clients, [expected]);
@@ -184,6 +186,11 @@ fn illegal_times_are_refused() {
     refused(
         "    deadline_ms: 0\n",
         "w.yaml:11:18: clients[0].deadline_ms: found `0`; legal: a number from 1e-6 to \
+         315360000000 (milliseconds)",
+    );
+    refused(
+        "    patience_ms: -1\n",
+        "w.yaml:11:18: clients[0].patience_ms: found `-1`; legal: a number from 1e-6 to \
          315360000000 (milliseconds)",
     );
     refused(

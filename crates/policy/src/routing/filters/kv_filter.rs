@@ -24,6 +24,7 @@ pub const SPEC: Spec<dyn Filter> = Spec {
         kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.8 },
         unit: "",
         help: "The greatest share of blocks in use that is still considered",
+        when: None,
     }],
     needs: |_| Needs { kv: true, ..Needs::NONE },
     build: |values, _| Box::new(KvFilter { most: values.float("max-utilization") }),

@@ -50,6 +50,7 @@ const MARGIN: Param = Param {
     kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.0 },
     unit: "",
     help: "The share of the budget that must be left",
+    when: None,
 };
 
 const EXPLORATION: Param = Param {
@@ -57,6 +58,7 @@ const EXPLORATION: Param = Param {
     kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.01 },
     unit: "",
     help: "The share of requests that go to instances predicted to be late",
+    when: None,
 };
 
 /// A limit on the predicted TTFT.

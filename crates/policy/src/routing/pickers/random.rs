@@ -25,6 +25,7 @@ pub const SPEC: Spec<dyn Picker> = Spec {
         kind: ParamKind::IntOrAuto { min: 1, max: 1_000_000 },
         unit: "instances",
         help: "How many of the best are drawn from; auto is all of them",
+        when: None,
     }],
     needs: |_| Needs::NONE,
     build: |values, _| {

@@ -33,6 +33,7 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
             kind: ParamKind::Log { min: 0.1, max: 1e6, default: 200.0 },
             unit: "ms",
             help: "The gain or loss that counts fully",
+            when: None,
         },
         knowledge::PARAM,
         knowledge::CPU_WEIGHT,

@@ -34,6 +34,7 @@ pub(crate) const TRANSFER_SCALE: Param = Param {
     kind: ParamKind::Log { min: 1.0, max: 1e9, default: 10_000.0 },
     unit: "us",
     help: "Pending transfers that cost the whole score",
+    when: None,
 };
 
 /// The parameter `thrashing-weight`.
@@ -42,6 +43,7 @@ pub(crate) const THRASHING_WEIGHT: Param = Param {
     kind: ParamKind::Float { min: 0.0, max: 100.0, default: 2.0 },
     unit: "",
     help: "Score lost when all that was copied out comes back at once",
+    when: None,
 };
 
 /// What pressure is read from.

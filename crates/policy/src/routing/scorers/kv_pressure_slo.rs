@@ -38,7 +38,7 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
 
 const fn class(class: SloClass, default: f64, help: &'static str) -> Param {
     let kind = ParamKind::Float { min: 0.0, max: 100.0, default };
-    Param { name: class.name(), kind, unit: "", help }
+    Param { name: class.name(), kind, unit: "", help, when: None }
 }
 
 /// KV pressure as each service class feels it.

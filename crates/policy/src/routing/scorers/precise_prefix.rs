@@ -27,12 +27,17 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     alias: Some("pp"),
     help: "Prefers instances that hold the prompt's prefix, as their KV events tell",
     params: &[
-        Param { help: "What a block in the CPU tier is worth", ..knowledge::CPU_WEIGHT },
+        Param {
+            help: "What a block in the CPU tier is worth",
+            when: None,
+            ..knowledge::CPU_WEIGHT
+        },
         Param {
             name: "normalise",
             kind: ParamKind::Choice { options: &["share", "min-max"] },
             unit: "",
             help: "Whether scores are shares of the prompt or relative to the other instances",
+            when: None,
         },
     ],
     needs: |_| Needs { events: true, ..Needs::NONE },

@@ -23,7 +23,9 @@ use crate::routing::scorers::{Best, min_max};
 use crate::spec::{Cluster, Spec};
 use crate::view::ClusterView;
 use blis_core::random::{Purpose, mix};
-use blis_core::{Dice, InstanceId, Param, ParamKind, RequestId, RequestView, Time, Values, math};
+use blis_core::{
+    Dice, InstanceId, Param, ParamKind, RequestId, RequestView, Time, Values, When, math,
+};
 
 /// How `predicted-latency` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
@@ -36,18 +38,21 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
             kind: ParamKind::Choice { options: &["min-max", "inverse"] },
             unit: "",
             help: "Whether scores are relative to the other instances or to the scale",
+            when: None,
         },
         Param {
             name: "scale",
             kind: ParamKind::Log { min: 0.1, max: 1e6, default: 200.0 },
             unit: "ms",
             help: "The TTFT that scores 0.5 if scores are relative to it",
+            when: Some(When { param: "normalise", is: &["inverse"] }),
         },
         Param {
             name: "error",
             kind: ParamKind::Float { min: 0.0, max: 5.0, default: 0.0 },
             unit: "",
             help: "Standard deviation of the logarithm of the error that multiplies predictions",
+            when: None,
         },
         knowledge::PARAM,
         knowledge::CPU_WEIGHT,

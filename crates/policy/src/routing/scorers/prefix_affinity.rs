@@ -31,6 +31,7 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
         kind: ParamKind::IntOrAuto { min: 1, max: 100_000_000 },
         unit: "blocks",
         help: "Blocks remembered per instance; auto is what an instance and its CPU tier hold",
+        when: None,
     }],
     needs: |_| Needs::NONE,
     build: |values, cluster| {
