@@ -24,6 +24,7 @@ mod progress;
 mod report;
 mod run;
 mod shard;
+mod sheet;
 mod strategies;
 mod study;
 mod target;

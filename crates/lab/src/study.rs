@@ -14,12 +14,14 @@ mod findings;
 mod levels;
 pub(crate) mod patch;
 mod predictions;
+mod setup;
 
 pub use arms::Component;
 pub use compare::{Sides, compare};
 pub use design::{Design, Factor};
-pub use file::read;
+pub use file::{Form, form, read};
 pub use findings::{Findings, Paired};
+pub use setup::Stated;
 
 use crate::hypothesis::Hypothesis;
 use crate::metric::Metric;

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod fidelity;
+mod folders;
 mod golden;
 mod hostile;
 mod inspect;
