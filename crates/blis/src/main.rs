@@ -11,6 +11,7 @@ mod calibrate;
 mod clock;
 mod compare;
 mod explain;
+mod export;
 mod failure;
 mod flags;
 mod interrupt;
@@ -66,8 +67,9 @@ fn command() -> u8 {
         Command::Strategies(args) => strategies::list(&args).map(|()| failure::DONE),
         Command::Workloads(args) => workloads::list(&args).map(|()| failure::DONE),
         Command::Trial => trial::trial().map(|()| failure::DONE),
-        Command::Ledger(args) => ledger::ledger(&args).map(|()| failure::DONE),
+        Command::Ledger(args) => ledger::ledger(&args),
         Command::Policies(args) => policies::list(&args).map(|()| failure::DONE),
+        Command::Export(args) => export::export(&args).map(|()| failure::DONE),
         Command::Completions(args) => completions(args.shell).map(|()| failure::DONE),
     };
     done.unwrap_or_else(|failure| end(&failure))

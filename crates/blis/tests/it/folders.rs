@@ -132,3 +132,25 @@ fn what_the_exit_status_of_several_studies_means() {
         assert!(ran.err.contains(message), "{args}: {}", ran.err);
     }
 }
+
+#[test]
+fn the_strategy_ledger_is_the_same_from_any_fresh_run_and_a_changed_one_is_told() {
+    let bench = bench();
+    done(&bench.blis("study lab --all --ledger one.db"));
+    // The other way round, in parts, and one of them twice.
+    for args in ["study lab/b-first.yaml --shard 0/2", "study lab/b-first.yaml --shard 1/2"] {
+        done(&bench.blis(&format!("{args} --ledger two.db")));
+    }
+    done(&bench.blis("study lab/b-first.yaml lab/a-second.yaml --ledger two.db"));
+    done(&bench.blis("ledger export --ledger one.db --out ledger.md"));
+    let page = bench.read("ledger.md");
+    let verdict = page.lines().find(|line| line.starts_with("| faster (each has half"));
+    assert!(verdict.is_some_and(|line| line.contains("**confirmed**")), "{page}");
+    done(&bench.blis("ledger export --ledger two.db --out ledger.md --verify"));
+    bench.write("ledger.md", page.replace("**confirmed**", "**refuted**"));
+    let told = bench.blis("ledger export --ledger two.db --out ledger.md --verify");
+    assert_eq!(told.code, Some(1), "{}", told.err);
+    assert!(told.err.starts_with("ledger.md: line "), "{}", told.err);
+    assert!(bench.read("ledger.md").contains("| faster (each"), "verifying writes nothing");
+    assert_eq!(bench.blis("ledger export --ledger one.db --verify").code, Some(2));
+}

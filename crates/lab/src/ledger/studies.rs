@@ -73,7 +73,7 @@ fn key(study: &Study) -> String {
 
 impl Ledger {
     /// Keeps what `study` asks and which trials it needs: `plans`, those of its cells, each with
-    /// the first `seeds` seeds. The value is its key.
+    /// the first `seeds` seeds, and no others. The value is its key.
     ///
     /// # Errors
     /// If the ledger cannot be written.
@@ -101,8 +101,10 @@ impl Ledger {
                     env!("CARGO_PKG_VERSION"),
                 ],
             )?;
-            let mut insert = transaction
-                .prepare("INSERT OR REPLACE INTO study_trials VALUES (?1,?2,?3,?4,?5)")?;
+            // Shards run all seeds that may be needed; what counts is those that were.
+            transaction.execute("DELETE FROM study_trials WHERE study = ?1", [&key])?;
+            let mut insert =
+                transaction.prepare("INSERT INTO study_trials VALUES (?1,?2,?3,?4,?5)")?;
             for (number, (cell, plan)) in study.cells.iter().zip(plans).enumerate() {
                 for seed in Study::first_seeds(seeds) {
                     insert.execute(params![
