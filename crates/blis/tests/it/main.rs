@@ -1,6 +1,7 @@
 //! The program as its users meet it: command lines in, text and exit codes out.
 
 mod bad_input;
+mod export;
 mod fidelity;
 mod folders;
 mod golden;

@@ -78,6 +78,16 @@ pub fn of(kind: &str, name: &str) -> &'static Mapping {
     found.unwrap_or_else(|| panic!("{kind} `{name}` has no line in export/coverage.rs"))
 }
 
+/// What is said of a policy that is not in the registry.
+const FOREIGN: Fit =
+    Fit::Missing("a policy of your own: write it as a plugin, and register it there");
+
+/// How well the policy `name` of `kind` is met, whoever made it.
+pub(super) fn fit(kind: &str, name: &str) -> Fit {
+    let found = ALL.iter().find(|one| one.kind == kind && one.name == name);
+    found.map_or(FOREIGN, |mapping| mapping.fit)
+}
+
 /// The whole table as a page.
 ///
 /// # Panics
@@ -155,6 +165,11 @@ const ALL: &[Mapping] = &[
         "admission",
         "burst-throttle",
         "nothing watches the rate of arrivals; limit the rate at the proxy, e.g. by Envoy's rate limits for each class",
+    ),
+    none(
+        "admission",
+        "class-queue",
+        "servers report no queues by class; shed by negative priority with `slo-gated`, or bound priority bands by `maxRequests` under flow control",
     ),
     near(
         "admission",
@@ -264,6 +279,11 @@ const ALL: &[Mapping] = &[
         "engines report neither pending transfers nor thrashing, and scorers do not know classes; use `kv-cache-utilization-scorer`",
     ),
     exact("scorer", "kv-utilization", &["kv-cache-utilization-scorer"], ""),
+    none(
+        "scorer",
+        "least-harm",
+        "no scorer counts what others lose; `token-load-scorer`, which counts uncached tokens in flight, comes nearest",
+    ),
     near(
         "scorer",
         "load-balance",

@@ -10,7 +10,7 @@ use blis_policy::kinds;
 #[derive(Clone, Debug)]
 pub(super) struct Spelled {
     pub(super) kind: &'static str,
-    pub(super) name: &'static str,
+    pub(super) name: String,
     params: &'static [Param],
     given: Vec<(String, String)>,
 }
@@ -41,14 +41,15 @@ impl Spelled {
             Some((name, inside)) => (name, inside.trim_end_matches(']')),
         };
         let all = kinds().into_iter().find(|all| all.name == kind).expect("a kind of policies");
+        // A policy that is not ours has parameters that we do not know.
         let entry = all.entries.iter().find(|entry| entry.name == name);
-        let entry = entry.unwrap_or_else(|| panic!("{kind} `{name}` was checked before"));
         let pair = |part: &str| {
             part.split_once('=')
                 .map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()))
         };
         let given = inside.split(',').filter_map(pair).collect();
-        Spelled { kind, name: entry.name, params: entry.params, given }
+        let params = entry.map_or(&[][..], |entry| entry.params);
+        Spelled { kind, name: name.trim().to_owned(), params, given }
     }
 
     /// What it is, for comments.
@@ -156,11 +157,11 @@ mod tests {
     fn compositions_are_taken_apart() {
         let text = "all-of(slo-gated[batch=0.5]; any-of(kv-gate; token-bucket))";
         let Gate::Composed(all, members) = Gate::parse(text) else { panic!("composed") };
-        assert_eq!((all.name, members.len()), ("all-of", 2));
+        assert_eq!((all.name.as_str(), members.len()), ("all-of", 2));
         let Gate::One(gate) = &members[0] else { panic!("one") };
         assert_eq!((gate.value("batch"), gate.value("threshold")), ("0.5".into(), "5".into()));
         let Gate::Composed(any, members) = &members[1] else { panic!("composed") };
-        assert_eq!((any.name, members.len()), ("any-of", 2));
+        assert_eq!((any.name.as_str(), members.len()), ("any-of", 2));
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Made<'_> {
     }
 
     fn policy(&mut self, policy: &Spelled, more: Vec<String>) {
-        let fit = coverage::of(policy.kind, policy.name).fit;
+        let fit = coverage::fit(policy.kind, &policy.name);
         self.notes.push(Note { part: policy.part(), fit, more });
     }
 
@@ -113,7 +113,7 @@ impl Made<'_> {
         let order = Spelled::of("order", &self.plan.policies.scheduler);
         let priority = Spelled::of("priority", &self.plan.policies.priority);
         let preempt = Spelled::of("preempt", &self.plan.policies.preempt);
-        let by_priority = matches!(order.name, "priority-fcfs" | "sjf" | "edf")
+        let by_priority = matches!(order.name.as_str(), "priority-fcfs" | "sjf" | "edf")
             || preempt.name == "lowest-priority";
         self.flag("--scheduling-policy", if by_priority { "priority" } else { "fcfs" });
         self.policy(&order, Vec::new());
@@ -223,7 +223,7 @@ impl Made<'_> {
 
 /// The number that requests of each class are sent with: vLLM schedules the lowest first.
 fn bases(priority: &Spelled) -> Option<String> {
-    let prefix = match priority.name {
+    let prefix = match priority.name.as_str() {
         "slo-class" => "",
         "slo-tiered" => "base-",
         _ => return None,

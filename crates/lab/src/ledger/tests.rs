@@ -311,7 +311,7 @@ fn the_exported_page_has_each_study_once_and_by_name() {
         cells: Vec::new(),
         verdicts: Vec::new(),
     };
-    let now = crate::trial::CODE;
+    let now = CODE;
     let first = [entry("b", "old?", "other"), entry("a", "first?", now), entry("b", "new?", now)];
     let page = export(&first);
     assert!(page.find("## a").expect("a") < page.find("## b").expect("b"), "{page}");

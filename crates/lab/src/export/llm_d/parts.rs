@@ -57,7 +57,7 @@ impl<'a> Parts<'a> {
 
     fn gate(&mut self, gate: &Spelled) {
         let number = |name: &str| gate.number(name).unwrap_or_default();
-        match gate.name {
+        match gate.name.as_str() {
             "slo-gated" => self.detect(number("threshold").max(1.0), 1.0),
             "kv-gate" => {
                 let blocks = f64::from(self.plan.engine.total_kv_blocks.max(1));
@@ -92,7 +92,7 @@ impl<'a> Parts<'a> {
     pub(super) fn routing(&mut self, routing: &Routing) {
         let policy = &routing.policy;
         self.note(policy, Vec::new());
-        match policy.name {
+        match policy.name.as_str() {
             "least-loaded" | "power-of-two" => {
                 self.in_flight();
                 self.scorer_plugin("active-request-scorer", Vec::new(), 1.0);
@@ -122,7 +122,8 @@ impl<'a> Parts<'a> {
         routing.filters.iter().for_each(|filter| self.filter(filter));
         routing.scorers.iter().for_each(|(scorer, weight)| self.scorer(scorer, *weight));
         if let Some(picker) = &routing.picker {
-            let more = match (picker.name, picker.value_of("ties"), picker.value_of("top")) {
+            let more = match (picker.name.as_str(), picker.value_of("ties"), picker.value_of("top"))
+            {
                 ("max-score", Some(ties), _) if ties == "lowest-index" => {
                     vec!["Ties by index have no counterpart".to_owned()]
                 }
@@ -132,7 +133,7 @@ impl<'a> Parts<'a> {
                 _ => Vec::new(),
             };
             self.note(picker, more);
-            self.picker(match picker.name {
+            self.picker(match picker.name.as_str() {
                 "random" => "random-picker",
                 "weighted-random" => "weighted-random-picker",
                 _ => "max-score-picker",
@@ -142,7 +143,7 @@ impl<'a> Parts<'a> {
 
     fn scorer(&mut self, scorer: &Spelled, weight: f64) {
         let mut more = Vec::new();
-        match scorer.name {
+        match scorer.name.as_str() {
             "prefix-affinity" => {
                 let blocks = scorer.number("lru-capacity");
                 self.approximate(blocks);
@@ -204,7 +205,7 @@ impl<'a> Parts<'a> {
 
     fn filter(&mut self, filter: &Spelled) {
         let number = |name: &str| filter.number(name).unwrap_or_default();
-        match filter.name {
+        match filter.name.as_str() {
             "kv-filter" => {
                 self.detect(NEVER, number("max-utilization").clamp(0.01, 1.0));
                 self.profile.push((DETECTOR, None));
@@ -346,7 +347,7 @@ impl<'a> Parts<'a> {
     }
 
     fn note(&mut self, policy: &Spelled, more: Vec<String>) {
-        let mut fit = coverage::of(policy.kind, policy.name).fit;
+        let mut fit = coverage::fit(policy.kind, &policy.name);
         if let (Fit::Exact(text), false) = (fit, more.is_empty()) {
             // A parameter makes the difference.
             fit = Fit::Approximate(text);
