@@ -100,10 +100,9 @@ fn covered(args: &CoverageArgs) -> Result<(), Failure> {
         ListFormat::Table => {
             let row = |(system, mapping): &(System, &coverage::Mapping)| {
                 let (kind, name) = (mapping.kind.to_owned(), mapping.name.to_owned());
-                let by = mapping.by.join(" ");
-                vec![kind, name, system.name().to_owned(), mapping.fit.told().0.to_owned(), by]
+                vec![kind, name, system.name().to_owned(), mapping.fit.told().0.to_owned()]
             };
-            let header = ["kind", "policy", "system", "fit", "by"].map(str::to_owned).to_vec();
+            let header = ["kind", "policy", "system", "fit"].map(str::to_owned).to_vec();
             Grid { title: String::new(), header, rows: rows.iter().map(row).collect() }.text()
         }
     })

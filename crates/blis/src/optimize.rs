@@ -1,5 +1,6 @@
 //! `blis optimize`: runs a search file and shows what it recommends, on fresh seeds.
 
+mod drawing;
 mod file;
 mod json;
 mod tables;
@@ -47,6 +48,11 @@ pub(crate) fn optimize(args: &OptimizeArgs) -> Result<(), Failure> {
 /// What a search found as the body of a Markdown page.
 pub(crate) fn markdown(search: &Search, findings: &Findings) -> String {
     tables::markdown(search, findings)
+}
+
+/// A search as an SVG document.
+pub(crate) fn drawing(search: &Search, findings: &Findings) -> String {
+    drawing::drawing(search, findings)
 }
 
 /// What came of a search, in a few words.

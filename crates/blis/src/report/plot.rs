@@ -72,7 +72,8 @@ impl Chart {
 
     /// Whether the names of levels would overlap.
     fn is_tilted(&self) -> bool {
-        let room = (PLOT - 48.0) / float(self.levels.len().max(2) as u64 - 1);
+        let named = self.levels.iter().filter(|name| !name.is_empty()).count();
+        let room = (PLOT - 48.0) / float(named.max(2) as u64 - 1);
         picture::widest(self.levels.iter()) + CHARACTER > room
     }
 

@@ -38,13 +38,13 @@ impl Folder {
     }
 
     /// Opens the page of the study `file`.
-    pub(super) fn page(&self, file: &Path, drawing: Drawing<'_>) -> Result<Sheets, Failure> {
+    pub(super) fn page(&self, file: &Path) -> Result<Sheets, Failure> {
         let name = super::name(file) + ".md";
         if name == INDEX {
             let message = format!("{}: its page would be the index; rename it", file.display());
             return Err(Failure::Input(message));
         }
-        Sheets::open(&self.path.join(name), file, drawing, self.fate)
+        Sheets::open(&self.path.join(name), file, Drawing::Beside, self.fate)
     }
 
     /// Opens the index.

@@ -4,7 +4,7 @@
 //! line.
 
 use super::index::{self, Folder, Link};
-use super::sheets::{Drawing, Sheets};
+use super::sheets::Sheets;
 use super::{end, found, json, markdown, name, part, tell_notes, verdicts};
 use crate::args::TextFormat;
 use crate::args::lab::StudyArgs;
@@ -178,11 +178,7 @@ impl Job {
             // What is neither says what is missing when it is read as a study.
             Form::Study | Form::Other => Work::Study(Box::new(study::read(file)?)),
         };
-        let drawing = match work {
-            Work::Study(_) => Drawing::Beside,
-            Work::Search(_) => Drawing::Absent,
-        };
-        let sheets = folder.map(|folder| folder.page(file, drawing)).transpose()?;
+        let sheets = folder.map(|folder| folder.page(file)).transpose()?;
         Ok(Job { file: file.to_owned(), work, sheets })
     }
 
@@ -216,10 +212,8 @@ impl Job {
                 let found = search.run(&trying.runner(), watch, false);
                 let findings = found.map_err(|failure| trying.kept(failure))?;
                 let put = |sheets: Sheets| {
-                    let body = searches::markdown(&search, &findings);
-                    let head = markdown::head(&search.question, &sheets.links);
-                    let tail = markdown::tail("optimize", &sheets.links);
-                    sheets.put_text(&format!("{head}\n{body}{tail}"))
+                    let page = of_search(&search, &findings, &sheets);
+                    sheets.put(&page, || searches::drawing(&search, &findings))
                 };
                 let differences = self.sheets.map(put).transpose()?.unwrap_or_default();
                 let outcomes = Outcomes::Search(searches::gist(&search, &findings));
@@ -229,6 +223,15 @@ impl Job {
             }
         }
     }
+}
+
+/// The page of a search.
+fn of_search(search: &Search, findings: &optimize::Findings, sheets: &Sheets) -> String {
+    let head = markdown::head(&search.question, &sheets.links);
+    let drawing = markdown::shown(&search.objectives[0].metric, &sheets.links);
+    let body = searches::markdown(search, findings);
+    let tail = markdown::tail("optimize", &sheets.links);
+    format!("{head}{drawing}\n{body}{tail}")
 }
 
 impl Done {

@@ -23,8 +23,6 @@ pub(super) enum Drawing<'a> {
     Beside,
     /// In this file, which somebody else writes.
     At(&'a Path),
-    /// Nowhere.
-    Absent,
 }
 
 /// Where the page of the study `file` goes: to `path`, or into it if it is a folder.
@@ -69,14 +67,18 @@ impl Sheets {
         study: &Study,
         findings: &Findings,
     ) -> Result<Vec<String>, Failure> {
-        let text = self.text.put(&markdown::page(study, findings, &self.links))?;
-        let put = |sheet: Sheet| sheet.put(&markdown::drawing(study, findings));
-        let drawing = self.drawing.map(put).transpose()?.flatten();
-        Ok(text.into_iter().chain(drawing).collect())
+        let page = markdown::page(study, findings, &self.links);
+        self.put(&page, || markdown::drawing(study, findings))
     }
 
-    /// Writes a page that has no drawing.
-    pub(super) fn put_text(self, text: &str) -> Result<Vec<String>, Failure> {
-        Ok(self.text.put(text)?.into_iter().collect())
+    /// Writes a page with its drawing, or says in what those that are there differ.
+    pub(super) fn put(
+        self,
+        page: &str,
+        drawing: impl FnOnce() -> String,
+    ) -> Result<Vec<String>, Failure> {
+        let text = self.text.put(page)?;
+        let drawing = self.drawing.map(|sheet| sheet.put(&drawing())).transpose()?.flatten();
+        Ok(text.into_iter().chain(drawing).collect())
     }
 }

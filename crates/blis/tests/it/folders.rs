@@ -70,6 +70,10 @@ fn a_folder_is_run_in_one_go_with_all_verdicts_in_one_table() {
     assert!(page.contains("blis study lab/b-first.yaml"), "{page}");
     let drawing = bench.read("pages/a-second.svg");
     assert_eq!(drawing.matches("<circle").count(), 3, "a point for each rate");
+    let search = bench.read("pages/c-search.md");
+    assert!(search.contains("![ttft_mean, ms](c-search.svg)"), "{search}");
+    assert!(search.contains("blis optimize lab/c-search.yaml"), "{search}");
+    assert_eq!(bench.read("pages/c-search.svg").matches("<circle").count(), 8, "two lines");
     let index = bench.read("pages/README.md");
     for name in ["a-second", "b-first", "c-search"] {
         assert!(index.contains(&format!("[{name}]({name}.md)")), "{index}");

@@ -95,11 +95,8 @@ impl Gate {
         let text = text.trim();
         let open = text.find('(').filter(|open| !text[..*open].contains('['));
         let Some(open) = open else { return Gate::One(Spelled::of("admission", text)) };
-        let inside = text[open + 1..].trim_end_matches(|c| c == ')');
-        // The last parenthesis of a member was cut off with that of the composition.
-        let missing = inside.matches('(').count() - inside.matches(')').count();
-        let inside = format!("{inside}{}", ")".repeat(missing));
-        let members = split(&inside, ';').iter().map(|member| Gate::parse(member)).collect();
+        let inside = text[open + 1..].strip_suffix(')').unwrap_or_default();
+        let members = split(inside, ';').iter().map(|member| Gate::parse(member)).collect();
         Gate::Composed(Spelled::of("admission", &text[..open]), members)
     }
 }
@@ -112,7 +109,7 @@ impl Routing {
             let policy = Spelled::of("routing", text);
             return Routing { policy, filters: Vec::new(), scorers: Vec::new(), picker: None };
         };
-        let parts = split(inside.trim_end_matches(')'), ';');
+        let parts = split(inside.strip_suffix(')').unwrap_or(inside), ';');
         let [filters @ .., scorers, picker] = &parts[..] else {
             panic!("a router of parts has scorers and a picker: {text}");
         };

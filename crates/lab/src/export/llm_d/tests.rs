@@ -17,7 +17,8 @@ fn scenario(kind: &str, name: &str) -> String {
         ("admission", "all-of" | "any-of") => format!("admission: '{name}(slo-gated; kv-gate)'"),
         ("admission", _) => format!("admission: {name}"),
         ("routing", _) => format!("routing: {name}"),
-        ("scorer", _) => format!("routing: {{policy: weighted, scorers: '{name}:3,qd:1'}}\n{tier}"),
+        ("scorer", "kv-utilization") => "routing: {policy: weighted, scorers: 'kv:1'}".to_owned(),
+        ("scorer", _) => format!("routing: {{policy: weighted, scorers: '{name}:3,kv:1'}}\n{tier}"),
         ("filter", _) => format!("routing: {{policy: weighted, scorers: 'qd:1', filters: {name}}}"),
         ("picker", _) => format!("routing: {{policy: weighted, scorers: 'qd:1', picker: {name}}}"),
         _ => panic!("{kind} is not the gateway's"),
@@ -70,9 +71,8 @@ schedulingProfiles:
   - pluginRef: max-score-picker
 ";
     assert!(text.ends_with(profile), "{text}");
-    let memory = "      blockSizeTokens: 64\n      lruCapacityPerServer: 1000\n";
-    let memory = memory.replace("      ", "    ");
-    assert!(text.contains(&memory), "4000 blocks of 16 tokens are 1000 of 64:\n{text}");
+    let memory = "    blockSizeTokens: 64\n    lruCapacityPerServer: 1000\n";
+    assert!(text.contains(memory), "4000 blocks of 16 tokens are 1000 of 64:\n{text}");
 }
 
 #[test]
