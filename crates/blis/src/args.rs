@@ -1,6 +1,7 @@
 //! The command line: commands and the flags that are not part of a scenario.
 
 mod capacity;
+pub(crate) mod export;
 pub(crate) mod lab;
 mod ledger;
 mod trace;
@@ -15,6 +16,7 @@ pub(crate) use trace::{
 
 use crate::flags::ScenarioFlags;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use export::ExportToArgs;
 use lab::{CompareArgs, ExplainArgs, OptimizeArgs, StudyArgs};
 use std::path::PathBuf;
 
@@ -91,6 +93,11 @@ pub(crate) enum Command {
     Capacity(Box<CapacityArgs>),
     /// List policies and their parameters
     Policies(PoliciesArgs),
+    /// Write a strategy as configuration of llm-d or vLLM
+    ///
+    /// Every part that is not the same there has a comment that says what differs, or what is
+    /// missing and what to do instead.
+    Export(ExportToArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
 }

@@ -27,7 +27,7 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<u8, Failure> {
         notes(&search);
     }
     let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
-    let trying = Trying::new(&args.trials, bar)?;
+    let trying = Trying::new(&args.trials)?;
     let watch = Trials::new(search.trials() as u64, bar);
     let found = search.run(&trying.runner(), &watch);
     let findings = found.map_err(|failure| trying.kept(failure))?;

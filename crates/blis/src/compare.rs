@@ -58,7 +58,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         tell_notes(&study);
     }
     let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
-    let trying = Trying::new(&args.trials, bar)?;
+    let trying = Trying::new(&args.trials)?;
     let watch = Trials::new(study.trials() as u64, bar);
     let findings = study.run(&trying.runner(), &watch).map_err(|failure| trying.kept(failure))?;
     drop(watch);

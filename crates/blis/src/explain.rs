@@ -56,7 +56,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let pilots = study.trials() - study.cells.len() * study.seeds;
     let count = pilots + 2 * seeds + subsets.as_ref().map_or(0, Ablation::trials);
     let watch = Trials::new(count as u64, bar);
-    let trying = Trying::new(&args.trials, bar)?;
+    let trying = Trying::new(&args.trials)?;
     let (runner, kept) = (trying.runner(), |failure| trying.kept(failure));
     let warmup = study.settle(&runner, &watch).map_err(kept)?;
     let cells = [&levels, &against].map(|levels| study.design.cell(levels));

@@ -4,32 +4,33 @@ use crate::args::{
     DiffArgs, ExportArgs, GcArgs, LedgerArgs, LedgerCommand, ListArgs, MergeArgs, ShowArgs,
     TextFormat,
 };
-use crate::failure::Failure;
-use crate::output::{self, Output};
+use crate::failure::{self, Failure};
+use crate::output;
 use crate::report::json;
 use crate::report::table::{grouped, plain, table};
+use crate::sheet::{Fate, Sheet};
 use crate::target::Target;
 use blis_lab::json::{Difference, Fields, differences};
 use blis_lab::ledger::{self, Entry, Ledger, Merged, Removed};
 use blis_lab::trial::CODE;
 use serde_json::Value;
-use std::io::Write;
 use std::path::Path;
 
 /// Digits of a key or a hash that tables show.
 const SHORT: usize = 12;
 
 /// Does what `args` ask for.
-pub(crate) fn ledger(args: &LedgerArgs) -> Result<(), Failure> {
+pub(crate) fn ledger(args: &LedgerArgs) -> Result<u8, Failure> {
     let path = args.ledger.as_path();
     match &args.command {
-        LedgerCommand::List(args) => list(&Ledger::open_existing(path)?, args),
-        LedgerCommand::Show(args) => show(&Ledger::open_existing(path)?, args),
-        LedgerCommand::Diff(args) => diff(&Ledger::open_existing(path)?, args),
-        LedgerCommand::Merge(args) => merge(path, args),
-        LedgerCommand::Export(args) => export(&Ledger::open_existing(path)?, args),
-        LedgerCommand::Gc(args) => collect(&Ledger::open_existing(path)?, args),
+        LedgerCommand::List(args) => list(&Ledger::open_existing(path)?, args)?,
+        LedgerCommand::Show(args) => show(&Ledger::open_existing(path)?, args)?,
+        LedgerCommand::Diff(args) => diff(&Ledger::open_existing(path)?, args)?,
+        LedgerCommand::Merge(args) => merge(path, args)?,
+        LedgerCommand::Export(args) => return export(&Ledger::open_existing(path)?, args),
+        LedgerCommand::Gc(args) => collect(&Ledger::open_existing(path)?, args)?,
     }
+    Ok(failure::DONE)
 }
 
 fn list(ledger: &Ledger, args: &ListArgs) -> Result<(), Failure> {
@@ -155,18 +156,22 @@ fn merge(into: &Path, args: &MergeArgs) -> Result<(), Failure> {
     output::print(&lines.concat())
 }
 
-fn export(ledger: &Ledger, args: &ExportArgs) -> Result<(), Failure> {
+/// Writes the strategy ledger; with `--verify`, one that differs is a failed check.
+fn export(ledger: &Ledger, args: &ExportArgs) -> Result<u8, Failure> {
     let page = ledger::export(&ledger.studies()?);
     if args.out == Path::new("-") {
-        return output::print(&page);
+        if args.verify {
+            let message = "--verify: name the file to compare with `--out`";
+            return Err(Failure::Input(message.to_owned()));
+        }
+        output::print(&page)?;
+        return Ok(failure::DONE);
     }
-    let target = Target::of(&args.out)?;
-    if target.is_input(ledger.path()) {
-        return Err(Failure::Input("--out: it is the ledger itself; name another file".to_owned()));
-    }
-    let mut output = Output::create(&target)?;
-    output.write_all(page.as_bytes()).map_err(|error| output.failure(&error))?;
-    output.finish()
+    let sheet = Sheet::open(&args.out, Fate::of(args.verify), &[ledger.path()])?;
+    let Some(difference) = sheet.put(&page)? else { return Ok(failure::DONE) };
+    output::note(&difference);
+    output::note("out of date: the same command without `--verify` writes it anew");
+    Ok(failure::CHECK_FAILED)
 }
 
 fn collect(ledger: &Ledger, args: &GcArgs) -> Result<(), Failure> {

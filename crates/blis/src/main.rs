@@ -12,6 +12,7 @@ mod capacity;
 mod clock;
 mod compare;
 mod explain;
+mod export;
 mod failure;
 mod flags;
 mod interrupt;
@@ -25,6 +26,7 @@ mod progress;
 mod report;
 mod run;
 mod shard;
+mod sheet;
 mod strategies;
 mod study;
 mod target;
@@ -66,9 +68,10 @@ fn command() -> u8 {
         Command::Strategies(args) => strategies::list(&args).map(|()| failure::DONE),
         Command::Workloads(args) => workloads::list(&args).map(|()| failure::DONE),
         Command::Trial => trial::trial().map(|()| failure::DONE),
-        Command::Ledger(args) => ledger::ledger(&args).map(|()| failure::DONE),
+        Command::Ledger(args) => ledger::ledger(&args),
         Command::Capacity(args) => capacity::capacity(&args),
         Command::Policies(args) => policies::list(&args).map(|()| failure::DONE),
+        Command::Export(args) => export::export(&args).map(|()| failure::DONE),
         Command::Completions(args) => completions(args.shell).map(|()| failure::DONE),
     };
     done.unwrap_or_else(|failure| end(&failure))

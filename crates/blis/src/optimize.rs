@@ -1,5 +1,6 @@
 //! `blis optimize`: runs a search file and shows what it recommends, on fresh seeds.
 
+mod drawing;
 mod file;
 mod json;
 mod page;
@@ -13,7 +14,8 @@ use crate::progress::{Bar, Trials};
 use crate::report::json::text;
 use crate::study::{open, write};
 use crate::trials::{Trying, consult};
-use blis_lab::optimize;
+use blis_lab::optimize::{self, Findings, Search};
+use serde_json::Value;
 
 /// Runs the search that `args` name, prints what it found and writes the strategy.
 pub(crate) fn optimize(args: &OptimizeArgs) -> Result<(), Failure> {
@@ -30,7 +32,7 @@ pub(crate) fn optimize(args: &OptimizeArgs) -> Result<(), Failure> {
         search.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
     }
     let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
-    let trying = Trying::new(&args.trials, bar)?;
+    let trying = Trying::new(&args.trials)?;
     let watch = Trials::new(search.trials(args.control) as u64, bar);
     let found = search.run(&trying.runner(), &watch, args.control);
     let findings = found.map_err(|failure| trying.kept(failure))?;
@@ -45,4 +47,24 @@ pub(crate) fn optimize(args: &OptimizeArgs) -> Result<(), Failure> {
         TextFormat::Table => tables::report(&search, &findings),
         TextFormat::Json => text(&json::object(&search, &findings)),
     })
+}
+
+/// What a search found as the body of a Markdown page.
+pub(crate) fn markdown(search: &Search, findings: &Findings) -> String {
+    tables::markdown(search, findings)
+}
+
+/// A search as an SVG document.
+pub(crate) fn drawing(search: &Search, findings: &Findings) -> String {
+    drawing::drawing(search, findings)
+}
+
+/// What came of a search, in a few words.
+pub(crate) fn gist(search: &Search, findings: &Findings) -> String {
+    tables::gist(search, findings)
+}
+
+/// All that a search found, as JSON.
+pub(crate) fn object(search: &Search, findings: &Findings) -> Value {
+    json::object(search, findings)
 }

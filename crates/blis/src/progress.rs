@@ -2,12 +2,13 @@
 
 use crate::clock::Stopwatch;
 use crate::interrupt;
+use crate::output;
 use blis_lab::trial::{self, Watch as _};
 use blis_sim::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Runs shorter than this show no bar.
 const PATIENCE_SECONDS: f64 = 0.5;
@@ -90,6 +91,7 @@ pub(crate) struct Trials {
     count: u64,
     bar: OnceLock<ProgressBar>,
     done: AtomicU64,
+    about: Mutex<String>,
 }
 
 /// The observer of one of several runs.
@@ -101,8 +103,22 @@ impl Trials {
     /// Watches `count` runs.
     pub(crate) fn new(count: u64, bar: Bar) -> Trials {
         let wanted = bar.is_wanted();
-        let (bar, done) = (OnceLock::new(), AtomicU64::new(0));
-        Trials { started: Stopwatch::start(), wanted, count, bar, done }
+        let (bar, done, about) = (OnceLock::new(), AtomicU64::new(0), Mutex::default());
+        Trials { started: Stopwatch::start(), wanted, count, bar, done, about }
+    }
+
+    /// Says what is run from now on, where there are several things.
+    pub(crate) fn turn_to(&self, what: &str) {
+        let what = format!("{what}, ");
+        *self.about.lock().unwrap_or_else(PoisonError::into_inner) = what;
+    }
+
+    /// Tells the user something without tearing the bar apart.
+    pub(crate) fn tell(&self, line: &str) {
+        match self.bar.get() {
+            Some(bar) => bar.suspend(|| output::note(line)),
+            None => output::note(line),
+        }
     }
 
     /// The observer of one of them.
@@ -132,9 +148,12 @@ impl trial::Watch for Trials {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         if self.wanted && self.started.wall_seconds() > PATIENCE_SECONDS {
             let bar = self.bar.get_or_init(|| {
-                let template = "{bar:30} {human_pos}/{human_len} runs, {eta} left";
+                let template = "{bar:30} {human_pos}/{human_len} runs, {msg}{eta} left";
                 styled(ProgressBar::new(self.count), template)
             });
+            bar.set_message(self.about.lock().unwrap_or_else(PoisonError::into_inner).clone());
+            // Seeds are added while hypotheses are open.
+            bar.set_length(done.max(self.count));
             bar.set_position(done);
         }
     }

@@ -2,13 +2,16 @@
 //! anything about the run, and none writes anything by itself.
 
 pub(crate) mod counterfactual;
+pub(crate) mod dots;
 pub(crate) mod fitness;
 pub(crate) mod grid;
 pub(crate) mod inversions;
 pub(crate) mod json;
+pub(crate) mod picture;
 pub(crate) mod plot;
 pub(crate) mod requests;
 pub(crate) mod results;
+pub(crate) mod scale;
 pub(crate) mod sections;
 pub(crate) mod table;
 pub(crate) mod timeline;

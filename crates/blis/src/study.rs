@@ -1,9 +1,14 @@
 //! `blis study`: runs a study file, shows its cells side by side and gives verdicts.
 
 mod charts;
+mod files;
 mod grids;
+mod index;
 mod json;
+mod markdown;
 mod page;
+mod several;
+mod sheets;
 mod verdicts;
 
 use crate::args::TextFormat;
@@ -11,10 +16,11 @@ use crate::args::lab::StudyArgs;
 use crate::failure::{self, Failure};
 use crate::output::{self, Output};
 use crate::progress::{Bar, Trials};
-use crate::report::grid::{Grid, folded};
+use crate::report::grid::folded;
 use crate::report::json::text;
 use crate::report::table::{bold, grouped};
 use crate::shard::Shard;
+use crate::sheet::Fate;
 use crate::target::Target;
 use crate::trials::{Trying, consult};
 use blis_lab::hypothesis::Hypothesis;
@@ -22,55 +28,87 @@ use blis_lab::ledger::VerdictRecord;
 use blis_lab::study::{self, Findings, Study};
 use blis_lab::verdict::{Outcome, Verdict};
 use blis_lab::{Metric, Plan};
+use sheets::{Drawing, Sheets};
 use std::io::Write;
 use std::path::Path;
 
 pub(crate) use charts::quoted;
 pub(crate) use grids::{entry, heading};
 
-/// Runs the study that `args` name and prints what it found. With `--check`, a refuted hypothesis
-/// is a failed check.
+/// Runs the studies that `args` name and prints what they found. With `--check`, a refuted
+/// hypothesis is a failed check; with `--verify`, a page that is not what would be written.
 pub(crate) fn study(args: &StudyArgs) -> Result<u8, Failure> {
     consult(&args.trials);
-    let study = study::read(&args.study)?;
+    let files = files::named(args)?;
+    match &files[..] {
+        [file] if !args.all => one(args, file),
+        files => several::run(args, files),
+    }
+}
+
+/// Runs the study in `file` and prints all of it.
+fn one(args: &StudyArgs, file: &Path) -> Result<u8, Failure> {
+    files::refuse_search(file)?;
+    let study = study::read(file)?;
     let shard = args.shard.as_deref().map(Shard::parse).transpose()?;
     let drawn = drawn(args, &study)?;
-    let csv = open("--csv", args.csv.as_deref(), &args.study)?;
-    let plot = open("--plot", args.plot.as_deref(), &args.study)?;
-    let page = open("--markdown", args.markdown.as_deref(), &args.study)?;
-    let html = open("--report", args.report.as_deref(), &args.study)?;
+    let csv = open("--csv", args.csv.as_deref(), file)?;
+    let plot = open("--plot", args.plot.as_deref(), file)?;
+    let fate = Fate::of(args.verify);
+    let at = args.markdown.as_deref().map(|path| sheets::page_path(path, file));
+    let drawing = args.plot.as_deref().map_or(Drawing::Beside, Drawing::At);
+    let sheets = at.map(|path| Sheets::open(&path, file, drawing, fate)).transpose()?;
+    let html = open("--report", args.report.as_deref(), file)?;
     if !args.quiet {
         tell_notes(&study);
     }
     let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
-    let trying = Trying::new(&args.trials, bar)?;
+    let trying = Trying::new(&args.trials)?;
+    let watch = Trials::new(study.trials() as u64, bar);
     if let Some(shard) = shard {
-        return part(shard, &name(&args.study), &study, &trying);
+        let told = part(shard, &name(file), &study, &trying, &watch)?;
+        drop(watch);
+        output::print(&told)?;
+        return Ok(failure::DONE);
     }
-    let findings = found(&name(&args.study), &study, &trying)?;
+    let findings = found(&name(file), &study, &trying, &watch)?;
+    drop(watch);
     write(csv, || charts::rows(&study, &findings))?;
-    write(plot, || charts::chart(&study, &findings, &drawn).svg())?;
-    write(page, || markdown(&study, &findings))?;
+    write(plot, || charts::drawing(&study, &findings, &drawn))?;
+    let put = |sheets: Sheets| sheets.put_study(&study, &findings);
+    let differences = sheets.map(put).transpose()?.unwrap_or_default();
     write(html, || page::page(&study, &findings))?;
     output::print(&match args.format {
         TextFormat::Table => report(&study, &findings),
         TextFormat::Json => text(&json::object(&study, &findings)),
     })?;
     let refuted = findings.verdicts.iter().any(|verdict| verdict.outcome == Outcome::Refuted);
-    Ok(if args.check && refuted { failure::CHECK_FAILED } else { failure::DONE })
+    Ok(end(args, refuted, &differences))
+}
+
+/// How the command ends: with `--check`, one that is refuted is a failure; with `--verify`, a page
+/// that differs.
+fn end(args: &StudyArgs, refuted: bool, differences: &[String]) -> u8 {
+    for difference in differences {
+        output::note(difference);
+    }
+    if !differences.is_empty() {
+        output::note("out of date: the same command without `--verify` writes them anew");
+    }
+    let failed = !differences.is_empty() || (args.check && refuted);
+    if failed { failure::CHECK_FAILED } else { failure::DONE }
 }
 
 /// Runs `study`, which the ledger calls `name`, and keeps what it finds there.
-fn found(name: &str, study: &Study, trying: &Trying) -> Result<Findings, Failure> {
-    let watch = Trials::new(study.trials() as u64, trying.bar);
+fn found(name: &str, study: &Study, trying: &Trying, watch: &Trials) -> Result<Findings, Failure> {
     let kept = |failure| trying.kept(failure);
-    let warmup = study.settle(&trying.runner(), &watch).map_err(kept)?;
+    let warmup = study.settle(&trying.runner(), watch).map_err(kept)?;
     let plans = study.plans(warmup)?;
     if let Some(ledger) = trying.ledger() {
         // Before they are run, so that what an interrupted study has finished is known as its own.
         ledger.record_study(name, study, &plans, study.seeds)?;
     }
-    let findings = study.judge(&plans, warmup, &trying.runner(), &watch).map_err(kept)?;
+    let findings = study.judge(&plans, warmup, &trying.runner(), watch).map_err(kept)?;
     if let Some(ledger) = trying.ledger() {
         let key = ledger.record_study(name, study, &plans, findings.seeds())?;
         ledger.record_verdicts(&key, &records(study, &findings))?;
@@ -99,13 +137,18 @@ fn name(path: &Path) -> String {
 }
 
 /// Runs a part of the study's trials, with all seeds that it may need: the whole has no findings
-/// yet.
-fn part(shard: Shard, name: &str, study: &Study, trying: &Trying) -> Result<u8, Failure> {
+/// yet. The value is what to tell the user.
+fn part(
+    shard: Shard,
+    name: &str,
+    study: &Study,
+    trying: &Trying,
+    watch: &Trials,
+) -> Result<String, Failure> {
     let Shard { index, count } = shard;
-    let watch = Trials::new((study.cells.len() * study.max_seeds / count) as u64, trying.bar);
     let kept = |failure| trying.kept(failure);
     // Every part needs to know it, and finds the same.
-    let warmup = study.settle(&trying.runner(), &watch).map_err(kept)?;
+    let warmup = study.settle(&trying.runner(), watch).map_err(kept)?;
     let plans = study.plans(warmup)?;
     let Some(ledger) = trying.ledger() else {
         return Err(Failure::Input("--shard: there is no ledger to keep the part in".to_owned()));
@@ -115,16 +158,14 @@ fn part(shard: Shard, name: &str, study: &Study, trying: &Trying) -> Result<u8, 
     let all: Vec<(&Plan, u64)> =
         plans.iter().flat_map(|plan| seeds.iter().map(move |&seed| (plan, seed))).collect();
     let trials = shard.of(&all);
-    trying.runner().rows(&trials, &watch).map_err(kept)?;
-    drop(watch);
-    output::print(&format!(
+    trying.runner().rows(&trials, watch).map_err(kept)?;
+    Ok(format!(
         "part {index} of {count}: {} of {} runs are finished and kept in {}\njoin the ledgers of \
          all parts with `blis ledger merge`, then run the study without `--shard`\n",
         grouped(trials.len() as u64),
         grouped(all.len() as u64),
         ledger.path().display()
-    ))?;
-    Ok(failure::DONE)
+    ))
 }
 
 /// Opens an output before anything runs.
@@ -158,18 +199,19 @@ fn drawn(args: &StudyArgs, study: &Study) -> Result<Metric, Failure> {
 }
 
 /// What the user should know, once, whichever cell it is about.
-pub(crate) fn tell_notes(study: &Study) {
-    let mut told = Vec::new();
-    for cell in &study.cells {
-        for note in &cell.plan.notes {
-            if !told.contains(&note) {
-                told.push(note);
-            }
+fn notes(study: &Study) -> Vec<&str> {
+    let mut told: Vec<&str> = Vec::new();
+    for note in study.cells.iter().flat_map(|cell| &cell.plan.notes) {
+        if !told.contains(&note.as_str()) {
+            told.push(note);
         }
     }
-    for note in told {
-        output::note(&format!("note: {note}"));
-    }
+    told
+}
+
+/// Tells it.
+pub(crate) fn tell_notes(study: &Study) {
+    notes(study).iter().for_each(|note| output::note(&format!("note: {note}")));
 }
 
 fn report(study: &Study, findings: &Findings) -> String {
@@ -177,15 +219,6 @@ fn report(study: &Study, findings: &Findings) -> String {
     parts.extend(grids::all(study, findings).iter().map(|grid| grid.text() + "\n"));
     parts.push(verdicts::text(study, findings));
     parts.concat().trim_end().to_owned() + "\n"
-}
-
-fn markdown(study: &Study, findings: &Findings) -> String {
-    let conditions = conditions(study, findings);
-    let mut parts = vec![format!("# {}\n\n{conditions}\n", study.question)];
-    parts.push(verdicts::markdown(study, findings));
-    parts.extend(grids::all(study, findings).iter().map(Grid::markdown));
-    parts.retain(|part| !part.is_empty());
-    parts.join("\n")
 }
 
 /// How the numbers came about, in a few lines.

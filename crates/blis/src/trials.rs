@@ -1,9 +1,8 @@
-//! What commands that run many trials have in common: the ledger, the runner and the bar.
+//! What commands that run many trials have in common: the ledger and the runner.
 
 use crate::args::lab::TrialArgs;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::progress::Bar;
 use blis_lab::scenario::known;
 use blis_lab::{Ledger, RunFailure, Runner};
 
@@ -19,19 +18,17 @@ pub(crate) struct Trying {
     ledger: Option<Ledger>,
     jobs: usize,
     audit: bool,
-    /// Whether long work shows a bar.
-    pub(crate) bar: Bar,
 }
 
 impl Trying {
     /// Opens the ledger, if there is to be one, and listens to Ctrl-C.
-    pub(crate) fn new(args: &TrialArgs, bar: Bar) -> Result<Trying, Failure> {
+    pub(crate) fn new(args: &TrialArgs) -> Result<Trying, Failure> {
         interrupt::listen();
         let ledger = args.ledger().map(Ledger::open).transpose()?;
         if let Some(ledger) = &ledger {
             ledger.keep_saturations()?;
         }
-        Ok(Trying { ledger, jobs: args.jobs.into(), audit: args.audit, bar })
+        Ok(Trying { ledger, jobs: args.jobs.into(), audit: args.audit })
     }
 
     /// The ledger.

@@ -7,6 +7,7 @@ pub mod calibrate;
 pub mod capacity;
 pub mod counterfactual;
 pub mod explain;
+pub mod export;
 mod hash;
 pub mod hypothesis;
 pub mod interval;

@@ -131,6 +131,14 @@ impl Draft {
         bundle::apply(&mut self.tree, path)
     }
 
+    /// The same without its workload, for those who want its policies and engine alone.
+    #[must_use]
+    pub fn without_workload(&self) -> Draft {
+        let mut tree = self.tree.clone();
+        tree.remove("workload");
+        Draft { tree }
+    }
+
     /// The files that it is read from, besides the scenario file itself.
     pub fn workload_files(&self) -> Vec<PathBuf> {
         workload::files(&self.tree)

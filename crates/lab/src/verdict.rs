@@ -75,6 +75,8 @@ pub struct Verdict {
     pub level: f64,
     /// The effects that it claims something about, with intervals at that level.
     pub effects: Vec<Effect>,
+    /// Which of them the verdict hangs on: the closest, clearest or least clear one.
+    pub telling: usize,
 }
 
 impl fmt::Display for Verdict {

@@ -35,9 +35,15 @@ impl TrialArgs {
 
 /// `blis study`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch that users know by name")]
 pub(crate) struct StudyArgs {
-    /// Study file (YAML)
-    pub(crate) study: PathBuf,
+    /// Study files (YAML); with --all also folders
+    #[arg(value_name = "FILE|FOLDER", required_unless_present = "all")]
+    pub(crate) studies: Vec<PathBuf>,
+
+    /// Run every study, and every search of `blis optimize`, in the folders [default: studies]
+    #[arg(long)]
+    pub(crate) all: bool,
 
     /// Exit with 1 if a hypothesis is refuted
     #[arg(long, help_heading = "Output")]
@@ -47,9 +53,14 @@ pub(crate) struct StudyArgs {
     #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
     pub(crate) format: TextFormat,
 
-    /// Write tables and verdicts to this Markdown file
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    /// Write a page to this Markdown file, and its drawing beside it; of several studies, a page
+    /// each to this folder, with --all also an index
+    #[arg(long, value_name = "FILE|FOLDER", help_heading = "Output")]
     pub(crate) markdown: Option<PathBuf>,
+
+    /// Write no pages, but exit with 1 if those of --markdown are not what would be written
+    #[arg(long, requires = "markdown", help_heading = "Output")]
+    pub(crate) verify: bool,
 
     /// Write tables, verdicts and figures to this HTML file, which needs no other
     #[arg(long, value_name = "FILE", help_heading = "Output")]

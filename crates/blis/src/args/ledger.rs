@@ -84,6 +84,10 @@ pub(crate) struct ExportArgs {
     /// File to write, e.g. `STRATEGY_LEDGER.md`; `-` is standard output
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
+
+    /// Write nothing, but exit with 1 if the file of --out is not what would be written
+    #[arg(long, requires = "out")]
+    pub(crate) verify: bool,
 }
 
 /// `blis ledger gc`.

@@ -17,29 +17,71 @@ pub(super) const LEVEL: f64 = 0.05;
 /// After how many calls the best so far is shown.
 const MILESTONES: [usize; 12] = [1, 5, 10, 15, 20, 30, 50, 100, 200, 500, 1_000, 10_000];
 
-/// Everything.
+/// A part of what is shown.
+enum Part {
+    Text(String),
+    Table(Grid),
+}
+
+/// Everything, for a terminal.
 pub(super) fn report(search: &Search, findings: &Findings) -> String {
-    let mut parts = vec![format!("{}\n{}", bold(&search.question), conditions(search, findings))];
+    let head = format!("{}\n{}", bold(&search.question), conditions(search, findings));
+    let shown = parts(search, findings).into_iter().map(|part| match part {
+        Part::Text(text) => text,
+        Part::Table(grid) => grid.text(),
+    });
+    let parts: Vec<String> =
+        std::iter::once(head).chain(shown).filter(|part| !part.is_empty()).collect();
+    parts.join("\n").trim_end().to_owned() + "\n"
+}
+
+/// The same without the question, for a Markdown page.
+pub(super) fn markdown(search: &Search, findings: &Findings) -> String {
+    let shown = parts(search, findings).into_iter().map(|part| match part {
+        Part::Text(text) => text,
+        Part::Table(grid) => grid.markdown(),
+    });
+    let parts: Vec<String> = std::iter::once(conditions(search, findings))
+        .chain(shown)
+        .filter(|part| !part.is_empty())
+        .collect();
+    parts.join("\n").trim_end().to_owned() + "\n"
+}
+
+fn parts(search: &Search, findings: &Findings) -> Vec<Part> {
+    let mut parts = Vec::new();
     match &findings.chosen[..] {
-        [] => parts.push("No point met the constraints: nothing is recommended.\n".to_owned()),
+        [] => parts
+            .push(Part::Text("No point met the constraints: nothing is recommended.\n".to_owned())),
         [chosen] if search.objectives.len() == 1 => {
-            parts.push(outcome(search, findings).text());
-            parts.extend(held(search, findings).map(|grid| grid.text()));
-            parts.push(verdict(search, chosen));
-            parts.push(parameters(search, findings, chosen).text());
+            parts.push(Part::Table(outcome(search, findings)));
+            parts.extend(held(search, findings).map(Part::Table));
+            parts.push(Part::Text(verdict(search, chosen)));
+            parts.push(Part::Table(parameters(search, findings, chosen)));
         }
         _ => {
-            parts.push(front(search, findings).text());
-            parts.push(listed(search, findings));
-            parts.push(volume(search, findings));
-            parts.push(shares(search, findings).text());
+            parts.push(Part::Table(front(search, findings)));
+            parts.push(Part::Text(listed(search, findings)));
+            parts.push(Part::Text(volume(search, findings)));
+            parts.push(Part::Table(shares(search, findings)));
         }
     }
     if search.objectives.len() == 1 {
-        parts.push(convergence(search, findings).text());
+        parts.push(Part::Table(convergence(search, findings)));
     }
-    parts.retain(|part| !part.is_empty());
-    parts.join("\n").trim_end().to_owned() + "\n"
+    parts
+}
+
+/// What came of it, in a few words: the change on fresh seeds.
+pub(super) fn gist(search: &Search, findings: &Findings) -> String {
+    match &findings.chosen[..] {
+        [] => "no point met the constraints".to_owned(),
+        [_] if search.objectives.len() == 1 => {
+            let metric = &search.objectives[0].metric;
+            format!("{} {}", metric.name(), shown_change(findings, 1, metric))
+        }
+        points => format!("a front of {} points", points.len()),
+    }
 }
 
 pub(super) fn conditions(search: &Search, findings: &Findings) -> String {

@@ -24,13 +24,22 @@ impl Grid {
         format!("{}\n{body}\n", bold(&self.title))
     }
 
-    /// For a Markdown page.
+    /// For a Markdown page; all but the first column are numbers.
     pub(crate) fn markdown(&self) -> String {
+        self.marked_down("|---:")
+    }
+
+    /// For a Markdown page; all columns are words.
+    pub(crate) fn markdown_of_words(&self) -> String {
+        self.marked_down("|---")
+    }
+
+    fn marked_down(&self, column: &str) -> String {
         let line = |cells: &[String]| {
             let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
             format!("| {} |\n", cells.join(" | "))
         };
-        let rule = format!("|---{}|\n", "|---:".repeat(self.header.len().saturating_sub(1)));
+        let rule = format!("|---{}|\n", column.repeat(self.header.len().saturating_sub(1)));
         let title =
             if self.title.is_empty() { String::new() } else { format!("### {}\n\n", self.title) };
         let rows: String = self.rows.iter().map(|row| line(row)).collect();

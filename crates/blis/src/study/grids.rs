@@ -23,13 +23,24 @@ pub(super) fn all(study: &Study, findings: &Findings) -> Vec<Grid> {
 
 /// All tables, however long.
 pub(super) fn every(study: &Study, findings: &Findings) -> Vec<Grid> {
-    let mut grids = match study.factors.len() {
-        0 | 1 => vec![by_metric(study, findings)],
-        _ => pivots(study, findings),
-    };
+    let mut grids = numbers(study, findings);
     grids.extend(made_of(study));
     grids.extend(by_class(study, findings));
     grids
+}
+
+/// The numbers that were asked for.
+fn numbers(study: &Study, findings: &Findings) -> Vec<Grid> {
+    match study.factors.len() {
+        0 | 1 => vec![by_metric(study, findings)],
+        _ => pivots(study, findings),
+    }
+}
+
+/// All that is measured: what arms are made of is told elsewhere.
+pub(super) fn measured(study: &Study, findings: &Findings) -> Vec<Grid> {
+    let by_class = by_class(study, findings).filter(|grid| grid.rows.len() <= MOST_CLASS_ROWS);
+    numbers(study, findings).into_iter().chain(by_class).collect()
 }
 
 /// One row a cell, one column a number.
@@ -138,7 +149,7 @@ fn by_class(study: &Study, findings: &Findings) -> Option<Grid> {
 }
 
 /// The levels of the last factor.
-pub(super) fn columns(study: &Study) -> Vec<String> {
+fn columns(study: &Study) -> Vec<String> {
     let others = study.factors.len().saturating_sub(1);
     let first = &study.cells[0].levels;
     let same = |cell: &&study::Cell| cell.levels[..others] == first[..others];

@@ -2,7 +2,9 @@
 
 mod bad_input;
 mod capacity;
+mod export;
 mod fidelity;
+mod folders;
 mod golden;
 mod hostile;
 mod inspect;

@@ -35,7 +35,15 @@ fn a_refuted_hypothesis_is_a_failed_check() {
     assert!(ran.out.contains("requests by class, a run"), "{}", ran.out);
     assert!(ran.out.lines().all(|line| line.chars().count() <= 100), "{}", ran.out);
     let page = bench.read("s.md");
-    assert!(page.contains("- **refuted** slower: `ttft_p99(two) > ttft_p99(one)`."), "{page}");
+    assert!(page.contains("### slower: refuted\n\n- **claim** `ttft_p99(two) > ttft_p99(one)`\n"));
+    assert!(
+        page.contains("- **mechanism** each has half of the requests\n- **found** ttft_mean(two)")
+    );
+    assert!(
+        page.contains("![ttft_mean, ms](s.svg)") && page.contains("[`s.yaml`](s.yaml)"),
+        "{page}"
+    );
+    assert!(bench.read("s.svg").contains("ttft_mean, ms"), "the drawing is beside it");
     let checked = bench.blis("study s.yaml --no-ledger --check");
     assert_eq!((checked.code, checked.out), (Some(1), ran.out), "the same, but for the exit code");
 }

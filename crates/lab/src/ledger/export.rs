@@ -1,4 +1,7 @@
 //! The strategy ledger as a page: every study, what was predicted, what was found.
+//!
+//! The page is a function of the studies and of the code, so that it can be kept and compared: it
+//! has studies by name, each once, and neither times nor paths nor versions.
 
 use super::{StudyCell, StudyEntry};
 use crate::interval::Interval;
@@ -13,6 +16,7 @@ use std::fmt::Write;
 /// # Panics
 /// Never: writing to a string cannot fail.
 pub fn export(studies: &[StudyEntry]) -> String {
+    let studies = latest(studies);
     let mut page = String::from(
         "# Strategy ledger\n\nWritten by `blis ledger export`. A hypothesis was stated before its \
          runs; a verdict that is not *confirmed* is a result as well.\n",
@@ -23,7 +27,7 @@ pub fn export(studies: &[StudyEntry]) -> String {
     }
     page.push_str("\n| study | question | trials | confirmed | refuted | inconclusive |\n");
     page.push_str("|---|---|---:|---:|---:|---:|\n");
-    for study in studies {
+    for study in &studies {
         let (finished, wanted) = progress(study);
         let count = |outcome: &str| {
             study.verdicts.iter().filter(|verdict| verdict.outcome == outcome).count()
@@ -40,10 +44,23 @@ pub fn export(studies: &[StudyEntry]) -> String {
             ),
         );
     }
-    for study in studies {
+    for study in &studies {
         section(study, &mut page);
     }
     page
+}
+
+/// Studies by name. A file that was changed is another study of the same name: the one that this
+/// program has run counts, and of several the one that was begun last.
+fn latest(studies: &[StudyEntry]) -> Vec<&StudyEntry> {
+    let mut by_name: BTreeMap<&str, &StudyEntry> = BTreeMap::new();
+    for study in studies {
+        let known = by_name.get(study.name.as_str());
+        if known.is_none_or(|known| study.code == CODE || known.code != CODE) {
+            by_name.insert(&study.name, study);
+        }
+    }
+    by_name.into_values().collect()
 }
 
 fn line(page: &mut String, text: std::fmt::Arguments<'_>) {
@@ -57,11 +74,11 @@ fn progress(study: &StudyEntry) -> (usize, usize) {
 }
 
 fn section(study: &StudyEntry, page: &mut String) {
-    let StudyEntry { study: key, name, question, factors, metrics, code, version, .. } = study;
-    line(page, format_args!("\n## {}\n\n{}\n", inline(name), inline(question)));
-    let age = if code == CODE { "" } else { ", not the program that wrote this page" };
-    let key = &key[..12.min(key.len())];
-    line(page, format_args!("Study `{key}`, blis {version}, code `{code}`{age}."));
+    let StudyEntry { name, question, factors, metrics, code, .. } = study;
+    line(page, format_args!("\n## {}\n\n{}", inline(name), inline(question)));
+    if code != CODE {
+        line(page, format_args!("\nFound by other code than that of the program that wrote this."));
+    }
     if !study.verdicts.is_empty() {
         page.push_str(
             "\n| hypothesis | prediction | verdict | seeds | why |\n|---|---|---|---:|---|\n",

@@ -101,7 +101,7 @@ fn key(study: &Study) -> String {
 
 impl Ledger {
     /// Keeps what `study` asks and which trials it needs: `plans`, those of its cells, each with
-    /// the first `seeds` seeds. The value is its key.
+    /// the first `seeds` seeds, and no others. The value is its key.
     ///
     /// # Errors
     /// If the ledger cannot be written.
@@ -128,6 +128,11 @@ impl Ledger {
                 seeds: Study::first_seeds(seeds),
             })
             .collect();
+        // Shards run all seeds that may be needed; what counts is those that were.
+        self.change(|transaction| {
+            transaction.execute("DELETE FROM study_trials WHERE study = ?1", [&about.key])?;
+            Ok(())
+        })?;
         self.record_cells(&about, &cells)?;
         Ok(about.key)
     }

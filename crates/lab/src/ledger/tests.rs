@@ -297,3 +297,42 @@ fn the_exported_page_has_studies_verdicts_and_numbers() {
     let mean = findings.mean(1, &study.metrics[0]).expect("there are samples").0;
     assert!(page.contains(&format!("| two | 2 | {mean:.1} ±")), "{page}");
 }
+
+#[test]
+fn the_exported_page_has_each_study_once_and_by_name() {
+    let entry = |name: &str, question: &str, code: &str| StudyEntry {
+        study: String::new(),
+        name: name.to_owned(),
+        question: question.to_owned(),
+        factors: Vec::new(),
+        metrics: Vec::new(),
+        code: code.to_owned(),
+        version: "0".to_owned(),
+        cells: Vec::new(),
+        verdicts: Vec::new(),
+    };
+    let now = CODE;
+    let first = [entry("b", "old?", "other"), entry("a", "first?", now), entry("b", "new?", now)];
+    let page = export(&first);
+    assert!(page.find("## a").expect("a") < page.find("## b").expect("b"), "{page}");
+    assert!(page.contains("new?") && !page.contains("old?"), "{page}");
+    assert!(!page.contains(now) && !page.contains("Found by other code"), "{page}");
+    let [old, first_a, new] = first;
+    assert_eq!(export(&[new, first_a, old.clone()]), page, "whatever was run first");
+    assert!(export(&[old]).contains("Found by other code"), "rather than nothing");
+}
+
+#[test]
+fn seeds_that_only_shards_ran_do_not_count() {
+    let folder = folder();
+    let path = folder.path().join("s.yaml");
+    fs::write(&path, STUDY).expect("written");
+    let study = crate::study::read(&path).expect("legal");
+    let ledger = open(&folder);
+    let plans = study.plans(None).expect("legal");
+    let seeds = |ledger: &Ledger| ledger.studies().expect("it reads")[0].cells[0].rows.len();
+    ledger.record_study("s", &study, &plans, 5).expect("it writes");
+    assert_eq!(seeds(&ledger), 5);
+    ledger.record_study("s", &study, &plans, 2).expect("it writes");
+    assert_eq!(seeds(&ledger), 2);
+}

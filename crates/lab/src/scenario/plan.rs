@@ -193,7 +193,8 @@ impl Plan {
         &self.document
     }
 
-    pub(super) fn cluster(&self) -> Cluster {
+    /// What policies know of the cluster.
+    pub(crate) fn cluster(&self) -> Cluster {
         super::cost::cluster(self.instances, &self.engine, &*self.latency, &self.slo)
     }
 }

@@ -98,6 +98,31 @@ pub(super) struct HypothesisFields {
     pub(super) fires: Vec<String>,
 }
 
+/// What a file of experiments holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A study: it has `metrics`.
+    Study,
+    /// A search for [`optimize`](crate::optimize): it has an `objective` or says what to
+    /// `maximise`.
+    Search,
+    /// Neither.
+    Other,
+}
+
+/// What the file `path` holds, by its fields; whether it is legal is not looked at.
+///
+/// # Errors
+/// If it cannot be read or is not well-formed YAML.
+pub fn form(path: &Path) -> Result<Form, Problem> {
+    let tree = yaml::read_file(path)?;
+    Ok(match tree {
+        tree if tree.has("objective") || tree.has("maximise") => Form::Search,
+        tree if tree.has("metrics") => Form::Study,
+        _ => Form::Other,
+    })
+}
+
 /// Reads the study in the file `path` and checks every scenario in it.
 ///
 /// # Errors

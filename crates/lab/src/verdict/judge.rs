@@ -137,8 +137,9 @@ impl<'a> Case<'a> {
         let effect =
             |(part, contrast): &(Part<'_>, Contrast)| part.effect(self.design, contrast, level);
         let effects: Vec<Effect> = self.parts.iter().map(effect).collect();
-        let why = sentence::why(self, outcome, level, &effects);
-        Verdict { outcome, why, seeds: self.seeds, level, effects }
+        let telling = sentence::telling(self, outcome, level);
+        let why = sentence::why(self, outcome, telling, &effects);
+        Verdict { outcome, why, seeds: self.seeds, level, effects, telling }
     }
 }
 

@@ -5,8 +5,9 @@ use super::judge::Case;
 use super::{Doubt, Outcome};
 use blis_core::math::count;
 
-/// The sentence of a case with this outcome; `effects` are those of its parts.
-pub(super) fn why(case: &Case<'_>, outcome: Outcome, level: f64, effects: &[Effect]) -> String {
+/// The sentence of a case with this outcome; `effects` are those of its parts, and part `index` is
+/// the telling one.
+pub(super) fn why(case: &Case<'_>, outcome: Outcome, index: usize, effects: &[Effect]) -> String {
     let seeds = match case.seeds {
         1 => "1 seed".to_owned(),
         seeds => format!("{seeds} seeds"),
@@ -15,7 +16,6 @@ pub(super) fn why(case: &Case<'_>, outcome: Outcome, level: f64, effects: &[Effe
         let silence = format!("the mechanism never fired: {counter} is 0 in all runs");
         return [silence, seeds].join("; ") + &doubts(case);
     }
-    let index = telling(case, outcome, level);
     let effect = &effects[index];
     let what = if case.parts[index].1.is_equality() {
         format!("{} and {} are the same in every seed", effect.left, effect.right)
@@ -37,7 +37,7 @@ pub(super) fn why(case: &Case<'_>, outcome: Outcome, level: f64, effects: &[Effe
 }
 
 /// The part that the verdict hangs on.
-fn telling(case: &Case<'_>, outcome: Outcome, level: f64) -> usize {
+pub(super) fn telling(case: &Case<'_>, outcome: Outcome, level: f64) -> usize {
     let mut least = (0, f64::INFINITY);
     for (index, (_, contrast)) in case.parts.iter().enumerate() {
         let clear = outcome == Outcome::Inconclusive && contrast.answer(level) == Some(true);

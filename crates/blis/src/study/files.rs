@@ -1,0 +1,80 @@
+//! Which files `blis study` is about: those that were named, or all that a folder holds.
+
+use crate::args::lab::StudyArgs;
+use crate::failure::Failure;
+use blis_lab::study::{self, Form};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where studies are looked for if nothing is named.
+const FOLDER: &str = "studies";
+
+/// The files that `args` mean, in their order; those of a folder by name.
+pub(super) fn named(args: &StudyArgs) -> Result<Vec<PathBuf>, Failure> {
+    let default = [PathBuf::from(FOLDER)];
+    let named: &[PathBuf] = if args.studies.is_empty() { &default } else { &args.studies };
+    let mut files = Vec::new();
+    for path in named {
+        match (path.is_dir(), args.all) {
+            (false, _) => files.push(path.clone()),
+            (true, true) => files.extend(of_folder(path)?),
+            (true, false) => {
+                let path = path.display();
+                let message =
+                    format!("{path}: it is a folder; add `--all` to run every study in it");
+                return Err(Failure::Input(message));
+            }
+        }
+    }
+    refuse_twins(&files)?;
+    Ok(files)
+}
+
+/// The studies and searches of a folder, by name; other files in it are left alone.
+fn of_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let unreadable = |error: std::io::Error| {
+        Failure::Io(format!("cannot read the folder `{}`: {error}", folder.display()))
+    };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let is_yaml = path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+        if is_yaml && path.is_file() && study::form(&path)? != Form::Other {
+            files.push(path);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        let message = format!("{}: there is no study in it; name another", folder.display());
+        return Err(Failure::Input(message));
+    }
+    Ok(files)
+}
+
+/// Pages and the ledger know a study by the name of its file, so there may be only one of each.
+fn refuse_twins(files: &[PathBuf]) -> Result<(), Failure> {
+    let mut known = BTreeSet::new();
+    for file in files {
+        let name = super::name(file);
+        if !known.insert(name.clone()) {
+            let message = format!(
+                "{}: there are two studies with the name `{name}`; rename one, or name them in \
+                 turn",
+                file.display()
+            );
+            return Err(Failure::Input(message));
+        }
+    }
+    Ok(())
+}
+
+/// A search is not a study; a file that is neither is told about when it is read.
+pub(super) fn refuse_search(file: &Path) -> Result<(), Failure> {
+    if study::form(file)? != Form::Search {
+        return Ok(());
+    }
+    let file = file.display();
+    let message = format!("{file}: it is a search; run it with `blis optimize {file}`");
+    Err(Failure::Input(message))
+}

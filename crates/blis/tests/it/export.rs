@@ -1,0 +1,79 @@
+//! Strategies as configuration of llm-d and vLLM, from the command line.
+
+use super::Bench;
+
+#[test]
+fn a_strategy_is_exported_by_name_with_its_parameters() {
+    let bench = Bench::new();
+    let ran = bench.blis("export llm-d --strategy no-kv --set pa=5 --set qd=2");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("strategy `no-kv[pa=5,qd=2]`"), "{}", ran.out);
+    let weights = "  - pluginRef: approximate-prefix\n    weight: 5\n  - pluginRef: queue-scorer\n    \
+                   weight: 2\n";
+    assert!(ran.out.contains(weights), "{}", ran.out);
+    assert!(ran.out.lines().all(|line| line.chars().count() <= 100), "{}", ran.out);
+    let file = bench.blis("export llm-d --strategy no-kv --set pa=5 --set qd=2 --out epp.yaml");
+    assert_eq!((file.code, file.out.as_str()), (Some(0), ""), "{}", file.err);
+    assert_eq!(bench.read("epp.yaml"), ran.out, "the same in a file");
+}
+
+#[test]
+fn a_scenario_is_exported_with_its_engine_and_another_strategy_if_asked() {
+    let bench = Bench::new();
+    bench.write(
+        "s.yaml",
+        "cluster: {instances: 3}
+engine: {total_kv_blocks: 1234, block_size: 32}
+workload: {preset: independent, rate: 60%}
+scheduler: priority-fcfs
+priority: slo-class
+",
+    );
+    let ran = bench.blis("export vllm s.yaml");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for part in ["One of 3 equal servers", "--num-gpu-blocks-override 1234", "--block-size 32"] {
+        assert!(ran.out.contains(part), "{part} is not in\n{}", ran.out);
+    }
+    assert!(ran.out.contains("--scheduling-policy priority"), "{}", ran.out);
+    let other = bench.blis("export vllm s.yaml --strategy no-kv");
+    assert!(other.out.contains("--scheduling-policy fcfs"), "{}", other.out);
+    assert!(other.out.contains("strategy `no-kv` in scenario `s.yaml`"), "{}", other.out);
+    assert_eq!(bench.blis("export llm-d s.yaml --out s.yaml").code, Some(2));
+}
+
+#[test]
+fn a_strategy_file_is_exported_and_what_is_wrong_is_told() {
+    let bench = Bench::new();
+    let text = "name: mine\nhelp: mine\nset: {routing: {policy: weighted, scorers: 'kv-pressure:1,qd:1'}}\n";
+    bench.write("mine.yaml", text);
+    let ran = bench.blis("export llm-d --strategy mine.yaml");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("# [none] scorer `kv-pressure`"), "{}", ran.out);
+    for (args, message) in [
+        ("export llm-d --strategy no-kvv", "did you mean `no-kv`?"),
+        ("export llm-d --strategy no-kv --set pb=1", "unknown parameter `pb`"),
+        ("export llm-d --strategy no-kv --set pa=99", "found `99`"),
+        ("export llm-d", "SCENARIO"),
+        ("export", "Usage"),
+        ("export sglang --strategy no-kv", "sglang"),
+    ] {
+        let ran = bench.blis(args);
+        assert_eq!(ran.code, Some(2), "{args}: {}", ran.err);
+        assert!(ran.err.contains(message), "{args}: {}", ran.err);
+    }
+}
+
+#[test]
+fn coverage_lists_every_policy_in_all_layouts() {
+    let bench = Bench::new();
+    let json = bench.blis("export coverage --format json").out;
+    let all: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let all = all.as_array().expect("a list");
+    let table = bench.blis("export coverage").out;
+    let page = bench.blis("export coverage --format markdown").out;
+    for one in all {
+        let name = one["policy"].as_str().expect("a name");
+        assert!(table.contains(name) && page.contains(&format!("| `{name}` |")), "{name}");
+    }
+    assert!(all.len() > 60 && all.iter().any(|one| one["fit"] == "none"), "{json}");
+}
