@@ -179,6 +179,8 @@ fn markdown(study: &Study, findings: &Findings) -> String {
     let mut parts = vec![format!("# {}\n\n{conditions}\n", study.question)];
     parts.push(verdicts::markdown(study, findings));
     parts.extend(grids::all(study, findings).iter().map(Grid::markdown));
+    let discussion = study.discussion.as_ref();
+    parts.extend(discussion.map(|text| format!("## Discussion\n\n{}\n", text.trim())));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
@@ -192,10 +194,10 @@ fn conditions(study: &Study, findings: &Findings) -> String {
     };
     let warmup = match findings.warmup {
         Some(seconds) if seconds > 0.0 => {
-            format!(
-                "; requests of the first {} s are not counted",
-                blis_lab::verdict::number(seconds)
-            )
+            let own = study.cells.iter().any(|cell| cell.own_warmup);
+            let where_else = if own { " unless a cell says otherwise" } else { "" };
+            let seconds = blis_lab::verdict::number(seconds);
+            format!("; requests of the first {seconds} s are not counted{where_else}")
         }
         _ => String::new(),
     };

@@ -7,8 +7,10 @@
 //! the strategy of the scenario has a say, so that strategies which are compared at 90 % of
 //! saturation are sent exactly the same requests.
 
+use crate::hash::hash_long;
 use crate::problem::Problem;
 use crate::run::{RunFailure, Trial, run_scenario};
+use crate::scenario::canonical::canonical;
 use crate::scenario::plan::{Plan, Workload};
 use crate::scenario::policies::Policies;
 use blis_core::math::{count, float};
@@ -16,6 +18,8 @@ use blis_core::{Span, Time};
 use blis_metrics::{Fact, Listener, Status};
 use blis_sim::{Pace, Unobserved};
 use blis_workload::{Activity, Arrival, Client, Mix, Rate, Think};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 /// The scorers of the strategy that saturation is measured with.
 pub(super) const REFERENCE_SCORERS: &str = "pa:3,qd:2,kv:2";
@@ -26,8 +30,10 @@ const SEED: u64 = 42;
 const PER_INSTANCE: u64 = 1_000;
 const LEAST_REQUESTS: u64 = 12_000;
 const MOST_REQUESTS: u64 = 300_000;
-/// A measurement lasts at least so many sessions, one after the other.
-const SESSIONS_LONG: f64 = 4.0;
+/// A measurement lasts at least so many sessions, one after the other, as long as they take without
+/// their answers. Near saturation answers take longer than thinking, and later rounds come up to
+/// speed only after a whole session; with a third of this, that would be taken for a queue.
+const SESSIONS_LONG: f64 = 12.0;
 /// The cluster keeps up if the requests inside grow by no more than this share of the arrivals.
 const GROWTH: f64 = 0.01;
 /// The search ends when the bounds are as close as this.
@@ -49,8 +55,18 @@ pub(super) fn measure(plan: &Plan) -> Result<f64, Problem> {
         return Err(Problem::of_file("workload.rate", message));
     }
     let bench = Bench { plan: reference(plan), mix: steady(mix), session: longest_session(mix) };
-    bench.search()
+    let known = || MEASURED.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = bench.key();
+    if let Some(&found) = known().get(&key) {
+        return Ok(found);
+    }
+    let found = bench.search()?;
+    known().insert(key, found);
+    Ok(found)
 }
+
+/// What was measured before, by key: the arms of a study mostly have the same cluster and workload.
+static MEASURED: Mutex<BTreeMap<u128, f64>> = Mutex::new(BTreeMap::new());
 
 /// The plan with the strategy that saturation is measured with.
 fn reference(plan: &Plan) -> Plan {
@@ -93,6 +109,13 @@ struct Bench {
 }
 
 impl Bench {
+    /// Equal for two clusters and workloads only if all that is measured is.
+    fn key(&self) -> u128 {
+        let mix = Mix { rate: Rate::Steady(1.0), seed: SEED, ..self.mix.clone() };
+        let plan = Plan { seed: SEED, workload: Workload::Mix(mix), ..self.plan.clone() };
+        hash_long(canonical(&plan).as_bytes())
+    }
+
     fn search(&self) -> Result<f64, Problem> {
         let mut rate = self.first_guess()?;
         let (mut low, mut high) = (None, None);
@@ -275,6 +298,37 @@ workload: {distribution: {rate: 1, prompt_tokens: {mean: 16, stdev: 0}, output_t
         let one = saturation(ONE_BY_ONE);
         let other = format!("admission: reject-all\nscheduler: sjf\nseed: 7\n{ONE_BY_ONE}");
         assert_eq!(saturation(&other.replace("rate: 1,", "rate: 9999,")).to_bits(), one.to_bits());
+    }
+
+    #[test]
+    fn answers_that_take_longer_than_thinking_are_no_queue() {
+        // One step of 100 ms serves all 100 who run: an answer of 40 tokens takes 4 s, and a
+        // session of four rounds 16 s, of which 0.4 s are thinking. 25 answers a second.
+        let text = "
+latency: {model: constant, step_us: 100000}
+engine: {max_num_running_reqs: 100, max_num_scheduled_tokens: 100000, total_kv_blocks: 10000}
+workload: {mix: {clients: [{rate_fraction: 1, arrival: {process: poisson}, input_distribution: \
+{type: constant, params: {value: 16}}, output_distribution: {type: constant, params: {value: 40}}, \
+reasoning: {multi_turn: {max_rounds: 4, think_time_us: 100000, context_growth: none, closed_loop: \
+true}}}]}}";
+        let found = saturation(text);
+        assert!((found - 6.25).abs() <= 0.3, "6.25 sessions a second, not {found}");
+    }
+
+    #[test]
+    fn what_is_measured_once_is_not_confused_with_anything_else() {
+        let one = saturation(ONE_BY_ONE);
+        for (from, to, expected) in [
+            ("step_us: 1000", "step_us: 2000", 50.0),
+            ("output_tokens: {mean: 10", "output_tokens: {mean: 5", 200.0),
+            ("reqs: 1", "reqs: 2", 200.0),
+        ] {
+            let text = ONE_BY_ONE.replacen(from, to, 1);
+            assert_ne!(text, ONE_BY_ONE, "{from}");
+            let found = saturation(&text);
+            assert!((found - expected).abs() <= 0.03 * expected, "{to}: {found}");
+        }
+        assert_eq!(saturation(ONE_BY_ONE).to_bits(), one.to_bits());
     }
 
     #[test]

@@ -64,6 +64,8 @@ struct StudyFields {
     metrics: Vec<String>,
     #[serde(default)]
     hypotheses: Vec<HypothesisFields>,
+    #[serde(default)]
+    discussion: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -92,6 +94,9 @@ pub(super) struct HypothesisFields {
     pub(super) because: Option<String>,
     #[serde(default)]
     pub(super) fires: Vec<String>,
+    #[serde(default, rename = "in")]
+    #[expect(dead_code, reason = "read from the tree, with places")]
+    workloads: Option<IgnoredAny>,
 }
 
 /// Reads the study in the file `path` and checks every scenario in it.
@@ -124,9 +129,11 @@ pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
     }
     let cell = |number: usize| {
         let names = design.names(number);
-        let tree = levels::tree(&base, &factors, &design.levels(number), &components);
+        let at = design.levels(number);
+        let tree = levels::tree(&base, &factors, &at, &components);
         let plan = patch::resolve(&tree, &names)?;
-        Ok(Cell { levels: names, plan, tree })
+        let own_warmup = levels::sets(&factors, &at, &components, "warmup_s");
+        Ok(Cell { levels: names, plan, own_warmup, tree })
     };
     let cells = (0..design.cells()).map(cell).collect::<Result<_, Problem>>()?;
     Ok(Study {
@@ -139,6 +146,7 @@ pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
         warmup: warmup(tree, fields.warmup.as_deref(), !hypotheses.is_empty())?,
         metrics,
         hypotheses,
+        discussion: fields.discussion,
         components,
         levels: factors,
         base,
