@@ -62,6 +62,7 @@ shipped! {
     "slo-gated"
     "slo-compound"
     "least-harm"
+    "all-layers"
 }
 
 /// The parts of a scenario that are policies: what a chosen strategy replaces.

@@ -54,6 +54,8 @@ struct Fields {
     budget: BudgetFields,
     #[serde(default)]
     confirm: ConfirmFields,
+    #[serde(default)]
+    discussion: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -107,7 +109,18 @@ pub(super) fn search(tree: &Node) -> Result<Search, Problem> {
     let confirm = size(fields.confirm.seeds.map_or(DEFAULT_CONFIRM, Whole::get));
     let (base, notes) = settled(&base(tree)?, &points)?;
     let question = fields.question;
-    let found = Search { question, objectives, constraints, budget, confirm, points, notes, base };
+    let discussion = fields.discussion;
+    let found = Search {
+        question,
+        objectives,
+        constraints,
+        budget,
+        confirm,
+        points,
+        notes,
+        discussion,
+        base,
+    };
     check_grid(tree, &found)?;
     Ok(found)
 }
