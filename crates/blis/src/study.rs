@@ -230,10 +230,10 @@ fn conditions(study: &Study, findings: &Findings) -> String {
     };
     let warmup = match findings.warmup {
         Some(seconds) if seconds > 0.0 => {
-            format!(
-                "; requests of the first {} s are not counted",
-                blis_lab::verdict::number(seconds)
-            )
+            let own = study.cells.iter().any(|cell| cell.own_warmup);
+            let where_else = if own { " unless a cell says otherwise" } else { "" };
+            let seconds = blis_lab::verdict::number(seconds);
+            format!("; requests of the first {seconds} s are not counted{where_else}")
         }
         _ => String::new(),
     };

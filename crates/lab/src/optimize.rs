@@ -46,6 +46,8 @@ pub struct Search {
     pub points: Points,
     /// What the user should know about the scenario.
     pub notes: Vec<String>,
+    /// What a reader should know besides: paragraphs of Markdown, with empty lines between them.
+    pub discussion: Option<String>,
     base: Node,
 }
 

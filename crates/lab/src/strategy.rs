@@ -63,6 +63,7 @@ shipped! {
     "slo-compound"
     "least-harm"
     "all-layers"
+    "three-layers"
 }
 
 /// The parts of a scenario that are policies: what a chosen strategy replaces.

@@ -64,6 +64,8 @@ pub struct Study {
     pub hypotheses: Vec<Hypothesis>,
     /// What must hold at the capacity of a cell, if that is looked for.
     pub capacity: Option<Question>,
+    /// What a reader should know besides: paragraphs of Markdown, with empty lines between them.
+    pub discussion: Option<String>,
     /// The parts that arms are put together from.
     pub components: Vec<Component>,
     levels: Vec<Choices>,
@@ -88,6 +90,8 @@ pub struct Cell {
     pub levels: Vec<String>,
     /// The scenario.
     pub plan: Plan,
+    /// Whether its arm, workload or swept values say what is left out of its runs.
+    pub own_warmup: bool,
     tree: Node,
 }
 
@@ -140,7 +144,8 @@ impl Study {
             }
             level.apply(&mut tree, &self.components);
         }
-        if let Some(seconds) = warmup {
+        let own = self.cells[self.design.cell(levels)].own_warmup;
+        if let Some(seconds) = warmup.filter(|_| !own) {
             tree = warmed(&tree, seconds);
         }
         patch::resolve(&tree, &[format!("subset {mask:b} of the components")])
@@ -196,8 +201,9 @@ impl Study {
     }
 
     /// What to leave out of each run, in s; `None`: what the scenarios say. With `auto`, one run of
-    /// each cell tells how long it takes to settle, and the longest counts for all. A run that
-    /// never settles has none, and is told about where its numbers are.
+    /// each cell tells how long it takes to settle, and the longest counts for all but those whose
+    /// arm, workload or swept values say it themselves. A run that never settles has none, and is
+    /// told about where its numbers are.
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
@@ -211,8 +217,8 @@ impl Study {
             Warmup::Seconds(seconds) => return Ok(Some(seconds)),
             Warmup::Auto => {}
         }
-        let trials: Vec<(&Plan, u64)> =
-            self.cells.iter().map(|cell| (&cell.plan, PILOT_SEED)).collect();
+        let asked = self.cells.iter().filter(|cell| !cell.own_warmup);
+        let trials: Vec<(&Plan, u64)> = asked.map(|cell| (&cell.plan, PILOT_SEED)).collect();
         let rows = runner.rows(&trials, watch)?;
         let longest = rows.iter().filter_map(|row| row.report.steady.warmup_s);
         // To the millisecond, so that it can be written down.
@@ -250,9 +256,9 @@ impl Study {
 }
 
 impl Cell {
-    /// Its scenario with this warm-up.
+    /// Its scenario with this warm-up, unless it has its own.
     fn plan_from(&self, warmup: Option<f64>) -> Result<Plan, Problem> {
-        match warmup {
+        match warmup.filter(|_| !self.own_warmup) {
             None => Ok(self.plan.clone()),
             Some(seconds) => patch::resolve(&warmed(&self.tree, seconds), &self.levels),
         }

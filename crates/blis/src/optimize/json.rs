@@ -12,6 +12,9 @@ use serde_json::Value;
 pub(super) fn object(search: &Search, findings: &Findings) -> Value {
     let mut all = Fields::default();
     all.text("question", search.question.clone());
+    if let Some(discussion) = &search.discussion {
+        all.text("discussion", discussion.clone());
+    }
     all.text("engine", search.budget.engine.name());
     all.count("engine_seed", search.budget.seed);
     all.count("search_seeds", search.budget.seeds as u64);

@@ -19,6 +19,9 @@ pub(super) fn object(study: &Study, findings: &Findings) -> Value {
     all.value("seeds", seeds.iter().map(|row| row.run.seed).collect::<Vec<u64>>());
     all.count("max_seeds", study.max_seeds as u64);
     all.number("warmup_s", findings.warmup);
+    if let Some(discussion) = &study.discussion {
+        all.text("discussion", discussion.clone());
+    }
     all.value("cells", cells);
     let verdicts = study.hypotheses.iter().zip(&findings.verdicts);
     all.value(

@@ -32,6 +32,9 @@ pub(super) fn page(study: &Study, findings: &Findings, links: &Links) -> String 
     let mut page = head(&study.question, links);
     page.push_str(&judged(study, findings));
     page.push_str(&shown(&study.metrics[0], links));
+    if let Some(discussion) = &study.discussion {
+        push(&mut page, format_args!("\n## Discussion\n\n{}\n", discussion.trim()));
+    }
     page.push_str(&setup(study, findings));
     page.push_str("\n## Numbers\n");
     for grid in grids::measured(study, findings) {

@@ -36,6 +36,7 @@ pub(super) fn page(study: &Study, findings: &Findings) -> String {
     let fired = mechanisms(study, findings).map(|grid| table(&grid)).unwrap_or_default();
     section(&mut body, "Mechanisms", &with(about, &fired));
     section(&mut body, "Warnings of the runs", &warnings(study, findings));
+    section(&mut body, "Discussion", &paragraphs(study.discussion.as_deref().unwrap_or_default()));
     push(&mut body, format_args!("</main>\n<footer><p>blis {}</p></footer>", version()));
     body.push_str(&embedded("findings", &text(&json::object(study, findings))));
     drawn(&study.question, &body)
@@ -48,6 +49,12 @@ fn version() -> &'static str {
 /// `content` with what has to be said about it, unless there is none.
 fn with(about: &str, content: &str) -> String {
     if content.is_empty() { String::new() } else { [about, content].concat() }
+}
+
+/// Text with empty lines between its paragraphs.
+fn paragraphs(text: &str) -> String {
+    let parts = text.split("\n\n").map(str::trim).filter(|part| !part.is_empty());
+    parts.map(|part| format!("<p>{}</p>\n", escaped(part))).collect()
 }
 
 fn tables(grids: &[Grid]) -> String {

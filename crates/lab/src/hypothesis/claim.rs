@@ -89,6 +89,16 @@ impl Claim {
         self.parts.iter().flat_map(Comparison::references).collect()
     }
 
+    /// The same claim about level `level` of factor `factor` wherever it names none.
+    #[must_use]
+    pub fn at(mut self, factor: usize, level: usize) -> Claim {
+        for part in &mut self.parts {
+            part.left.fix(factor, level);
+            part.right.fix(factor, level);
+        }
+        self
+    }
+
     /// The claim in the words that [`parse`](super::parse) reads.
     pub fn text(&self, design: &Design) -> String {
         let parts: Vec<String> = self.parts.iter().map(|part| part.text(design)).collect();
@@ -192,6 +202,20 @@ impl Expr {
             Expr::Value(_) => false,
             Expr::Binary(left, op, right) => {
                 *op == Op::Minus || left.subtracts() || right.subtracts()
+            }
+        }
+    }
+
+    /// Looks everything up at level `level` of factor `factor` that names none.
+    pub fn fix(&mut self, factor: usize, level: usize) {
+        match self {
+            Expr::Number(..) => {}
+            Expr::Value(reference) => {
+                reference.levels[factor].get_or_insert(level);
+            }
+            Expr::Binary(left, _, right) => {
+                left.fix(factor, level);
+                right.fix(factor, level);
             }
         }
     }

@@ -54,6 +54,8 @@ struct Fields {
     budget: BudgetFields,
     #[serde(default)]
     confirm: ConfirmFields,
+    #[serde(default)]
+    discussion: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -123,8 +125,19 @@ pub(super) fn search(tree: &Node) -> Result<Search, Problem> {
     let (base, notes) = settled(&base(tree)?, &points)?;
     let question = fields.question;
     let name = String::new();
-    let found =
-        Search { name, question, objectives, constraints, budget, confirm, points, notes, base };
+    let discussion = fields.discussion;
+    let found = Search {
+        name,
+        question,
+        objectives,
+        constraints,
+        budget,
+        confirm,
+        points,
+        notes,
+        discussion,
+        base,
+    };
     check_grid(tree, &found)?;
     Ok(found)
 }

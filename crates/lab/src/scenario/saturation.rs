@@ -7,11 +7,11 @@
 //! the strategy of the scenario has a say, so that strategies which are compared at 90 % of
 //! saturation are sent exactly the same requests.
 
-use super::canonical;
 use super::known;
 use crate::hash::hash_long;
 use crate::problem::Problem;
 use crate::run::{RunFailure, Trial, run_scenario};
+use crate::scenario::canonical::canonical;
 use crate::scenario::plan::{Plan, Workload};
 use crate::scenario::policies::Policies;
 use crate::trial::CODE;
@@ -30,8 +30,10 @@ const SEED: u64 = 42;
 const PER_INSTANCE: u64 = 1_000;
 const LEAST_REQUESTS: u64 = 12_000;
 const MOST_REQUESTS: u64 = 300_000;
-/// A measurement lasts at least so many sessions, one after the other.
-const SESSIONS_LONG: f64 = 4.0;
+/// A measurement lasts at least so many sessions, one after the other, as long as they take without
+/// their answers. Near saturation answers take longer than thinking, and later rounds come up to
+/// speed only after a whole session; with a third of this, that would be taken for a queue.
+const SESSIONS_LONG: f64 = 12.0;
 /// The cluster keeps up if the requests inside grow by no more than this share of the arrivals.
 const GROWTH: f64 = 0.01;
 /// The search ends when the bounds are as close as this.
@@ -112,7 +114,7 @@ impl Bench {
     fn key(&self) -> String {
         let mix = Mix { rate: Rate::Steady(1.0), num_requests: None, ..self.mix.clone() };
         let plan = Plan { workload: Workload::Mix(mix), ..self.plan.clone() };
-        let text = format!("saturation {CODE}\n{}", canonical::canonical(&plan));
+        let text = format!("saturation {CODE}\n{}", canonical(&plan));
         format!("{:032x}", hash_long(text.as_bytes()))
     }
 
@@ -298,6 +300,37 @@ workload: {distribution: {rate: 1, prompt_tokens: {mean: 16, stdev: 0}, output_t
         let one = saturation(ONE_BY_ONE);
         let other = format!("admission: reject-all\nscheduler: sjf\nseed: 7\n{ONE_BY_ONE}");
         assert_eq!(saturation(&other.replace("rate: 1,", "rate: 9999,")).to_bits(), one.to_bits());
+    }
+
+    #[test]
+    fn answers_that_take_longer_than_thinking_are_no_queue() {
+        // One step of 100 ms serves all 100 who run: an answer of 40 tokens takes 4 s, and a
+        // session of four rounds 16 s, of which 0.4 s are thinking. 25 answers a second.
+        let text = "
+latency: {model: constant, step_us: 100000}
+engine: {max_num_running_reqs: 100, max_num_scheduled_tokens: 100000, total_kv_blocks: 10000}
+workload: {mix: {clients: [{rate_fraction: 1, arrival: {process: poisson}, input_distribution: \
+{type: constant, params: {value: 16}}, output_distribution: {type: constant, params: {value: 40}}, \
+reasoning: {multi_turn: {max_rounds: 4, think_time_us: 100000, context_growth: none, closed_loop: \
+true}}}]}}";
+        let found = saturation(text);
+        assert!((found - 6.25).abs() <= 0.3, "6.25 sessions a second, not {found}");
+    }
+
+    #[test]
+    fn what_is_measured_once_is_not_confused_with_anything_else() {
+        let one = saturation(ONE_BY_ONE);
+        for (from, to, expected) in [
+            ("step_us: 1000", "step_us: 2000", 50.0),
+            ("output_tokens: {mean: 10", "output_tokens: {mean: 5", 200.0),
+            ("reqs: 1", "reqs: 2", 200.0),
+        ] {
+            let text = ONE_BY_ONE.replacen(from, to, 1);
+            assert_ne!(text, ONE_BY_ONE, "{from}");
+            let found = saturation(&text);
+            assert!((found - expected).abs() <= 0.03 * expected, "{to}: {found}");
+        }
+        assert_eq!(saturation(ONE_BY_ONE).to_bits(), one.to_bits());
     }
 
     #[test]

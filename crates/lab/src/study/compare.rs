@@ -62,7 +62,7 @@ pub fn compare(sides: &Sides<'_>) -> Result<Study, Problem> {
     }];
     let cell = |(name, tree): (String, Node)| {
         let levels = vec![name];
-        Ok(Cell { plan: patch::resolve(&tree, &levels)?, levels, tree })
+        Ok(Cell { plan: patch::resolve(&tree, &levels)?, levels, own_warmup: false, tree })
     };
     let cells = arms.into_iter().map(cell).collect::<Result<_, Problem>>()?;
     let flag = Node::from_flag("--warmup", sides.warmup.unwrap_or_default());
@@ -77,6 +77,7 @@ pub fn compare(sides: &Sides<'_>) -> Result<Study, Problem> {
         metrics: sides.metrics.clone(),
         hypotheses: Vec::new(),
         capacity: None,
+        discussion: None,
         components: Vec::new(),
         levels: choices,
         base,

@@ -68,6 +68,8 @@ struct StudyFields {
     metrics: Vec<String>,
     #[serde(default)]
     hypotheses: Vec<HypothesisFields>,
+    #[serde(default)]
+    discussion: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -96,6 +98,9 @@ pub(super) struct HypothesisFields {
     pub(super) because: Option<String>,
     #[serde(default)]
     pub(super) fires: Vec<String>,
+    #[serde(default, rename = "in")]
+    #[expect(dead_code, reason = "read from the tree, with places")]
+    workloads: Option<IgnoredAny>,
 }
 
 /// What a file of experiments holds.
@@ -157,9 +162,11 @@ pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
     }
     let cell = |number: usize| {
         let names = design.names(number);
-        let tree = levels::tree(&base, &factors, &design.levels(number), &components);
+        let at = design.levels(number);
+        let tree = levels::tree(&base, &factors, &at, &components);
         let plan = patch::resolve(&tree, &names)?;
-        Ok(Cell { levels: names, plan, tree })
+        let own_warmup = levels::sets(&factors, &at, &components, "warmup_s");
+        Ok(Cell { levels: names, plan, own_warmup, tree })
     };
     let cells = (0..design.cells()).map(cell).collect::<Result<_, Problem>>()?;
     let study = Study {
@@ -173,6 +180,7 @@ pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
         metrics,
         hypotheses,
         capacity,
+        discussion: fields.discussion,
         components,
         levels: factors,
         base,

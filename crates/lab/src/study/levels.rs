@@ -104,3 +104,18 @@ pub(super) fn tree(
     }
     tree
 }
+
+/// Whether one of these levels sets the field `name`.
+pub(super) fn sets(
+    factors: &[Choices],
+    levels: &[usize],
+    components: &[Component],
+    name: &str,
+) -> bool {
+    let is = |(path, _): &Setting| path.len() == 1 && path[0] == name;
+    factors.iter().zip(levels).any(|(factor, &level)| {
+        let level = &factor.levels[level];
+        let with = level.with.iter().flat_map(|&index| &components[index].settings);
+        level.own.iter().chain(with).any(is)
+    })
+}

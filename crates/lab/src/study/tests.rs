@@ -210,3 +210,84 @@ fn capacities_are_only_claimed_where_it_is_said_what_must_hold() {
         assert!(found.contains(message), "{found}\nnot: {message}");
     }
 }
+
+const SETTINGS: &str = "
+question: does it help?
+base: {workload: {distribution: {rate: 20, num_requests: 300}}}
+workloads:
+  - {name: as written, set: {warmup_s: 0, workload: {distribution: {num_requests: 200}}}}
+  - {name: twice, set: {cluster: {instances: 2}}}
+  - {name: four times, set: {cluster: {instances: 4}}}
+arms:
+  - {name: plain}
+  - {name: full, set: {scheduler: sjf}}
+metrics: [ttft_mean]
+discussion: |
+  First.
+
+  Second.
+";
+
+#[test]
+fn a_hypothesis_in_each_workload_is_one_for_each() {
+    let hypotheses = "
+hypotheses:
+  - {name: H1, in: each, claim: ttft_mean(full) < ttft_mean(plain), predict: -20%,
+     because: short ones go first, fires: [preemptions(plain)]}
+  - {name: H2, in: [four times, as written], claim: ttft_mean(full) < ttft_mean(plain @ twice)}
+  - {name: H3, claim: ttft_mean(full) > 0}
+";
+    let study = read(&format!("{SETTINGS}{hypotheses}")).expect("legal");
+    let told: Vec<(&str, &str)> =
+        study.hypotheses.iter().map(|one| (one.name.as_str(), one.text.as_str())).collect();
+    assert_eq!(told[0].0, "H1 @ as written");
+    assert_eq!(told[1], ("H1 @ twice", "ttft_mean(full @ twice) < ttft_mean(plain @ twice)"));
+    assert_eq!(told[2].0, "H1 @ four times");
+    let other = "ttft_mean(full @ four times) < ttft_mean(plain @ twice)";
+    assert_eq!(told[3], ("H2 @ four times", other), "what is named stays");
+    assert_eq!(told[4].0, "H2 @ as written");
+    assert_eq!(told[5], ("H3", "ttft_mean(full) > 0"), "one verdict on all workloads");
+    let second = &study.hypotheses[1];
+    assert_eq!(second.fires[0].0, "preemptions(plain @ twice)");
+    assert!(second.predict.is_some() && second.because.is_some(), "{second:?}");
+    assert_eq!(second.claim, crate::hypothesis::parse(told[1].1, &study.design).expect("legal"));
+}
+
+#[test]
+fn workloads_that_are_none_are_told_before_anything_runs() {
+    let with = |places: &str| {
+        let text = format!("hypotheses: [{{claim: ttft_mean(full) < 1, in: {places}}}]\n");
+        read(&format!("{SETTINGS}{text}")).expect_err(places).to_string()
+    };
+    assert!(with("[twcie]").contains("hypotheses[0].in: unknown workload `twcie`, did you mean"));
+    for illegal in ["twice", "[]", "{a: 1}", "[[twice]]"] {
+        let found = with(illegal);
+        assert!(found.contains("hypotheses[0].in: legal: `each`, or a list of"), "{found}");
+    }
+    let none = format!("{STRATEGY}hypotheses: [{{claim: ttft_p99(full) < 1, in: each}}]\n");
+    let found = read(&none).expect_err("no workloads").to_string();
+    assert!(found.contains("the study has no workloads; leave it out"), "{found}");
+}
+
+#[test]
+fn a_workload_that_says_its_warm_up_keeps_it() {
+    for (line, seconds) in [("warmup: 4s", Some(4.0)), ("warmup: auto", None)] {
+        let study = read(&format!("{SETTINGS}{line}\n")).expect("legal");
+        let own: Vec<bool> = study.cells.iter().map(|cell| cell.own_warmup).collect();
+        assert_eq!(own, [true, true, false, false, false, false]);
+        let warmup = study.settle(&Runner::default(), &Unwatched).expect("it runs");
+        let expected = seconds.or(warmup).expect("it is known");
+        let plans = study.plans(warmup).expect("legal");
+        for (plan, own) in plans.iter().zip(own) {
+            let left_out = plan.warmup.as_secs_f64();
+            let expected = if own { 0.0 } else { expected };
+            assert!((left_out - expected).abs() < 1e-9, "{line}: {left_out}, not {expected}");
+        }
+    }
+}
+
+#[test]
+fn what_is_said_besides_is_kept_as_written() {
+    let study = read(SETTINGS).expect("legal");
+    assert_eq!(study.discussion.as_deref(), Some("First.\n\nSecond.\n"));
+}
