@@ -192,10 +192,7 @@ pub(crate) fn write(output: Option<Output>, text: impl FnOnce() -> String) -> Re
 /// The number that is drawn.
 fn drawn(args: &StudyArgs, study: &Study) -> Result<Metric, Failure> {
     let Some(name) = &args.plot_metric else { return Ok(study.metrics[0]) };
-    let searched = study.design.searched.filter(|metric| metric.name() == *name);
-    searched
-        .map_or_else(|| Metric::parse(name), Ok)
-        .map_err(|text| Failure::Input(format!("--plot-metric: {text}")))
+    study.design.metric(name).map_err(|text| Failure::Input(format!("--plot-metric: {text}")))
 }
 
 /// What the user should know, once, whichever cell it is about.

@@ -16,12 +16,10 @@ pub(super) fn page(search: &Search, findings: &Findings) -> String {
         escaped(&title),
         escaped(tables::conditions(search, findings).trim_end())
     );
-    let told: String = findings
-        .answers
-        .iter()
-        .flat_map(|answer| tables::told(search, answer))
-        .map(|line| format!("<p>{}</p>\n", escaped(line.trim_end())))
-        .collect();
+    let mut told = String::new();
+    for line in findings.answers.iter().flat_map(|answer| tables::told(search, answer)) {
+        push(&mut told, format_args!("<p>{}</p>", escaped(line.trim_end())));
+    }
     let answers = table(&tables::summary(search, findings)) + &told;
     section(&mut body, "Capacity", &(answers + &plots(&capacities(search, findings))));
     let slo = search.question.slo.iter().enumerate();

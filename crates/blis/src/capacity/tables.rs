@@ -43,15 +43,18 @@ pub(super) fn conditions(search: &Search, findings: &Findings) -> String {
         }
         _ => String::new(),
     };
+    let requests = match requests {
+        0 => "none of which has found a capacity".to_owned(),
+        requests => format!("{} requests each", grouped(*requests)),
+    };
     let most = search.question.max_seeds;
     let most = if most > seeds.len() { format!(" (of at most {most})") } else { String::new() };
     folded(
         &format!(
             "{} runs: {} seeds{most}, the same requests at all of them but for their gaps, \
-             {} requests each{stretch}{warmup}",
+             {requests}{stretch}{warmup}",
             grouped(*trials as u64),
             seeds.len(),
-            grouped(*requests)
         ),
         0,
         0,
@@ -119,8 +122,12 @@ pub(super) fn value(value: f64) -> String {
         value if value >= 999.95 => return grouped(count(value)),
         value if value >= 99.995 => format!("{value:.1}"),
         value if value >= 9.9995 => format!("{value:.2}"),
-        value => format!("{value:.4}"),
+        value if value >= 0.99995 => format!("{value:.3}"),
+        value => format!("{value:.3e}").parse::<f64>().unwrap_or(value).to_string(),
     };
+    if !text.contains('.') {
+        return text;
+    }
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
@@ -197,7 +204,7 @@ mod tests {
 
     #[test]
     fn rates_have_four_digits() {
-        let shown = [1.0, 3.0625, 66.667, 142.84, 12_345.0].map(value);
-        assert_eq!(shown, ["1", "3.0625", "66.67", "142.8", "12,345"]);
+        let shown = [1.0, 3.062, 66.667, 142.84, 12_345.0, 20.0, 0.000_012_345].map(value);
+        assert_eq!(shown, ["1", "3.062", "66.67", "142.8", "12,345", "20", "0.00001234"]);
     }
 }

@@ -5,7 +5,6 @@
 use super::claim::{
     Claim, Comparison, Expr, Op, Reference, Relation, Suffix, is_patched, is_plain,
 };
-use crate::metric::Metric;
 use crate::problem::{hint, quoted};
 use crate::study::Design;
 use std::ops::Range;
@@ -284,10 +283,8 @@ impl<'a> Reader<'a> {
         if word.is_empty() {
             return Err(self.unexpected("a number or a metric, e.g. `ttft_p99(full)`"));
         }
-        let searched = self.design.searched.filter(|metric| metric.name() == word);
-        let metric = searched
-            .map_or_else(|| Metric::parse(word), Ok)
-            .map_err(|message| Mistake { at: start..end, message })?;
+        let metric =
+            self.design.metric(word).map_err(|message| Mistake { at: start..end, message })?;
         self.at = end;
         let mut levels = vec![None; self.design.factors.len()];
         if self.text[self.at..].starts_with('(') {

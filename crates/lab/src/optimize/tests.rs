@@ -86,7 +86,7 @@ fn hopeless_points_are_dropped_after_one_seed_and_the_answer_is_no_worse() {
         .replace("calls: 14, seeds: 2", "calls: 24, seeds: 3")
         .replace("num_requests: 400", "num_requests: 1000");
     let raced = run(&wide, &Runner::default(), false);
-    let slow = wide.replace("seeds: 3}", "seeds: 3, racing: false}");
+    let slow = wide.replace("calls: 24, seeds: 3", "calls: 24, seeds: 3, racing: false");
     let whole = run(&slow, &Runner::default(), false);
     let dropped = |found: &Findings| found.calls.iter().filter(|call| call.is_dropped(3)).count();
     assert_eq!(dropped(&whole), 0);

@@ -1,4 +1,4 @@
-//! The capacities of a study's cells: `capacity: {slo: ["critical.ttft_p99 <= 200ms"], vary: rate}`.
+//! The capacities of a study's cells: `capacity: {slo: ["ttft_p99 <= 200ms"], vary: rate}`.
 //!
 //! Each cell is climbed as it stands, but for its rate, or for its number of instances. Claims and
 //! tables then have `capacity`, or `fewest_instances`, with a value for each seed.

@@ -67,6 +67,15 @@ impl Design {
             .collect()
     }
 
+    /// The number called `name`, of runs or searched.
+    ///
+    /// # Errors
+    /// What is wrong with the name, and the nearest known one.
+    pub fn metric(&self, name: &str) -> Result<Metric, String> {
+        let searched = self.searched.filter(|metric| metric.name() == name);
+        searched.map_or_else(|| Metric::parse(name), Ok)
+    }
+
     /// Which factor has this name.
     pub fn factor(&self, name: &str) -> Option<usize> {
         self.factors.iter().position(|factor| factor.name == name)

@@ -148,7 +148,7 @@ pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
     let capacity = capacity.transpose()?;
     let searched = capacity.as_ref().map(|question| Metric::searched(question.vary));
     let design = Design { searched, ..levels::design(&factors) };
-    let metrics = metrics(tree, &fields.metrics, searched)?;
+    let metrics = metrics(tree, &fields.metrics, &design)?;
     if design.cells().saturating_mul(max_seeds) > MOST_TRIALS {
         let cells = design.cells();
         let message =
@@ -292,20 +292,14 @@ fn beside(place: &Place, path: &str) -> std::path::PathBuf {
     }
 }
 
-fn metrics(
-    tree: &Node,
-    names: &[String],
-    searched: Option<Metric>,
-) -> Result<Vec<Metric>, Problem> {
+fn metrics(tree: &Node, names: &[String], design: &Design) -> Result<Vec<Metric>, Problem> {
     if names.is_empty() {
         let message = "there are none; name at least one, e.g. `ttft_p99`";
         return Err(Problem::new(tree.place_of("metrics"), "metrics", message));
     }
     let parse = |(index, name): (usize, &String)| {
         let path = format!("metrics[{index}]");
-        let searched = searched.filter(|metric| metric.name() == *name);
-        let found = searched.map_or_else(|| Metric::parse(name), Ok);
-        found.map_err(|text| Problem::new(tree.place_of(&path), path, text))
+        design.metric(name).map_err(|text| Problem::new(tree.place_of(&path), path, text))
     };
     names.iter().enumerate().map(parse).collect()
 }

@@ -54,10 +54,10 @@ pub(super) fn progress(search: &Search, findings: &Findings) -> Vec<Figure> {
 pub(super) fn fronts(search: &Search, findings: &Findings) -> Vec<Figure> {
     let count = search.objectives.len();
     let pairs = (0..count).flat_map(|x| (x + 1..count).map(move |y| (x, y)));
-    pairs.map(|(x, y)| front(search, findings, x, y)).collect()
+    pairs.map(|pair| front(search, findings, pair)).collect()
 }
 
-fn front(search: &Search, findings: &Findings, x: usize, y: usize) -> Figure {
+fn front(search: &Search, findings: &Findings, (x, y): (usize, usize)) -> Figure {
     let [across, up] = [x, y].map(|k| &search.objectives[k].metric);
     let fresh = |cell: usize| {
         let mean = |k: usize| findings.fresh.mean(cell, &search.objectives[k].metric);
@@ -65,9 +65,12 @@ fn front(search: &Search, findings: &Findings, x: usize, y: usize) -> Figure {
     };
     let mut csv = "point,call,x,y,fresh_x,fresh_y\n".to_owned();
     let mut add = |name: &str, call: String, at: &[Option<f64>], fresh: Option<(f64, f64)>| {
-        let (Some(a), Some(b)) = (at[x], at[y]) else { return };
-        let (c, d) = fresh.map_or_else(Default::default, |(c, d)| (digits(c), digits(d)));
-        push(&mut csv, format_args!("{name},{call},{},{},{c},{d}", digits(a), digits(b)));
+        let (Some(one), Some(other)) = (at[x], at[y]) else { return };
+        let fresh = fresh.map_or_else(
+            || ",".to_owned(),
+            |(one, other)| format!("{},{}", digits(one), digits(other)),
+        );
+        push(&mut csv, format_args!("{name},{call},{},{},{fresh}", digits(one), digits(other)));
     };
     add("by hand", String::new(), &findings.hand, fresh(0));
     for (number, chosen) in findings.chosen.iter().enumerate() {
