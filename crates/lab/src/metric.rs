@@ -255,7 +255,7 @@ mod tests {
         }
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), 37);
+        assert_eq!(names.len(), 38);
     }
 
     #[test]

@@ -6,10 +6,10 @@
 //! without an effect gives a note: a workload never loses a part in silence.
 //!
 //! What BLIS adds: `description` and `slo` at the top, the other forms of a rate, and of clients
-//! and cohorts `deadline_ms`, `patience_ms`, closed-loop sessions with retries, distributions of rounds and of
-//! think time, `diurnal`, `spike` and `drain` of single clients, all fields of a client for
-//! cohorts, and `{member}` in their names. Where a field means something else than in the Go
-//! program, decision 8 says why.
+//! and cohorts `deadline_ms`, `patience_ms`, closed-loop sessions with retries, distributions of
+//! rounds and of think time, `diurnal`, `spike` and `drain` of single clients, all fields of a
+//! client for cohorts, and `{member}` in their names. Where a field means something else than in
+//! the Go program, decision 8 says why.
 
 mod activity;
 mod arrival;

@@ -201,8 +201,8 @@ pub struct Outcome {
     pub ended_at: Time,
     /// Requests that arrived.
     pub arrived: u64,
-    /// Simulated events: arrivals, decisions, enqueues, steps and clients that give up. The same with and without
-    /// fast-forward.
+    /// Simulated events: arrivals, decisions, enqueues, steps and clients that give up. The same
+    /// with and without fast-forward.
     pub events: u64,
     /// Steps whose time is an extrapolation of the latency model.
     pub extrapolated: Extrapolated,

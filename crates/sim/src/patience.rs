@@ -17,8 +17,8 @@ use std::collections::BinaryHeap;
 /// The list of deadlines is gone through when it is longer than this and twice the live requests.
 const FEW: usize = 64;
 
-/// When clients give up, soonest first. A deadline outlives what it is about: whether somebody still
-/// waits is seen when it comes.
+/// When clients give up, soonest first. A deadline outlives what it is about: whether somebody
+/// still waits is seen when it comes.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
     heap: BinaryHeap<Reverse<(Time, RequestId, Slot)>>,

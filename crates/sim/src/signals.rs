@@ -1,8 +1,8 @@
 //! What the gateway knows of the instances, and how old it is.
 //!
-//! Each replica of the gateway has a view of its own: it polls at its own phase, and knows of nothing
-//! that another replica has sent until it sees it in an instance's queue. KV events reach all of
-//! them.
+//! Each replica of the gateway has a view of its own: it polls at its own phase, and knows of
+//! nothing that another replica has sent until it sees it in an instance's queue. KV events reach
+//! all of them.
 //!
 //! A router reads `InstanceView`s. Its own counts (`in_flight`, and what it sent since the last
 //! poll) are always live; the rest is as of now, or as of the instance's last poll. Polls are not

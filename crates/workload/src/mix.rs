@@ -47,8 +47,8 @@ pub struct Client {
     pub deadline: Option<Span>,
     /// How long it waits for the first token of a request before it gives up (above 0).
     pub patience: Option<Span>,
-    /// What it does when a request is rejected or when it gave up waiting; `None`: nothing more. Not
-    /// with closed-loop sessions, which say it themselves.
+    /// What it does when a request is rejected or when it gave up waiting; `None`: nothing more.
+    /// Not with closed-loop sessions, which say it themselves.
     pub retry: Option<Retry>,
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Without them, shedding looks free: whoever is turned away is gone. A client that retries comes
 //! back after a wait that doubles each time, with the same request; each attempt is a request of
-//! its own in reports. A client that lost its patience waits the same way: it does not tell a server
-//! that refuses from one that is silent. Rounds of closed-loop sessions say what becomes of both
-//! themselves (`OnRejection`).
+//! its own in reports. A client that lost its patience waits the same way: it does not tell a
+//! server that refuses from one that is silent. Rounds of closed-loop sessions say what becomes of
+//! both themselves (`OnRejection`).
 
 use crate::error::SpecError;
 use blis_core::{Ending, Span};

@@ -45,14 +45,15 @@ fn erlang(x: f64, rate: f64) -> f64 {
     sum
 }
 
-/// The share of customers that give up, in M/D/1 with services of 1, `rate` arrivals in one of them,
-/// and customers who leave unless their service is complete `patience` after their arrival.
+/// The share of customers that give up, in M/D/1 with services of 1, `rate` arrivals in one of
+/// them, and customers who leave unless their service is complete `patience` after their arrival.
 ///
 /// The work V that an arrival finds is its wait. Whoever finds less than `patience` is begun with
 /// and adds 1 to it, whoever finds more leaves the queue before. By level crossing, V has up to
-/// `patience` the distribution of M/D/1 but for a factor, and beyond it the density `rate (F(patience)
-/// - F(x - 1))`; the whole of it gives the factor. Who finds more than `patience - 1` gives up (as in
-/// Baccelli and Hebuterne, On queues with impatient customers, 1981, where service is exponential).
+/// `patience` the distribution of M/D/1 but for a factor, and beyond it the density `rate
+/// (F(patience) - F(x - 1))`; the whole of it gives the factor. Who finds more than `patience - 1`
+/// gives up (as in Baccelli and Hebuterne, On queues with impatient customers, 1981, where service
+/// is exponential).
 fn share_that_gives_up(rate: f64, patience: f64) -> f64 {
     const PIECES: u32 = 1_000;
     let piece = 1.0 / f64::from(PIECES);

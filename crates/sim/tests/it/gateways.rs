@@ -45,8 +45,8 @@ fn approximate_prefix_knowledge_is_diluted_by_replicas() {
     assert!(by_replicas[2] < all - 30 * 480, "{by_replicas:?}");
 }
 
-/// KV events reach every replica, late or not: where only they are asked, it makes no difference how
-/// many there are, to the last fact.
+/// KV events reach every replica, late or not: where only they are asked, it makes no difference
+/// how many there are, to the last fact.
 #[test]
 fn precise_prefix_knowledge_is_the_same_for_all_replicas() {
     for delay in [0, 2_500] {
@@ -73,8 +73,8 @@ fn speculation_is_a_replicas_own() {
     assert!(cached(8) < cached(1), "{} and {}", cached(8), cached(1));
 }
 
-/// How long all requests wait together, in ms, where one comes each ms and takes about 22 of them, on
-/// four instances with eight places each.
+/// How long all requests wait together, in ms, where one comes each ms and takes about 22 of them,
+/// on four instances with eight places each.
 fn waited(scenario: &Scenario, gateways: u32) -> f64 {
     let mut scenario = Scenario { gateways, instances: 4, ..scenario.clone() };
     scenario.engine.max_num_running_reqs = 8;
@@ -92,9 +92,9 @@ fn counts_of_what_was_sent_are_blind_to_other_replicas() {
     assert!(several > 1.5 * alone, "{several} ms and {alone} ms");
 }
 
-/// A stale view adds what was sent since the poll and does not know what has ended since, so that an
-/// instance looks best just after it was polled, and one gateway floods it until the next poll of
-/// another. Replicas poll at phases of their own and flood different instances at a time.
+/// A stale view adds what was sent since the poll and does not know what has ended since, so that
+/// an instance looks best just after it was polled, and one gateway floods it until the next poll
+/// of another. Replicas poll at phases of their own and flood different instances at a time.
 #[test]
 fn stale_replicas_do_not_flood_the_same_instance() {
     let mut stale = Scenario { routing: "least-loaded", ..small_world() };

@@ -97,9 +97,9 @@ fn a_request_on_the_way_is_taken_off_the_books_of_the_router() {
     }
 }
 
-/// One place: the first runs 200..1400, then decodes in steps of 1003. The second joins the queue at
-/// 200 behind it and gives up at 3000, in the middle of the step 2403..3406, when the engine hears
-/// of it. The third has its place.
+/// One place: the first runs 200..1400, then decodes in steps of 1003. The second joins the queue
+/// at 200 behind it and gives up at 3000, in the middle of the step 2403..3406, when the engine
+/// hears of it. The third has its place.
 #[test]
 fn a_waiting_request_leaves_the_queue_at_the_end_of_the_step() {
     let mut scenario = small_world();
@@ -187,9 +187,9 @@ fn a_preempted_request_leaves_the_queue() {
     assert!(told.closed[1].preemptions > 0 && told.closed[1].cached.is_some());
 }
 
-/// Stream 7 is in the CPU tier (see `golden_tier`), and is copied back on its own from 10,165 on for
-/// 193.847 us. The client gives up at 10,200, while the copy writes: the blocks are free when it is
-/// done, at 10,358.847, and nothing of them is cached.
+/// Stream 7 is in the CPU tier (see `golden_tier`), and is copied back on its own from 10,165 on
+/// for 193.847 us. The client gives up at 10,200, while the copy writes: the blocks are free when
+/// it is done, at 10,358.847, and nothing of them is cached.
 #[test]
 fn a_loading_request_leaves_when_its_copy_is_done() {
     let link = LinkSpeed { base: us(40), blocks_per_us: 0.026 };
