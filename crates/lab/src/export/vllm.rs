@@ -30,9 +30,12 @@ pub fn export(plan: &Plan, title: &str) -> String {
     let mut out =
         comment(&format!("vLLM's server for {title}, written by `blis export vllm`."), "");
     let count = plan.instances;
+    let which = match count {
+        1 => "For vLLM 0.28 or later.".to_owned(),
+        count => format!("One of {count} equal servers, of vLLM 0.28 or later."),
+    };
     let many = format!(
-        "One of {count} equal servers, of vLLM 0.28 or later. Put llm-d's endpoint picker in front of \
-         them, with what `blis export llm-d` writes."
+        "{which} Put llm-d's endpoint picker in front, with what `blis export llm-d` writes."
     );
     out.push_str(&comment(&many, ""));
     out.push_str("#\n");
@@ -76,7 +79,7 @@ impl Made<'_> {
             self.flag("--tensor-parallel-size", tp);
         }
         if let Some(gpu) = &self.plan.hardware {
-            let more = vec![format!("Simulated: {gpu}, {}", self.plan.latency_name)];
+            let more = vec![format!("Simulated: {gpu}")];
             let fit = Fit::Exact("the machine is where the server runs");
             self.notes.push(Note { part: "hardware".to_owned(), fit, more });
         }
@@ -119,13 +122,15 @@ impl Made<'_> {
         self.policy(&order, Vec::new());
         let numbers = bases(&priority).map(|all| format!("Send {all}"));
         self.policy(&priority, numbers.into_iter().collect());
-        let mut more = Vec::new();
         if by_priority && preempt.name == "tail" {
-            more.push(
-                "Here priorities are scheduled, so the least important is preempted".to_owned(),
+            let fit = Fit::Approximate(
+                "with `--scheduling-policy priority` the least important is preempted, of equals the \
+                 last to come",
             );
+            self.say(&preempt.part(), fit);
+        } else {
+            self.policy(&preempt, Vec::new());
         }
-        self.policy(&preempt, more);
     }
 
     fn memory(&mut self) {
