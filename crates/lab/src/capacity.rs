@@ -115,13 +115,9 @@ impl Subject {
                            sessions begin at a rate";
             return Err(Problem::of_file("workload", message));
         }
-        match (vary, &mix.rate) {
-            (Vary::Rate, _) => {}
+        if let (Vary::Instances, Rate::Steady(rate)) = (vary, &mix.rate) {
             // A share of saturation would grow with the instances.
-            (Vary::Instances, Rate::Steady(rate)) => {
-                draft.set_amount("--vary instances", "rate", &rate.to_string());
-            }
-            (Vary::Instances, Rate::Shaped(_)) => {}
+            draft.set_amount("--vary instances", "rate", &rate.to_string());
         }
         Ok(Subject { name: name.to_owned(), plan, draft })
     }

@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn numbers_have_as_many_digits_as_their_range_deserves() {
         let float = |value, min, max| rounded(&Value::Float(value), &Kind::Float { min, max });
-        assert_eq!(float(3.141_592_653, 0.0, 10.0), "3.14");
+        assert_eq!(float(3.217_592_653, 0.0, 10.0), "3.22");
         assert_eq!(float(0.123_456, 0.0, 1.0), "0.123");
         assert_eq!(float(123_456.789, 0.0, 1e6), "123000");
         assert_eq!(float(9.999, 0.0, 9.997), "9.997", "never out of the range");

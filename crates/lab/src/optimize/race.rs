@@ -119,7 +119,11 @@ mod tests {
         let best = seen(&[0.0, 0.0], &[-1.0], Some(0.01 / 3.0));
         for _ in 0..3 {
             noise.learn(&best, 3);
-            assert!(!noise.is_hopeless(&seen(&[9.0, 9.0], &[9.0], None), &[best.clone()], 3));
+            assert!(!noise.is_hopeless(
+                &seen(&[9.0, 9.0], &[9.0], None),
+                std::slice::from_ref(&best),
+                3
+            ));
         }
         noise.learn(&best, 3);
         noise
