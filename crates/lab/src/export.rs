@@ -48,9 +48,11 @@ fn comments(notes: &[Note]) -> String {
     let mut out = String::new();
     for note in sorted {
         let (word, text) = note.fit.told();
-        let more: String = note.more.iter().map(|text| format!(". {text}")).collect();
         let text = if text.is_empty() { String::new() } else { format!(": {text}") };
-        out.push_str(&write::comment(&format!("[{word}] {}{text}{more}", note.part), "  "));
+        let first = format!("[{word}] {}{text}", note.part);
+        let all: Vec<&str> =
+            std::iter::once(first.as_str()).chain(note.more.iter().map(String::as_str)).collect();
+        out.push_str(&write::comment(&all.join(". "), "  "));
     }
     out
 }

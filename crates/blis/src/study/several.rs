@@ -231,7 +231,8 @@ fn of_search(search: &Search, findings: &optimize::Findings, sheets: &Sheets) ->
     let drawing = markdown::shown(&search.objectives[0].metric, &sheets.links);
     let body = searches::markdown(search, findings);
     let tail = markdown::tail("optimize", &sheets.links);
-    format!("{head}{drawing}\n{body}{tail}")
+    let discussion = markdown::discussed(search.discussion.as_deref());
+    format!("{head}{drawing}\n{body}{discussion}{tail}")
 }
 
 impl Done {

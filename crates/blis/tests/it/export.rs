@@ -52,7 +52,7 @@ fn a_strategy_file_is_exported_and_what_is_wrong_is_told() {
     for (args, message) in [
         ("export llm-d --strategy no-kvv", "did you mean `no-kv`?"),
         ("export llm-d --strategy no-kv --set pb=1", "unknown parameter `pb`"),
-        ("export llm-d --strategy no-kv --set pa=99", "found `99`"),
+        ("export llm-d --strategy no-kv --set pa=99", "`pa` is `99`"),
         ("export llm-d", "SCENARIO"),
         ("export", "Usage"),
         ("export sglang --strategy no-kv", "sglang"),

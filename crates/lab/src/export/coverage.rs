@@ -254,7 +254,7 @@ const ALL: &[Mapping] = &[
         "routing",
         "session-affinity",
         &["session-affinity-filter"],
-        "a session never leaves its instance, however busy that is, unless it is gone; clients must send `x-session-id`",
+        "a session never leaves its instance, however busy that is, unless it is gone; clients must send `x-session-id`, and newer pickers want `--allow-experimental-plugins`",
     ),
     exact(
         "routing",
@@ -324,7 +324,7 @@ const ALL: &[Mapping] = &[
         "scorer",
         "session",
         &["session-affinity-scorer", "session-id-producer"],
-        "the same preference; clients must send `x-session-id`",
+        "the same preference; clients must send `x-session-id`, and newer pickers want `--allow-experimental-plugins`",
     ),
     near(
         "scorer",

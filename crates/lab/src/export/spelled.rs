@@ -59,18 +59,16 @@ impl Spelled {
 
     /// The value of a parameter as text, the default if it was not given.
     pub(super) fn value(&self, name: &str) -> String {
-        match self.given.iter().find(|(given, _)| given == name) {
-            Some((_, value)) => value.clone(),
-            None => {
-                let param = self.params.iter().find(|param| param.name == name);
-                let param = param.unwrap_or_else(|| panic!("`{}` has no `{name}`", self.name));
-                match param.kind.default_value() {
-                    Value::Float(number) => number.to_string(),
-                    Value::Int(number) => number.to_string(),
-                    Value::Flag(flag) => flag.to_string(),
-                    Value::Word(word) => word,
-                }
-            }
+        if let Some((_, value)) = self.given.iter().find(|(given, _)| given == name) {
+            return value.clone();
+        }
+        let param = self.params.iter().find(|param| param.name == name);
+        let param = param.unwrap_or_else(|| panic!("`{}` has no `{name}`", self.name));
+        match param.kind.default_value() {
+            Value::Float(number) => number.to_string(),
+            Value::Int(number) => number.to_string(),
+            Value::Flag(flag) => flag.to_string(),
+            Value::Word(word) => word,
         }
     }
 

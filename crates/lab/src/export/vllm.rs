@@ -10,6 +10,7 @@ use blis_core::SloClass;
 use blis_core::math::{count, float};
 use blis_latency::Catalogue;
 use blis_sim::{Preemption, Reload};
+use std::fmt;
 
 /// A flag and its value, if it has one.
 type Flag = (&'static str, Option<String>);
@@ -30,9 +31,12 @@ pub fn export(plan: &Plan, title: &str) -> String {
     let mut out =
         comment(&format!("vLLM's server for {title}, written by `blis export vllm`."), "");
     let count = plan.instances;
+    let which = match count {
+        1 => "For vLLM 0.28 or later.".to_owned(),
+        count => format!("One of {count} equal servers, of vLLM 0.28 or later."),
+    };
     let many = format!(
-        "One of {count} equal servers, of vLLM 0.28 or later. Put llm-d's endpoint picker in front of \
-         them, with what `blis export llm-d` writes."
+        "{which} Put llm-d's endpoint picker in front, with what `blis export llm-d` writes."
     );
     out.push_str(&comment(&many, ""));
     out.push_str("#\n");
@@ -54,7 +58,7 @@ struct Made<'a> {
 }
 
 impl Made<'_> {
-    fn flag(&mut self, name: &'static str, value: impl ToString) {
+    fn flag(&mut self, name: &'static str, value: &dyn fmt::Display) {
         self.flags.push((name, Some(value.to_string())));
     }
 
@@ -73,10 +77,10 @@ impl Made<'_> {
 
     fn machine(&mut self) {
         if let Some(tp) = self.plan.tp {
-            self.flag("--tensor-parallel-size", tp);
+            self.flag("--tensor-parallel-size", &tp);
         }
         if let Some(gpu) = &self.plan.hardware {
-            let more = vec![format!("Simulated: {gpu}, {}", self.plan.latency_name)];
+            let more = vec![format!("Simulated: {gpu}")];
             let fit = Fit::Exact("the machine is where the server runs");
             self.notes.push(Note { part: "hardware".to_owned(), fit, more });
         }
@@ -84,11 +88,11 @@ impl Made<'_> {
 
     fn batch(&mut self) {
         let engine = self.plan.engine;
-        self.flag("--max-num-seqs", engine.max_num_running_reqs);
-        self.flag("--max-num-batched-tokens", engine.max_num_scheduled_tokens);
+        self.flag("--max-num-seqs", &engine.max_num_running_reqs);
+        self.flag("--max-num-batched-tokens", &engine.max_num_scheduled_tokens);
         self.switch("--enable-chunked-prefill");
         if engine.long_prefill_token_threshold > 0 {
-            self.flag("--long-prefill-token-threshold", engine.long_prefill_token_threshold);
+            self.flag("--long-prefill-token-threshold", &engine.long_prefill_token_threshold);
         }
         self.switch(if engine.reserve_full_prompt {
             "--scheduler-reserve-full-isl"
@@ -97,7 +101,8 @@ impl Made<'_> {
         });
         if engine.watermark_blocks > 0 {
             let share = f64::from(engine.watermark_blocks) / f64::from(engine.total_kv_blocks);
-            self.flag("--watermark", float(count(share * 1e6)) / 1e6);
+            let share = float(count(share * 1e6)) / 1e6;
+            self.flag("--watermark", &share);
         }
         if engine.max_num_running_reqs > engine.max_num_scheduled_tokens {
             let fit = Fit::Missing(
@@ -115,24 +120,27 @@ impl Made<'_> {
         let preempt = Spelled::of("preempt", &self.plan.policies.preempt);
         let by_priority = matches!(order.name.as_str(), "priority-fcfs" | "sjf" | "edf")
             || preempt.name == "lowest-priority";
-        self.flag("--scheduling-policy", if by_priority { "priority" } else { "fcfs" });
+        let scheduling = if by_priority { "priority" } else { "fcfs" };
+        self.flag("--scheduling-policy", &scheduling);
         self.policy(&order, Vec::new());
         let numbers = bases(&priority).map(|all| format!("Send {all}"));
         self.policy(&priority, numbers.into_iter().collect());
-        let mut more = Vec::new();
         if by_priority && preempt.name == "tail" {
-            more.push(
-                "Here priorities are scheduled, so the least important is preempted".to_owned(),
+            let fit = Fit::Approximate(
+                "with `--scheduling-policy priority` the least important is preempted, of equals the \
+                 last to come",
             );
+            self.say(&preempt.part(), fit);
+        } else {
+            self.policy(&preempt, Vec::new());
         }
-        self.policy(&preempt, more);
     }
 
     fn memory(&mut self) {
         let engine = self.plan.engine;
         self.switch("--enable-prefix-caching");
-        self.flag("--block-size", engine.block_size);
-        self.flag("--num-gpu-blocks-override", engine.total_kv_blocks);
+        self.flag("--block-size", &engine.block_size);
+        self.flag("--num-gpu-blocks-override", &engine.total_kv_blocks);
         let fit = Fit::Exact(
             "`--num-gpu-blocks-override` makes the server as small as the simulated one; leave it out \
              to use all memory within `--gpu-memory-utilization`",
@@ -154,31 +162,28 @@ impl Made<'_> {
             model.shape().kv_bytes_per_token() * f64::from(self.plan.engine.block_size)
         });
         let mut extra = vec![("block_size", Yaml::Number(f64::from(self.plan.engine.block_size)))];
-        match size {
-            Some(block) => {
-                let bytes = float(count(block * f64::from(tier.blocks)));
-                extra.push(("cpu_bytes_to_use", Yaml::Number(bytes)));
-                let fit = Fit::Exact(
-                    "`cpu_bytes_to_use` is the size of the simulated tier, summed over the GPUs of a \
-                     server; LMCache instead: connector `LMCacheConnectorV1`, and its size in GB as \
-                     `LMCACHE_MAX_LOCAL_CPU_SIZE`",
-                );
-                self.say("CPU tier", fit);
-            }
-            None => {
-                extra.push(("cpu_bytes_to_use", Yaml::Number(1e9)));
-                let fit = Fit::Approximate(
-                    "the size of this model's blocks is not known; set `cpu_bytes_to_use` yourself",
-                );
-                self.say("CPU tier", fit);
-            }
+        if let Some(block) = size {
+            let bytes = float(count(block * f64::from(tier.blocks)));
+            extra.push(("cpu_bytes_to_use", Yaml::Number(bytes)));
+            let fit = Fit::Exact(
+                "`cpu_bytes_to_use` is the size of the simulated tier, summed over the GPUs of a \
+                 server; LMCache instead: connector `LMCacheConnectorV1`, and its size in GB as \
+                 `LMCACHE_MAX_LOCAL_CPU_SIZE`",
+            );
+            self.say("CPU tier", fit);
+        } else {
+            extra.push(("cpu_bytes_to_use", Yaml::Number(1e9)));
+            let fit = Fit::Approximate(
+                "the size of this model's blocks is not known; set `cpu_bytes_to_use` yourself",
+            );
+            self.say("CPU tier", fit);
         }
         let config = Yaml::Map(vec![
             ("kv_connector", Yaml::text("OffloadingConnector")),
             ("kv_role", Yaml::text("kv_both")),
             ("kv_connector_extra_config", Yaml::Map(extra)),
         ]);
-        self.flag("--kv-transfer-config", config.flow());
+        self.flag("--kv-transfer-config", &config.flow());
         match tier.reload {
             Reload::Async => self.say("reload `async`", Fit::Exact("")),
             Reload::Blocking => self.say(
@@ -200,7 +205,7 @@ impl Made<'_> {
             ("endpoint", Yaml::text("tcp://*:5557")),
             ("topic", Yaml::Text(format!("kv@$(POD_IP):8000@{}", self.plan.model))),
         ]);
-        self.flag("--kv-events-config", config.flow());
+        self.flag("--kv-events-config", &config.flow());
         let fit = Fit::Exact(
             "the router's precise index listens to the server's KV events; put the address that the \
              endpoint picker knows the server by into the topic",

@@ -46,11 +46,15 @@ impl Yaml {
         match self {
             Yaml::Map(fields) => {
                 line(out, &format!("{space}{name}:"));
-                fields.iter().for_each(|(name, value)| value.field(name, indent + 2, out));
+                for (name, value) in fields {
+                    value.field(name, indent + 2, out);
+                }
             }
             Yaml::List(items) => {
                 line(out, &format!("{space}{name}:"));
-                items.iter().for_each(|item| line(out, &format!("{space}- {}", item.flow())));
+                for item in items {
+                    line(out, &format!("{space}- {}", item.flow()));
+                }
             }
             Yaml::Text(text) if is_plain(text) => line(out, &format!("{space}{name}: {text}")),
             _ => line(out, &format!("{space}{name}: {}", self.flow())),

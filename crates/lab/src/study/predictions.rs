@@ -52,7 +52,7 @@ fn at(stated: &Hypothesis, factor: usize, level: usize, design: &Design) -> Hypo
         text: claim.text(design),
         fires: fires.collect(),
         claim,
-        predict: stated.predict.clone(),
+        predict: stated.predict,
         because: stated.because.clone(),
     }
 }

@@ -49,7 +49,9 @@ impl<'a> Parts<'a> {
             Gate::One(gate) => self.gate(gate),
             Gate::Composed(all, members) if all.name == "all-of" => {
                 self.note(all, Vec::new());
-                members.iter().for_each(|member| self.admission(member));
+                for member in members {
+                    self.admission(member);
+                }
             }
             Gate::Composed(any, _) => self.note(any, Vec::new()),
         }
@@ -119,8 +121,12 @@ impl<'a> Parts<'a> {
             }
             _ => {}
         }
-        routing.filters.iter().for_each(|filter| self.filter(filter));
-        routing.scorers.iter().for_each(|(scorer, weight)| self.scorer(scorer, *weight));
+        for filter in &routing.filters {
+            self.filter(filter);
+        }
+        for (scorer, weight) in &routing.scorers {
+            self.scorer(scorer, *weight);
+        }
         if let Some(picker) = &routing.picker {
             let more = match (picker.name.as_str(), picker.value_of("ties"), picker.value_of("top"))
             {
