@@ -7,6 +7,7 @@
 mod bundle;
 mod canonical;
 mod cost;
+pub mod flags;
 pub mod known;
 mod latency;
 mod machine;
