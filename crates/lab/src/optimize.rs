@@ -11,6 +11,7 @@ mod conclude;
 mod constraint;
 mod file;
 mod findings;
+pub mod json;
 mod named;
 mod points;
 mod race;
@@ -26,6 +27,9 @@ pub use points::{Candidate, Points};
 
 use crate::metric::Metric;
 use crate::yaml::Node;
+
+/// The probability that an interval of a report leaves out the truth.
+pub const LEVEL: f64 = 0.05;
 
 /// A search, checked and ready to run.
 #[derive(Clone, Debug)]

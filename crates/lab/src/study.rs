@@ -12,9 +12,11 @@ mod compare;
 pub(crate) mod design;
 pub(crate) mod file;
 mod findings;
+pub mod json;
 mod levels;
 pub(crate) mod patch;
 mod predictions;
+mod recorded;
 mod setup;
 
 pub use arms::Component;
