@@ -21,7 +21,7 @@ mod tests;
 
 pub use blis_optimize::{Estimate, Influence, Plateau, Sensitivity};
 pub use constraint::Constraint;
-pub use file::read;
+pub use file::{read, read_text};
 pub use findings::{Call, Chosen, Control, Findings, Front, Outcome};
 pub use points::{Candidate, Points};
 

@@ -1,0 +1,80 @@
+//! Ctrl-C: the interpreter notes it, and only its main thread may ask whether it did.
+#![expect(clippy::disallowed_types, reason = "how often to ask is a matter of the clock")]
+
+use blis_lab::RunFailure;
+use blis_lab::trial::Watch;
+use blis_sim::{Observer, Progress};
+use core::time::Duration;
+use pyo3::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Instant;
+
+/// How often the interpreter is asked: soon enough for a person, and seldom enough not to cost
+/// anything.
+const BETWEEN: Duration = Duration::from_millis(50);
+
+/// Observes one run, in the thread that it runs in.
+pub(crate) struct Signals {
+    asked: Instant,
+    /// What the interpreter raised.
+    pub(crate) raised: Option<PyErr>,
+}
+
+impl Signals {
+    pub(crate) fn new() -> Signals {
+        Signals { asked: Instant::now(), raised: None }
+    }
+}
+
+impl Observer for Signals {
+    fn go_on(&mut self, _: Progress) -> bool {
+        if self.raised.is_none() && self.asked.elapsed() >= BETWEEN {
+            self.raised = Python::attach(|py| py.check_signals()).err();
+            self.asked = Instant::now();
+        }
+        self.raised.is_none()
+    }
+}
+
+/// Watches many trials, which run in threads of their own.
+struct Stop(AtomicBool);
+
+impl Watch for Stop {
+    fn go_on(&self) -> bool {
+        !self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Does `work` in another thread without the interpreter's lock, and stops it when the interpreter
+/// has something to raise.
+pub(crate) fn interruptible<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&dyn Watch) -> Result<T, RunFailure> + Send,
+) -> PyResult<T> {
+    let stop = Stop(AtomicBool::new(false));
+    let mut raised = None;
+    let done = py.detach(|| {
+        std::thread::scope(|scope| {
+            let (tell, told) = channel();
+            let (stop, raised) = (&stop, &mut raised);
+            scope.spawn(move || drop(tell.send(work(stop))));
+            loop {
+                match told.recv_timeout(BETWEEN) {
+                    Ok(done) => return Some(done),
+                    Err(RecvTimeoutError::Disconnected) => return None,
+                    Err(RecvTimeoutError::Timeout) if raised.is_none() => {
+                        *raised = Python::attach(|py| py.check_signals()).err();
+                        stop.0.store(raised.is_some(), Ordering::Relaxed);
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                }
+            }
+        })
+    });
+    match (raised, done) {
+        (Some(error), _) => Err(error),
+        (None, Some(done)) => done.map_err(|failure| crate::failure::run(py, &failure)),
+        (None, None) => Err(crate::failure::plain(py, "InternalError", "a worker thread died")),
+    }
+}
