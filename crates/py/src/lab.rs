@@ -29,12 +29,12 @@ pub(crate) fn policies() -> String {
 /// Runs the trial in the JSON document `trial`; its row, as one line of JSON.
 #[pyfunction]
 pub(crate) fn run_trial(py: Python<'_>, trial: &str) -> PyResult<String> {
-    let mut signals = Signals::new();
+    let mut signals = Signals::new(Vec::new());
     let row = py.detach(|| -> Result<Row, RunFailure> {
         let (plan, seed) = trial::read("trial", trial)?;
         trial::row(&plan, seed, false, &mut signals)
     });
-    match (signals.raised, row) {
+    match (signals.raised(), row) {
         (Some(raised), _) => Err(raised),
         (None, Ok(row)) => Ok(row.text()),
         (None, Err(failure)) => Err(failure::run(py, &failure)),

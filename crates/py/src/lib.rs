@@ -6,8 +6,11 @@
 
 mod failure;
 mod lab;
+mod policy;
 mod run;
 mod scenario;
+mod tables;
+mod views;
 mod watch;
 
 use pyo3::prelude::*;
@@ -21,9 +24,15 @@ mod core {
         study_missing, study_report, study_trials,
     };
     #[pymodule_export]
+    use crate::policy::Policy;
+    #[pymodule_export]
     use crate::run::{Run, run};
     #[pymodule_export]
     use crate::scenario::{Scenario, settings};
+    #[pymodule_export]
+    use crate::tables::PyTable;
+    #[pymodule_export]
+    use crate::views::{Cluster, Instance, Request, Waiting};
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -1,11 +1,13 @@
 //! Ctrl-C: the interpreter notes it, and only its main thread may ask whether it did.
 #![expect(clippy::disallowed_types, reason = "how often to ask is a matter of the clock")]
 
+use crate::policy::Tally;
 use blis_lab::RunFailure;
 use blis_lab::trial::Watch;
 use blis_sim::{Observer, Progress};
 use core::time::Duration;
 use pyo3::prelude::*;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
@@ -14,21 +16,31 @@ use std::time::Instant;
 /// anything.
 const BETWEEN: Duration = Duration::from_millis(50);
 
-/// Observes one run, in the thread that it runs in.
+/// Observes one run, in the thread that it runs in, and stops it when the interpreter or one of its
+/// policies in Python has raised something.
 pub(crate) struct Signals {
     asked: Instant,
-    /// What the interpreter raised.
-    pub(crate) raised: Option<PyErr>,
+    raised: Option<PyErr>,
+    policies: Vec<Arc<Tally>>,
 }
 
 impl Signals {
-    pub(crate) fn new() -> Signals {
-        Signals { asked: Instant::now(), raised: None }
+    pub(crate) fn new(policies: Vec<Arc<Tally>>) -> Signals {
+        Signals { asked: Instant::now(), raised: None, policies }
+    }
+
+    /// What was raised.
+    pub(crate) fn raised(self) -> Option<PyErr> {
+        let of_policies = self.policies.iter().find_map(|tally| tally.take_error());
+        of_policies.or(self.raised)
     }
 }
 
 impl Observer for Signals {
     fn go_on(&mut self, _: Progress) -> bool {
+        if self.policies.iter().any(|tally| tally.failed()) {
+            return false;
+        }
         if self.raised.is_none() && self.asked.elapsed() >= BETWEEN {
             self.raised = Python::attach(|py| py.check_signals()).err();
             self.asked = Instant::now();

@@ -5,7 +5,7 @@
 >>> result.ttft_p99, result.classes["critical"].ttft_p99
 """
 
-from ._core import __version__
+from ._core import Cluster, Instance, Request, Table, Waiting, __version__
 from .errors import (
     BlisError,
     InputOutputError,
@@ -17,28 +17,39 @@ from .errors import (
     SignalError,
 )
 from .lab import LEDGER, calibrate, optimize, policies, run, study, trial
-from .result import Classes, Numbers, Result
+from .policy import Policy, admission, order, scorer
+from .result import Classes, Numbers, PolicyCost, Result
 from .scenario import Scenario
 
 __all__ = [
     "LEDGER",
     "BlisError",
     "Classes",
+    "Cluster",
     "InputOutputError",
+    "Instance",
     "InternalError",
     "LedgerError",
     "NoSampleError",
     "Numbers",
+    "Policy",
+    "PolicyCost",
     "PolicyError",
+    "Request",
     "Result",
     "Scenario",
     "ScenarioError",
     "SignalError",
+    "Table",
+    "Waiting",
     "__version__",
+    "admission",
     "calibrate",
     "optimize",
+    "order",
     "policies",
     "run",
+    "scorer",
     "study",
     "trial",
 ]

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _core
+from .policy import Policy
 from .result import Result
 from .scenario import Scenario, Setting, Source, read
 
@@ -16,13 +17,29 @@ LEDGER: str = _core.LEDGER
 """Where finished trials are kept unless another ledger is named."""
 
 
-def run(scenario: Source = None, *, audit: bool = False, **settings: Setting) -> Result:
+def run(
+    scenario: Source = None,
+    *,
+    policies: Sequence[Policy[Any]] = (),
+    audit: bool = False,
+    requests: bool = True,
+    timeline_ms: float | None = None,
+    decisions: bool = False,
+    **settings: Setting,
+) -> Result:
     """Simulates `scenario` once; settings are named like the flags of `blis run`.
+
+    `policies` are those in Python that the scenario may name. `requests` records one row a request,
+    `timeline_ms` one an instance every so many milliseconds, `decisions` one a routing decision;
+    `audit` checks every invariant on the way. The interpreter's lock is free meanwhile.
 
     >>> blis.run("scenarios/shared-prefix.yaml", routing_policy="round-robin").ttft_p99
     """
-    made = Scenario(scenario, **settings)
-    return Result(_core.run(made._core, audit=audit))
+    made = Scenario(scenario, policies=policies, **settings)
+    done = _core.run(
+        made._core, audit=audit, requests=requests, timeline_ms=timeline_ms, decisions=decisions
+    )
+    return Result(done)
 
 
 def trial(document: str | Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import Any
 
 from . import _core
@@ -51,6 +53,19 @@ class Classes(Mapping[str, Numbers]):
         return f"Classes({', '.join(self._numbers)})"
 
 
+@dataclass(frozen=True)
+class PolicyCost:
+    """What the calls of a policy in Python cost in a run."""
+
+    calls: int
+    seconds: float
+
+    @property
+    def us_per_call(self) -> float:
+        """Microseconds of a call, the making of its arguments included."""
+        return 1e6 * self.seconds / self.calls if self.calls else 0.0
+
+
 class Result(Numbers):
     """A finished run.
 
@@ -72,6 +87,24 @@ class Result(Numbers):
         """The numbers of each service class."""
         return Classes(self._core, list(self.json.get("classes", {})))
 
+    def requests(self) -> _core.Table:
+        """One row a request, with the columns of `blis run --requests-out`, for Arrow's readers."""
+        return _recorded(self._core.requests(), "requests", "requests=True")
+
+    def timeline(self) -> _core.Table:
+        """One row an instance and sample, with the columns of `blis run --timeline`."""
+        return _recorded(self._core.timeline(), "samples", "timeline_ms=100")
+
+    def decisions(self) -> _core.Table:
+        """One row a routing decision: request, time, instance, what made the difference, score."""
+        return _recorded(self._core.decisions(), "decisions", "decisions=True")
+
+    @cached_property
+    def python_policy_cost(self) -> dict[str, PolicyCost]:
+        """What each policy in Python cost, by name."""
+        costs = self._core.policy_costs
+        return {name: PolicyCost(calls, seconds) for name, calls, seconds in costs}
+
     @property
     def warnings(self) -> list[str]:
         """What the numbers do not show, although whoever reads them must know."""
@@ -81,3 +114,55 @@ class Result(Numbers):
     def notes(self) -> list[str]:
         """What should be known of the scenario."""
         return self._core.notes
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """What a line or a table about it says."""
+        cluster, run = self.json["cluster"], self.json["run"]
+        facts = [("completed", f"{cluster['completed_requests']:,}")]
+        for label, name, unit in [
+            ("TTFT p99", "ttft_p99", " ms"),
+            ("ITL mean", "itl_mean", " ms"),
+            ("E2E p99", "e2e_p99", " ms"),
+            ("tokens/s", "tokens_per_sec", ""),
+            ("goodput", "goodput_per_sec", " requests/s"),
+        ]:
+            value = getattr(self, name, None)
+            if value is not None:
+                facts.append((label, f"{value:,.1f}{unit}"))
+        facts.append(("cluster", str(cluster.get("saturation", "-"))))
+        facts.append(("simulated", f"{run['simulated_seconds']:,.1f} s"))
+        facts.append(("took", f"{run['wall_seconds']:.3f} s"))
+        for name, cost in self.python_policy_cost.items():
+            facts.append((f"Python policy {name}", _cost(cost)))
+        return facts
+
+    def __repr__(self) -> str:
+        return f"Result({', '.join(f'{label} {value}' for label, value in self._facts())})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            f"<tr><th style='text-align:left'>{escape(label)}</th><td>{escape(value)}</td></tr>"
+            for label, value in self._facts()
+        ]
+        warnings = [f"<p>warning: {escape(text)}</p>" for text in self.warnings]
+        return f"<table>{''.join(rows)}</table>{self._html_classes()}{''.join(warnings)}"
+
+    def _html_classes(self) -> str:
+        names = ["offered", "completed", "ttft_p50", "ttft_p99", "e2e_p99", "slo_attainment"]
+        head = "".join(f"<th>{name}</th>" for name in ["class", *names])
+        body = ""
+        for name, numbers in self.classes.items():
+            values = [getattr(numbers, metric, None) for metric in names]
+            cells = "".join(f"<td>{'-' if v is None else format(v, ',.5g')}</td>" for v in values)
+            body += f"<tr><th style='text-align:left'>{escape(name)}</th>{cells}</tr>"
+        return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _cost(cost: PolicyCost) -> str:
+    return f"{cost.calls:,} calls, {cost.us_per_call:.1f} us each, {cost.seconds:.3f} s"
+
+
+def _recorded(table: _core.Table | None, what: str, how: str) -> _core.Table:
+    if table is None:
+        raise ValueError(f"{what} were not recorded; call `blis.run(..., {how})`")
+    return table

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Union
 
 from . import _core
+from .errors import ScenarioError
+from .policy import Policy
 
 Setting = Union[str, int, float, bool, Sequence[Union[str, int, float]]]
 """The value of a setting: what would stand behind the flag of that name."""
@@ -23,23 +25,30 @@ class Scenario:
     The base is the path of a YAML file, a YAML or JSON text, a dictionary of the same shape, or
     another scenario; without one, everything has its default. A string that has a line break or
     `: ` in it is a text, any other string a path. Settings are named like the flags of `blis run`,
-    with underscores, and win over the base:
+    with underscores, and win over the base. `policies` are those in Python that it may name.
 
-    >>> Scenario(num_instances=4, routing_policy="weighted", rate=40).hash
-    ...
+    >>> Scenario("scenarios/shared-prefix.yaml", num_instances=4, routing_policy="random").hash
     """
 
     __slots__ = ("_core",)
 
-    def __init__(self, base: Source = None, **settings: Setting) -> None:
+    def __init__(
+        self,
+        base: Source = None,
+        *,
+        policies: Sequence[Policy[Any]] = (),
+        **settings: Setting,
+    ) -> None:
         core = _read(base)
-        if settings:
-            core = core.set([(name, _text(value)) for name, value in settings.items()])
-        self._core = core
+        if policies:
+            core = core.invite([policy._core for policy in policies])
+        self._core = _set(core, settings)
 
     def set(self, **settings: Setting) -> Scenario:
         """The same with these settings, which win."""
-        return Scenario(self, **settings)
+        made = Scenario(self)
+        made._core = _set(self._core, settings)
+        return made
 
     @property
     def hash(self) -> str:
@@ -68,6 +77,12 @@ def _read(base: Source) -> _core.Scenario:
     return _core.Scenario.read(base)
 
 
+def _set(core: _core.Scenario, settings: Mapping[str, Setting]) -> _core.Scenario:
+    if not settings:
+        return core
+    return core.set([(name, _text(value)) for name, value in settings.items()])
+
+
 def is_text(source: str) -> bool:
     """Whether a string is YAML and not the path of a file."""
     return "\n" in source or ": " in source or source.startswith("{")
@@ -88,9 +103,11 @@ def read(source: Mapping[str, Any] | str | os.PathLike[str], name: str) -> tuple
     try:
         return path.read_text(encoding="utf-8"), str(path)
     except FileNotFoundError:
-        raise
+        message = "cannot read: there is no such file; check the name"
+        raise ScenarioError(f"{path}: {message}", path=str(path), message=message) from None
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not a text file: {error}") from error
+        message = f"not a text file: byte {error.start} is not UTF-8"
+        raise ScenarioError(f"{path}: {message}", path=str(path), message=message) from None
 
 
 def _plain(value: object) -> Any:
