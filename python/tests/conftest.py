@@ -19,14 +19,21 @@ Command = Callable[..., str]
 
 @pytest.fixture(scope="session")
 def command() -> Command:
-    """Runs `blis` with these arguments; what it prints."""
-    subprocess.run(["cargo", "build", "--quiet", "--package", "blis"], cwd=ROOT, check=True)
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    """Runs `blis` with these arguments; what it prints. `BLIS_COMMAND` may name a fresh one."""
+    program = os.environ.get("BLIS_COMMAND")
+    if program is None:
+        subprocess.run(["cargo", "build", "--quiet", "--workspace", "--bins"], cwd=ROOT, check=True)
+        target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+        program = str(target / "debug" / "blis")
 
     def run(*arguments: str, stdin: str | None = None) -> str:
-        program = [str(target / "debug" / "blis"), *arguments]
         done = subprocess.run(
-            program, cwd=ROOT, input=stdin, check=True, text=True, stdout=subprocess.PIPE
+            [program, *arguments],
+            cwd=ROOT,
+            input=stdin,
+            check=True,
+            text=True,
+            stdout=subprocess.PIPE,
         )
         return done.stdout
 

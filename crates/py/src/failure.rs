@@ -7,6 +7,7 @@ use blis_lab::{LedgerError, Place, Problem, RunFailure};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The module of the classes.
 const ERRORS: &str = "blis.errors";
@@ -47,6 +48,16 @@ pub(crate) fn problem(py: Python<'_>, problem: &Problem) -> PyErr {
         Ok(()) => raise(py, "ScenarioError", &text, &more),
         Err(error) => error,
     }
+}
+
+/// What `work` gives; a panic in it is a broken invariant.
+pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, RunFailure>) -> Result<T, RunFailure> {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    done.unwrap_or_else(|payload| {
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+        Err(RunFailure::Broken(text.unwrap_or_else(|| "unknown".to_owned())))
+    })
 }
 
 /// The exception of a run that gave nothing.

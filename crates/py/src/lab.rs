@@ -30,9 +30,11 @@ pub(crate) fn policies() -> String {
 #[pyfunction]
 pub(crate) fn run_trial(py: Python<'_>, trial: &str) -> PyResult<String> {
     let mut signals = Signals::new(Vec::new());
-    let row = py.detach(|| -> Result<Row, RunFailure> {
-        let (plan, seed) = trial::read("trial", trial)?;
-        trial::row(&plan, seed, false, &mut signals)
+    let row = py.detach(|| {
+        failure::caught(|| {
+            let (plan, seed) = trial::read("trial", trial)?;
+            trial::row(&plan, seed, false, &mut signals)
+        })
     });
     match (signals.raised(), row) {
         (Some(raised), _) => Err(raised),

@@ -58,7 +58,6 @@ impl Policy {
     /// Declares a policy. What it is called and takes is kept for good.
     #[new]
     #[pyo3(signature = (kind, name, needs, params, identity, varies, function))]
-    #[expect(clippy::too_many_arguments, reason = "called by the decorators alone")]
     fn new(
         kind: &str,
         name: &str,

@@ -154,7 +154,8 @@ fn simulate(
     signals: &mut Signals,
 ) -> Result<(RunResult, f64), RunFailure> {
     let started = Instant::now();
-    let result = run_scenario(plan, trial, &mut recorders.listeners(), names, signals)?;
+    let run = || run_scenario(plan, trial, &mut recorders.listeners(), names, signals);
+    let result = failure::caught(run)?;
     result.check()?;
     Ok((result, started.elapsed().as_secs_f64()))
 }

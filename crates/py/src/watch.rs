@@ -1,6 +1,7 @@
 //! Ctrl-C: the interpreter notes it, and only its main thread may ask whether it did.
 #![expect(clippy::disallowed_types, reason = "how often to ask is a matter of the clock")]
 
+use crate::failure::caught;
 use crate::policy::Tally;
 use blis_lab::RunFailure;
 use blis_lab::trial::Watch;
@@ -15,6 +16,11 @@ use std::time::Instant;
 /// How often the interpreter is asked: soon enough for a person, and seldom enough not to cost
 /// anything.
 const BETWEEN: Duration = Duration::from_millis(50);
+
+/// What the interpreter has to raise, e.g. that Ctrl-C was pressed.
+fn pending() -> Option<PyErr> {
+    Python::attach(|py| py.check_signals().err())
+}
 
 /// Observes one run, in the thread that it runs in, and stops it when the interpreter or one of its
 /// policies in Python has raised something.
@@ -42,7 +48,7 @@ impl Observer for Signals {
             return false;
         }
         if self.raised.is_none() && self.asked.elapsed() >= BETWEEN {
-            self.raised = Python::attach(|py| py.check_signals()).err();
+            self.raised = pending();
             self.asked = Instant::now();
         }
         self.raised.is_none()
@@ -70,13 +76,13 @@ pub(crate) fn interruptible<T: Send>(
         std::thread::scope(|scope| {
             let (tell, told) = channel();
             let (stop, raised) = (&stop, &mut raised);
-            scope.spawn(move || drop(tell.send(work(stop))));
+            scope.spawn(move || drop(tell.send(caught(|| work(stop)))));
             loop {
                 match told.recv_timeout(BETWEEN) {
                     Ok(done) => return Some(done),
                     Err(RecvTimeoutError::Disconnected) => return None,
                     Err(RecvTimeoutError::Timeout) if raised.is_none() => {
-                        *raised = Python::attach(|py| py.check_signals()).err();
+                        *raised = pending();
                         stop.0.store(raised.is_some(), Ordering::Relaxed);
                     }
                     Err(RecvTimeoutError::Timeout) => {}
