@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 import threading
 
@@ -78,6 +79,35 @@ def test_the_lock_of_the_interpreter_is_free_while_a_run_goes() -> None:
     finally:
         sys.setswitchinterval(interval)
         other.join()
+
+
+ENDLESS = {"workload": {"distribution": {"rate": 100, "num_requests": 4_000_000}}}
+
+
+@pytest.mark.parametrize("what", ["run", "trial", "study"])
+def test_an_interrupt_ends_what_is_being_simulated(what: str) -> None:
+    gate = threading.Lock()
+
+    def interrupt() -> None:
+        with gate:
+            signal.raise_signal(signal.SIGINT)
+
+    gate.acquire()
+    other = threading.Thread(target=interrupt)
+    other.start()
+    scenario = blis.Scenario(ENDLESS)
+    document = scenario.trial()
+    with pytest.raises(KeyboardInterrupt):
+        # From here on it may come, like Ctrl-C; the other thread waits for the interpreter's lock.
+        gate.release()
+        if what == "run":
+            blis.run(scenario, requests=False)
+        elif what == "trial":
+            blis.trial(document)
+        else:
+            study = {"question": "?", "base": ENDLESS, "metrics": ["ttft_p99"]}
+            blis.study(study, ledger=None)
+    other.join()
 
 
 def test_runs_in_threads_are_the_runs_one_after_the_other(result: blis.Result) -> None:

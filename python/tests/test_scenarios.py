@@ -39,6 +39,12 @@ def test_settings_are_the_flags_of_the_command_and_take_values_of_python() -> No
     assert off.hash == blis.Scenario(reserve_full_prompt="false").hash != blis.Scenario().hash
 
 
+def test_settings_that_are_none_are_not_given_and_those_with_fields_are_refused() -> None:
+    assert blis.Scenario(rate=None).hash == blis.Scenario().hash
+    with pytest.raises(TypeError, match="`workload` is one value"):
+        blis.run(workload={"preset": "orthogonal-slo"})  # type: ignore[arg-type]
+
+
 def test_a_field_at_fault_is_named_with_what_is_legal() -> None:
     with pytest.raises(blis.ScenarioError) as caught:
         blis.run({"cluster": {"instances": "many"}})

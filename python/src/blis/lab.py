@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -86,7 +87,9 @@ def optimize(
     """
     text, path = read(source, "search")
     report, strategy = _core.search_report(text, path, ledger, jobs, control)
-    if out is not None and strategy is not None:
+    if out is not None and strategy is None:
+        warnings.warn("no single strategy is recommended: `out` was not written", stacklevel=2)
+    elif out is not None and strategy is not None:
         with open(out, "w", encoding="utf-8") as file:
             file.write(strategy)
     found: dict[str, Any] = json.loads(report)

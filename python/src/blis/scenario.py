@@ -12,8 +12,8 @@ from . import _core
 from .errors import ScenarioError
 from .policy import Policy
 
-Setting = Union[str, int, float, bool, Sequence[Union[str, int, float]]]
-"""The value of a setting: what would stand behind the flag of that name."""
+Setting = Union[str, int, float, bool, Sequence[Union[str, int, float]], "os.PathLike[str]", None]
+"""The value of a setting: what would stand behind the flag of that name; `None` is not given."""
 
 Source = Union["Scenario", Mapping[str, Any], str, "os.PathLike[str]", None]
 """What a scenario can be given as."""
@@ -78,9 +78,8 @@ def _read(base: Source) -> _core.Scenario:
 
 
 def _set(core: _core.Scenario, settings: Mapping[str, Setting]) -> _core.Scenario:
-    if not settings:
-        return core
-    return core.set([(name, _text(value)) for name, value in settings.items()])
+    given = [(name, _text(name, value)) for name, value in settings.items() if value is not None]
+    return core.set(given) if given else core
 
 
 def is_text(source: str) -> bool:
@@ -120,11 +119,13 @@ def _plain(value: object) -> Any:
     raise TypeError(f"a scenario cannot hold {value!r}")
 
 
-def _text(value: Setting | os.PathLike[str]) -> str:
+def _text(name: str, value: Setting) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, (list, tuple)):
-        return ",".join(_text(item) for item in value)
+        return ",".join(_text(name, item) for item in value)
+    if isinstance(value, Mapping):
+        raise TypeError(f"`{name}` is one value; what has fields belongs into the scenario")
     return str(value)
