@@ -1,8 +1,8 @@
 //! Trials, studies, searches and calibrations: text in, JSON out.
 //!
-//! `study_missing` and `search_missing` say which trials are needed next and are not in a ledger, so
-//! that an engine can run them anywhere with `run_trial` and keep the rows with `ledger_put`. When
-//! nothing is missing, `study_report` and `search_report` find everything in the ledger.
+//! `study_missing` and `search_missing` say which trials are needed next and are not in a ledger,
+//! so that an engine can run them anywhere with `run_trial` and keep the rows with `ledger_put`.
+//! When nothing is missing, `study_report` and `search_report` find everything in the ledger.
 
 use crate::failure;
 use crate::watch::{Signals, interruptible};

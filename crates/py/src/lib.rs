@@ -1,8 +1,9 @@
 //! `blis._core`: the compiled half of the Python package.
 //!
 //! It hands text and plain values to the same functions of the lab that the binary calls, and gives
-//! back JSON or Arrow columns; what reads well in Python is written in Python, in `python/src/blis`.
-//! The interpreter's lock is released while anything is simulated. It must never print.
+//! back JSON or Arrow columns; what reads well in Python is written in Python, in
+//! `python/src/blis`. The interpreter's lock is released while anything is simulated. It must never
+//! print.
 #![expect(clippy::needless_pass_by_value, reason = "arguments are converted, hence handed over")]
 
 mod failure;

@@ -103,8 +103,8 @@ pub fn read(path: &Path) -> Result<Search, Problem> {
     Ok(Search { name, ..search(&yaml::read_file(path)?)? })
 }
 
-/// Reads the search in `text` as if it stood in a file called `name`, beside which the files that it
-/// names are.
+/// Reads the search in `text` as if it stood in a file called `name`, beside which are the files
+/// that it names.
 ///
 /// # Errors
 /// If anything in it is illegal.

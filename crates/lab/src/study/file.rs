@@ -137,8 +137,8 @@ pub fn read(path: &Path) -> Result<Study, Problem> {
     study(&tree)
 }
 
-/// Reads the study in `text` as if it stood in a file called `name`, beside which the files that it
-/// names are.
+/// Reads the study in `text` as if it stood in a file called `name`, beside which are the files
+/// that it names.
 ///
 /// # Errors
 /// If anything in it is illegal.
