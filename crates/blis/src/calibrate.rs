@@ -7,18 +7,16 @@ use crate::report::json;
 use crate::report::table::{bold, grouped, table};
 use crate::trace;
 use blis_lab::calibrate::{self, Calibration};
-use blis_lab::json::Fields;
-use blis_lab::measured::Measured;
+use blis_lab::measured;
 use blis_lab::profile::{self, ProfiledMachine};
-use serde_json::Value;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Fits what `args` name, writes the profile and prints how good it is.
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     let padding = calibrate::padding(&args.padding)
         .map_err(|message| Failure::Input(format!("--padding: {message}")))?;
-    let measured = read(&args.steps, &args.requests)?;
+    let measured = measured::read_all(&args.steps, &args.requests)?;
     let runs = calibrate::runs(&measured, &args.grid, args.block_size)?;
     let target = match &args.out {
         Some(out) => Some(trace::target(out, &inputs(args))?),
@@ -36,44 +34,8 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     }
     output::print(&match args.format {
         TextFormat::Table => text(&found),
-        TextFormat::Json => json::text(&object(&found)),
+        TextFormat::Json => json::text(&found.object()),
     })
-}
-
-/// The runs in `steps`, files or folders, with the requests in `requests` or beside them.
-pub(crate) fn read(steps: &[PathBuf], requests: &[PathBuf]) -> Result<Vec<Measured>, Failure> {
-    let mut measured = Vec::new();
-    for path in steps {
-        if path.is_dir() {
-            measured.extend(Measured::read_folder(path)?);
-            continue;
-        }
-        let of_run = requests.iter().find(|other| stem(other) == stem(path));
-        measured.push(match of_run {
-            Some(requests) => Measured::read(path, Some(requests))?,
-            None => Measured::read_beside(path)?,
-        });
-    }
-    if let Some(lonely) = requests.iter().find(|path| {
-        let name = stem(path);
-        !steps.iter().any(|steps| stem(steps) == name)
-    }) {
-        let message = format!(
-            "--requests: `{}` belongs to no run; its name up to `.requests.csv` must be that of a \
-             file of steps up to `.steps.csv`",
-            lonely.display()
-        );
-        return Err(Failure::Input(message));
-    }
-    Ok(measured)
-}
-
-/// The name of the run in a file.
-fn stem(path: &Path) -> String {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let endings = [".steps.csv", ".requests.csv", ".csv"];
-    let short = endings.iter().find_map(|ending| name.strip_suffix(ending));
-    short.map_or(name.clone(), str::to_owned)
 }
 
 fn inputs(args: &CalibrateArgs) -> Vec<PathBuf> {
@@ -140,33 +102,4 @@ fn significant(value: f64) -> String {
         small if small > 0.0 => format!("{value:.6}"),
         _ => "0".to_owned(),
     }
-}
-
-fn object(found: &Calibration) -> Value {
-    let errors = found.errors().into_iter().map(|row| {
-        let mut fields = Fields::default();
-        fields.text("run", row.run);
-        fields.text("region", row.region);
-        fields.count("steps", row.fitted.steps as u64);
-        fields.number("seconds", Some(row.fitted.seconds));
-        fields.number("mean_absolute_error", Some(row.fitted.mean_absolute));
-        fields.number("total_error", Some(row.fitted.total));
-        let left_out = row.left_out;
-        fields.number("left_out_mean_absolute_error", left_out.map(|e| e.mean_absolute));
-        fields.number("left_out_total_error", left_out.map(|errors| errors.total));
-        fields.into_value()
-    });
-    let coefficients = found.coefficients().into_iter().map(|row| {
-        let mut fields = Fields::default();
-        fields.text("name", row.name);
-        fields.number("value", Some(row.value));
-        fields.number("standard_error", row.error);
-        fields.text("unit", row.unit);
-        fields.into_value()
-    });
-    let mut all = Fields::default();
-    all.value("errors", errors.collect::<Vec<_>>());
-    all.value("coefficients", coefficients.collect::<Vec<_>>());
-    all.number("drift", Some(found.file.profile.parameters().drift));
-    all.into_value()
 }

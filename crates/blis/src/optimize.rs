@@ -2,7 +2,6 @@
 
 mod drawing;
 mod file;
-mod json;
 mod page;
 mod tables;
 
@@ -14,7 +13,7 @@ use crate::progress::{Bar, Trials};
 use crate::report::json::text;
 use crate::study::{open, write};
 use crate::trials::{Trying, consult};
-use blis_lab::optimize::{self, Findings, Search};
+use blis_lab::optimize::{self, Findings, Search, json};
 use serde_json::Value;
 
 /// Runs the search that `args` name, prints what it found and writes the strategy.

@@ -215,7 +215,7 @@ pub(crate) fn draft(
     if let Some(path) = policy_config {
         draft.set_bundle(path)?;
     }
-    flags.apply(&mut draft);
+    flags.apply(&mut draft)?;
     Ok(draft)
 }
 

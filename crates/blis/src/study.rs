@@ -4,7 +4,6 @@ mod charts;
 mod files;
 mod grids;
 mod index;
-mod json;
 mod markdown;
 mod page;
 mod several;
@@ -23,10 +22,8 @@ use crate::shard::Shard;
 use crate::sheet::Fate;
 use crate::target::Target;
 use crate::trials::{Trying, consult};
-use blis_lab::hypothesis::Hypothesis;
-use blis_lab::ledger::VerdictRecord;
-use blis_lab::study::{self, Findings, Study};
-use blis_lab::verdict::{Outcome, Verdict};
+use blis_lab::study::{self, Findings, Study, json};
+use blis_lab::verdict::Outcome;
 use blis_lab::{Metric, Plan};
 use sheets::{Drawing, Sheets};
 use std::io::Write;
@@ -101,34 +98,8 @@ fn end(args: &StudyArgs, refuted: bool, differences: &[String]) -> u8 {
 
 /// Runs `study`, which the ledger calls `name`, and keeps what it finds there.
 fn found(name: &str, study: &Study, trying: &Trying, watch: &Trials) -> Result<Findings, Failure> {
-    let kept = |failure| trying.kept(failure);
-    let warmup = study.settle(&trying.runner(), watch).map_err(kept)?;
-    let plans = study.plans(warmup)?;
-    if let Some(ledger) = trying.ledger() {
-        // Before they are run, so that what an interrupted study has finished is known as its own.
-        ledger.record_study(name, study, &plans, study.seeds)?;
-    }
-    let findings = study.judge(&plans, warmup, &trying.runner(), watch).map_err(kept)?;
-    if let Some(ledger) = trying.ledger() {
-        let key = ledger.record_study(name, study, &plans, findings.seeds())?;
-        ledger.record_verdicts(&key, &records(study, &findings))?;
-    }
-    Ok(findings)
-}
-
-/// The verdicts as the ledger keeps them.
-fn records(study: &Study, findings: &Findings) -> Vec<VerdictRecord> {
-    let record = |(hypothesis, verdict): (&Hypothesis, &Verdict)| VerdictRecord {
-        hypothesis: hypothesis.name.clone(),
-        prediction: hypothesis.text.clone(),
-        mechanism: hypothesis.because.clone(),
-        outcome: verdict.outcome.name().to_owned(),
-        why: verdict.why.clone(),
-        seeds: verdict.seeds as u64,
-        level: Some(verdict.level),
-        effects: Some(json::effects(verdict).to_string()),
-    };
-    study.hypotheses.iter().zip(&findings.verdicts).map(record).collect()
+    let findings = study.run_recorded(name, &trying.runner(), watch);
+    findings.map_err(|failure| trying.kept(failure))
 }
 
 /// What the ledger calls the study: the name of its file.

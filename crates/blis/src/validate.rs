@@ -8,11 +8,11 @@ mod table;
 
 use crate::args::{TextFormat, ValidateArgs};
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::output::{self, Output};
 use crate::report::json as report_json;
 use crate::target::Target;
-use crate::{calibrate, interrupt};
-use blis_lab::measured::{Measured, grids_beside};
+use blis_lab::measured::{self, Measured, grids_beside};
 use blis_lab::profile;
 use blis_lab::replay::Server;
 use blis_lab::validate::{
@@ -137,8 +137,8 @@ fn named(args: &ValidateArgs) -> Named {
 /// All runs that are named, and the workloads to predict. New runs take the place of those of the
 /// same workload.
 fn read(named: &Named) -> Result<(Vec<Measured>, Vec<String>), Failure> {
-    let new = calibrate::read(&steps_of(&named.new), &[])?;
-    let mut measured = calibrate::read(&named.folders, &[])?;
+    let new = measured::read_all(&steps_of(&named.new), &[])?;
+    let mut measured = measured::read_all(&named.folders, &[])?;
     let mut wanted: Vec<String> = new.iter().map(|run| run.workload.clone()).collect();
     measured.retain(|run| !wanted.contains(&run.workload));
     measured.extend(new);

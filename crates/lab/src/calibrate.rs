@@ -2,6 +2,7 @@
 //!
 //! The binary reads files through [`crate::measured`], calls [`calibrate`] and prints the result.
 
+use crate::json::Fields;
 use crate::measured::{Measured, read_grid};
 use crate::problem::{Problem, hint, quoted};
 use crate::profile::{ProfileFile, ProfiledMachine};
@@ -11,6 +12,7 @@ use blis_latency::fit::{FitError, Options, fit};
 use blis_latency::profile::Profile;
 use blis_latency::profile::padding::Padding;
 use blis_latency::profile::term::{ALL, Site};
+use serde_json::Value;
 use std::path::PathBuf;
 
 /// Steps of a server are no larger than this, so larger single steps say nothing about it.
@@ -180,6 +182,36 @@ impl Calibration {
             help,
         });
         terms.chain(sizes).chain(gaps).collect()
+    }
+
+    /// Errors, coefficients and drift as one JSON object.
+    pub fn object(&self) -> Value {
+        let errors = self.errors().into_iter().map(|row| {
+            let mut fields = Fields::default();
+            fields.text("run", row.run);
+            fields.text("region", row.region);
+            fields.count("steps", row.fitted.steps as u64);
+            fields.number("seconds", Some(row.fitted.seconds));
+            fields.number("mean_absolute_error", Some(row.fitted.mean_absolute));
+            fields.number("total_error", Some(row.fitted.total));
+            let left_out = row.left_out;
+            fields.number("left_out_mean_absolute_error", left_out.map(|e| e.mean_absolute));
+            fields.number("left_out_total_error", left_out.map(|errors| errors.total));
+            fields.into_value()
+        });
+        let coefficients = self.coefficients().into_iter().map(|row| {
+            let mut fields = Fields::default();
+            fields.text("name", row.name);
+            fields.number("value", Some(row.value));
+            fields.number("standard_error", row.error);
+            fields.text("unit", row.unit);
+            fields.into_value()
+        });
+        let mut all = Fields::default();
+        all.value("errors", errors.collect::<Vec<_>>());
+        all.value("coefficients", coefficients.collect::<Vec<_>>());
+        all.number("drift", Some(self.file.profile.parameters().drift));
+        all.into_value()
     }
 }
 

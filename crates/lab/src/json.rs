@@ -4,6 +4,7 @@
 //! described once, as a function over a `Shape` that goes through all fields: the names are the
 //! same both ways. Numbers are finite or absent, never NaN, never a made-up zero.
 
+use crate::stats::Estimate;
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeMap;
 
@@ -54,6 +55,15 @@ pub fn text(value: &Value) -> String {
     let mut text = text.expect("plain values can be written as JSON");
     text.push('\n');
     text
+}
+
+/// An estimate as an object.
+pub fn estimate(found: &Estimate) -> Value {
+    let mut fields = Fields::default();
+    fields.number("mean", Some(found.mean));
+    fields.number("low", Some(found.low));
+    fields.number("high", Some(found.high));
+    fields.into_value()
 }
 
 /// Goes through the fields of an object, in one of two ways: writes each value under its name, or

@@ -17,6 +17,7 @@ pub mod measured;
 pub mod metric;
 pub mod names;
 pub mod optimize;
+pub mod policies;
 pub mod pool;
 pub mod presets;
 pub mod problem;

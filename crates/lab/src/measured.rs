@@ -124,6 +124,37 @@ impl Measured {
     }
 }
 
+/// The runs in `steps`, files or folders, with the requests in `requests` or beside them.
+///
+/// # Errors
+/// If one cannot be read, or `requests` has a file that belongs to no run.
+pub fn read_all(steps: &[PathBuf], requests: &[PathBuf]) -> Result<Vec<Measured>, Problem> {
+    let mut measured = Vec::new();
+    for path in steps {
+        if path.is_dir() {
+            measured.extend(Measured::read_folder(path)?);
+            continue;
+        }
+        let of_run = requests.iter().find(|other| run_name(other) == run_name(path));
+        measured.push(match of_run {
+            Some(requests) => Measured::read(path, Some(requests))?,
+            None => Measured::read_beside(path)?,
+        });
+    }
+    if let Some(lonely) = requests.iter().find(|path| {
+        let name = run_name(path);
+        !steps.iter().any(|steps| run_name(steps) == name)
+    }) {
+        let message = format!(
+            "`{}` belongs to no run; its name up to `.requests.csv` must be that of a file of \
+             steps up to `.steps.csv`",
+            lonely.display()
+        );
+        return Err(Problem::of_file("requests", message));
+    }
+    Ok(measured)
+}
+
 /// What the run in a file is called: the file's name without its endings.
 fn run_name(file: &Path) -> String {
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

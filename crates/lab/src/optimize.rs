@@ -11,6 +11,7 @@ mod conclude;
 mod constraint;
 mod file;
 mod findings;
+pub mod json;
 mod named;
 mod points;
 mod race;
@@ -20,12 +21,15 @@ mod tests;
 
 pub use blis_optimize::{Estimate, Influence, Plateau, Sensitivity};
 pub use constraint::Constraint;
-pub use file::read;
+pub use file::{read, read_text};
 pub use findings::{Call, Chosen, Control, Findings, Front, Outcome};
 pub use points::{Candidate, Points};
 
 use crate::metric::Metric;
 use crate::yaml::Node;
+
+/// The probability that an interval of a report leaves out the truth.
+pub const LEVEL: f64 = 0.05;
 
 /// A search, checked and ready to run.
 #[derive(Clone, Debug)]

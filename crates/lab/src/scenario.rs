@@ -7,6 +7,7 @@
 mod bundle;
 mod canonical;
 mod cost;
+pub mod flags;
 pub mod known;
 mod latency;
 mod machine;
@@ -27,12 +28,14 @@ use crate::problem::{Place, Problem};
 use crate::strategy;
 use crate::yaml::{self, Kind, Node};
 use blis_core::Time;
+use blis_policy::Guests;
 use std::path::{Path, PathBuf};
 
 /// A scenario as it was written, not yet checked.
 #[derive(Clone, Debug)]
 pub struct Draft {
     tree: Node,
+    guests: Guests,
 }
 
 /// The kinds of workload, by their field under `workload`.
@@ -40,7 +43,7 @@ const WORKLOAD_KINDS: [&str; 5] = ["preset", "spec", "trace", "distribution", "m
 
 impl Default for Draft {
     fn default() -> Draft {
-        Draft { tree: Node::empty() }
+        Draft::from_tree(Node::empty())
     }
 }
 
@@ -50,7 +53,7 @@ impl Draft {
     /// # Errors
     /// If the file cannot be read or is not well-formed YAML.
     pub fn read(path: &Path) -> Result<Draft, Problem> {
-        yaml::read_file(path).map(|tree| Draft { tree })
+        yaml::read_file(path).map(Draft::from_tree)
     }
 
     /// The scenario in `text`, as if it stood in a file called `name`.
@@ -58,12 +61,18 @@ impl Draft {
     /// # Errors
     /// If it is not well-formed YAML.
     pub fn from_text(name: &str, text: &str) -> Result<Draft, Problem> {
-        yaml::read_text(name, text).map(|tree| Draft { tree })
+        yaml::read_text(name, text).map(Draft::from_tree)
     }
 
     /// The scenario in `tree`.
     pub(crate) fn from_tree(tree: Node) -> Draft {
-        Draft { tree }
+        Draft { tree, guests: Guests::default() }
+    }
+
+    /// The same, whose policies may be `guests` too.
+    #[must_use]
+    pub fn with_guests(self, guests: Guests) -> Draft {
+        Draft { guests, ..self }
     }
 
     /// The scenario as a tree.
@@ -149,7 +158,7 @@ impl Draft {
     /// # Errors
     /// If anything is unknown, illegal, contradictory or not supported.
     pub fn resolve(&self) -> Result<Plan, Problem> {
-        resolve::resolve(&strategy::expand(&self.tree)?)
+        resolve::resolve(&strategy::expand(&self.tree)?, &self.guests)
     }
 }
 

@@ -12,17 +12,18 @@ mod compare;
 pub(crate) mod design;
 pub(crate) mod file;
 mod findings;
+pub mod json;
 mod levels;
 pub(crate) mod patch;
 mod predictions;
+mod recorded;
 mod setup;
 
 pub use arms::Component;
 pub use compare::{Sides, compare};
 pub use design::{Design, Factor};
-pub use file::{Form, form, read, warmup_flag};
+pub use file::{Form, form, read, read_text, warmup_flag};
 pub use findings::{Capacities, Findings, Paired};
-pub use setup::Stated;
 
 use crate::capacity::Question;
 use crate::hypothesis::Hypothesis;

@@ -19,6 +19,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// How long to wait before looking again whether others have finished what they claimed.
 const POLL: Duration = Duration::from_millis(20);
@@ -40,6 +41,12 @@ impl Key {
     pub fn of(plan: &Plan, seed: u64) -> Key {
         let text = format!("{CODE} {} {seed} {:032x}", row::SCHEMA, plan.identity);
         Key(format!("{:032x}", hash_long(text.as_bytes())))
+    }
+
+    /// The key that `text` is, 32 hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Key> {
+        let digit = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
+        (text.len() == 32 && text.bytes().all(digit)).then(|| Key(text.to_owned()))
     }
 
     /// The key as 32 hexadecimal digits.
@@ -119,6 +126,9 @@ pub trait Watch: Sync {
         true
     }
 
+    /// Told which trials are not finished before they are begun, each once.
+    fn open(&self, _trials: &[(&Plan, u64)]) {}
+
     /// One more of the trials is finished.
     fn finished(&self) {}
 }
@@ -135,6 +145,37 @@ struct Eye<'a>(&'a dyn Watch);
 impl Observer for Eye<'_> {
     fn go_on(&mut self, _: Progress) -> bool {
         self.0.go_on()
+    }
+}
+
+/// Begins no trial and notes instead which ones are needed, so that they can be run elsewhere.
+///
+/// What a study or a search needs next may depend on what it has. Whoever runs trials elsewhere
+/// lets it go as far as the ledger reaches, runs what is noted, keeps the rows in the ledger, and
+/// begins again, until nothing is noted.
+#[derive(Debug, Default)]
+pub struct Elsewhere {
+    needed: Mutex<Vec<(Key, String)>>,
+}
+
+impl Elsewhere {
+    /// The trials that are needed, with their keys, as documents.
+    pub fn needed(self) -> Vec<(Key, String)> {
+        self.needed.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watch for Elsewhere {
+    fn go_on(&self) -> bool {
+        false
+    }
+
+    fn open(&self, trials: &[(&Plan, u64)]) {
+        let note = |&(plan, seed): &(&Plan, u64)| {
+            (Key::of(plan, seed), document(plan.document(), &plan.hash(), seed))
+        };
+        let mut needed = self.needed.lock().unwrap_or_else(PoisonError::into_inner);
+        needed.extend(trials.iter().map(note));
     }
 }
 
@@ -182,6 +223,8 @@ impl Runner<'_> {
         let mut rows = self.recorded(&wanted)?;
         let repeated = numbers.len() - rows.len();
         (0..repeated + rows.iter().flatten().count()).for_each(|_| watch.finished());
+        let open = wanted.iter().zip(&rows).filter(|(_, row)| row.is_none());
+        watch.open(&open.map(|(wanted, _)| (wanted.plan, wanted.seed)).collect::<Vec<_>>());
         loop {
             let open: Vec<usize> =
                 (0..rows.len()).filter(|&number| rows[number].is_none()).collect();

@@ -313,6 +313,19 @@ impl Status {
             Status::Rejected(_) | Status::Unservable | Status::InTransit => false,
         }
     }
+
+    /// Its word in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Status::Finished => "finished",
+            Status::Rejected(_) => "rejected",
+            Status::Unservable => "unservable",
+            Status::Abandoned(_) => "abandoned",
+            Status::InTransit => "in-transit",
+            Status::Queued => "queued",
+            Status::Running => "running",
+        }
+    }
 }
 
 /// The story of one request.

@@ -4,6 +4,7 @@
 
 use crate::admission::{all_of, any_of};
 use crate::contract::{Admission, Evict, Offload, Order, Preempt, Priority, Router};
+use crate::guest::Guests;
 use crate::routing::weighted::{self, Parts};
 use crate::routing::{self, epoch_adaptive, filters, kv_adaptive, pickers};
 use crate::spec::{
@@ -11,7 +12,7 @@ use crate::spec::{
 };
 use crate::view::Needs;
 use crate::weights::{self, Profiles, WeightedScorers};
-use crate::{admission, evict, offload, order, preempt, priority};
+use crate::{evict, offload, preempt, priority};
 use blis_core::Values;
 
 /// The settings of routing. No `Default`, so that a new one must be thought of wherever it is read.
@@ -38,12 +39,21 @@ pub fn build_router(
     text: &RoutingText<'_>,
     cluster: &Cluster,
 ) -> Result<Built<dyn Router>, PolicyError> {
+    router(text, &Guests::default(), cluster)
+}
+
+/// The router that `text` spells, where scorers may be `guests`.
+pub(crate) fn router(
+    text: &RoutingText<'_>,
+    guests: &Guests,
+    cluster: &Cluster,
+) -> Result<Built<dyn Router>, PolicyError> {
     const KIND: &str = "routing policy";
     let parsed = parse(KIND, text.policy)?;
     let spec = find(KIND, routing::ALL, parsed.name)?;
     if let Some(made) = COMPOSED.iter().find(|made| made.name == spec.name) {
         let values = values(KIND, spec, &parsed.given)?;
-        return compose(made, &values, text, cluster);
+        return compose(made, &values, text, guests, cluster);
     }
     for (setting, given) in [
         ("scorers", text.scorers.is_some()),
@@ -104,10 +114,12 @@ fn compose(
     made: &Composed,
     values: &Values,
     text: &RoutingText<'_>,
+    guests: &Guests,
     cluster: &Cluster,
 ) -> Result<Built<dyn Router>, PolicyError> {
     let list = text.scorers.unwrap_or_else(|| (made.scorers)(values));
-    let scorers = WeightedScorers::parse(list, made.profiles, text.lru_capacity, cluster)?;
+    let capacity = text.lru_capacity;
+    let scorers = WeightedScorers::parse_with(list, made.profiles, capacity, guests, cluster)?;
     let picker = text.picker.unwrap_or(weighted::DEFAULT_PICKER);
     let picker = build_from_text("picker", pickers::ALL, picker, cluster)?;
     let mut needs = made.needs.or(scorers.needs);
@@ -137,7 +149,16 @@ fn compose(
 /// # Errors
 /// If the text is malformed, or names what does not exist.
 pub fn build_admission(text: &str, cluster: &Cluster) -> Result<Built<dyn Admission>, PolicyError> {
-    build_gate(text, cluster, DEEPEST)
+    gate(text, &Guests::default(), cluster)
+}
+
+/// The admission policy that `text` spells, where any may be one of `guests`.
+pub(crate) fn gate(
+    text: &str,
+    guests: &Guests,
+    cluster: &Cluster,
+) -> Result<Built<dyn Admission>, PolicyError> {
+    build_gate(text, guests, cluster, DEEPEST)
 }
 
 /// How deep compositions may be nested, and how many members they may have.
@@ -146,6 +167,7 @@ const MOST_MEMBERS: usize = 16;
 
 fn build_gate(
     text: &str,
+    guests: &Guests,
     cluster: &Cluster,
     depth: u32,
 ) -> Result<Built<dyn Admission>, PolicyError> {
@@ -155,13 +177,12 @@ fn build_gate(
     let composed = text.find('(').filter(|open| !text[..*open].contains('['));
     let Some(open) = composed else {
         let parsed = parse(KIND, text)?;
-        let spec = find(KIND, admission::ALL, parsed.name)?;
-        if is_composition(spec.name) {
-            return Err(wrong(format!("`{}` needs members", spec.name)));
+        if is_composition(parsed.name) {
+            return Err(wrong(format!("`{}` needs members", parsed.name)));
         }
-        return build_spec(KIND, spec, &parsed.given, cluster);
+        return guests.admissions().build(&parsed, cluster).map(|(_, built)| built);
     };
-    let name = find(KIND, admission::ALL, text[..open].trim())?.name;
+    let name = guests.admissions().house_name(text[..open].trim())?;
     if !is_composition(name) {
         return Err(wrong(format!("`{name}` has no members")));
     }
@@ -179,7 +200,7 @@ fn build_gate(
     let mut spelled = Vec::new();
     let mut gates = Vec::new();
     for member in texts {
-        let built = build_gate(member, cluster, depth - 1)?;
+        let built = build_gate(member, guests, cluster, depth - 1)?;
         needs = needs.or(built.needs);
         spelled.push(built.canonical);
         gates.push(built.policy);
@@ -215,7 +236,7 @@ fn members(inside: &str) -> Vec<&str> {
 /// # Errors
 /// If the text is malformed, or names what does not exist.
 pub fn build_order(text: &str, cluster: &Cluster) -> Result<Built<dyn Order>, PolicyError> {
-    build_from_text("order", order::ALL, text, cluster)
+    Guests::default().build_order(text, cluster)
 }
 
 /// The priority policy that `text` spells.

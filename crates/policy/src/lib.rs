@@ -9,6 +9,7 @@ pub mod admission;
 pub mod build;
 pub mod contract;
 pub mod evict;
+pub mod guest;
 pub mod offload;
 pub mod order;
 pub mod predict;
@@ -28,6 +29,7 @@ pub use contract::{
     Admission, Choice, Evict, Filter, Firings, Offload, Order, Picker, Preempt, Priority, Router,
     Scorer, Verdict,
 };
+pub use guest::{Guest, Guests};
 pub use registry::{Entry, Kind, kinds, reference_markdown};
 pub use spec::{Built, Cluster, PolicyError, Spec, StepCost};
 pub use view::{

@@ -263,9 +263,19 @@ pub(crate) fn values<P: ?Sized>(
     spec: &Spec<P>,
     given: &[(&str, &str)],
 ) -> Result<Values, PolicyError> {
-    Values::parse(spec.params, given.iter().copied()).map_err(|source| PolicyError::Param {
+    values_of(kind, spec.name, spec.params, given)
+}
+
+/// The parameters `params` of the policy `name` with what is `given`.
+pub(crate) fn values_of(
+    kind: &'static str,
+    name: &'static str,
+    params: &'static [Param],
+    given: &[(&str, &str)],
+) -> Result<Values, PolicyError> {
+    Values::parse(params, given.iter().copied()).map_err(|source| PolicyError::Param {
         kind,
-        name: spec.name,
+        name,
         source,
     })
 }
@@ -281,7 +291,10 @@ pub(crate) fn canonical(name: &str, values: &Values) -> String {
 }
 
 /// The spelling nearest to `name`, if any is near enough to be what was meant.
-fn nearest(name: &str, spellings: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+pub(crate) fn nearest(
+    name: &str,
+    spellings: impl Iterator<Item = &'static str>,
+) -> Option<&'static str> {
     if name.len() > LONGEST_NAME {
         return None;
     }

@@ -9,8 +9,9 @@
 //! text.
 
 use crate::contract::Scorer;
-use crate::routing::scorers::{self, prefix_affinity};
-use crate::spec::{Built, Cluster, PolicyError, build_spec, find, parse};
+use crate::guest::Guests;
+use crate::routing::scorers::prefix_affinity;
+use crate::spec::{Built, Cluster, PolicyError, parse};
 use crate::view::Needs;
 use blis_core::math;
 
@@ -75,6 +76,20 @@ impl WeightedScorers {
         lru_capacity: Option<u64>,
         cluster: &Cluster,
     ) -> Result<WeightedScorers, PolicyError> {
+        WeightedScorers::parse_with(text, profiles, lru_capacity, &Guests::default(), cluster)
+    }
+
+    /// The same, where scorers may be `guests` too.
+    ///
+    /// # Errors
+    /// As [`WeightedScorers::parse`].
+    pub fn parse_with(
+        text: &str,
+        profiles: Profiles,
+        lru_capacity: Option<u64>,
+        guests: &Guests,
+        cluster: &Cluster,
+    ) -> Result<WeightedScorers, PolicyError> {
         let wrong = |problem| wrong(text, profiles, problem);
         let lru_capacity = lru_capacity.map(|blocks| blocks.to_string());
         let mut list: Vec<Weighted> = Vec::new();
@@ -83,7 +98,7 @@ impl WeightedScorers {
                 .rsplit_once(':')
                 .filter(|(_, weight)| !weight.contains(']'))
                 .ok_or_else(|| wrong(format!("`{}` has no weight", item.trim())))?;
-            let (name, built) = build_scorer(scorer, lru_capacity.as_deref(), cluster)?;
+            let (name, built) = build_scorer(scorer, lru_capacity.as_deref(), guests, cluster)?;
             let weights = read_weights(weights, profiles).map_err(|found| {
                 wrong(format!("the weight of `{name}` is `{found}`, not a number of 0 or more"))
             })?;
@@ -168,14 +183,17 @@ pub(crate) fn items(text: &str) -> impl Iterator<Item = &str> {
 fn build_scorer(
     text: &str,
     lru_capacity: Option<&str>,
+    guests: &Guests,
     cluster: &Cluster,
 ) -> Result<(&'static str, Built<dyn Scorer>), PolicyError> {
     let mut parsed = parse(KIND, text)?;
-    let spec = find(KIND, scorers::ALL, parsed.name)?;
-    if let Some(blocks) = lru_capacity.filter(|_| spec.name == prefix_affinity::SPEC.name) {
+    let is = |name: &str| {
+        prefix_affinity::SPEC.name == name || prefix_affinity::SPEC.alias == Some(name)
+    };
+    if let Some(blocks) = lru_capacity.filter(|_| is(parsed.name)) {
         parsed.given.push((prefix_affinity::LRU_CAPACITY, blocks));
     }
-    Ok((spec.name, build_spec(KIND, spec, &parsed.given, cluster)?))
+    guests.scorers().build(&parsed, cluster)
 }
 
 /// The weights that `text` spells; the error is what is not one.

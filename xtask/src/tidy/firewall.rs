@@ -29,14 +29,14 @@ fn may_use_serde(file: &File) -> bool {
     let in_trace = path.strip_prefix("crates/workload/src/").is_some_and(|rest| {
         rest.starts_with("trace/") || (rest.starts_with("trace") && !rest.contains('/'))
     });
-    let at_the_edge = matches!(file.crate_folder(), Some("lab" | "blis"));
+    let at_the_edge = matches!(file.crate_folder(), Some("lab" | "blis" | "py"));
     at_the_edge || in_trace || path == "crates/latency/src/catalogue.rs"
 }
 
 /// A build script runs where the program is built, not where it runs, and talks to cargo.
 fn may_touch_the_world(file: &File) -> bool {
     let outside = file.name() == "build.rs" || file.path.starts_with("benches/");
-    outside || matches!(file.crate_folder(), Some("blis" | "xtask"))
+    outside || matches!(file.crate_folder(), Some("blis" | "py" | "xtask"))
 }
 
 fn check_serde(file: &File, findings: &mut Vec<Finding>) {

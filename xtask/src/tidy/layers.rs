@@ -1,5 +1,5 @@
 //! The dependency table: `core <- {workload, latency, kv, policy, metrics} <- sim <- lab <- blis`,
-//! and beside it `core <- optimize <- lab`.
+//! and beside it `core <- optimize <- lab` and `{arrow, lab} <- py`.
 //!
 //! A crate may import crates of lower layers only, so the five in the middle never import one
 //! another, nor the optimiser, which `sim` may not import either. Dependencies of tests count as
@@ -12,18 +12,29 @@ use super::{Finding, Rule};
 
 /// Folders under `crates`, lowest layer first.
 const LAYERS: &[&[&str]] = &[
-    &["core"],
+    &["core", "arrow"],
     &["workload", "latency", "kv", "policy", "metrics", "optimize"],
     &["sim"],
     &["lab"],
-    &["blis"],
+    &["blis", "py"],
 ];
 
 /// Imports that the layers would allow and that are refused all the same: importer, imported.
-const REFUSED: &[(&str, &str)] = &[("sim", "optimize")];
+const REFUSED: &[(&str, &str)] = &[
+    ("sim", "optimize"),
+    ("blis", "arrow"),
+    ("kv", "arrow"),
+    ("lab", "arrow"),
+    ("latency", "arrow"),
+    ("metrics", "arrow"),
+    ("optimize", "arrow"),
+    ("policy", "arrow"),
+    ("sim", "arrow"),
+    ("workload", "arrow"),
+];
 
 /// Folders whose crates may import serde.
-const SERDE: &[&str] = &["workload", "latency", "lab", "blis"];
+const SERDE: &[&str] = &["workload", "latency", "lab", "blis", "py"];
 
 /// What the chores may import of the workspace.
 const XTASK_IMPORTS: [&str; 4] = ["core", "lab", "latency", "policy"];
@@ -131,6 +142,16 @@ mod tests {
         accepts(check, &[("crates/lab/Cargo.toml", &lab)]);
         let back = "[dependencies]\nblis-policy.workspace = true\n";
         refuses_import("optimize", "blis-optimize", back, "`optimize` may not import `policy`");
+    }
+
+    #[test]
+    fn only_python_hands_out_pointers_and_it_is_no_part_of_the_binary() {
+        let import = "[dependencies]\nblis-arrow.workspace = true\n";
+        refuses_import("lab", "blis-lab", import, "`lab` may not import `arrow`");
+        refuses_import("core", "blis-core", import, "`core` may not import `arrow`");
+        accepts(check, &[("crates/py/Cargo.toml", &manifest("blis-py", import))]);
+        let binary = "[dependencies]\nblis = { path = \"../blis\" }\n";
+        refuses_import("py", "blis-py", binary, "`py` may not import `blis`");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::compare::change;
 use crate::study::{entry, heading};
-use blis_lab::optimize::{Chosen, Findings, Search};
+use blis_lab::optimize::{Chosen, Findings, LEVEL, Search};
 
 /// The strategy file.
 pub(super) fn text(search: &Search, findings: &Findings, chosen: &Chosen) -> String {
@@ -21,7 +21,7 @@ pub(super) fn text(search: &Search, findings: &Findings, chosen: &Chosen) -> Str
     for objective in &search.objectives {
         let metric = &objective.metric;
         let mean = |cell: usize| entry(metric, findings.fresh.mean(cell, metric));
-        let paired = findings.fresh.paired(1, 0, metric, super::tables::LEVEL);
+        let paired = findings.fresh.paired(1, 0, metric, LEVEL);
         let change = paired.as_ref().map_or_else(|| "-".to_owned(), change);
         lines.push(format!(
             "{}, {} fresh seeds: {}; by hand {}; change {change}",

@@ -7,12 +7,9 @@ use crate::study::{entry, heading};
 use blis_core::math::exp;
 use blis_lab::Metric;
 use blis_lab::optimize::{
-    Call, Candidate, Chosen, Findings, Influence, Objective, Plateau, Search,
+    Call, Candidate, Chosen, Findings, Influence, LEVEL, Objective, Plateau, Search,
 };
 use blis_lab::verdict::number;
-
-/// The probability that an interval leaves out the truth.
-pub(super) const LEVEL: f64 = 0.05;
 
 /// After how many calls the best so far is shown.
 const MILESTONES: [usize; 12] = [1, 5, 10, 15, 20, 30, 50, 100, 200, 500, 1_000, 10_000];

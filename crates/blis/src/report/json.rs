@@ -4,10 +4,9 @@ use crate::report::Finished;
 use crate::report::fitness::Fitness;
 use blis_lab::Row;
 use blis_lab::json::Fields;
-use blis_lab::stats::Estimate;
 use serde_json::Value;
 
-pub(crate) use blis_lab::json::text;
+pub(crate) use blis_lab::json::{estimate, text};
 
 /// The result of one run.
 pub(crate) fn object(finished: &Finished<'_>) -> Value {
@@ -43,14 +42,5 @@ fn fitness(fitness: &Fitness) -> Value {
     for (key, component) in &fitness.components {
         fields.number(key, Some(*component));
     }
-    fields.into_value()
-}
-
-/// An estimate as an object.
-pub(crate) fn estimate(found: &Estimate) -> Value {
-    let mut fields = Fields::default();
-    fields.number("mean", Some(found.mean));
-    fields.number("low", Some(found.low));
-    fields.number("high", Some(found.high));
     fields.into_value()
 }

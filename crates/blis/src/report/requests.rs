@@ -56,7 +56,7 @@ impl RequestRows {
             optional(record.session.map(|session| quoted(&self.names.session(session)))),
             record.round,
             optional(record.instance.map(|instance| instance.0.to_string())),
-            status_name(status),
+            status.name(),
             record.input_tokens,
             record.output_tokens,
             optional(record.cached_tokens.map(|tokens| tokens.to_string())),
@@ -82,19 +82,6 @@ impl Listener for RequestRows {
         {
             self.failure = Some(error);
         }
-    }
-}
-
-/// The word of a request's end.
-pub(crate) fn status_name(status: Status) -> &'static str {
-    match status {
-        Status::Finished => "finished",
-        Status::Rejected(_) => "rejected",
-        Status::Unservable => "unservable",
-        Status::Abandoned(_) => "abandoned",
-        Status::InTransit => "in-transit",
-        Status::Queued => "queued",
-        Status::Running => "running",
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::failure::Failure;
 use crate::output::{Output, failed};
-use crate::report::requests::status_name;
 use crate::report::sections;
 use crate::target::Target;
 use blis_core::{InstanceId, RequestId, SloClass, Span, TenantId, Time};
@@ -94,7 +93,7 @@ impl Row {
         if let Some(instance) = self.instance {
             fields.text("handled_by", format!("instance_{}", instance.0));
         }
-        fields.text("status", status_name(self.status));
+        fields.text("status", self.status.name());
         fields.into_value()
     }
 }

@@ -6,7 +6,6 @@ use blis_core::SloClass;
 use blis_core::math::count;
 use blis_lab::Metric;
 use blis_lab::study::{self, Findings, Study};
-use blis_metrics::Saturation;
 
 /// The title of the table by class.
 const BY_CLASS: &str = "requests by class, a run";
@@ -52,7 +51,7 @@ fn by_metric(study: &Study, findings: &Findings) -> Grid {
         let numbers =
             study.metrics.iter().map(|metric| entry(metric, findings.mean(number, metric)));
         let levels = cell.levels.iter().cloned();
-        levels.chain(numbers).chain([load(findings, number)]).collect()
+        levels.chain(numbers).chain([findings.load(number).to_owned()]).collect()
     };
     let rows = study.cells.iter().enumerate().map(row).collect();
     Grid { title: String::new(), header, rows }
@@ -79,7 +78,7 @@ fn pivots(study: &Study, findings: &Findings) -> Vec<Grid> {
         pivot(heading(metric), &|cell| entry(metric, findings.mean(cell, metric)))
     };
     let mut grids: Vec<Grid> = study.metrics.iter().map(number).collect();
-    grids.push(pivot("load".to_owned(), &|cell| load(findings, cell)));
+    grids.push(pivot("load".to_owned(), &|cell| findings.load(cell).to_owned()));
     grids
 }
 
@@ -183,16 +182,4 @@ pub(crate) fn entry(metric: &Metric, mean: Option<(f64, Option<f64>)>) -> String
         }
         Some((mean, _)) => show(mean),
     }
-}
-
-/// Whether the cluster kept up, in the worst of a cell's runs.
-pub(super) fn load(findings: &Findings, cell: usize) -> String {
-    let verdicts = findings.rows[cell].iter().map(|row| row.report.saturation);
-    let severity = |verdict: &Option<Saturation>| match verdict {
-        None => 0,
-        Some(Saturation::Stable) => 1,
-        Some(Saturation::Backlogged) => 2,
-        Some(Saturation::Overloaded) => 3,
-    };
-    verdicts.max_by_key(severity).flatten().map_or("-", Saturation::name).to_owned()
 }

@@ -2,14 +2,14 @@
 
 mod figures;
 
-use super::{conditions, grids, json, verdicts};
+use super::{conditions, grids, verdicts};
 use crate::markup::{escaped, push};
 use crate::page::{Figure, drawn, embedded, plots, section, table};
 use crate::report::grid::Grid;
 use crate::report::json::text;
 use blis_core::math::float;
 use blis_lab::hypothesis::Hypothesis;
-use blis_lab::study::{Findings, Study};
+use blis_lab::study::{Findings, Study, json};
 use blis_lab::verdict::{Effect, Scale, Verdict, bound, number};
 use std::collections::BTreeSet;
 

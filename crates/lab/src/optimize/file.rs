@@ -103,6 +103,15 @@ pub fn read(path: &Path) -> Result<Search, Problem> {
     Ok(Search { name, ..search(&yaml::read_file(path)?)? })
 }
 
+/// Reads the search in `text` as if it stood in a file called `name`, beside which are the files
+/// that it names.
+///
+/// # Errors
+/// If anything in it is illegal.
+pub fn read_text(name: &str, text: &str) -> Result<Search, Problem> {
+    search(&yaml::read_text(name, text)?)
+}
+
 pub(super) fn search(tree: &Node) -> Result<Search, Problem> {
     let fields: Fields = yaml::decode(tree)?;
     let points = Points::read(tree)?;

@@ -3,7 +3,7 @@
 use super::file::search;
 use super::{Findings, Search};
 use crate::ledger::Ledger;
-use crate::trial::{Runner, Unwatched, Watch};
+use crate::trial::{self, Elsewhere, Runner, Unwatched, Watch};
 use crate::yaml;
 use crate::{Draft, RunFailure};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -232,4 +232,32 @@ fn mistakes_are_told_with_their_place_before_anything_runs() {
         let found = read(&text).expect_err(message);
         assert!(found.contains(message), "{found}\nnot: {message}");
     }
+}
+
+#[test]
+fn trials_that_are_run_elsewhere_lead_to_the_same_findings() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = Ledger::open(&folder.path().join("l.sqlite")).expect("a ledger");
+    let runner = Runner { jobs: 1, ledger: Some(&ledger), ..Runner::default() };
+    let search = read(SEARCH).expect("legal");
+    let mut rounds = 0;
+    let findings = loop {
+        let elsewhere = Elsewhere::default();
+        match search.run(&runner, &elsewhere, false) {
+            Ok(findings) => break findings,
+            Err(RunFailure::Interrupted) => {}
+            Err(failure) => panic!("{failure}"),
+        }
+        let needed = elsewhere.needed();
+        assert!(!needed.is_empty(), "whatever stops it is needed");
+        for (key, document) in needed {
+            let (plan, seed) = trial::read("trial", &document).expect("a legal trial");
+            assert_eq!(trial::Key::of(&plan, seed), key);
+            let row = trial::row(&plan, seed, false, &mut blis_sim::Unobserved).expect("a row");
+            ledger.record(&key, &plan, &row).expect("it is kept");
+        }
+        rounds += 1;
+    };
+    assert!(rounds > 3, "what is asked next depends on what was measured");
+    assert_eq!(findings.calls, run(SEARCH, &Runner::default(), false).calls);
 }

@@ -7,9 +7,8 @@ use crate::scenario::schema::{PolicyFields, RoutingFields, Scenario};
 use crate::yaml::{Node, whole};
 use blis_core::param::ParamError;
 use blis_policy::{
-    Admission, Built, Cluster, Evict, Needs, Offload, Order, PolicyError, Preempt, Priority,
-    Router, RoutingText, build_admission, build_evict, build_offload, build_order, build_preempt,
-    build_priority, build_router,
+    Admission, Built, Cluster, Evict, Guests, Needs, Offload, Order, PolicyError, Preempt,
+    Priority, Router, RoutingText, build_evict, build_offload, build_preempt, build_priority,
 };
 use blis_sim::GatewayPolicies;
 
@@ -33,6 +32,7 @@ pub(super) struct Policies {
     preempt: String,
     evict: String,
     offload: String,
+    guests: Guests,
 }
 
 /// The policies of one run.
@@ -47,8 +47,12 @@ pub(super) struct BuiltPolicies {
 }
 
 impl Policies {
-    /// The texts that `scenario`, decoded from `tree`, spells.
-    pub(super) fn read(scenario: &Scenario, tree: &Node) -> Result<Policies, Problem> {
+    /// The texts that `scenario`, decoded from `tree`, spells; some may name `guests`.
+    pub(super) fn read(
+        scenario: &Scenario,
+        tree: &Node,
+        guests: &Guests,
+    ) -> Result<Policies, Problem> {
         let routing = scenario.routing.clone().unwrap_or_default();
         let lru_capacity = match routing.lru_capacity.as_deref() {
             None | Some("auto") => None,
@@ -58,7 +62,8 @@ impl Policies {
                 Problem::new(tree.place_of(path), path, message)
             })?),
         };
-        Ok(Policies::spelled(scenario, routing, lru_capacity))
+        let texts = Policies::spelled(scenario, routing, lru_capacity);
+        Ok(Policies { guests: guests.clone(), ..texts })
     }
 
     fn spelled(scenario: &Scenario, routing: RoutingFields, lru_capacity: Option<u64>) -> Policies {
@@ -75,6 +80,7 @@ impl Policies {
             preempt: spell(scenario.preempt.as_ref(), "tail"),
             evict: spell(scenario.evict.as_ref(), "lru"),
             offload: spell(scenario.kv_tier.offload.as_ref(), "threshold"),
+            guests: Guests::default(),
         }
     }
 
@@ -101,11 +107,18 @@ impl Policies {
             lru_capacity: self.lru_capacity,
         };
         let built = BuiltPolicies {
-            admission: build_admission(&self.admission, cluster)
+            admission: self
+                .guests
+                .build_admission(&self.admission, cluster)
                 .map_err(|error| ("admission", error))?,
-            router: build_router(&routing, cluster)
+            router: self
+                .guests
+                .build_router(&routing, cluster)
                 .map_err(|error| (self.routing_path(&error), error))?,
-            order: build_order(&self.scheduler, cluster).map_err(|error| ("scheduler", error))?,
+            order: self
+                .guests
+                .build_order(&self.scheduler, cluster)
+                .map_err(|error| ("scheduler", error))?,
             priority: build_priority(&self.priority, cluster)
                 .map_err(|error| ("priority", error))?,
             preempt: build_preempt(&self.preempt, cluster).map_err(|error| ("preempt", error))?,

@@ -12,21 +12,21 @@ use crate::slo;
 use crate::yaml::{self, Kind, Node, Whole};
 use blis_core::param::ParamError;
 use blis_core::{Span, Time};
-use blis_policy::PolicyError;
+use blis_policy::{Guests, PolicyError};
 use blis_sim::{Freshness, Gateway, Signals};
 use blis_workload::Rate;
 
 const DEFAULT_SEED: u64 = 42;
 
-/// Checks `tree` and fills the defaults.
-pub(super) fn resolve(tree: &Node) -> Result<Plan, Problem> {
+/// Checks `tree`, whose policies may be `guests`, and fills the defaults.
+pub(super) fn resolve(tree: &Node, guests: &Guests) -> Result<Plan, Problem> {
     check_is_scenario(tree)?;
     let scenario: Scenario = yaml::decode(tree)?;
     let machine = machine::machine(&scenario, tree)?;
     let mut engine = machine::engine(&scenario.engine, &machine, tree)?;
     let mut notes = tier::set_tier(&mut engine, &scenario, &machine, tree)?;
     let instances = scenario.cluster.instances.map_or(1, Whole::get_u32);
-    let texts = Policies::read(&scenario, tree)?;
+    let texts = Policies::read(&scenario, tree, guests)?;
     let given_horizon = scenario.horizon_us.and_then(|micros| horizon(micros.get()));
     let reader = workload::Reader {
         scenario: &scenario,

@@ -137,6 +137,15 @@ pub fn read(path: &Path) -> Result<Study, Problem> {
     study(&tree)
 }
 
+/// Reads the study in `text` as if it stood in a file called `name`, beside which are the files
+/// that it names.
+///
+/// # Errors
+/// If anything in it is illegal.
+pub fn read_text(name: &str, text: &str) -> Result<Study, Problem> {
+    study(&yaml::read_text(name, text)?)
+}
+
 pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
     let fields: StudyFields = yaml::decode(tree)?;
     let base = base(tree)?;

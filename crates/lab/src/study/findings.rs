@@ -49,6 +49,18 @@ impl Findings {
         Findings::of(&self.rows, &self.capacities).value(cell, seed, metric)
     }
 
+    /// Whether the cluster kept up, in the worst of a cell's runs; `-` if nobody knows.
+    pub fn load(&self, cell: usize) -> &'static str {
+        let verdicts = self.rows[cell].iter().map(|row| row.report.saturation);
+        let severity = |verdict: &Option<Saturation>| match verdict {
+            None => 0,
+            Some(Saturation::Stable) => 1,
+            Some(Saturation::Backlogged) => 2,
+            Some(Saturation::Overloaded) => 3,
+        };
+        verdicts.max_by_key(severity).flatten().map_or("-", Saturation::name)
+    }
+
     /// Their mean, with its interval if there are several; `None` if there is no sample.
     pub fn mean(&self, cell: usize, metric: &Metric) -> Option<(f64, Option<f64>)> {
         let values = self.values(cell, metric);

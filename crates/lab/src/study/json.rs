@@ -1,15 +1,13 @@
-//! `--format json`: all that a study found, as one object.
+//! All that a study found, as one JSON object.
 
-use super::grids::load;
-use crate::report::json::estimate;
-use blis_lab::hypothesis::Hypothesis;
-use blis_lab::json::Fields;
-use blis_lab::study::{Cell, Findings, Study};
-use blis_lab::verdict::{Effect, Verdict};
+use super::{Cell, Findings, Study};
+use crate::hypothesis::Hypothesis;
+use crate::json::{Fields, estimate};
+use crate::verdict::{Effect, Verdict};
 use serde_json::Value;
 
 /// The object.
-pub(super) fn object(study: &Study, findings: &Findings) -> Value {
+pub fn object(study: &Study, findings: &Findings) -> Value {
     let cells =
         study.cells.iter().enumerate().map(|(number, one)| cell(study, findings, number, one));
     let cells: Vec<Value> = cells.collect();
@@ -39,7 +37,7 @@ fn cell(study: &Study, findings: &Findings, number: usize, cell: &Cell) -> Value
     let first = findings.rows[number].first();
     fields
         .text("scenario_hash", first.map_or_else(String::new, |row| row.run.scenario_hash.clone()));
-    fields.text("load", load(findings, number));
+    fields.text("load", findings.load(number));
     for metric in &study.metrics {
         let mut numbers = Fields::default();
         let mean = findings.mean(number, metric);
@@ -67,7 +65,7 @@ fn judged(hypothesis: &Hypothesis, verdict: &Verdict) -> Value {
 }
 
 /// The effects of a verdict, with intervals.
-pub(super) fn effects(verdict: &Verdict) -> Value {
+pub fn effects(verdict: &Verdict) -> Value {
     verdict.effects.iter().map(effect).collect::<Vec<Value>>().into()
 }
 

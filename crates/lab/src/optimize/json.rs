@@ -1,15 +1,13 @@
-//! `--format json`: all that a search found, as one object.
+//! All that a search found, as one JSON object.
 
-use super::tables::LEVEL;
-use crate::report::json::estimate;
-use blis_lab::json::Fields;
-use blis_lab::optimize::{
-    Call, Chosen, Findings, Front, Influence, Objective, Plateau, Search, Sensitivity,
+use super::{
+    Call, Chosen, Findings, Front, Influence, LEVEL, Objective, Plateau, Search, Sensitivity,
 };
+use crate::json::{Fields, estimate};
 use serde_json::Value;
 
 /// The object.
-pub(super) fn object(search: &Search, findings: &Findings) -> Value {
+pub fn object(search: &Search, findings: &Findings) -> Value {
     let mut all = Fields::default();
     all.text("question", search.question.clone());
     if let Some(discussion) = &search.discussion {

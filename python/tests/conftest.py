@@ -1,0 +1,48 @@
+"""What all tests share: the repository, and the command to compare with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SHARED_PREFIX = ROOT / "scenarios" / "shared-prefix.yaml"
+
+Command = Callable[..., str]
+
+
+@pytest.fixture(scope="session")
+def command() -> Command:
+    """Runs `blis` with these arguments; what it prints. `BLIS_COMMAND` may name a fresh one."""
+    program = os.environ.get("BLIS_COMMAND")
+    if program is None:
+        subprocess.run(["cargo", "build", "--quiet", "--workspace", "--bins"], cwd=ROOT, check=True)
+        target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+        program = str(target / "debug" / "blis")
+
+    def run(*arguments: str, stdin: str | None = None) -> str:
+        done = subprocess.run(
+            [program, *arguments],
+            cwd=ROOT,
+            input=stdin,
+            check=True,
+            text=True,
+            stdout=subprocess.PIPE,
+        )
+        return done.stdout
+
+    return run
+
+
+def without_clock(result: dict[str, Any]) -> dict[str, Any]:
+    """A result without what depends on the machine."""
+    copy: dict[str, Any] = json.loads(json.dumps(result))
+    copy["run"].pop("wall_seconds", None)
+    copy["run"].pop("cpu_seconds", None)
+    return copy

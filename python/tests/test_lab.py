@@ -1,0 +1,122 @@
+"""Trials, studies, searches and calibrations through the package are those of the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, Command
+
+import blis
+from blis import _core
+
+STUDY: dict[str, Any] = {
+    "question": "does it matter where requests go?",
+    "base": {
+        "cluster": {"instances": 3},
+        "workload": {"preset": "orthogonal-slo", "rate": 320, "num_requests": 200},
+    },
+    "arms": [
+        {"name": "in turn"},
+        {"name": "anywhere", "set": {"routing": {"policy": "random"}}},
+    ],
+    "metrics": ["ttft_p99", "critical.ttft_p99"],
+    "hypotheses": [{"claim": "ttft_p99(in turn) <= ttft_p99(anywhere)"}],
+    "seeds": 3,
+    "max_seeds": 12,
+}
+
+SEARCH: dict[str, Any] = {
+    "question": "which weights?",
+    "base": STUDY["base"],
+    "strategy": "slo-compound",
+    "parameters": ["pa", "qd", "gate"],
+    "objective": "critical.ttft_p99",
+    "budget": {"calls": 12, "seeds": 2},
+    "confirm": {"seeds": 2},
+}
+
+
+def elsewhere(missing: Any, text: str, ledger: Path) -> int:
+    """Runs what is missing as an engine would, until nothing is; how many rounds that takes."""
+    rounds = 0
+    while needed := missing(text, "file", ledger):
+        assert _core.ledger_missing(ledger, [key for key, _ in needed]) == [k for k, _ in needed]
+        rows = [(document, _core.run_trial(document)) for _, document in needed]
+        assert _core.ledger_put(ledger, rows) == len(rows)
+        assert _core.ledger_put(ledger, rows) == 0
+        rounds += 1
+    return rounds
+
+
+def test_a_trial_is_that_of_the_command(command: Command) -> None:
+    document = blis.Scenario(num_requests=50, rate=5).trial(seed=7)
+    row = blis.trial(document)
+    assert row == json.loads(command("trial", stdin=document))
+    assert row == blis.trial(json.loads(document))
+    assert row["run"]["seed"] == 7
+
+
+def test_a_study_gives_what_the_command_prints(tmp_path: Path, command: Command) -> None:
+    file = tmp_path / "study.yaml"
+    file.write_text(json.dumps(STUDY))
+    ledger = tmp_path / "ledger.db"
+    found = blis.study(file, ledger=ledger)
+    arguments = ["study", str(file), "--format", "json", "--quiet", "--ledger", str(ledger)]
+    assert found == json.loads(command(*arguments))
+    assert found["hypotheses"][0]["verdict"] in {"confirmed", "refuted", "inconclusive"}
+    assert found == blis.study(STUDY, ledger=None, jobs=1)
+
+
+def test_a_study_whose_trials_run_elsewhere_finds_the_same(tmp_path: Path) -> None:
+    text, ledger = json.dumps(STUDY), tmp_path / "ledger.db"
+    assert elsewhere(_core.study_missing, text, ledger) > 1, "seeds come in rounds"
+    assert json.loads(_core.study_report(text, "file", ledger)) == blis.study(STUDY, ledger=None)
+    every = [key for key, _ in _core.study_trials(text, "file", ledger)]
+    assert len(every) == len(set(every)) == 24
+    assert len(_core.ledger_missing(ledger, every)) < 24
+
+
+def test_a_search_whose_trials_run_elsewhere_finds_the_same(tmp_path: Path) -> None:
+    text, ledger = json.dumps(SEARCH), tmp_path / "ledger.db"
+    assert elsewhere(_core.search_missing, text, ledger) > 2, "points come in rounds"
+    out = tmp_path / "best.yaml"
+    found = blis.optimize(SEARCH, ledger=ledger, out=out)
+    assert found == blis.optimize(SEARCH, ledger=None)
+    assert len(found["calls"]) == 12
+    best = blis.run(SEARCH["base"], strategy=str(out))
+    assert best.completed > 0, "what was written can be run"
+
+
+def test_a_row_is_kept_with_its_own_trial_only(tmp_path: Path) -> None:
+    scenario = blis.Scenario(num_requests=10)
+    one, other = scenario.trial(seed=1), scenario.trial(seed=2)
+    with pytest.raises(blis.ScenarioError, match="not the row of its trial"):
+        _core.ledger_put(tmp_path / "ledger.db", [(one, _core.run_trial(other))])
+    with pytest.raises(blis.ScenarioError, match="32 hexadecimal digits"):
+        _core.ledger_missing(tmp_path / "ledger.db", ["x"])
+
+
+def test_a_ledger_that_is_none_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.db"
+    file.write_text("this is no database, and long enough to look like one" * 20)
+    with pytest.raises(blis.LedgerError):
+        blis.study(STUDY, ledger=file)
+
+
+def test_a_calibration_gives_what_the_command_prints(tmp_path: Path, command: Command) -> None:
+    steps = ROOT / "data" / "h200"
+    out = tmp_path / "profile.yaml"
+    found = blis.calibrate(steps, out=out)
+    assert found == json.loads(command("calibrate", str(steps), "--format", "json"))
+    assert out.read_text() == command("calibrate", str(steps), "--out", "-")
+
+
+def test_policies_are_listed_by_kind(command: Command) -> None:
+    assert blis.policies() == json.loads(command("policies", "--format", "json"))
+    (scorers,) = blis.policies("scorer")
+    assert "queue-depth" in [policy["name"] for policy in scorers["policies"]]
+    with pytest.raises(ValueError, match="known: admission, routing, scorer"):
+        blis.policies("scorers")
