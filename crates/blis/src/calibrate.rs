@@ -8,7 +8,7 @@ use crate::report::table::{bold, grouped, table};
 use crate::trace;
 use blis_lab::calibrate::{self, Calibration};
 use blis_lab::json::Fields;
-use blis_lab::measured::Measured;
+use blis_lab::measured::{Measured, grids_beside};
 use blis_lab::profile::{self, ProfiledMachine};
 use serde_json::Value;
 use std::io::Write;
@@ -19,7 +19,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     let padding = calibrate::padding(&args.padding)
         .map_err(|message| Failure::Input(format!("--padding: {message}")))?;
     let measured = read(&args.steps, &args.requests)?;
-    let runs = calibrate::runs(&measured, &args.grid, args.block_size)?;
+    let runs = calibrate::runs(&measured, &grids(args), args.block_size)?;
     let target = match &args.out {
         Some(out) => Some(trace::target(out, &inputs(args))?),
         None => None,
@@ -38,6 +38,15 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
         TextFormat::Table => text(&found),
         TextFormat::Json => json::text(&object(&found)),
     })
+}
+
+/// The files of single steps: those that are named, or else those of the folders that are.
+fn grids(args: &CalibrateArgs) -> Vec<PathBuf> {
+    if args.grid.is_empty() {
+        args.steps.iter().filter(|path| path.is_dir()).flat_map(|path| grids_beside(path)).collect()
+    } else {
+        args.grid.clone()
+    }
 }
 
 /// The runs in `steps`, files or folders, with the requests in `requests` or beside them.

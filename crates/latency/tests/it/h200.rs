@@ -1,6 +1,7 @@
 //! The `profile` model against what was measured on an H200 (`data/h200/README.md`).
 
 use blis_core::math::count;
+use blis_latency::fit::beyond::{Edge, beyond};
 use blis_latency::fit::judge::{Region, drift, errors, leave_one_out};
 use blis_latency::fit::log::{LoggedRequest, LoggedStep, Row, Run};
 use blis_latency::fit::{Options, fit, resample};
@@ -191,6 +192,20 @@ fn one_workload_and_kernels_measured_apart_predict_the_others_within_10_percent(
             let all = errors(&profile, run, Region::All).expect("steps");
             assert!(all.total.abs() <= 0.10, "{name} to {}: {all:?}", run.name);
         }
+    }
+}
+
+#[test]
+fn steps_beyond_all_that_was_seen_are_predicted_within_10_percent() {
+    let found = beyond(&everything(), &options()).expect("enough rows");
+    assert_eq!(found.len(), Edge::ALL.len());
+    for one in &found {
+        let name = one.edge.name();
+        assert!(one.seen.steps > 300, "{name}: only {} steps", one.seen.steps);
+        let (apart, unseen) = (one.apart.expect("enough left"), one.unseen.expect("enough left"));
+        assert_eq!(apart.steps, one.seen.steps, "{name}");
+        assert!(apart.total.abs() < 0.05, "{name}: {apart:?}");
+        assert!(unseen.total.abs() < 0.10, "{name}: {unseen:?}");
     }
 }
 
