@@ -94,6 +94,7 @@ pub(super) fn panels(compared: &Compared) -> String {
         let name = format!("{} of {}", metric.name(), escaped(&compared.workload));
         let head = format!(
             "<div class=\"panel\"><svg viewBox=\"0 0 {width} {height}\" width=\"100%\" \
+             style=\"max-width:26rem\" \
              role=\"img\" aria-label=\"{name}\" font-size=\"11\">\n"
         );
         add(&mut out, &head);

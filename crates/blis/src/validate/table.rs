@@ -70,6 +70,10 @@ pub(super) fn overview(all: &[Compared]) -> Vec<Vec<String>> {
         };
         let error = |metric, statistic| share(of(metric, statistic).and_then(Cell::error));
         let spread = |statistic| share(of(Metric::Ttft, statistic).and_then(Cell::spread));
+        let spreads = match compared.repeat {
+            Some(_) => format!("{}, {}", spread(Statistic::Mean), spread(Statistic::P99)),
+            None => "-".to_owned(),
+        };
         let preemptions = compared.cells.iter().find(|c| c.quantity == Quantity::Preemptions);
         let preemptions = preemptions.filter(|cell| is_shown(cell)).map_or_else(
             || "-".to_owned(),
@@ -83,7 +87,7 @@ pub(super) fn overview(all: &[Compared]) -> Vec<Vec<String>> {
             error(Metric::Itl, Statistic::Mean),
             error(Metric::Ttft, Statistic::Mean),
             error(Metric::Ttft, Statistic::P99),
-            format!("{}, {}", spread(Statistic::Mean), spread(Statistic::P99)),
+            spreads,
             format!("{:.1} %", 100.0 * compared.cached_equal),
             preemptions,
         ]
