@@ -19,7 +19,7 @@ pub type Features = [f64; TERMS];
 const AT_ONCE: f64 = 16.5;
 
 /// Where contexts differ, so much of what the longest is above the mean costs `AT_ONCE` sequences'
-/// time: measured, from 17 to 96 sequences, while the longest was up to twice the mean.
+/// time: measured, from 17 to 80 sequences, while the longest was up to twice the mean.
 const UNEVEN: f64 = 2.0;
 
 /// One sequence alone takes as long as so many sequences that share the memory's bandwidth: on the
