@@ -16,7 +16,8 @@ use blis_lab::measured::{self, Measured, grids_beside};
 use blis_lab::profile;
 use blis_lab::replay::Server;
 use blis_lab::validate::{
-    Basis, Compared, Coverage, Options, Transfer, coverage, transfer, validate as compare,
+    Basis, Beyond, Compared, Coverage, Options, Transfer, beyond, coverage, transfer,
+    validate as compare,
 };
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,8 @@ struct Found {
     coverage: Coverage,
     /// Fits to single workloads; empty if that makes no sense.
     transfer: Vec<Transfer>,
+    /// Fits that have not seen a kind of steps; empty if that makes no sense.
+    beyond: Vec<Beyond>,
     /// Which profile predicted, in words.
     basis: String,
 }
@@ -40,13 +43,14 @@ struct Found {
 /// Compares what `args` name.
 pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     let named = named(args);
-    let (measured, wanted) = read(&named)?;
+    let Read { measured, fitted, wanted } = read(&named)?;
     let grids = match args.grid.as_slice() {
         [] => named.folders.iter().flat_map(|folder| grids_beside(folder)).collect(),
         given => given.to_vec(),
     };
     let options = options(args)?;
-    let runs = blis_lab::calibrate::runs(&measured, &grids, args.block_size)?;
+    let seen = if args.refit { &measured[..] } else { &measured[..fitted] };
+    let runs = blis_lab::calibrate::runs(seen, &grids, args.block_size)?;
     let page = args.markdown.as_deref().map(Target::of).transpose()?;
     let report = args.report.as_deref().map(Target::of).transpose()?;
     let notes = args.notes.as_deref().map(read_notes).transpose()?;
@@ -55,8 +59,12 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     let other = named.new.is_empty() && !matches!(options.basis, Basis::Given(_));
     let several = compared.len() > 1 && other;
     let transfer = if several { transfer(&measured, &runs, &options)? } else { Vec::new() };
+    let beyond = if several { beyond(&runs, &options)? } else { Vec::new() };
     let coverage = coverage(&compared);
-    let found = Found { coverage, transfer, basis: basis(args), compared };
+    let found = Found { coverage, transfer, beyond, basis: basis(args), compared };
+    for compared in found.compared.iter().filter(|compared| compared.outside.steps > 0) {
+        output::note(&format!("warning: {}: {}", compared.workload, table::outside(compared)));
+    }
     if let Some(page) = &page {
         write_page(&found, page, notes.as_deref())?;
     }
@@ -134,13 +142,24 @@ fn named(args: &ValidateArgs) -> Named {
     Named { folders, new, names }
 }
 
-/// All runs that are named, and the workloads to predict. New runs take the place of those of the
-/// same workload.
-fn read(named: &Named) -> Result<(Vec<Measured>, Vec<String>), Failure> {
+/// What was read.
+struct Read {
+    /// All runs that are named.
+    measured: Vec<Measured>,
+    /// So many of them, from the first, may be fitted to.
+    fitted: usize,
+    /// The workloads to predict; empty: all.
+    wanted: Vec<String>,
+}
+
+/// Reads all runs that are named. New runs take the place of those of the same workload, and
+/// nothing is fitted to them, not even to predict other new ones.
+fn read(named: &Named) -> Result<Read, Failure> {
     let new = measured::read_all(&steps_of(&named.new), &[])?;
     let mut measured = measured::read_all(&named.folders, &[])?;
     let mut wanted: Vec<String> = new.iter().map(|run| run.workload.clone()).collect();
     measured.retain(|run| !wanted.contains(&run.workload));
+    let fitted = measured.len();
     measured.extend(new);
     let mut known: Vec<&str> = measured.iter().map(|run| run.workload.as_str()).collect();
     if let Some(unknown) = named.names.iter().find(|name| !known.contains(&name.as_str())) {
@@ -153,7 +172,7 @@ fn read(named: &Named) -> Result<(Vec<Measured>, Vec<String>), Failure> {
     }
     wanted.extend(named.names.iter().cloned());
     wanted.dedup();
-    Ok((measured, wanted))
+    Ok(Read { measured, fitted, wanted })
 }
 
 /// The files of steps of `paths`, each once: a file of requests names the run beside it.

@@ -1,8 +1,8 @@
 //! What a real server logged: its steps and its requests, read from CSV files.
 //!
 //! `calibrate` fits to them and `validate` compares with them. A run called `NAME` has the files
-//! `NAME.steps.csv` and `NAME.requests.csv`; runs of one workload share the name up to its first
-//! dot, so `prefix80.repeat` is a second run of `prefix80`. The columns are those of
+//! `NAME.steps.csv` and `NAME.requests.csv`; `NAME.repeat` is a second run of the same arrivals, as
+//! is any other name that begins so (`NAME.repeat2`). The columns are those of
 //! `data/h200/README.md`.
 
 mod table;
@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 const STEPS: &str = ".steps.csv";
 const REQUESTS: &str = ".requests.csv";
+/// What follows a workload's name in that of a second run.
+const REPEAT: &str = ".repeat";
 
 /// One run of a server.
 #[derive(Clone, Debug)]
@@ -164,7 +166,22 @@ fn run_name(file: &Path) -> String {
 
 /// What was served in a run.
 pub fn workload_name(run: &str) -> &str {
-    run.split('.').next().unwrap_or(run)
+    match run.find(REPEAT) {
+        None | Some(0) => run,
+        Some(end) => &run[..end],
+    }
+}
+
+/// The first run of every workload, in their order. Where only repeats of a workload are known, one
+/// of them is the first.
+pub fn first_runs(measured: &[Measured]) -> Vec<&Measured> {
+    let is_first = |(at, run): &(usize, &Measured)| {
+        let same = |other: &Measured| other.workload == run.workload;
+        let before = measured[..*at].iter().any(same);
+        let original = measured.iter().any(|other| same(other) && !other.is_repeat());
+        if original { !run.is_repeat() } else { !before }
+    };
+    measured.iter().enumerate().filter(is_first).map(|(_, run)| run).collect()
 }
 
 fn small(number: f64) -> u32 {
@@ -290,4 +307,33 @@ fn grid_row([seqs, tokens, past, decodes, context, micros]: [f64; 6]) -> Row {
         shared_context: 0,
     };
     Row { shape, micros, gap_micros: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> Measured {
+        Measured {
+            name: name.to_owned(),
+            workload: workload_name(name).to_owned(),
+            steps: Vec::new(),
+            requests_path: None,
+            requests: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn only_a_repeat_is_a_second_run_whatever_dots_a_name_has() {
+        let names = ["rate1.5", "rate1.5.repeat", "rate1.7", "a.b.repeat2", ".repeat", "plain"];
+        let served = names.map(workload_name);
+        assert_eq!(served, ["rate1.5", "rate1.5", "rate1.7", "a.b", ".repeat", "plain"]);
+    }
+
+    #[test]
+    fn every_workload_has_one_first_run_even_if_only_repeats_are_known() {
+        let runs = ["b.repeat", "a.repeat", "a", "b.repeat2", "c"].map(named);
+        let first: Vec<&str> = first_runs(&runs).iter().map(|run| run.name.as_str()).collect();
+        assert_eq!(first, ["b.repeat", "a", "c"]);
+    }
 }

@@ -17,8 +17,12 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What the first line of a profile says.
-pub const FORMAT: &str = "blis-profile/1";
+/// What the first line of a profile says. The number changes when a term changes its meaning, and
+/// not when one is added: a profile that lacks a term does without it.
+pub const FORMAT: &str = "blis-profile/2";
+
+/// What the formats before it begin with.
+const OLDER: &str = "blis-profile/";
 
 /// A profile and the machine it was fitted on.
 #[derive(Clone, Debug, PartialEq)]
@@ -165,7 +169,12 @@ fn from_tree(tree: &Node) -> Result<ProfileFile, Problem> {
     if let Some(yaml::Kind::Scalar { text, .. }) = tree.field("format").map(|node| &node.kind)
         && text != FORMAT
     {
-        return Err(problem("format", format!("found `{text}`; legal: `{FORMAT}`")));
+        let advice = if text.starts_with(OLDER) {
+            "; its terms mean something else in this version: fit it again, with `blis calibrate`"
+        } else {
+            ""
+        };
+        return Err(problem("format", format!("found `{text}`; legal: `{FORMAT}`{advice}")));
     }
     let fields: Fields = yaml::decode(tree)?;
     let mut terms_us = [0.0; TERMS];
@@ -233,10 +242,25 @@ fn ranges(fields: &Fields, tree: &Node) -> Result<[Option<Range>; VARIABLES.len(
     Ok(ranges)
 }
 
-/// The whole square, of which a file has the lower triangle.
+/// The whole square, of which a file has the lower triangle: that of its own terms and sizes. Terms
+/// that it lacks do not vary.
 fn covariance(fields: &Fields, tree: &Node) -> Result<Vec<Vec<f64>>, Problem> {
     let rows = &fields.covariance;
-    let mut square = vec![vec![0.0; rows.len()]; rows.len()];
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let has = |at: &usize| fields.terms_us.contains_key(ALL[*at].name);
+    let sizes = TERMS..TERMS + fields.sizes_us.len();
+    let places: Vec<usize> = (0..TERMS).filter(has).chain(sizes.clone()).collect();
+    if rows.len() != places.len() {
+        let message = format!(
+            "found {} rows; legal: {}, one for each of `terms_us` and then of `sizes_us`, or none",
+            rows.len(),
+            places.len()
+        );
+        return Err(Problem::new(tree.place_of("covariance"), "covariance", message));
+    }
+    let mut square = vec![vec![0.0; sizes.end]; sizes.end];
     for (i, row) in rows.iter().enumerate() {
         if row.len() != i + 1 {
             let path = format!("covariance[{i}]");
@@ -244,8 +268,8 @@ fn covariance(fields: &Fields, tree: &Node) -> Result<Vec<Vec<f64>>, Problem> {
             return Err(Problem::new(tree.place_of(&path), path, message));
         }
         for (j, cell) in row.iter().enumerate() {
-            square[i][j] = cell.get();
-            square[j][i] = cell.get();
+            square[places[i]][places[j]] = cell.get();
+            square[places[j]][places[i]] = cell.get();
         }
     }
     Ok(square)

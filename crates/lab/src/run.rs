@@ -83,6 +83,7 @@ impl RunResult {
             warnings.extend(too_few(plan, sent));
         }
         warnings.extend(self.extrapolation());
+        warnings.extend(plan.latency_caveat.clone());
         warnings
     }
 

@@ -6,11 +6,15 @@
 
 mod judge;
 mod numbers;
+mod outside;
 
-pub use judge::{Coverage, Transfer, coverage, mean_error, transfer, widest};
+pub use blis_latency::fit::beyond::Beyond;
+pub use blis_latency::fit::judge::Errors;
+pub use judge::{Coverage, Transfer, beyond, coverage, mean_error, transfer, widest};
 pub use numbers::{Metric, Quantity, Seen, Statistic, numbers_of, sorted};
+pub use outside::Outside;
 
-use crate::measured::{Measured, MeasuredRequest};
+use crate::measured::{Measured, MeasuredRequest, first_runs};
 use crate::pool;
 use crate::problem::Problem;
 use crate::profile::ProfileFile;
@@ -19,7 +23,7 @@ use crate::run::RunFailure;
 use crate::scenario::Plan;
 use blis_core::math::float;
 use blis_latency::StepTime;
-use blis_latency::fit::judge::{Errors, Region, drift, errors, leave_one_out, workloads};
+use blis_latency::fit::judge::{Region, drift, errors, leave_one_out, workloads};
 use blis_latency::fit::log::Run;
 use blis_latency::fit::{FitError, Options as FitOptions, fit, resample};
 use blis_latency::profile::Profile;
@@ -93,6 +97,8 @@ pub struct Compared {
     pub workload: String,
     /// Step times of the profile on the steps that were measured.
     pub steps: Option<Errors>,
+    /// Steps that were measured where nothing was fitted to.
+    pub outside: Outside,
     /// The numbers.
     pub cells: Vec<Cell>,
     /// Requests whose cached tokens are those that were measured, as a share.
@@ -155,7 +161,7 @@ pub fn validate(
     options: &Options,
 ) -> Result<Vec<Compared>, RunFailure> {
     let mut cases = Vec::new();
-    for first in measured.iter().filter(|run| !run.is_repeat()) {
+    for first in first_runs(measured) {
         if wanted.is_empty() || wanted.contains(&first.workload) {
             cases.push(case(first, measured, runs, options)?);
         }
@@ -183,7 +189,13 @@ pub fn validate(
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
 fn refused(error: FitError) -> RunFailure {
-    RunFailure::Input(Problem::of_file("validate", error.to_string()))
+    let advice = match error {
+        FitError::TooFew { .. } => {
+            "; name more runs to fit to with `--data`, or take a profile with `--profile`"
+        }
+        _ => "",
+    };
+    RunFailure::Input(Problem::of_file("validate", format!("{error}{advice}")))
 }
 
 fn case<'a>(
@@ -208,7 +220,7 @@ fn case<'a>(
             (fit(&seen, &fit_options).map_err(refused)?, off)
         }
     };
-    let second = |run: &&Measured| run.is_repeat() && run.workload == first.workload;
+    let second = |run: &&Measured| run.name != first.name && run.workload == first.workload;
     let plan = plan(first, &options.server)?;
     Ok(Case { first, second: measured.iter().find(second), plan, profile, seen, drift })
 }
@@ -247,9 +259,11 @@ impl Case<'_> {
         };
         let block_size = options.server.block_size;
         let predicted = replayed.into_iter().next().unwrap_or_default();
+        let run = self.first.run(block_size);
         Compared {
             workload: self.first.workload.clone(),
-            steps: errors(&self.profile, &self.first.run(block_size), Region::All),
+            steps: errors(&self.profile, &run, Region::All),
+            outside: Outside::of(&self.profile, &run),
             cells: measured.iter().filter_map(cell).collect(),
             cached_equal: cached_equal(&predicted, &self.first.requests),
             predicted,

@@ -68,8 +68,10 @@ pub struct Model {
 pub struct Gpu {
     /// Name, e.g. `H100`.
     pub name: String,
-    /// Which family's efficiencies it has.
+    /// Its family, e.g. `ampere`.
     pub family: String,
+    /// The family whose efficiencies it is given; another than its own if its own were not measured.
+    pub efficiency_of: String,
     /// Memory on the data sheet in GiB.
     pub memory_gib: f64,
     /// Memory that a program can allocate in GiB.
@@ -150,9 +152,10 @@ impl Catalogue {
         self.gpus.iter().find(|gpu| gpu.name.eq_ignore_ascii_case(name))
     }
 
-    /// The efficiencies of a GPU's family.
+    /// The efficiencies that a GPU is given.
     pub fn efficiency(&self, gpu: &Gpu) -> Option<Efficiency> {
-        self.families.iter().find(|family| family.name == gpu.family).map(Family::efficiency)
+        let given = |family: &&Family| family.name == gpu.efficiency_of;
+        self.families.iter().find(given).map(Family::efficiency)
     }
 
     /// The fit of `model` that agrees with `gpu` and `tp` where they are given; the model's default
@@ -193,6 +196,17 @@ impl Model {
 }
 
 impl Gpu {
+    /// What whoever uses its efficiencies must know; `None` if they are those of its own family.
+    pub fn caveat(&self) -> Option<String> {
+        let Gpu { name, family, efficiency_of, .. } = self;
+        (family != efficiency_of).then(|| {
+            format!(
+                "how much of its data sheet {name} reaches ({family}) is not measured: borrowed from \
+                 {efficiency_of}"
+            )
+        })
+    }
+
     /// What its data sheet promises.
     pub fn sheet(&self) -> GpuSheet {
         GpuSheet {
@@ -404,7 +418,20 @@ mod tests {
     }
 
     #[test]
-    fn every_gpu_has_the_efficiencies_of_its_family_and_makes_a_roofline() {
+    fn a_gpu_whose_family_was_not_measured_says_whose_efficiencies_it_borrows() {
+        let catalogue = Catalogue::shipped();
+        for (name, measured) in
+            [("H100", true), ("H200", true), ("A100-80", false), ("L40S", false), ("B200", false)]
+        {
+            let caveat = catalogue.gpu(name).expect("known").caveat();
+            assert_eq!(caveat.is_none(), measured, "{name}: {caveat:?}");
+            let words = "is not measured: borrowed from hopper";
+            assert!(caveat.is_none_or(|caveat| caveat.contains(words)));
+        }
+    }
+
+    #[test]
+    fn every_gpu_has_efficiencies_and_makes_a_roofline() {
         let catalogue = Catalogue::shipped();
         for gpu in &catalogue.gpus {
             let efficiency = catalogue.efficiency(gpu).expect("a known family");

@@ -2,7 +2,7 @@
 
 use super::Found;
 use blis_lab::json::Fields;
-use blis_lab::validate::{Cell, Compared};
+use blis_lab::validate::{Beyond, Cell, Compared};
 use serde_json::Value;
 
 /// What was found.
@@ -28,7 +28,25 @@ pub(super) fn object(found: &Found) -> Value {
         });
         all.value("transfer", transfer.collect::<Vec<_>>());
     }
+    if !found.beyond.is_empty() {
+        all.value("beyond", found.beyond.iter().map(beyond).collect::<Vec<_>>());
+    }
     all.into_value()
+}
+
+fn beyond(one: &Beyond) -> Value {
+    let mut fields = Fields::default();
+    fields.text("steps_of", one.edge.name());
+    fields.count("steps", one.seen.steps as u64);
+    for (name, errors) in
+        [("fitted", Some(one.seen)), ("measured_apart", one.apart), ("never_seen", one.unseen)]
+    {
+        let mut found = Fields::default();
+        found.number("mean_absolute_error", errors.map(|errors| errors.mean_absolute));
+        found.number("total_error", errors.map(|errors| errors.total));
+        fields.value(name, found.into_value());
+    }
+    fields.into_value()
 }
 
 fn workload(compared: &Compared) -> Value {
@@ -37,6 +55,7 @@ fn workload(compared: &Compared) -> Value {
     fields.count("requests", compared.measured.len() as u64);
     fields.number("step_error_mean_absolute", compared.steps.map(|steps| steps.mean_absolute));
     fields.number("step_error_total", compared.steps.map(|steps| steps.total));
+    fields.count("steps_outside_fit", compared.outside.steps as u64);
     fields.number("cached_equal", Some(compared.cached_equal));
     let mut numbers = Fields::default();
     for cell in &compared.cells {

@@ -1,6 +1,7 @@
 //! Profiles, the roofline, `blis calibrate` and `blis validate`, as users meet them.
 
 use crate::Bench;
+use crate::page::{browser, rendered};
 use std::path::Path;
 
 /// The measured runs of the project.
@@ -265,4 +266,125 @@ fn latency_models_that_do_not_fit_the_machine_are_refused() {
     let ran = bench.blis("run --latency-model missing.yaml");
     assert_eq!(ran.code, Some(2));
     assert!(ran.err.contains("missing.yaml: cannot read"), "{}", ran.err);
+}
+
+#[test]
+fn a_browser_shows_the_page_of_a_comparison_at_any_width() {
+    let Some(browser) = browser() else { return };
+    let bench = Bench::new();
+    let ran = bench.blis(&format!(
+        "validate prefix80 multiturn8 --data {} --resamples 4 --report p.html",
+        data()
+    ));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    // The page has no scripts; this one only says how wide it got.
+    let measure = "<script>document.title = `${document.documentElement.scrollWidth} of \
+                   ${innerWidth}`</script></body>";
+    bench.write("p.html", bench.read("p.html").replace("</body>", measure));
+    for width in [1200, 800, 500] {
+        let (shown, complaints) = rendered(&browser, &bench, width);
+        assert_eq!(complaints, "");
+        let panels: Vec<&str> = shown.split("<div class=\"panel\">").skip(1).collect();
+        assert_eq!(panels.len(), 6, "two workloads");
+        for panel in &panels {
+            let (panel, _) = panel.split_once("</svg>").expect("an end");
+            let curves = panel.matches("fill:none").count();
+            assert!(curves >= 2 && !panel.contains("NaN"), "{panel}");
+        }
+        let (_, title) = shown.split_once("<title>").expect("a title");
+        let (title, _) = title.split_once("</title>").expect("an end");
+        let (page, window) = title.split_once(" of ").expect("the script ran");
+        let number = |text: &str| text.parse::<u32>().expect("a number");
+        assert!(number(page) <= number(window), "wider than its window: {title}");
+        assert_eq!(number(window), width, "the window is as asked for");
+    }
+}
+
+#[test]
+fn a_folder_of_runs_with_any_names_is_predicted_and_says_what_is_outside() {
+    let bench = Bench::new();
+    let data = data();
+    std::fs::create_dir(bench.path().join("new")).expect("a folder");
+    copy(&bench, "prefix40", "new/ctx8k rate1.5");
+    copy(&bench, "prefix40", "new/ctx8k rate1.7");
+    copy(&bench, "prefix80", "new/only.repeat");
+    let args = "--resamples 0 --format json";
+    let ran = bench.blis(&format!("validate --data {data} new {args}"));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let found = parsed(&ran.out);
+    let one = |at: usize| &found["workloads"][at];
+    let names = [0, 1, 2].map(|at| one(at)["workload"].as_str().expect("a name"));
+    assert_eq!(names, ["ctx8k rate1.5", "ctx8k rate1.7", "only"]);
+    // Nothing is fitted to new runs, not even to predict other new ones: copies fare alike, and as
+    // if they were alone.
+    assert_eq!(one(0)["numbers"], one(1)["numbers"]);
+    let file = "new/only.repeat.requests.csv";
+    let alone = bench.blis(&format!("validate --data {data} {file} {args}"));
+    assert_eq!(&parsed(&alone.out)["workloads"][0], one(2));
+    assert_eq!(one(2)["steps_outside_fit"], 0, "single steps were measured up to batches of 256");
+    std::fs::create_dir(bench.path().join("few")).expect("a folder");
+    copy(&bench, "prefix40", "few/small");
+    let beyond = bench.blis(&format!("validate --data few {file} {args}"));
+    assert_eq!(beyond.code, Some(0), "{}", beyond.err);
+    let warning = "are outside what was fitted to (farthest: decode_seqs 256";
+    assert!(
+        beyond.err.starts_with("warning: only: ") && beyond.err.contains(warning),
+        "{}",
+        beyond.err
+    );
+    let steps = parsed(&beyond.out)["workloads"][0]["steps_outside_fit"].as_u64();
+    assert!(steps.is_some_and(|steps| steps > 100), "{steps:?}");
+    let lonely = bench.blis(&format!("validate few {args}"));
+    assert_eq!(lonely.code, Some(2), "there is nothing else to fit to");
+    assert!(lonely.err.contains("name more runs to fit to with `--data`"), "{}", lonely.err);
+}
+
+#[test]
+fn files_that_are_not_what_they_should_be_are_refused_with_their_place() {
+    let bench = Bench::new();
+    let data = data();
+    copy(&bench, "prefix40", "x");
+    let requests = bench.read("x.requests.csv");
+    let steps = bench.read("x.steps.csv");
+    let refuses = |requests: &str, steps: &str| {
+        bench.write("x.requests.csv", requests);
+        bench.write("x.steps.csv", steps);
+        let ran = bench.blis(&format!("validate --data {data} x.steps.csv --resamples 0"));
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
+        ran.err
+    };
+    let message = refuses(&requests.replacen("e2e_us", "e2e_ms", 1), &steps);
+    assert!(message.contains("x.requests.csv:1:1: e2e_us: the header lacks it"), "{message}");
+    let message = refuses(&requests.replacen("prefix_tokens", "prefix", 1), &steps);
+    assert!(message.contains("x.requests.csv") && message.contains("prefix_tokens"), "{message}");
+    let first = requests.lines().nth(1).expect("a request");
+    let torn = requests.replacen(first, &first[..first.len() / 2], 1);
+    assert!(refuses(&torn, &steps).contains("x.requests.csv:2:1: found"), "a torn line");
+    let first = steps.lines().nth(1).expect("a step");
+    let wrong = steps.replacen(first, &first.replacen(',', ",-", 1), 1);
+    assert!(refuses(&requests, &wrong).contains("x.steps.csv:2:6: duration_us: found `-"));
+    assert!(refuses(&requests, "").contains("x.steps.csv: the file is empty"));
+    std::fs::remove_file(bench.path().join("x.requests.csv")).expect("it is there");
+    bench.write("x.steps.csv", &steps);
+    let ran = bench.blis(&format!("validate --data {data} x.steps.csv --resamples 0"));
+    assert!(ran.err.contains("put `NAME.requests.csv` beside"), "{}", ran.err);
+    std::fs::create_dir(bench.path().join("empty")).expect("a folder");
+    for command in ["validate empty", "calibrate empty"] {
+        let ran = bench.blis(command);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.err.contains("legal: a folder with files `NAME.steps.csv`"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_gpu_with_borrowed_efficiencies_gives_one_warning() {
+    let bench = Bench::new();
+    let some = "run --latency-model roofline --rate 2 --num-requests 20";
+    let ran = bench.blis(&format!("{some} --hardware L40S"));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let words = "warning: how much of its data sheet L40S reaches (ada) is not measured: borrowed \
+                 from hopper";
+    assert_eq!(ran.err.lines().filter(|line| *line == words).count(), 1, "{}", ran.err);
+    let ran = bench.blis(&format!("{some} --hardware H200"));
+    assert!(!ran.err.contains("borrowed"), "{}", ran.err);
 }

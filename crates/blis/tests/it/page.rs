@@ -1,7 +1,7 @@
 //! The page of a study: whole, the same every time, and drawn.
 
 use super::Bench;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Arms, workloads, classes, a ratio, a value and a mechanism; names that HTML would trip over.
@@ -143,13 +143,28 @@ fn a_study_of_one_cell_and_one_seed_has_a_page_too() {
     assert!(ran.err.contains("--report: it is the study itself"), "{}", ran.err);
 }
 
-/// What the page is after its scripts ran, and what they complained about.
-fn rendered(browser: &Path, bench: &Bench) -> (String, String) {
+/// The browser of this machine, if there is one.
+pub(crate) fn browser() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let found = std::env::split_paths(&path)
+        .flat_map(|folder| names.map(|name| folder.join(name)))
+        .find(|file| file.is_file());
+    if found.is_none() {
+        eprintln!("skipped: no Chromium on this machine");
+    }
+    found
+}
+
+/// What the page `p.html` is in a window of this width after its scripts ran, and what they
+/// complained about.
+pub(crate) fn rendered(browser: &Path, bench: &Bench, width: u32) -> (String, String) {
     let page = format!("file://{}", bench.path().join("p.html").display());
+    let size = format!("--window-size={width},900");
     let profile = format!("--user-data-dir={}", bench.path().join("browser").display());
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"])
-        .args([profile.as_str(), "--dump-dom", page.as_str()])
+        .args([profile.as_str(), size.as_str(), "--dump-dom", page.as_str()])
         .output()
         .expect("the browser starts");
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
@@ -160,15 +175,7 @@ fn rendered(browser: &Path, bench: &Bench) -> (String, String) {
 
 #[test]
 fn a_browser_draws_every_figure_and_has_nothing_to_complain() {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    let found = std::env::split_paths(&path)
-        .flat_map(|folder| names.map(|name| folder.join(name)))
-        .find(|file| file.is_file());
-    let Some(browser) = found else {
-        eprintln!("skipped: no Chromium on this machine");
-        return;
-    };
+    let Some(browser) = browser() else { return };
     let swept =
         STUDY.replace("workloads:", "sweep: {engine.total_kv_blocks: [3000, 2000]}\nworkloads:");
     for study in [STUDY, &swept] {
@@ -191,7 +198,7 @@ fn a_browser_draws_every_figure_and_has_nothing_to_complain() {
 /// Asserts that a browser draws all figures of a page.
 fn assert_drawn(browser: &Path, bench: &Bench, page: &str) {
     let figures = page.matches("<figure").count();
-    let (shown, complaints) = rendered(browser, bench);
+    let (shown, complaints) = rendered(browser, bench, 1200);
     assert_eq!(complaints, "");
     assert!(shown.contains("</html>"), "{shown}");
     assert!(!shown.contains("class=\"failed\""));

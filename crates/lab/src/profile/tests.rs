@@ -51,3 +51,47 @@ fn what_is_wrong_is_named_with_its_place() {
     assert!(refuses("covariance:\n  - [", "covariance:\n  - [1, ").contains("legal: 1"));
     assert!(refuses("  prefill_seqs: [", "  prefil_seqs: [").contains("`prefill_seqs`"));
 }
+
+#[test]
+fn a_profile_of_an_older_format_is_refused_with_advice() {
+    let older = some_text().replacen(FORMAT, "blis-profile/1", 1);
+    let message = from_text("p.yaml", &older).expect_err("its terms meant something else");
+    let message = message.to_string();
+    assert!(message.starts_with("p.yaml:2:9: format: found `blis-profile/1`; legal:"), "{message}");
+    assert!(message.ends_with("fit it again, with `blis calibrate`"), "{message}");
+}
+
+/// The text without a term, as if it had been written before there was one: neither its
+/// coefficient, nor its row and column of the covariance.
+fn without(name: &str) -> String {
+    let place = ALL.iter().position(|term| term.name == name).expect("a term");
+    let text = some_text();
+    let (head, covariance) = text.split_once("covariance:\n").expect("it has one");
+    let rows = covariance.lines().enumerate().filter(|(row, _)| *row != place);
+    let rows = rows.map(|(_, line)| {
+        let cells = line.trim_start_matches("  - [").trim_end_matches(']').split(", ");
+        let cells = cells.enumerate().filter(|(column, _)| *column != place);
+        let cells: Vec<&str> = cells.map(|(_, cell)| cell).collect();
+        format!("  - [{}]\n", cells.join(", "))
+    });
+    let line = format!("  {name}: ");
+    let head: Vec<&str> = head.lines().filter(|text| !text.starts_with(&line)).collect();
+    format!("{}\ncovariance:\n{}", head.join("\n"), rows.collect::<String>())
+}
+
+#[test]
+fn a_profile_from_before_a_term_does_without_it() {
+    let whole = from_text("p", &some_text()).expect("shipped").profile.parameters().clone();
+    let name = "mixed";
+    let place = ALL.iter().position(|term| term.name == name).expect("a term");
+    assert!(whole.terms_us[place] > 0.0 && whole.covariance[place][place] > 0.0);
+    let older = from_text("q", &without(name)).expect("a term may be missing");
+    let mut expected = whole;
+    expected.terms_us[place] = 0.0;
+    expected.covariance[place].fill(0.0);
+    expected.covariance.iter_mut().for_each(|row| row[place] = 0.0);
+    assert_eq!(older.profile.parameters(), &expected);
+    let torn = some_text().replacen("  mixed: ", "  # mixed: ", 1);
+    let message = from_text("p.yaml", &torn).expect_err("a row too many").to_string();
+    assert!(message.contains("covariance: found 36 rows; legal: 35"), "{message}");
+}

@@ -24,11 +24,13 @@ pub(super) struct Chosen {
     pub(super) name: String,
     pub(super) hardware: Option<String>,
     pub(super) tp: Option<u32>,
+    /// What whoever reads its times must know.
+    pub(super) caveat: Option<String>,
 }
 
 impl Chosen {
     fn plain(model: impl StepTime + 'static, name: String) -> Chosen {
-        Chosen { model: Arc::new(model), name, hardware: None, tp: None }
+        Chosen { model: Arc::new(model), name, hardware: None, tp: None, caveat: None }
     }
 
     fn profiled(file: ProfileFile) -> Chosen {
@@ -40,6 +42,7 @@ impl Chosen {
             name: format!("profile {hash:016x}"),
             hardware: machine.hardware,
             tp: machine.tp,
+            caveat: None,
         }
     }
 }
@@ -143,7 +146,8 @@ impl Reader<'_> {
         let model = Roofline::new(shape, gpu.sheet(), tp, efficiency)
             .map_err(|error| self.problem("tp", error.to_string()))?;
         let name = format!("roofline {model:?}");
-        Ok(Chosen { hardware: Some(gpu.name.clone()), tp: Some(tp), ..Chosen::plain(model, name) })
+        let (hardware, caveat) = (Some(gpu.name.clone()), gpu.caveat());
+        Ok(Chosen { hardware, tp: Some(tp), caveat, ..Chosen::plain(model, name) })
     }
 
     /// The shape of the scenario's model: of the catalogue, or of a `config.json`.

@@ -22,6 +22,7 @@ pub(super) struct Machine {
     pub(super) tp: Option<u32>,
     pub(super) latency: Arc<dyn StepTime>,
     pub(super) latency_name: String,
+    pub(super) latency_caveat: Option<String>,
     /// The catalogue's KV blocks of 16 tokens.
     blocks: Option<u32>,
     /// The model's shape, if it is known.
@@ -56,6 +57,7 @@ pub(super) fn machine(scenario: &Scenario, tree: &Node) -> Result<Machine, Probl
         tp: known.map(|fit| fit.tp).or(tp),
         latency: chosen.model,
         latency_name: chosen.name,
+        latency_caveat: chosen.caveat,
         blocks: known.map(|fit| fit.total_kv_blocks),
         shape: reader.shape(&catalogue).ok(),
     })

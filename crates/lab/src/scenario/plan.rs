@@ -48,6 +48,8 @@ pub struct Plan {
     pub latency: Arc<dyn StepTime>,
     /// The same, in words.
     pub latency_name: String,
+    /// What whoever reads the times must know of them, e.g. that they are not measured.
+    pub latency_caveat: Option<String>,
     /// The policies' full spellings.
     pub policies: PolicyNames,
     /// When to stop at the latest.

@@ -66,6 +66,7 @@ pub(super) fn resolve(tree: &Node, guests: &Guests) -> Result<Plan, Problem> {
         hears_events: built.hear_events(),
         latency: machine.latency,
         latency_name: machine.latency_name,
+        latency_caveat: machine.latency_caveat,
         policies: names,
         horizon: sent.horizon,
         warmup: Time::ZERO

@@ -2,10 +2,11 @@
 //! being wide, and how much a profile says about workloads of another kind.
 
 use super::{Cell, Compared, Metric, Options, Quantity, Statistic, numbers_of};
-use crate::measured::Measured;
+use crate::measured::{Measured, first_runs};
 use crate::replay::{plan, replay};
 use crate::run::RunFailure;
 use blis_core::math::float;
+use blis_latency::fit::beyond::{Beyond, beyond as fits_beyond};
 use blis_latency::fit::log::Run;
 use blis_latency::fit::{Options as FitOptions, fit};
 use blis_latency::profile::term::Site;
@@ -74,7 +75,7 @@ pub fn transfer(
     runs: &[Run],
     options: &Options,
 ) -> Result<Vec<Transfer>, RunFailure> {
-    let first: Vec<&Measured> = measured.iter().filter(|run| !run.is_repeat()).collect();
+    let first = first_runs(measured);
     let mut found = Vec::new();
     for from in &first {
         let mut seen: Vec<Run> = runs.iter().filter(|run| run.name == from.name).cloned().collect();
@@ -96,6 +97,14 @@ pub fn transfer(
         }
     }
     Ok(found)
+}
+
+/// How far fits are off on steps of a kind that they have not seen.
+///
+/// # Errors
+/// If `runs` are too little to fit to.
+pub fn beyond(runs: &[Run], options: &Options) -> Result<Vec<Beyond>, RunFailure> {
+    fits_beyond(runs, &FitOptions::of(options.padding.clone())).map_err(super::refused)
 }
 
 /// The steps of a run that only decode or only prefill.

@@ -83,7 +83,7 @@ pub fn errors(profile: &Profile, run: &Run, region: Region) -> Option<Errors> {
     errors_of(rows, |row| profile.step_micros(&row.shape, run.site) / row.micros)
 }
 
-fn errors_of<'a>(
+pub(super) fn errors_of<'a>(
     rows: impl Iterator<Item = &'a Row>,
     ratio: impl Fn(&Row) -> f64,
 ) -> Option<Errors> {

@@ -5,6 +5,7 @@
 //! else does not bend the fit. Every workload weighs the same, however long its run. Deterministic:
 //! the same rows give the same bits.
 
+pub mod beyond;
 pub mod efficiency;
 pub mod judge;
 pub mod log;
@@ -12,7 +13,9 @@ pub mod nnls;
 pub mod resample;
 
 use crate::profile::padding::Padding;
-use crate::profile::term::{Features, KV_READ, KV_READ_SHARED, Lens, Site, TERMS};
+use crate::profile::term::{
+    Features, HOST_CONTEXT, HOST_SEQ, KV_READ, KV_READ_SHARED, Lens, Site, TERMS,
+};
 use crate::profile::{Gap, Parameters, Profile, Range, VARIABLES, variables};
 use crate::shape::StepShape;
 use blis_core::math::float;
@@ -25,8 +28,14 @@ const ROUNDS: usize = 10;
 /// Relative errors below this weigh alike: about the noise of one step.
 const FLOOR: f64 = 0.02;
 
-/// A padded size counts as if so many more steps said that it is like its neighbours.
+/// A padded size counts as if so many more steps said that it is like its neighbours, so that one
+/// interrupted step of a rare size is not taken for the size.
 const PRIOR_STEPS: f64 = 4.0;
+
+/// The same for a size that was measured apart, which was not interrupted: a median says more about
+/// the size than its neighbours do. If it did not, a fit to a workload that did not meet a slow size
+/// would take the one row that says so for an outlier.
+const APART_PRIOR_STEPS: f64 = 0.2;
 
 /// What a context token takes that another sequence of the batch reads too, as a share of one that
 /// none does: it comes from the GPU's cache instead of its memory. Measured apart, by a paged
@@ -37,6 +46,12 @@ const SHARED_READ: f64 = 0.62;
 /// prefix, what sharing saves can hardly be told from what a sequence costs, and without a
 /// preference a fit to that workload alone gives all to one and takes it from the other.
 const SHARING_PRIOR_STEPS: f64 = 100.0;
+
+/// As if so many more steps said that the host does nothing by the sequence, and as many that it
+/// does nothing by the context. In one workload contexts are alike, so that the two cannot be told
+/// apart; without a preference a fit gives all to one, and is wrong where contexts are longer or
+/// sequences more.
+const HOST_PRIOR_STEPS: f64 = 50.0;
 
 /// Rows in a block whose errors may depend on one another, for the covariance.
 const BLOCK: usize = 64;
@@ -196,6 +211,8 @@ struct Design {
     sizes: Vec<u32>,
     /// Mean measured time by size.
     size_micros: Vec<f64>,
+    /// Whether a size was measured apart.
+    size_apart: Vec<bool>,
     /// Columns are divided by this, so that all are about 1.
     scale: Features,
 }
@@ -216,6 +233,7 @@ impl Design {
         let mut design = Design {
             equations: Vec::new(),
             size_micros: vec![0.0; sizes.len()],
+            size_apart: vec![false; sizes.len()],
             sizes,
             scale: [1.0; TERMS],
         };
@@ -230,6 +248,7 @@ impl Design {
                     size_of(run, row).and_then(|size| design.sizes.binary_search(&size).ok());
                 if let Some(size) = size {
                     design.size_micros[size] += row.micros;
+                    design.size_apart[size] |= run.site == Site::Bare;
                     rows_of_size[size] += 1.0;
                 }
                 let columns = lens.features(&row.shape, run.site).map(|value| value / row.micros);
@@ -285,6 +304,7 @@ impl Design {
     fn solve(&self) -> (Vec<f64>, Vec<Vec<f64>>) {
         let mut line = vec![0.0; self.side()];
         let shared = self.mean(KV_READ_SHARED);
+        let host = [HOST_SEQ, HOST_CONTEXT].map(|column| (column, self.mean(column)));
         let mut scaled: Option<Vec<f64>> = None;
         let mut normal = Normal::new(self.side());
         for _ in 0..=ROUNDS {
@@ -294,12 +314,18 @@ impl Design {
                 let weight = equation.weight * trust(&line, scaled.as_deref());
                 normal.add(&line, 1.0, weight);
             }
-            for size in 0..self.sizes.len() {
+            for (size, &apart) in self.size_apart.iter().enumerate() {
                 line.fill(0.0);
                 line[TERMS + size] = 1.0;
-                normal.add(&line, 0.0, PRIOR_STEPS * 0.5 / FLOOR);
+                let steps = if apart { APART_PRIOR_STEPS } else { PRIOR_STEPS };
+                normal.add(&line, 0.0, steps * 0.5 / FLOOR);
             }
             self.prefer_measured_saving(shared, &mut line, &mut normal);
+            for (column, mean) in host {
+                line.fill(0.0);
+                line[column] = mean / self.scale[column];
+                normal.add(&line, 0.0, HOST_PRIOR_STEPS * 0.5 / FLOOR);
+            }
             scaled = Some(normal.solve_not_negative());
         }
         let scaled = scaled.unwrap_or_default();

@@ -11,9 +11,6 @@ use blis_core::random::Purpose;
 /// Slower or faster than this no server is by drift alone.
 const SLOWEST: f64 = 2.0;
 
-/// Workloads that a drift is usually known from; so few know it poorly, which makes for long tails.
-const WORKLOADS: u32 = 5;
-
 /// The `index`-th of the profiles that might as well be true.
 ///
 /// Workloads get random weights (the Bayesian bootstrap: with a handful of them, drawing whole
@@ -69,11 +66,11 @@ pub fn varied(
     Profile::new(parameters)?.scaled(factor)
 }
 
-/// By how much a server that was not measured is slower: a draw of Student's distribution.
+/// By how much a server that was not measured is slower. A drift is known from a handful of
+/// workloads, which would make for longer tails than those of a normal draw; but it also holds what
+/// the fits are unsure of, which resampling adds once more.
 fn slower(dice: &mut Dice, drift: f64) -> f64 {
-    let squares: f64 = (0..WORKLOADS).map(|_| dice.normal()).map(|draw| draw * draw).sum();
-    let draw = dice.normal() / (squares / f64::from(WORKLOADS)).sqrt().max(1e-3);
-    (1.0 + drift * draw).clamp(1.0 / SLOWEST, SLOWEST)
+    (1.0 + drift * dice.normal()).clamp(1.0 / SLOWEST, SLOWEST)
 }
 
 /// The lower triangle whose product with its transpose is `square`; columns of coefficients without

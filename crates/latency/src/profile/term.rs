@@ -13,10 +13,14 @@ pub const TERMS: usize = 16;
 /// The values of all terms for one shape.
 pub type Features = [f64; TERMS];
 
-/// Sequences that the attention kernel works on side by side. Up to here a decode step's attention
-/// waits for the longest context, beyond that the others fill the gap. Found by leaving out one
-/// workload at a time: 16 and 32 are worse.
-const SIDE_BY_SIDE: u32 = 24;
+/// Sequences whose attention the GPU works on at once: an H200 has 132 multiprocessors, and a
+/// sequence of 8 KV heads takes 8 of them.
+const AT_ONCE: f64 = 16.5;
+
+/// Where more sequences decode and contexts differ, so many of them take as long as the longest:
+/// seen from 33 to 80 sequences while the longest was up to twice the mean. A paged kernel that was
+/// measured apart has 30, up to one context of 8,192 among 192 (`data/h200/uneven_reads.csv`).
+const UNEVEN: f64 = 33.0;
 
 /// One sequence alone takes as long as so many sequences that share the memory's bandwidth: on the
 /// H200 0.363 us against 0.0306 us a context token.
@@ -25,6 +29,13 @@ const ALONE: f64 = 12.0;
 /// Padded tokens from which on the dense layers cost more by the token: memory bound at first,
 /// compute bound in the end.
 const KNEES: [f64; 2] = [128.0, 256.0];
+
+/// Matrix products of more than `TILED` tokens are computed in tiles of so many tokens: steps that
+/// were measured apart, without a server's padding, take as long as the next whole tile.
+const TILE: u32 = 128;
+
+/// Tokens up to which the tiles are so small that they do not matter.
+const TILED: u32 = 512;
 
 /// What a term is called, and what its coefficient means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +69,7 @@ pub const ALL: [Term; TERMS] = [
     term("host_prefill", "us/step", "and more one with prefill"),
     term("host_seq", "us/sequence", "and every sequence that decodes"),
     term("host_context", "us/context token", "and copies its block table"),
-    term("decode_ramp", "us/padded sequence", "small decode batches do not fill the GPU, to 24"),
+    term("decode_ramp", "us/padded sequence", "small decode batches do not fill the GPU, to 16"),
 ];
 
 /// Place of the term `kv_read`.
@@ -66,6 +77,12 @@ pub(crate) const KV_READ: usize = 4;
 
 /// Place of the term `kv_read_shared`.
 pub(crate) const KV_READ_SHARED: usize = 5;
+
+/// Place of the term `host_seq`.
+pub(crate) const HOST_SEQ: usize = 13;
+
+/// Place of the term `host_context`.
+pub(crate) const HOST_CONTEXT: usize = 14;
 
 /// Where a step ran: what surrounds the kernels is only there in a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +107,8 @@ impl Lens {
     pub fn padded(&self, shape: &StepShape, site: Site) -> u32 {
         let tokens = shape.prefill_tokens + shape.decode_seqs;
         match site {
-            Site::Bare => tokens,
+            Site::Bare if shape.only_decodes() || tokens <= TILED => tokens,
+            Site::Bare => tokens.next_multiple_of(TILE),
             Site::Served if shape.only_decodes() => self.padding.decode.hold(tokens),
             Site::Served => self.padding.prefill.hold(tokens),
         }
@@ -111,7 +129,7 @@ impl Lens {
         let tokens = f64::from(padded);
         let (kv, shared) = self.kv_tokens(shape);
         let (ramp, mixed, prefill) = match (shape.only_decodes(), shape.decode_seqs) {
-            (true, _) => (f64::from(padded.min(SIDE_BY_SIDE)), 0.0, 0.0),
+            (true, _) => (tokens.min(AT_ONCE.floor()), 0.0, 0.0),
             (false, 0) => (0.0, 0.0, 1.0),
             (false, _) => (0.0, 1.0, 1.0),
         };
@@ -140,22 +158,21 @@ impl Lens {
 
     /// Context tokens that decode attention takes the time of, and those of them that were read
     /// already.
-    ///
-    /// The kernel works on some sequences side by side, and these wait for the longest.
     fn kv_tokens(&self, shape: &StepShape) -> (f64, f64) {
         if shape.decode_seqs == 0 {
             return (0.0, 0.0);
         }
         let seqs = f64::from(shape.decode_seqs);
-        let mean = float(shape.decode_context) / seqs;
+        let all = float(shape.decode_context);
+        let mean = all / seqs;
         let longest = match shape.decode_longest {
             0 => mean * self.usual_spread,
             longest => f64::from(longest).max(mean),
         };
-        let beside = f64::from(shape.decode_seqs.min(SIDE_BY_SIDE));
-        let read = beside * longest + (seqs - beside) * mean;
+        let above = longest - mean;
+        let wait = if seqs <= AT_ONCE { ALONE * above } else { UNEVEN.min(seqs) * above };
         let shared = float(shape.shared_context);
-        ((read - shared).max(ALONE * longest), shared)
+        ((all + wait - shared).max(ALONE * longest), shared)
     }
 }
 
@@ -191,9 +208,26 @@ mod tests {
     }
 
     #[test]
-    fn up_to_24_sequences_wait_for_the_longest_context() {
-        is(kv(20, 20_000, 3000, 0), (60_000.0, 0.0));
-        is(kv(100, 100_000, 3000, 0), (24.0 * 3000.0 + 76.0 * 1000.0, 0.0));
+    fn up_to_16_sequences_wait_for_the_longest_context() {
+        is(kv(10, 10_000, 3000, 0), (36_000.0, 0.0));
+        is(kv(16, 16_000, 3000, 0), (16_000.0 + 12.0 * 2000.0, 0.0));
+    }
+
+    #[test]
+    fn more_sequences_wait_longer_but_never_longer_than_if_all_were_the_longest() {
+        is(kv(20, 20_000, 1500, 0), (20.0 * 1500.0, 0.0));
+        is(kv(100, 100_000, 1500, 0), (100_000.0 + 33.0 * 500.0, 0.0));
+        is(kv(100, 100_000, 8000, 0), (100_000.0 + 33.0 * 7000.0, 0.0));
+    }
+
+    #[test]
+    fn what_is_measured_apart_is_computed_in_tiles() {
+        let padded = |prefill_tokens, decode_seqs| {
+            let shape = StepShape { prefill_tokens, decode_seqs, ..StepShape::default() };
+            lens().padded(&shape, Site::Bare)
+        };
+        assert_eq!([padded(300, 0), padded(512, 0), padded(0, 600)], [300, 512, 600]);
+        assert_eq!([padded(512, 32), padded(1024, 0), padded(1024, 32)], [640, 1024, 1152]);
     }
 
     #[test]
@@ -217,7 +251,8 @@ mod tests {
 
     #[test]
     fn places_are_those_of_the_terms() {
-        assert_eq!((ALL[KV_READ].name, ALL[KV_READ_SHARED].name), ("kv_read", "kv_read_shared"));
+        let names = [KV_READ, KV_READ_SHARED, HOST_SEQ, HOST_CONTEXT].map(|at| ALL[at].name);
+        assert_eq!(names, ["kv_read", "kv_read_shared", "host_seq", "host_context"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The `profile` model against what was measured on an H200 (`data/h200/README.md`).
 
 use blis_core::math::count;
+use blis_latency::fit::beyond::{Edge, beyond};
 use blis_latency::fit::judge::{Region, drift, errors, leave_one_out};
 use blis_latency::fit::log::{LoggedRequest, LoggedStep, Row, Run};
 use blis_latency::fit::{Options, fit, resample};
@@ -195,6 +196,20 @@ fn one_workload_and_kernels_measured_apart_predict_the_others_within_10_percent(
 }
 
 #[test]
+fn steps_beyond_all_that_was_seen_are_predicted_within_10_percent() {
+    let found = beyond(&everything(), &options()).expect("enough rows");
+    assert_eq!(found.len(), Edge::ALL.len());
+    for one in &found {
+        let name = one.edge.name();
+        assert!(one.seen.steps > 300, "{name}: only {} steps", one.seen.steps);
+        let (apart, unseen) = (one.apart.expect("enough left"), one.unseen.expect("enough left"));
+        assert_eq!(apart.steps, one.seen.steps, "{name}");
+        assert!(apart.total.abs() < 0.05, "{name}: {apart:?}");
+        assert!(unseen.total.abs() < 0.10, "{name}: {unseen:?}");
+    }
+}
+
+#[test]
 fn looking_at_contexts_by_blocks_does_not_bias_predictions() {
     let runs = everything();
     let profile = fit(&runs, &options()).expect("enough rows");
@@ -281,5 +296,49 @@ fn what_sharing_saves_was_measured_apart_too() {
         let saved = takes(seqs, 896.0, 0.0) - takes(seqs, 896.0, 512.0);
         let share = 1.0 - saved / ((seqs - 1.0) * 512.0) / token;
         assert!((0.59..0.65).contains(&share), "{seqs} sequences: {share}");
+    }
+}
+
+/// What a step of `uneven_reads.csv` takes.
+fn uneven(kind: &str, seqs: f64, longest: f64, shared: f64, groups: f64) -> f64 {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/h200/uneven_reads.csv");
+    let text = std::fs::read_to_string(folder).expect("part of the project");
+    let wanted = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let is = |at: usize, value: f64| {
+            cells[at].parse().is_ok_and(|found: f64| (found - value).abs() < 0.5)
+        };
+        let same = is(1, seqs) && is(3, longest) && is(4, shared) && is(5, groups);
+        (cells[0] == kind && same).then(|| cells[6].parse().expect("a number"))
+    };
+    text.lines().skip(1).find_map(wanted).expect("measured")
+}
+
+#[test]
+fn one_long_context_costs_the_time_of_thirty_sequences_in_a_kernel_measured_apart() {
+    let token = (uneven("even", 192.0, 1024.0, 0.0, 1.0) - uneven("even", 64.0, 1024.0, 0.0, 1.0))
+        / (128.0 * 1024.0);
+    for seqs in [32.0, 48.0, 64.0, 96.0, 128.0, 192.0] {
+        let takes = |longest| uneven("one at 0", seqs, longest, 0.0, 1.0);
+        for (from, to) in [(2048.0, 4096.0), (4096.0, 8192.0)] {
+            let sequences = (takes(to) - takes(from)) / (to - from) / token;
+            assert!((27.0..33.0).contains(&sequences), "{seqs} sequences: {sequences}");
+        }
+    }
+}
+
+#[test]
+fn several_prefixes_save_as_much_by_the_shared_token_as_one() {
+    for (seqs, prefix) in [(64.0, 1024.0), (64.0, 2048.0), (128.0, 256.0), (128.0, 1024.0)] {
+        let longest = prefix + 384.0;
+        let alone = uneven("no groups", seqs, longest, 0.0, 1.0);
+        let saved = |groups| {
+            let takes = uneven("groups", seqs, longest, prefix, groups);
+            (alone - takes) / ((seqs - groups) * prefix)
+        };
+        for groups in [4.0, 16.0] {
+            let ratio = saved(groups) / saved(1.0);
+            assert!((0.95..1.2).contains(&ratio), "{groups} of {prefix} by {seqs}: {ratio}");
+        }
     }
 }
