@@ -66,6 +66,18 @@ fn verdicts_are_in_the_json_and_in_the_ledger() {
 }
 
 #[test]
+fn what_a_study_says_besides_is_on_its_pages() {
+    let bench = Bench::new();
+    bench.write("s.yaml", &format!("{STUDY}discussion: |\n  Less <work>.\n\n  More of it.\n"));
+    let ran = bench.blis("study s.yaml --no-ledger --quiet --markdown s.md --report s.html");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let page = bench.read("s.md");
+    assert!(page.contains("## Discussion\n\nLess <work>.\n\nMore of it.\n"), "{page}");
+    let html = bench.read("s.html");
+    assert!(html.contains("<h2>Discussion</h2>\n<p>Less &lt;work&gt;.</p>\n<p>More of it.</p>"));
+}
+
+#[test]
 fn a_mistake_in_a_claim_is_pointed_at() {
     let bench = bench();
     bench.write("bad.yaml", STUDY.replace("ttft_mean(two) <", "ttft_mean(tow) <"));

@@ -304,17 +304,18 @@ workload: {distribution: {rate: 1, prompt_tokens: {mean: 16, stdev: 0}, output_t
 
     #[test]
     fn answers_that_take_longer_than_thinking_are_no_queue() {
-        // One step of 100 ms serves all 100 who run: an answer of 40 tokens takes 4 s, and a
-        // session of four rounds 16 s, of which 0.4 s are thinking. 25 answers a second.
+        // A step of 50 ms serves all 2,000 who run: an answer of 40 tokens takes 2 s, and four
+        // rounds 8 s beside 2 s of thinking. 1,000 answers a second. A measurement of 12 s, which
+        // is 12,000 requests, would see nothing but sessions that come up to speed.
         let text = "
-latency: {model: constant, step_us: 100000}
-engine: {max_num_running_reqs: 100, max_num_scheduled_tokens: 100000, total_kv_blocks: 10000}
+latency: {model: constant, step_us: 50000}
+engine: {max_num_running_reqs: 2000, max_num_scheduled_tokens: 100000, total_kv_blocks: 10000}
 workload: {mix: {clients: [{rate_fraction: 1, arrival: {process: poisson}, input_distribution: \
 {type: constant, params: {value: 16}}, output_distribution: {type: constant, params: {value: 40}}, \
-reasoning: {multi_turn: {max_rounds: 4, think_time_us: 100000, context_growth: none, closed_loop: \
+reasoning: {multi_turn: {max_rounds: 4, think_time_us: 500000, context_growth: none, closed_loop: \
 true}}}]}}";
         let found = saturation(text);
-        assert!((found - 6.25).abs() <= 0.3, "6.25 sessions a second, not {found}");
+        assert!((found - 250.0).abs() <= 12.0, "250 sessions a second, not {found}");
     }
 
     #[test]
