@@ -145,7 +145,7 @@ impl Draft {
     pub fn without_workload(&self) -> Draft {
         let mut tree = self.tree.clone();
         tree.remove("workload");
-        Draft { tree }
+        Draft { tree, guests: self.guests.clone() }
     }
 
     /// The files that it is read from, besides the scenario file itself.

@@ -24,6 +24,7 @@ pub use compare::{Sides, compare};
 pub use design::{Design, Factor};
 pub use file::{Form, form, read, read_text, warmup_flag};
 pub use findings::{Capacities, Findings, Paired};
+pub use setup::Stated;
 
 use crate::capacity::Question;
 use crate::hypothesis::Hypothesis;
