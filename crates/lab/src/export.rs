@@ -1,9 +1,9 @@
 //! Strategies as configuration of real systems: llm-d's endpoint picker and vLLM's server.
 //!
 //! A checked scenario goes in, text comes out, with a comment for every part that is not the same
-//! there. What a policy becomes is written down once, in [`coverage`]; what may be written at all is
-//! in the tables of [`llm_d`] and [`vllm`], against which every text is checked before it is handed
-//! out. Nothing here runs or reads files.
+//! there. What a policy becomes is written down once, in [`coverage`]; what may be written at all
+//! is in the tables of [`llm_d`] and [`vllm`], against which every text is checked before it is
+//! handed out. Nothing here runs or reads files.
 
 pub mod coverage;
 mod legal;

@@ -1,8 +1,8 @@
 //! What charts have in common: the document, its colours and its legend.
 //!
-//! Charts are drawn by hand, because a few lines and dots need no library: each has a title, an axis
-//! with round numbers, a legend, and colours that people who see few of them can tell apart. Text
-//! and axes are dark on light, and light where the reader asks for dark pages.
+//! Charts are drawn by hand, because a few lines and dots need no library: each has a title, an
+//! axis with round numbers, a legend, and colours that people who see few of them can tell apart.
+//! Text and axes are dark on light, and light where the reader asks for dark pages.
 
 use crate::markup::{escaped, push, text};
 use blis_core::math::float;
@@ -61,7 +61,8 @@ pub(crate) fn rule(svg: &mut String, from: (f64, f64), to: (f64, f64)) {
     push(
         svg,
         format_args!(
-            "<path d=\"M{:.1} {:.1}L{:.1} {:.1}\" stroke=\"currentColor\" stroke-opacity=\"0.15\"/>",
+            "<path d=\"M{:.1} {:.1}L{:.1} {:.1}\" stroke=\"currentColor\" \
+             stroke-opacity=\"0.15\"/>",
             from.0, from.1, to.0, to.1
         ),
     );

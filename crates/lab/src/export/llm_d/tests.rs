@@ -1,3 +1,5 @@
+//! Tests of the file beside.
+
 use super::*;
 use crate::export::coverage::{self, System};
 use crate::export::plan;
