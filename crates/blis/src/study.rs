@@ -179,7 +179,9 @@ fn notes(study: &Study) -> Vec<&str> {
 
 /// Tells it.
 pub(crate) fn tell_notes(study: &Study) {
-    notes(study).iter().for_each(|note| output::note(&format!("note: {note}")));
+    for note in notes(study) {
+        output::note(&format!("note: {note}"));
+    }
 }
 
 fn report(study: &Study, findings: &Findings) -> String {

@@ -77,7 +77,7 @@ impl Dots {
 
 /// Every other row is shaded, so that the eye finds its name.
 fn band(svg: &mut String, index: usize, (left, top): (f64, f64), tall: f64) {
-    if index % 2 == 0 {
+    if index.is_multiple_of(2) {
         push(
             svg,
             format_args!(

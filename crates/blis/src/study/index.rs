@@ -9,6 +9,7 @@ use crate::markup::push;
 use crate::output;
 use crate::report::grid::Grid;
 use crate::sheet::{Fate, Sheet};
+use blis_lab::verdict::Outcome;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -72,7 +73,9 @@ impl Folder {
         if self.fate == Fate::Verified {
             return left_over;
         }
-        left_over.iter().for_each(|page| output::note(&format!("note: {page}")));
+        for page in &left_over {
+            output::note(&format!("note: {page}"));
+        }
         Vec::new()
     }
 }
@@ -80,13 +83,13 @@ impl Folder {
 /// The text of the index. `command` writes all pages.
 pub(super) fn text(done: &[Done], command: &str) -> String {
     let mut page = format!("{MARK}\n# Studies and their verdicts\n");
-    let outcomes = done.iter().flat_map(Done::outcomes);
+    let outcomes: Vec<Outcome> = done.iter().flat_map(Done::outcomes).collect();
     page.push_str(&paragraph(&format!(
         "{} files: {}. A claim was written down before its runs; one that is refuted is a result \
          like any other. Each page has the claim, the mechanism behind it, what was found with its \
          interval, the setup, a drawing and all numbers. All of them are written by",
         done.len(),
-        tally(outcomes)
+        tally(&outcomes)
     )));
     push(
         &mut page,
@@ -95,7 +98,7 @@ pub(super) fn text(done: &[Done], command: &str) -> String {
     let rows = done.iter().map(|one| {
         let Done { name, question, .. } = one;
         let found = match &one.outcomes {
-            Outcomes::Study(verdicts) => tally(verdicts.iter().map(|verdict| verdict.outcome)),
+            Outcomes::Study(_) => tally(&one.outcomes()),
             Outcomes::Search(gist) => gist.clone(),
         };
         vec![format!("[{name}]({name}.md)"), inline(question), found]

@@ -101,7 +101,7 @@ fn setup(study: &Study, findings: &Findings) -> String {
     let components = study.components.iter();
     let rows: Vec<Vec<String>> =
         components.map(|one| vec![one.name.clone(), fields(&one.fields())]).collect();
-    push_table(&mut out, &["component", "sets"], rows);
+    push_table(&mut out, &["component", "sets"], &rows);
     for (index, factor) in study.design.factors.iter().enumerate() {
         let levels = 0..factor.levels.len();
         if factor.name == "arm" {
@@ -111,12 +111,14 @@ fn setup(study: &Study, findings: &Findings) -> String {
                 let sets = fields(&study.level_fields(index, level));
                 vec![factor.levels[level].clone(), with, sets, tests]
             });
-            push_table(&mut out, &["arm", "with", "sets", "tests"], rows.collect());
+            let rows: Vec<Vec<String>> = rows.collect();
+            push_table(&mut out, &["arm", "with", "sets", "tests"], &rows);
         } else if factor.name == "workload" {
             let rows = levels.map(|level| {
                 vec![factor.levels[level].clone(), fields(&study.level_fields(index, level))]
             });
-            push_table(&mut out, &["workload", "sets"], rows.collect());
+            let rows: Vec<Vec<String>> = rows.collect();
+            push_table(&mut out, &["workload", "sets"], &rows);
         } else {
             let (name, levels) = (&factor.name, factor.levels.join(", "));
             push(&mut out, format_args!("\n`{name}` is swept over {levels}."));
@@ -138,7 +140,7 @@ fn fields(fields: &[Stated]) -> String {
 }
 
 /// A table without the columns in which nothing stands.
-fn push_table(out: &mut String, header: &[&str], rows: Vec<Vec<String>>) {
+fn push_table(out: &mut String, header: &[&str], rows: &[Vec<String>]) {
     if rows.is_empty() {
         return;
     }

@@ -66,18 +66,17 @@ pub(super) struct Judged {
 
 impl Done {
     /// The verdicts.
-    pub(super) fn outcomes(&self) -> impl Iterator<Item = Outcome> + Clone {
-        let verdicts: &[Judged] = match &self.outcomes {
-            Outcomes::Study(verdicts) => verdicts,
-            Outcomes::Search(_) => &[],
-        };
-        verdicts.iter().map(|verdict| verdict.outcome)
+    pub(super) fn outcomes(&self) -> Vec<Outcome> {
+        match &self.outcomes {
+            Outcomes::Study(verdicts) => verdicts.iter().map(|verdict| verdict.outcome).collect(),
+            Outcomes::Search(_) => Vec::new(),
+        }
     }
 
     /// What to tell while others are still running.
     fn line(&self) -> String {
         match &self.outcomes {
-            Outcomes::Study(_) => verdicts::tally(self.outcomes()),
+            Outcomes::Study(_) => verdicts::tally(&self.outcomes()),
             Outcomes::Search(gist) => gist.clone(),
         }
     }
@@ -147,9 +146,9 @@ fn command(args: &StudyArgs) -> String {
 }
 
 fn table(done: &[Done]) -> String {
-    let tally =
-        verdicts::tally(done.iter().flat_map(Done::outcomes).collect::<Vec<_>>().into_iter());
-    format!("{}\n{} files: {tally}\n", index::summary(done, Link::None).text(), done.len())
+    let outcomes: Vec<Outcome> = done.iter().flat_map(Done::outcomes).collect();
+    let (tally, count) = (verdicts::tally(&outcomes), done.len());
+    format!("{}\n{count} files: {tally}\n", index::summary(done, Link::None).text())
 }
 
 /// Runs a part of every study. A search goes step by step, so it has no parts.

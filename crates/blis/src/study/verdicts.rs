@@ -39,9 +39,9 @@ pub(super) fn effect(verdict: &Verdict) -> String {
 }
 
 /// How many verdicts there are of each kind, in words.
-pub(super) fn tally(outcomes: impl Iterator<Item = Outcome> + Clone) -> String {
+pub(super) fn tally(outcomes: &[Outcome]) -> String {
     let kinds = [Outcome::Confirmed, Outcome::Refuted, Outcome::Inconclusive];
-    let count = |kind: Outcome| outcomes.clone().filter(|outcome| *outcome == kind).count();
+    let count = |kind: Outcome| outcomes.iter().filter(|outcome| **outcome == kind).count();
     let parts = kinds.map(|kind| (count(kind), kind.name()));
     let told: Vec<String> = parts
         .iter()
