@@ -1,5 +1,5 @@
-//! Line charts as SVG: one line an arm, a point a level, whiskers for intervals; one panel below the
-//! other where there is more to tell apart, all on the same scale.
+//! Line charts as SVG: one line an arm, a point a level, whiskers for intervals; one panel below
+//! the other where there is more to tell apart, all on the same scale.
 
 use crate::markup::{push, text};
 use crate::report::picture::{self, CHARACTER, colour, is_repeated};

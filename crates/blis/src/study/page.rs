@@ -54,7 +54,8 @@ fn with(about: &str, content: &str) -> String {
 /// Text with empty lines between its paragraphs.
 fn paragraphs(text: &str) -> String {
     let parts = text.split("\n\n").map(str::trim).filter(|part| !part.is_empty());
-    parts.map(|part| format!("<p>{}</p>\n", escaped(part))).collect()
+    let parts: Vec<String> = parts.map(|part| format!("<p>{}</p>\n", escaped(part))).collect();
+    parts.concat()
 }
 
 fn tables(grids: &[Grid]) -> String {

@@ -144,6 +144,7 @@ fn a_study_of_one_cell_and_one_seed_has_a_page_too() {
 }
 
 /// The browser of this machine, if there is one.
+#[expect(clippy::print_stderr, reason = "a test that checks nothing says so")]
 pub(crate) fn browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let names = ["chromium", "chromium-browser", "google-chrome"];

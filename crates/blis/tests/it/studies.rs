@@ -68,7 +68,7 @@ fn verdicts_are_in_the_json_and_in_the_ledger() {
 #[test]
 fn what_a_study_says_besides_is_on_its_pages() {
     let bench = Bench::new();
-    bench.write("s.yaml", &format!("{STUDY}discussion: |\n  Less <work>.\n\n  More of it.\n"));
+    bench.write("s.yaml", format!("{STUDY}discussion: |\n  Less <work>.\n\n  More of it.\n"));
     let ran = bench.blis("study s.yaml --no-ledger --quiet --markdown s.md --report s.html");
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let page = bench.read("s.md");
