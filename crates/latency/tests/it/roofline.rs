@@ -41,7 +41,7 @@ fn decode_steps_are_within_2_percent_on_average_and_others_within_6() {
     assert!(prefill < 0.06 && mixed < 0.05, "prefill {prefill}, mixed {mixed}");
 }
 
-/// LLaMA 7B, which has no grouped queries.
+/// `LLaMA` 7B, which has no grouped queries.
 const LLAMA_7B: ModelShape = ModelShape {
     layers: 32,
     hidden_size: 4096,
@@ -75,7 +75,7 @@ fn batch_seconds(roofline: &Roofline, batch: u32, input: u32, output: u32) -> f6
     (micros(prompts) + decodes.map(micros).sum::<f64>()) / 1e6
 }
 
-/// LLaMA 7B in FP16 on an A100 of 80 GB, as published for TensorRT-LLM 0.6.1 (throughput) and 0.5
+/// `LLaMA` 7B in FP16 on an A100 of 80 GB, as published for TensorRT-LLM 0.6.1 (throughput) and 0.5
 /// (first token) in `docs/source/performance.md` of its repository.
 #[test]
 fn an_a100_with_borrowed_efficiencies_is_as_far_from_published_figures_as_its_page_says() {
