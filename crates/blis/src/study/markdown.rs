@@ -32,9 +32,7 @@ pub(super) fn page(study: &Study, findings: &Findings, links: &Links) -> String 
     let mut page = head(&study.question, links);
     page.push_str(&judged(study, findings));
     page.push_str(&shown(&study.metrics[0], links));
-    if let Some(discussion) = &study.discussion {
-        push(&mut page, format_args!("\n## Discussion\n\n{}\n", discussion.trim()));
-    }
+    page.push_str(&discussed(study.discussion.as_deref()));
     page.push_str(&setup(study, findings));
     page.push_str("\n## Numbers\n");
     for grid in grids::measured(study, findings) {
@@ -42,6 +40,11 @@ pub(super) fn page(study: &Study, findings: &Findings, links: &Links) -> String 
     }
     page.push_str(&tail("study", links));
     page
+}
+
+/// What the file says besides, if anything.
+pub(super) fn discussed(discussion: Option<&str>) -> String {
+    discussion.map_or_else(String::new, |text| format!("\n## Discussion\n\n{}\n", text.trim()))
 }
 
 /// The title of a page and what it is about.
