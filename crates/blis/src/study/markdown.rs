@@ -42,6 +42,11 @@ pub(super) fn page(study: &Study, findings: &Findings, links: &Links) -> String 
     page
 }
 
+/// What the file says besides, if anything.
+pub(super) fn discussed(discussion: Option<&str>) -> String {
+    discussion.map_or_else(String::new, |text| format!("\n## Discussion\n\n{}\n", text.trim()))
+}
+
 /// The title of a page and what it is about.
 pub(super) fn head(question: &str, links: &Links) -> String {
     let file = match &links.source {

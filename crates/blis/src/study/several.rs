@@ -228,10 +228,10 @@ impl Job {
 fn of_search(search: &Search, findings: &optimize::Findings, sheets: &Sheets) -> String {
     let head = markdown::head(&search.question, &sheets.links);
     let drawing = markdown::shown(&search.objectives[0].metric, &sheets.links);
+    let discussion = markdown::discussed(search.discussion.as_deref());
     let body = searches::markdown(search, findings);
     let tail = markdown::tail("optimize", &sheets.links);
-    let discussion = markdown::discussed(search.discussion.as_deref());
-    format!("{head}{drawing}\n{body}{discussion}{tail}")
+    format!("{head}{drawing}{discussion}\n{body}{tail}")
 }
 
 impl Done {
