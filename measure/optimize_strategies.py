@@ -1,6 +1,6 @@
 """What docs/validation/optimize-strategies.md says about searches, measured with the program itself.
 
-    python3 measure/optimize_strategies.py kills|compound|layers [path of blis]
+    python3 measure/optimize_strategies.py kills|compound|layers [path of blis [seeds]]
 
 Standard library only. Search files are copied to a temporary folder with small changes.
 """
@@ -100,11 +100,13 @@ def compound(folder):
                   f"{best['search']['parameters']}", flush=True)
 
 
-def layers(folder, repetitions=10):
-    """Fronts beside those of chance, and what of them holds on fresh seeds."""
-    wins = better = 0
-    for seed in range(repetitions):
-        file = search(folder, "optimize-all-layers", seed=seed, confirm=5 if seed == 0 else 3)
+def layers(folder):
+    """Fronts beside those of chance, and what of them holds on fresh seeds; optimiser seeds may be
+    named, e.g. `0-9`."""
+    first, last = map(int, (sys.argv[3] if len(sys.argv) > 3 else "0-9").split("-"))
+    wins, better, repetitions = 0, 0, last + 1 - first
+    for seed in range(first, last + 1):
+        file = search(folder, "optimize-all-layers", seed=seed, confirm=4)
         found, seconds = run(folder, file, "--no-ledger", "--control", "--jobs", "2")
         own, chance = found["front"]["hypervolume"], found["control"]["front"]["hypervolume"]
         gains = [sum(is_gain(name, one["fresh"][name]) for name in OBJECTIVES)
