@@ -212,6 +212,7 @@ mod tests {
         kind: ParamKind::Float { min: 0.0, max: 9.0, default: 1.0 },
         unit: "",
         help: "the rank of all",
+        when: None,
     }];
 
     fn guest(name: &'static str) -> Guest<dyn Order> {

@@ -10,6 +10,7 @@ use blis_lab::calibrate as fitting;
 use blis_lab::ledger::Ledger;
 use blis_lab::optimize::{self, Search};
 use blis_lab::profile::{self, ProfiledMachine};
+use blis_lab::scenario::known as saturations;
 use blis_lab::study::{self, Study};
 use blis_lab::trial::{self, Elsewhere, Key, Runner};
 use blis_lab::{Plan, Problem, Row, RunFailure, measured, policies as listing};
@@ -54,8 +55,8 @@ pub(crate) fn study_trials(
     ledger: Option<PathBuf>,
 ) -> PyResult<Needed> {
     interruptible(py, |watch| {
-        let study = study::read_text(path, text)?;
         let ledger = open(ledger.as_deref())?;
+        let study = study::read_text(path, text)?;
         let runner = Runner { jobs: 0, audit: false, ledger: ledger.as_ref() };
         let warmup = study.settle(&runner, watch)?;
         let plans = study.plans(warmup)?;
@@ -75,7 +76,8 @@ pub(crate) fn study_missing(
     ledger: PathBuf,
 ) -> PyResult<Needed> {
     interruptible(py, |_| {
-        let (study, ledger) = (study::read_text(path, text)?, Ledger::open(&ledger)?);
+        let ledger = known(&ledger)?;
+        let study = study::read_text(path, text)?;
         let elsewhere = Elsewhere::default();
         let runner = Runner { jobs: 1, audit: false, ledger: Some(&ledger) };
         needed(study.run(&runner, &elsewhere).map(drop), elsewhere)
@@ -94,7 +96,8 @@ pub(crate) fn study_report(
     jobs: usize,
 ) -> PyResult<String> {
     interruptible(py, |watch| {
-        let (study, ledger) = (study::read_text(path, text)?, open(ledger.as_deref())?);
+        let ledger = open(ledger.as_deref())?;
+        let study = study::read_text(path, text)?;
         let runner = Runner { jobs, audit: false, ledger: ledger.as_ref() };
         let findings = study.run_recorded(&name(path), &runner, watch)?;
         Ok(blis_lab::json::text(&study::json::object(&study, &findings)))
@@ -113,7 +116,8 @@ pub(crate) fn search_missing(
     control: bool,
 ) -> PyResult<Needed> {
     interruptible(py, |_| {
-        let (search, ledger) = (optimize::read_text(path, text)?, Ledger::open(&ledger)?);
+        let ledger = known(&ledger)?;
+        let search = optimize::read_text(path, text)?;
         let elsewhere = Elsewhere::default();
         let runner = Runner { jobs: 1, audit: false, ledger: Some(&ledger) };
         needed(search.run(&runner, &elsewhere, control).map(drop), elsewhere)
@@ -134,7 +138,8 @@ pub(crate) fn search_report(
     control: bool,
 ) -> PyResult<(String, Option<String>)> {
     interruptible(py, |watch| {
-        let (search, ledger) = (optimize::read_text(path, text)?, open(ledger.as_deref())?);
+        let ledger = open(ledger.as_deref())?;
+        let search = optimize::read_text(path, text)?;
         let runner = Runner { jobs, audit: false, ledger: ledger.as_ref() };
         let findings = search.run(&runner, watch, control)?;
         let found = blis_lab::json::text(&optimize::json::object(&search, &findings));
@@ -249,8 +254,16 @@ impl Known {
     }
 }
 
+/// Opens a ledger, and says that saturations may be found there; so before scenarios are read.
+fn known(path: &Path) -> Result<Ledger, RunFailure> {
+    let ledger = Ledger::open(path)?;
+    saturations::consult(path);
+    ledger.keep_saturations()?;
+    Ok(ledger)
+}
+
 fn open(path: Option<&Path>) -> Result<Option<Ledger>, RunFailure> {
-    Ok(path.map(Ledger::open).transpose()?)
+    path.map(known).transpose()
 }
 
 fn named(plan: &Plan, seed: u64) -> (String, String) {

@@ -195,7 +195,7 @@ fn param(name: &Bound<'_, PyAny>, spec: &Bound<'_, PyAny>) -> PyResult<Param> {
         return Err(PyValueError::new_err(message));
     }
     // Scenarios spell words with hyphens, Python with underscores.
-    Ok(Param { name: leaked(&name.replace('_', "-")), kind, unit: "", help: "" })
+    Ok(Param { name: leaked(&name.replace('_', "-")), kind, unit: "", help: "", when: None })
 }
 
 /// The values of parameters as keyword arguments.
