@@ -1,6 +1,7 @@
 //! Tests of the file beside.
 
 use super::*;
+use crate::metric::Metric;
 use crate::study::design::tests::design;
 use blis_core::Dice;
 use blis_core::random::Purpose;
