@@ -1,25 +1,34 @@
-//! `blis explain`: why an arm of a study is better.
+//! `blis explain`: why an arm of a study is better, and what is left to gain.
+
+mod components;
+mod headroom;
+mod page;
+mod regret;
 
 use crate::args::TextFormat;
 use crate::args::lab::ExplainArgs;
 use crate::compare::metrics;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::output;
 use crate::progress::{Bar, Trials};
-use crate::report::grid::{Grid, folded};
+use crate::report::grid::folded;
 use crate::report::json::{estimate, text};
 use crate::report::table::bold;
-use crate::study::{heading, tell_notes};
+use crate::study::{open, sent, tell_notes, write};
 use crate::trials::{Trying, consult};
 use blis_core::SloClass;
-use blis_lab::Metric;
-use blis_lab::explain::{Ablation, PartDifference, Question, Shares, decompose};
+use blis_lab::counterfactual::Options;
+use blis_lab::explain::{
+    Ablation, Decisions, Headroom, PartDifference, Question, Reached, Shares, decisions, decompose,
+};
 use blis_lab::json::Fields;
 use blis_lab::problem::{hint, quoted};
 use blis_lab::row::Row;
 use blis_lab::stats::Estimate;
 use blis_lab::study::{self, Study};
 use blis_lab::verdict::number;
+use blis_lab::{Metric, RunFailure};
 use serde_json::Value;
 
 /// What was found.
@@ -28,10 +37,26 @@ struct Explained<'a> {
     /// The arm, and what it is compared with.
     arms: [String; 2],
     seeds: usize,
+    /// What was asked about.
+    metrics: Vec<Metric>,
     /// Where the time went, for all requests and for each class.
     parts: Vec<(String, Vec<PartDifference>)>,
     components: Vec<String>,
     shares: Vec<(Metric, Shares)>,
+    /// What the arm reaches with oracles.
+    reached: Option<Reached>,
+    /// What its routing decisions were worth.
+    decisions: Option<Decisions>,
+}
+
+/// What is asked, checked before anything runs.
+struct Asked<'a> {
+    args: &'a ExplainArgs,
+    study: &'a Study,
+    metrics: Vec<Metric>,
+    levels: Vec<usize>,
+    against: Vec<usize>,
+    seeds: usize,
 }
 
 /// Explains the arm that `args` name.
@@ -39,48 +64,109 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     consult(&args.trials);
     let study = study::read(&args.study)?;
     let (levels, against) = levels(args, &study)?;
-    let asked: Vec<Metric> = match args.metrics[..] {
+    let metrics: Vec<Metric> = match args.metrics[..] {
         [] => {
             study.metrics.iter().find(|metric| !metric.is_searched()).copied().into_iter().collect()
         }
         _ => metrics(&args.metrics.iter().map(String::as_str).collect::<Vec<_>>())?,
     };
     let seeds = usize::from(args.seeds);
-    let question = |warmup| Question { levels: levels.clone(), seeds, warmup };
-    // Checked before anything runs.
-    let subsets = Ablation::of(&study, &question(None))?;
+    let asked = Asked { args, study: &study, metrics, levels, against, seeds };
+    let trials = asked.trials()?;
+    let page = open("--report", args.report.as_deref(), &args.study)?;
     if !args.quiet {
         tell_notes(&study);
     }
     let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
-    let pilots = study.trials() - study.cells.len() * study.seeds;
-    let count = pilots + 2 * seeds + subsets.as_ref().map_or(0, Ablation::trials);
-    let watch = Trials::new(count as u64, bar);
     let trying = Trying::new(&args.trials)?;
-    let (runner, kept) = (trying.runner(), |failure| trying.kept(failure));
-    let warmup = study.settle(&runner, &watch).map_err(kept)?;
-    let cells = [&levels, &against].map(|levels| study.design.cell(levels));
-    let rows = study.rows(&cells, seeds, warmup, &runner, &watch).map_err(kept)?;
-    let ablation = Ablation::of(&study, &question(warmup))?;
-    let mut shares = Vec::new();
-    if let Some(ablation) = &ablation {
-        let rows = ablation.run(&runner, &watch).map_err(kept)?;
-        let of = |metric: Metric| Some((metric, ablation.shares(&rows, &metric)?));
-        shares = asked.into_iter().filter_map(of).collect();
-    }
+    let watch = Trials::new(trials as u64, bar);
+    let explained = asked.answer(&trying, &watch).map_err(|failure| trying.kept(failure))?;
     drop(watch);
-    let explained = Explained {
-        study: &study,
-        arms: cells.map(|cell| study.design.names(cell).join(", ")),
-        seeds,
-        parts: parts(&rows[0], &rows[1]),
-        components: ablation.map(|ablation| ablation.components).unwrap_or_default(),
-        shares,
-    };
+    write(page, || page::page(&explained))?;
     output::print(&match args.format {
         TextFormat::Table => report(&explained),
         TextFormat::Json => text(&object(&explained)),
     })
+}
+
+impl<'a> Asked<'a> {
+    fn cells(&self) -> [usize; 2] {
+        [&self.levels, &self.against].map(|levels| self.study.design.cell(levels))
+    }
+
+    fn ablation(&self, warmup: Option<f64>) -> Result<Option<Ablation>, RunFailure> {
+        let question = Question { levels: self.levels.clone(), seeds: self.seeds, warmup };
+        Ok(Ablation::of(self.study, &question)?)
+    }
+
+    fn headroom(&self, warmup: Option<f64>) -> Result<Option<Headroom>, RunFailure> {
+        if self.args.no_oracles {
+            return Ok(None);
+        }
+        Ok(Headroom::of(self.study, self.cells()[0], self.seeds, warmup)?)
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            alternatives: self.args.counterfactual_k.into(),
+            sample: usize::from(self.args.counterfactual_sample),
+            jobs: self.args.trials.jobs.into(),
+        }
+    }
+
+    /// How many runs it takes.
+    fn trials(&self) -> Result<usize, Failure> {
+        let pilots = self.study.trials() - self.study.cells.len() * self.study.seeds;
+        let subsets = self.ablation(None)?.map_or(0, |ablation| ablation.trials());
+        let informed = self.headroom(None)?.map_or(0, |headroom| headroom.trials());
+        let Options { alternatives, sample, .. } = self.options();
+        let otherwise = sample.div_ceil(self.seeds) * self.seeds * alternatives;
+        Ok(pilots + 2 * self.seeds + subsets + informed + otherwise)
+    }
+
+    fn answer(self, trying: &Trying, watch: &Trials) -> Result<Explained<'a>, RunFailure> {
+        let (study, seeds, cells) = (self.study, self.seeds, self.cells());
+        let runner = trying.runner();
+        let warmup = study.settle(&runner, watch)?;
+        let rows = study.rows(&cells, seeds, warmup, &runner, watch)?;
+        let ablation = self.ablation(warmup)?;
+        let mut shares = Vec::new();
+        if let Some(ablation) = &ablation {
+            let rows = ablation.run(&runner, watch)?;
+            let of = |&metric: &Metric| Some((metric, ablation.shares(&rows, &metric)?));
+            shares = self.metrics.iter().filter_map(of).collect();
+        }
+        let headroom = self.headroom(warmup)?;
+        let reached = headroom.map(|all| all.run(&rows[0], &runner, watch)).transpose()?;
+        Ok(Explained {
+            study,
+            arms: cells.map(|cell| study.design.names(cell).join(", ")),
+            seeds,
+            parts: parts(&rows[0], &rows[1]),
+            components: ablation.map(|ablation| ablation.components).unwrap_or_default(),
+            shares,
+            reached,
+            decisions: self.decisions(warmup, watch)?,
+            metrics: self.metrics,
+        })
+    }
+
+    /// What routing decisions were worth, as far as they are asked about.
+    fn decisions(
+        &self,
+        warmup: Option<f64>,
+        watch: &Trials,
+    ) -> Result<Option<Decisions>, RunFailure> {
+        let options = self.options();
+        if options.sample == 0 || options.alternatives == 0 {
+            return Ok(None);
+        }
+        let plan = self.study.plan(self.cells()[0], warmup)?;
+        let seeds = Study::first_seeds(self.seeds);
+        let found = decisions(&plan, &seeds, &options, || watch.watch())?;
+        // Runs that were stopped have told less than they should.
+        if interrupt::asked() { Err(RunFailure::Interrupted) } else { Ok(found) }
+    }
 }
 
 /// The levels of the arm that is explained, and of the one it is compared with.
@@ -145,94 +231,48 @@ fn parts(arm: &[Row], against: &[Row]) -> Vec<(String, Vec<PartDifference>)> {
     all.into_iter().chain(classes).collect()
 }
 
-fn report(found: &Explained<'_>) -> String {
+/// What is explained, in a line.
+fn title(found: &Explained<'_>) -> String {
     let [arm, against] = &found.arms;
-    let head = format!(
-        "{}\n{arm} against {against}, {} seeds each; intervals are of 95 %, each by itself\n\n",
-        bold(&found.study.question),
-        found.seeds
-    );
-    let mut text = head;
+    let (seeds, sent) = (found.seeds, sent(found.study));
+    format!(
+        "{arm} against {against}, {seeds} seeds each; intervals are of 95 %, each by itself; {sent}"
+    )
+}
+
+fn report(found: &Explained<'_>) -> String {
+    let mut text = format!("{}\n{}\n\n", bold(&found.study.question), folded(&title(found), 0, 0));
     for (class, parts) in &found.parts {
-        text += &(time(class, parts).text() + "\n");
+        text += &(components::time(class, parts).text() + "\n");
     }
     if found.components.is_empty() {
-        text +=
-            "The arm is not put together from components, so none can be left out; see `with:`.\n";
+        text += "The arm is not put together from components, so none can be left out; see `with:`.\n\n";
     }
     for (metric, shares) in &found.shares {
-        text += &(effects(found, metric, shares).text() + "\n");
+        text += &(components::effects(found, metric, shares).text() + "\n");
         if !shares.pairs.is_empty() {
-            text += &(interactions(found, metric, shares).text() + "\n");
+            text += &(components::interactions(found, metric, shares).text() + "\n");
         }
-        text += &(folded(&compound(metric, shares), 0, 0) + "\n\n");
+        text += &paragraph(&components::compound(metric, shares));
+    }
+    if let Some(reached) = &found.reached {
+        text += &paragraph(headroom::ABOUT);
+        for metric in &found.metrics {
+            let grids = [headroom::gaps(reached, metric), headroom::classes(reached, metric)];
+            text.extend(grids.into_iter().flatten().map(|grid| grid.text() + "\n"));
+            text.extend(headroom::sentence(reached, metric).map(|text| paragraph(&text)));
+        }
+    }
+    if let Some(decisions) = &found.decisions {
+        text += &paragraph(regret::ABOUT);
+        text += &(regret::grid(decisions).text() + "\n");
+        text += &paragraph(&regret::sentence(decisions));
     }
     text.trim_end().to_owned() + "\n"
 }
 
-fn time(class: &str, parts: &[PartDifference]) -> Grid {
-    let row = |part: &PartDifference| {
-        let difference = part.difference.as_ref().map_or_else(|| "-".to_owned(), ranged);
-        vec![part.part.to_owned(), number(part.arm), number(part.reference), difference]
-    };
-    Grid {
-        title: format!("mean time to first token, ms, {class} requests"),
-        header: ["part", "arm", "against", "difference (95 % interval)"].map(str::to_owned).into(),
-        rows: parts.iter().map(row).collect(),
-    }
-}
-
-fn effects(found: &Explained<'_>, metric: &Metric, shares: &Shares) -> Grid {
-    let share = |part: &Estimate| format!("{:.0} %", 100.0 * part.mean / shares.total.mean);
-    let row = |part: &blis_lab::explain::Part| {
-        vec![
-            found.components[part.component].clone(),
-            ranged(&part.alone),
-            ranged(&part.last),
-            part.main.as_ref().map_or_else(|| "-".to_owned(), ranged),
-            ranged(&part.shapley),
-            share(&part.shapley),
-        ]
-    };
-    let header = ["component", "alone", "last", "on average", "Shapley share", "of all"];
-    Grid {
-        title: format!("what components do to {}", heading(metric)),
-        header: header.map(str::to_owned).into(),
-        rows: shares.parts.iter().map(row).collect(),
-    }
-}
-
-fn interactions(found: &Explained<'_>, metric: &Metric, shares: &Shares) -> Grid {
-    let row = |pair: &blis_lab::explain::Pair| {
-        let names = [pair.first, pair.second].map(|index| found.components[index].as_str());
-        vec![names.join(" and "), ranged(&pair.interaction)]
-    };
-    Grid {
-        title: format!("what pairs do to {} beyond what each does", heading(metric)),
-        header: ["pair", "interaction (95 % interval)"].map(str::to_owned).into(),
-        rows: shares.pairs.iter().map(row).collect(),
-    }
-}
-
-/// Whether the compound is more than its parts, in a sentence.
-fn compound(metric: &Metric, shares: &Shares) -> String {
-    let beyond = &shares.beyond;
-    let along = beyond.mean * shares.total.mean > 0.0;
-    let answer = match (beyond.low > 0.0 || beyond.high < 0.0, along) {
-        (true, true) => "The compound is more than the sum of its parts (super-additive)",
-        (true, false) => "The compound is less than the sum of its parts (sub-additive)",
-        (false, _) => "The compound is not clearly more or less than the sum of its parts",
-    };
-    format!(
-        "{}: all together change it by {}, from {} to {}; alone they add up to {}; beyond that: {}. \
-         {answer}.",
-        heading(metric),
-        ranged(&shares.total),
-        number(shares.none.mean),
-        number(shares.all.mean),
-        ranged(&shares.alone),
-        ranged(beyond)
-    )
+fn paragraph(text: &str) -> String {
+    folded(text, 0, 0) + "\n\n"
 }
 
 fn ranged(found: &Estimate) -> String {
@@ -261,39 +301,14 @@ fn object(found: &Explained<'_>) -> Value {
     all.value("decomposition", classes.into_value());
     let mut effects = Fields::default();
     for (metric, shares) in &found.shares {
-        effects.value(&metric.name(), ablation(found, shares));
+        effects.value(&metric.name(), components::ablation(found, shares));
     }
     all.value("ablation", effects.into_value());
-    all.into_value()
-}
-
-fn ablation(found: &Explained<'_>, shares: &Shares) -> Value {
-    let mut fields = Fields::default();
-    let Shares { none, all, total, alone, beyond, parts, pairs } = shares;
-    for (name, value) in
-        [("none", none), ("all", all), ("total", total), ("alone", alone), ("beyond", beyond)]
-    {
-        fields.value(name, estimate(value));
+    if let Some(reached) = &found.reached {
+        all.value("headroom", headroom::object(reached, &found.metrics));
     }
-    let part = |part: &blis_lab::explain::Part| {
-        let mut fields = Fields::default();
-        fields.text("component", found.components[part.component].clone());
-        fields.value("alone", estimate(&part.alone));
-        fields.value("last", estimate(&part.last));
-        if let Some(main) = &part.main {
-            fields.value("main", estimate(main));
-        }
-        fields.value("shapley", estimate(&part.shapley));
-        fields.into_value()
-    };
-    fields.value("components", parts.iter().map(part).collect::<Vec<Value>>());
-    let pair = |pair: &blis_lab::explain::Pair| {
-        let mut fields = Fields::default();
-        let names = [pair.first, pair.second].map(|index| found.components[index].clone());
-        fields.value("pair", names.to_vec());
-        fields.value("interaction", estimate(&pair.interaction));
-        fields.into_value()
-    };
-    fields.value("interactions", pairs.iter().map(pair).collect::<Vec<Value>>());
-    fields.into_value()
+    if let Some(decisions) = &found.decisions {
+        all.value("decisions", regret::object(decisions));
+    }
+    all.into_value()
 }

@@ -134,7 +134,7 @@ fn data_uri(csv: &str) -> String {
 /// A table that can be wider than the screen. Columns of numbers are aligned to the right.
 pub(crate) fn table(grid: &Grid) -> String {
     let numeric = |text: &String| {
-        let first = text.trim_start_matches('-').chars().next();
+        let first = text.trim_start_matches(['-', '+']).chars().next();
         first.is_none_or(|first| first.is_ascii_digit())
     };
     let is_number = |column: usize| {

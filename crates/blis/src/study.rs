@@ -14,7 +14,7 @@ use crate::args::TextFormat;
 use crate::args::lab::StudyArgs;
 use crate::failure::{self, Failure};
 use crate::output::{self, Output};
-use crate::progress::{Bar, Trials};
+use crate::progress::{Bar, Standing, Trials};
 use crate::report::grid::folded;
 use crate::report::json::text;
 use crate::report::table::{bold, grouped};
@@ -98,6 +98,7 @@ fn end(args: &StudyArgs, refuted: bool, differences: &[String]) -> u8 {
 
 /// Runs `study`, which the ledger calls `name`, and keeps what it finds there.
 fn found(name: &str, study: &Study, trying: &Trying, watch: &Trials) -> Result<Findings, Failure> {
+    watch.compare(Standing::of(study));
     let findings = study.run_recorded(name, &trying.runner(), watch);
     findings.map_err(|failure| trying.kept(failure))
 }
@@ -208,5 +209,27 @@ fn conditions(study: &Study, findings: &Findings) -> String {
         _ => String::new(),
     };
     let means = "means ± half of a 95 % interval";
-    folded(&format!("{cells} cells, {seeds} seeds each{most}; {means}{warmup}"), 0, 0) + "\n"
+    let sent = folded(&sent(study), 0, 0);
+    folded(&format!("{cells} cells, {seeds} seeds each{most}; {means}{warmup}"), 0, 0)
+        + &format!("\n{sent}\n")
+}
+
+/// What was sent to what: each workload, cluster and model once, in the order of the cells.
+pub(crate) fn sent(study: &Study) -> String {
+    let plans = study.cells.iter().map(|cell| &cell.plan);
+    let distinct = |names: &mut dyn Iterator<Item = String>| {
+        let mut known: Vec<String> = Vec::new();
+        for name in names.filter(|name| !name.is_empty()) {
+            if !known.contains(&name) {
+                known.push(name);
+            }
+        }
+        known.join(", ")
+    };
+    let workloads = distinct(&mut plans.clone().map(|plan| plan.workload_name.clone()));
+    let instances = distinct(&mut plans.clone().map(|plan| plan.instances.to_string()));
+    let models = distinct(&mut plans.clone().map(|plan| plan.model.clone()));
+    let named = distinct(&mut plans.filter_map(|plan| plan.name.clone()));
+    let named = if named.is_empty() { named } else { format!("; scenario {named}") };
+    format!("workload {workloads} on {instances} instances of {models}{named}")
 }

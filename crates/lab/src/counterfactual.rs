@@ -105,6 +105,10 @@ impl Stories {
         self.ttfts.get(index(request)).copied().flatten()
     }
 
+    fn finished(&self) -> u64 {
+        self.ttfts.iter().flatten().count() as u64
+    }
+
     fn mean_ms(&self) -> f64 {
         let finished = self.ttfts.iter().flatten();
         let (sum, count) = finished.fold((0.0, 0_u64), |(sum, n), t| (sum + millis(*t), n + 1));
@@ -160,6 +164,8 @@ pub struct Regret {
     pub tried: Vec<Tried>,
     /// Decisions of the run.
     pub decisions: usize,
+    /// Requests that finished in it.
+    pub finished: u64,
 }
 
 impl Regret {
@@ -227,7 +233,7 @@ pub fn regret<O: Observer>(
         }
         tried.push(Tried { decision, ttft_ms, alternative_ttft_ms, mean_change_ms });
     }
-    Ok(Regret { tried, decisions })
+    Ok(Regret { tried, decisions, finished: stories.finished() })
 }
 
 /// At most `most` of the decisions whose requests finished and had another place to go, each with

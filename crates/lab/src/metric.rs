@@ -230,6 +230,25 @@ impl Metric {
         }
     }
 
+    /// The same number of the requests of `class`; `None` if it is one of the whole cluster.
+    pub fn of_class(&self, class: SloClass) -> Option<Metric> {
+        matches!(self.what.value, OfRequests(_)).then(|| Metric { class: Some(class), ..*self })
+    }
+
+    /// Whether less of it is better; `None` if that cannot be said.
+    pub fn less_is_better(&self) -> Option<bool> {
+        match self.what.name {
+            "completed" | "admitted" | "slo_attainment" | "jain_fairness" | "hit_rate" => {
+                Some(false)
+            }
+            "rejected" | "preemptions" | "phantom_hit_rate" | "missed_hit_rate"
+            | "evicted_blocks" | "lost_tokens" | "thrashing_rate" => Some(true),
+            _ if self.what.unit == "/s" => Some(false),
+            _ if self.what.unit == "ms" => Some(true),
+            _ => None,
+        }
+    }
+
     /// Whether only its ratios mean something: latencies and rates, which are above 0 wherever
     /// there is a sample that is worth looking at.
     pub fn is_ratio(&self) -> bool {
@@ -289,6 +308,14 @@ mod tests {
         let nearest = "unknown policy `queue-dept`, did you mean `queue-depth`?";
         assert_eq!(refusal("mechanisms.queue_dept.swayed"), nearest);
         assert!(refusal("mechanisms.swayed").contains("is not `policy.mechanism`"));
+    }
+
+    #[test]
+    fn latencies_should_be_low_and_throughput_high() {
+        let better = |name: &str| Metric::parse(name).expect("known").less_is_better();
+        assert_eq!(["ttft_p99", "critical.e2e_mean", "preemptions"].map(better), [Some(true); 3]);
+        assert_eq!(["tokens_per_sec", "hit_rate", "batch.completed"].map(better), [Some(false); 3]);
+        assert_eq!(["offered", "offloaded_blocks"].map(better), [None; 2]);
     }
 
     #[test]

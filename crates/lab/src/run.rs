@@ -8,12 +8,12 @@ use crate::names::{Named, Names};
 use crate::problem::Problem;
 use crate::scenario::{Plan, Workload};
 use crate::workload_spec::trace_problem;
-use blis_core::{InstanceId, RequestId, Source, Span, TenantId, Time};
+use blis_core::{InstanceId, Request, RequestId, Source, Span, TenantId, Time};
 use blis_latency::profile::VARIABLES;
 use blis_metrics::{
-    Audit, AuditConfig, AuditReport, Fanout, Listener, Report, RunEnd, Summary, check_report,
+    Audit, AuditConfig, AuditReport, Fact, Fanout, Listener, Report, RunEnd, Summary, check_report,
 };
-use blis_sim::{End, Extrapolated, Future, Observer, Outcome, Pace, Reload, RunError};
+use blis_sim::{End, Extrapolated, Future, Observer, Outcome, Pace, Reload, RunError, Unobserved};
 use blis_workload::TraceError;
 
 /// What distinguishes one run of a plan from another.
@@ -159,10 +159,7 @@ pub fn run_scenario(
     }
     let mut config = plan.config(&trial);
     if config.policies.engine_needs.future {
-        let until = config.horizon.unwrap_or(Time::NEVER);
-        let mut beforehand = plan.source(trial.seed)?;
-        let future = Future::read(&mut *beforehand, plan.engine.block_size, until);
-        config.future = Some(future.map_err(run_failure)?);
+        config.future = Some(future(plan, trial, observer)?);
     }
     let mut summary = Summary::new(plan.slo).counting_from(plan.warmup);
     if trial.curves {
@@ -196,6 +193,67 @@ pub fn run_scenario(
         found
     });
     Ok(RunResult { seed: trial.seed, report, outcome, tenants, audit })
+}
+
+/// What oracles are told of the requests to come. Where clients wait for answers, that is what came
+/// in a run with the policy that the oracle replaces.
+fn future(plan: &Plan, trial: Trial, observer: &mut dyn Observer) -> Result<Future, RunFailure> {
+    let block_size = plan.engine.block_size;
+    let mut source = plan.source(trial.seed)?;
+    if !source.is_closed_loop() {
+        let until = plan.config(&trial).horizon.unwrap_or(Time::NEVER);
+        return Future::read(&mut *source, block_size, until).map_err(run_failure);
+    }
+    let mut before = plan.clone();
+    before.oracles.evict = false;
+    Ok(Future::recorded(&recorded(&before, trial, observer)?, block_size))
+}
+
+/// Tells all requests that arrive in a run of `plan`, in order of arrival. Where clients wait for
+/// answers, they are those that arrive under its policies.
+pub(crate) fn requests(
+    plan: &Plan,
+    trial: Trial,
+    mut tell: impl FnMut(&Request),
+) -> Result<(), RunFailure> {
+    let mut source = plan.source(trial.seed)?;
+    if source.is_closed_loop() {
+        recorded(plan, trial, &mut Unobserved)?.iter().for_each(tell);
+        return Ok(());
+    }
+    let until = plan.config(&trial).horizon.unwrap_or(Time::NEVER);
+    let mut next = || source.next_request().map_err(|error| run_failure(RunError::Source(error)));
+    while let Some(request) = next()?.filter(|request| request.arrival <= until) {
+        tell(&request);
+    }
+    Ok(())
+}
+
+/// The requests that arrive in a run of `plan`.
+fn recorded(
+    plan: &Plan,
+    trial: Trial,
+    observer: &mut dyn Observer,
+) -> Result<Vec<Request>, RunFailure> {
+    let names = Names::with_requests();
+    let mut source = Named { source: plan.source(trial.seed)?, names: names.clone() };
+    let mut record = Record { names, requests: Vec::new() };
+    blis_sim::run(plan.config(&trial), &mut source, &mut record, observer).map_err(run_failure)?;
+    Ok(record.requests)
+}
+
+/// Keeps the requests of a run, in order of arrival.
+struct Record {
+    names: Names,
+    requests: Vec<Request>,
+}
+
+impl Listener for Record {
+    fn hear(&mut self, at: Time, fact: &Fact<'_>) {
+        if let Fact::Arrived { .. } = fact {
+            self.requests.push(self.names.arrived(at));
+        }
+    }
 }
 
 fn run_failure(RunError::Source(error): RunError) -> RunFailure {

@@ -11,6 +11,7 @@ pub mod flags;
 pub mod known;
 mod latency;
 mod machine;
+pub mod oracles;
 mod plan;
 mod policies;
 pub mod rate;
@@ -22,9 +23,10 @@ mod tests;
 pub mod tier;
 mod workload;
 
+pub use oracles::Oracles;
 pub use plan::{Plan, PolicyNames, Workload};
 
-use crate::problem::{Place, Problem};
+use crate::problem::Problem;
 use crate::strategy;
 use crate::yaml::{self, Kind, Node};
 use blis_core::Time;
@@ -89,8 +91,8 @@ impl Draft {
     /// Sets the field at `path` to the comma-separated list that `flag` says.
     pub fn set_list(&mut self, flag: &str, path: &str, text: &str) {
         let steps: Vec<&str> = path.split('.').collect();
-        let items = text.split(',').map(|item| Node::from_flag(flag, item.trim())).collect();
-        self.tree.set(&steps, Node { place: Place::Flag(flag.into()), kind: Kind::List(items) });
+        let items: Vec<&str> = text.split(',').collect();
+        self.tree.set(&steps, Node::list_from_flag(flag, &items));
     }
 
     /// Sets the policy of `kind` (e.g. `routing`) to what `flag` says. Settings of another policy

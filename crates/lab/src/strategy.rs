@@ -161,7 +161,7 @@ impl Strategy {
     /// The scenario fields that it sets when its parameters are `given`, and defaults otherwise.
     ///
     /// # Errors
-    /// If a parameter is unknown, or its value is not legal.
+    /// If a parameter is unknown, or its value is not legal; if it names an oracle.
     ///
     /// # Panics
     /// Never: placeholders were checked when the strategy was read.
@@ -185,8 +185,28 @@ impl Strategy {
                 Some((_, node)) => parameter.check(node),
             }
         };
-        template::fill(&self.template, &value)
+        let fields = template::fill(&self.template, &value)?;
+        refuse_oracle(&fields)?;
+        Ok(fields)
     }
+}
+
+/// An oracle knows what nobody can know, so nobody can deploy it.
+fn refuse_oracle(fields: &Node) -> Result<(), Problem> {
+    let Some(evict) = fields.field("evict") else { return Ok(()) };
+    let policy = evict.field("policy").unwrap_or(evict);
+    let Kind::Scalar { text, .. } = &policy.kind else { return Ok(()) };
+    let name = text.split('[').next().unwrap_or_default().trim();
+    let kinds = blis_policy::kinds();
+    let mut entries = kinds.iter().flat_map(|kind| &kind.entries);
+    if !entries.any(|entry| entry.name == name && entry.needs.future) {
+        return Ok(());
+    }
+    let message = format!(
+        "found `{name}`, an oracle, which cannot be part of a strategy; for bounds, give a scenario \
+         `oracles: [evict]`"
+    );
+    Err(Problem::new(policy.place.clone(), "set.evict", message))
 }
 
 impl Shipped {

@@ -32,7 +32,7 @@ use crate::metric::Metric;
 use crate::problem::Problem;
 use crate::row::Row;
 use crate::run::RunFailure;
-use crate::scenario::Plan;
+use crate::scenario::{Oracles, Plan};
 use crate::trial::{Runner, Watch};
 use crate::verdict::{ALPHA, Judge};
 use crate::yaml::Node;
@@ -153,6 +153,31 @@ impl Study {
         patch::resolve(&tree, &[format!("subset {mask:b} of the components")])
     }
 
+    /// The scenario of `cell` with this warm-up.
+    ///
+    /// # Errors
+    /// If the warm-up makes it illegal.
+    pub fn plan(&self, cell: usize, warmup: Option<f64>) -> Result<Plan, Problem> {
+        self.cells[cell].plan_from(warmup)
+    }
+
+    /// The scenario of `cell` with this warm-up, where these oracles decide besides those that it
+    /// has.
+    pub(crate) fn plan_foreseen(
+        &self,
+        cell: usize,
+        oracles: Oracles,
+        warmup: Option<f64>,
+    ) -> Result<Plan, Problem> {
+        let Cell { levels, tree, own_warmup, .. } = &self.cells[cell];
+        let warmup = warmup.filter(|_| !own_warmup);
+        let mut tree = warmup.map_or_else(|| tree.clone(), |seconds| warmed(tree, seconds));
+        if oracles.any() {
+            tree.set(&["oracles"], Node::list_from_flag("oracles", &oracles.fields()));
+        }
+        patch::resolve(&tree, levels)
+    }
+
     /// The first `count` seeds that a study is run with.
     pub fn first_seeds(count: usize) -> Vec<u64> {
         (FIRST_SEED..FIRST_SEED + count as u64).collect()
@@ -180,6 +205,7 @@ impl Study {
         runner: &Runner<'_>,
         watch: &dyn Watch,
     ) -> Result<Findings, RunFailure> {
+        watch.compares(plans);
         let mut rows: Vec<Vec<Row>> = vec![Vec::new(); plans.len()];
         let subjects = self.subjects().map_err(RunFailure::Input)?;
         let mut climb = self.climb(&subjects, runner, watch)?;

@@ -129,8 +129,22 @@ pub trait Watch: Sync {
     /// Told which trials are not finished before they are begun, each once.
     fn open(&self, _trials: &[(&Plan, u64)]) {}
 
-    /// One more of the trials is finished.
+    /// Told the scenarios of the cells of a study before they are compared.
+    fn compares(&self, _plans: &[Plan]) {}
+
+    /// So many more trials are needed. Who adds seeds until enough is known says so again.
+    fn needs(&self, _trials: usize) {}
+
+    /// So many of them are known already, or mean the same as others.
+    fn known(&self, trials: usize) {
+        (0..trials).for_each(|_| self.finished());
+    }
+
+    /// One more of them is finished.
     fn finished(&self) {}
+
+    /// The row of one of them, known or run.
+    fn row(&self, _plan: &Plan, _row: &Row) {}
 }
 
 /// Watches nothing and stops nothing.
@@ -221,8 +235,13 @@ impl Runner<'_> {
         };
         let wanted: Vec<Wanted<'_>> = first.iter().map(want).collect();
         let mut rows = self.recorded(&wanted)?;
-        let repeated = numbers.len() - rows.len();
-        (0..repeated + rows.iter().flatten().count()).for_each(|_| watch.finished());
+        watch.needs(trials.len());
+        watch.known(numbers.len() - rows.len() + rows.iter().flatten().count());
+        for (wanted, row) in wanted.iter().zip(&rows) {
+            if let Some(row) = row {
+                watch.row(wanted.plan, row);
+            }
+        }
         let open = wanted.iter().zip(&rows).filter(|(_, row)| row.is_none());
         watch.open(&open.map(|(wanted, _)| (wanted.plan, wanted.seed)).collect::<Vec<_>>());
         loop {
@@ -291,6 +310,7 @@ impl Runner<'_> {
             },
             _ => run()?,
         };
+        watch.row(plan, &row);
         watch.finished();
         Ok(Some(row))
     }

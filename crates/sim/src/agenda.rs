@@ -88,6 +88,11 @@ impl Agenda {
         self.steps.set(instance.index(), at);
     }
 
+    /// When the run of steps of `instance` ends; `NEVER`: it is idle.
+    pub(crate) fn step(&self, instance: InstanceId) -> Time {
+        self.steps.get(instance.index())
+    }
+
     /// When the next event is; `NEVER` if there is none.
     pub(crate) fn next_time(&self) -> Time {
         self.head().0
@@ -156,6 +161,10 @@ impl Tournament {
             node /= 2;
             self.winners[node] = self.winners[2 * node].min(self.winners[2 * node + 1]);
         }
+    }
+
+    fn get(&self, index: usize) -> Time {
+        self.winners[self.width + index].0
     }
 
     fn least(&self) -> (Time, usize) {

@@ -1,6 +1,7 @@
 //! What a run is made of, and how it ends. Plain values: reading files and flags is the lab's work.
 
 use crate::future::Future;
+use crate::oracle::Oracles;
 use blis_core::{InstanceId, RequestId, Span, Time};
 use blis_kv::LinkSpeed;
 use blis_latency::StepTime;
@@ -23,6 +24,8 @@ pub struct Config {
     pub patience: Option<Span>,
     /// The decisions.
     pub policies: Policies,
+    /// Decisions that oracles take instead of the policies.
+    pub oracles: Oracles,
     /// What oracles know; `None` unless a policy needs it.
     pub future: Option<Future>,
     /// How long things take.

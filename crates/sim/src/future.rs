@@ -1,9 +1,10 @@
 //! The future, for oracles: which request begins with which blocks next.
 //!
 //! Whoever runs a simulation with an oracle reads the requests once beforehand and hands this over
-//! with the configuration. It is a tree of all prompts; each run of it knows the requests that go
-//! through it. A request is *over* once it is scheduled, or turned away: what it looks up, it has
-//! looked up. One that is preempted is to come again.
+//! with the configuration. Where clients wait for answers, so that requests depend on the run,
+//! those of another run stand for them. It is a tree of all prompts; each run of it knows the
+//! requests that go through it. A request is *over* once it is scheduled, or turned away: what it
+//! looks up, it has looked up. One that is preempted is to come again.
 //!
 //! Only full blocks that a request can find count: the last token of a prompt is always computed.
 //! Nothing here may depend on output lengths.
@@ -11,7 +12,8 @@
 use crate::config::RunError;
 use crate::live::Slot;
 use blis_core::runs::{Match, RunId, RunTree};
-use blis_core::{Blocks, Content, RequestId, Source, Time};
+use blis_core::{Blocks, Content, Request, RequestId, SessionId, Source, StreamId, Time};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Who begins with which blocks.
 #[derive(Clone, Debug)]
@@ -24,6 +26,25 @@ pub struct Future {
     scheduled: Vec<Slot>,
     /// What was asked about last, from the start on; kept for its memory.
     outlook: Vec<Stretch>,
+    /// Who is who, if the requests were recorded in another run.
+    record: Option<Record>,
+}
+
+/// The requests of a run as they were in another one, where they may have come in another order.
+#[derive(Clone, Debug, Default)]
+struct Record {
+    /// The recorded requests that have not come yet.
+    ids: BTreeMap<Likeness, VecDeque<RequestId>>,
+    /// What each request that has come is known as, by id.
+    known_as: Vec<RequestId>,
+}
+
+/// What a request is recognised by: its session, round and attempt, and the content.
+type Likeness = (Option<SessionId>, u32, u32, StreamId, u32);
+
+fn likeness(request: &Request) -> Likeness {
+    let Request { session, round, attempt, content, .. } = request;
+    (*session, *round, *attempt, content.output_stream(), content.prompt_tokens())
 }
 
 /// The requests that go through a run.
@@ -74,9 +95,41 @@ impl Future {
         Ok(future)
     }
 
+    /// The future of a run whose requests depend on it, from those of another run of the same
+    /// clients, in order of arrival. Who comes although it was not recorded is not expected.
+    pub fn recorded(requests: &[Request], block_size: u32) -> Future {
+        let mut future = Future::new(block_size);
+        let mut record = Record::default();
+        for (id, request) in (0..).map(RequestId).zip(requests) {
+            future.add(&request.content);
+            record.ids.entry(likeness(request)).or_default().push_back(id);
+        }
+        future.record = Some(record);
+        future
+    }
+
     fn new(block_size: u32) -> Future {
         let (tree, over) = (RunTree::default(), Vec::new());
-        Future { block_size, tree, over, scheduled: Vec::new(), outlook: Vec::new() }
+        let (scheduled, outlook) = (Vec::new(), Vec::new());
+        Future { block_size, tree, over, scheduled, outlook, record: None }
+    }
+
+    /// A request has come; they come in the order of their ids.
+    pub(crate) fn arrive(&mut self, request: &Request) {
+        let Some(record) = &mut self.record else { return };
+        let expected = record.ids.get_mut(&likeness(request)).and_then(VecDeque::pop_front);
+        record.known_as.push(expected.unwrap_or_else(|| {
+            self.over.push(false);
+            RequestId(self.over.len() as u64 - 1)
+        }));
+    }
+
+    /// The place of a request in the order of those that were read or recorded.
+    fn known_as(&self, id: RequestId) -> RequestId {
+        match &self.record {
+            None => id,
+            Some(record) => record.known_as[usize::try_from(id.0).expect("it has come")],
+        }
     }
 
     /// The next request in order of arrival has this content.
@@ -129,10 +182,11 @@ impl Future {
     pub(crate) fn come_again(&mut self, id: RequestId, content: &Content, held: u32) {
         self.set_over(id, false);
         let blocks = held.max(self.looked_up(content).len());
-        self.expect(id, content.blocks(self.block_size, blocks));
+        self.expect(self.known_as(id), content.blocks(self.block_size, blocks));
     }
 
     fn set_over(&mut self, id: RequestId, over: bool) {
+        let id = self.known_as(id);
         let index = usize::try_from(id.0).expect("it was read, so it fits memory");
         self.over[index] = over;
     }
@@ -259,6 +313,39 @@ mod tests {
         assert_eq!(next_uses(&mut future, &[1, 2, 3, 4]), [Some(0), Some(0), Some(0), None]);
         future.end(RequestId(0));
         assert_eq!(next_uses(&mut future, &[1, 2, 3]), [Some(2), None, None]);
+    }
+
+    #[test]
+    fn recorded_requests_are_recognised_in_whatever_order_they_come() {
+        let round = |session: u64, round: u32, blocks: &[u64]| Request {
+            id: RequestId(0),
+            name: None,
+            arrival: Time::ZERO,
+            content: prompt(blocks),
+            output_tokens: 1,
+            class: blis_core::SloClass::Standard,
+            tenant: blis_core::TenantId(0),
+            session: Some(SessionId(session)),
+            round,
+            attempt: 0,
+            deadline: None,
+            patience: None,
+        };
+        let recorded = [round(1, 0, &[1, 2]), round(2, 0, &[1, 3]), round(1, 1, &[1, 2, 4])];
+        let mut future = Future::recorded(&recorded, SIZE);
+        // The other client is first this time; then somebody comes who was not recorded.
+        for request in [&recorded[1], &recorded[0], &round(9, 0, &[1, 3])] {
+            future.arrive(request);
+        }
+        assert_eq!(next_uses(&mut future, &[1, 2]), [Some(0), Some(0)]);
+        assert_eq!(next_uses(&mut future, &[1, 3]), [Some(0), Some(1)]);
+        future.end(RequestId(0));
+        assert_eq!(next_uses(&mut future, &[1, 3]), [Some(0), None]);
+        future.end(RequestId(1));
+        future.end(RequestId(2));
+        assert_eq!(next_uses(&mut future, &[1, 2]), [Some(2), Some(2)]);
+        future.come_again(RequestId(2), &prompt(&[1, 3]), 2);
+        assert_eq!(next_uses(&mut future, &[1, 3]), [Some(2), Some(3)], "after all others");
     }
 
     #[test]

@@ -38,6 +38,9 @@ impl World<'_> {
         let tokens = u64::from(input_tokens) + u64::from(request.output_tokens) - 1;
         let blocks = tokens.div_ceil(self.config.engine.block_size.into());
         let gateway = self.gateway_of(id);
+        if let Some(future) = &mut self.config.future {
+            future.arrive(&request);
+        }
         let slot = self.live.insert(request, gateway);
         self.tally.arrived += 1;
         self.tally.events += 1;
@@ -91,7 +94,12 @@ impl World<'_> {
         }
         let gateway = self.live.get(slot).gateway;
         self.hear_answers(gateway, now);
-        let Config { policies, seed, overrule, engine, instances, .. } = &mut self.config;
+        let mut choice = if self.config.oracles.routing {
+            self.foresee(slot, now)
+        } else {
+            self.ask_router(slot, now)
+        };
+        let Config { policies, seed, overrule, oracles, engine, instances, .. } = &mut self.config;
         let live = self.live.get_mut(slot);
         let request = live.request.id;
         let block_size = engine.block_size;
@@ -99,8 +107,6 @@ impl World<'_> {
         let policies = &mut policies.gateways[gateway];
         let instances_seen = self.boards.views(gateway);
         let cluster = ClusterView { now, seed: *seed, instances: instances_seen };
-        let mut dice = Dice::new(*seed, Purpose::Routing, request.0);
-        let mut choice = policies.router.route(&view, &cluster, &mut dice);
         if let Some((_, other)) = overrule.filter(|(overruled, _)| *overruled == request) {
             choice = Choice::because("overruled", other);
         }
@@ -120,7 +126,7 @@ impl World<'_> {
             instance,
             expected_cached_tokens: intent.expected_hit_blocks.map(|blocks| blocks * block_size),
             because: intent.because,
-            totals: policies.router.totals(),
+            totals: if oracles.routing { &[] } else { policies.router.totals() },
         };
         self.listener.hear(now, &fact);
         policies.router.sent(&view, instance, now);
@@ -130,8 +136,20 @@ impl World<'_> {
         let view = live.request.view(block_size);
         self.boards.sent(gateway, instance, &view, work, now);
         self.counts.sent += 1;
-        let ingress = self.config.latency.ingress(view.input_tokens);
-        self.agenda.add(now + ingress, Phase::Enqueue, slot);
+        let joins = now + self.config.latency.ingress(view.input_tokens);
+        self.live.get_mut(slot).enqueued = joins;
+        self.agenda.add(joins, Phase::Enqueue, slot);
+    }
+
+    /// What the router says.
+    fn ask_router(&mut self, slot: Slot, now: Time) -> Choice {
+        let Config { policies, seed, engine, .. } = &mut self.config;
+        let live = self.live.get(slot);
+        let view = live.request.view(engine.block_size);
+        let instances = self.boards.views(live.gateway);
+        let cluster = ClusterView { now, seed: *seed, instances };
+        let mut dice = Dice::new(*seed, Purpose::Routing, view.id.0);
+        policies.gateways[live.gateway].router.route(&view, &cluster, &mut dice)
     }
 
     /// Admission has turned a request away.

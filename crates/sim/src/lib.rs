@@ -11,6 +11,7 @@ mod gateway;
 mod instance;
 mod knowledge;
 mod live;
+mod oracle;
 mod patience;
 mod signals;
 mod world;
@@ -21,6 +22,7 @@ pub use config::{
 };
 
 pub use future::Future;
+pub use oracle::{Floor, Floors, Oracles};
 
 pub use blis_metrics::End;
 

@@ -25,7 +25,7 @@ pub(crate) enum Place {
 }
 
 /// A request and its story so far.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Live {
     pub(crate) request: Request,
     pub(crate) place: Place,
@@ -39,6 +39,7 @@ pub(crate) struct Live {
     pub(crate) preemptions: u32,
     /// Place in the instance's order of joining; kept over preemptions.
     pub(crate) turn: u64,
+    /// When it joined the queue of its instance, or will if it is on its way there.
     pub(crate) enqueued: Time,
     pub(crate) scheduled: Time,
     /// How long the steps of its instance had waited for copies when it was scheduled.
@@ -100,7 +101,7 @@ impl Live {
 }
 
 /// All live requests.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LiveRequests {
     slots: Vec<Option<Live>>,
     vacant: Vec<Slot>,
@@ -151,8 +152,27 @@ impl LiveRequests {
         self.slots[slot.0 as usize].as_ref().expect("the slot is taken")
     }
 
+    /// The request in a slot; `None` once its story is over.
+    pub(crate) fn find(&self, slot: Slot) -> Option<&Live> {
+        self.slots[slot.0 as usize].as_ref()
+    }
+
+    /// All that are on their way to an instance.
+    pub(crate) fn on_the_way(&self) -> impl Iterator<Item = (InstanceId, Slot, &Live)> {
+        let arriving = |live: &&Live| live.place == Place::Gateway;
+        (0..).zip(&self.slots).filter_map(move |(index, live)| {
+            let live = live.as_ref().filter(arriving)?;
+            Some((live.instance?, Slot(index), live))
+        })
+    }
+
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Live {
         self.slots[slot.0 as usize].as_mut().expect("the slot is taken")
+    }
+
+    /// Puts a request into a slot, whatever was there.
+    pub(crate) fn put(&mut self, slot: Slot, live: Live) {
+        self.slots[slot.0 as usize] = Some(live);
     }
 
     pub(crate) fn remove(&mut self, slot: Slot) -> Request {

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 const EVENTS_BETWEEN_LOOKS: u64 = 4096;
 
 /// No run lasts longer than a hundred years, so that instants never overflow.
-const LATEST: Time = Time::from_nanos(10 * Span::LONGEST.as_nanos());
+pub(crate) const LATEST: Time = Time::from_nanos(10 * Span::LONGEST.as_nanos());
 
 /// A run in progress.
 pub(crate) struct World<'a> {
@@ -36,11 +36,11 @@ pub(crate) struct World<'a> {
     hears_answers: bool,
     /// When clients give up.
     pub(crate) deadlines: Deadlines,
-    instances: Vec<Instance>,
+    pub(crate) instances: Vec<Instance>,
     pub(crate) output: Span,
     /// Whether the latency model wants shapes with the spread of contexts.
-    spread: bool,
-    horizon: Time,
+    pub(crate) spread: bool,
+    pub(crate) horizon: Time,
     next_request: Option<Request>,
     /// Follow-ups that are known and have not arrived, each at the place that the agenda knows.
     follow_ups: Vec<Option<Request>>,
@@ -260,6 +260,7 @@ impl<'a> World<'a> {
             spread: self.spread,
             output: self.output,
             policies: &self.config.policies,
+            oracles: self.config.oracles,
             future: self.config.future.as_mut(),
             pace: self.config.pace,
             horizon: self.horizon,

@@ -147,7 +147,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
     pub(crate) at: Vec<String>,
 
-    /// What the components are asked about [default: the study's first]
+    /// What is asked about [default: the study's first]
     #[arg(long, value_name = "METRIC,...", value_delimiter = ',')]
     pub(crate) metrics: Vec<String>,
 
@@ -159,7 +159,23 @@ pub(crate) struct ExplainArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) quiet: bool,
 
-    /// Seeds that each subset of components is run with
+    /// Write all of it to this HTML file, which needs no other
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Leave out what oracles would reach
+    #[arg(long, help_heading = "Running")]
+    pub(crate) no_oracles: bool,
+
+    /// How many routing decisions are taken otherwise, over all seeds; 0: none
+    #[arg(long, value_name = "N", default_value_t = 60, help_heading = "Running")]
+    pub(crate) counterfactual_sample: u16,
+
+    /// How many other places each of them is tried at, the best by score first
+    #[arg(long, value_name = "K", default_value_t = 1, help_heading = "Running")]
+    pub(crate) counterfactual_k: u16,
+
+    /// Seeds that each is run with
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Running")]
     #[arg(value_parser = clap::value_parser!(u16).range(2..=1_000))]
     pub(crate) seeds: u16,

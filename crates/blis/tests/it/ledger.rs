@@ -75,7 +75,7 @@ fn two_hundred_kills_at_any_moment_change_nothing() {
     const KILLS: usize = 200;
     let bench = bench();
     let expected = plain(&bench);
-    let mut whole = start(&bench, "study s.yaml --format json --ledger whole.db --jobs 1");
+    let mut whole = start(&bench, "study s.yaml --quiet --format json --ledger whole.db --jobs 1");
     let length = watch(&mut whole, u64::MAX);
     assert_eq!(Ran::from(whole.wait_with_output().expect("ends")).out, expected);
     let rows_expected = rows(&bench, "whole.db");
@@ -85,7 +85,7 @@ fn two_hundred_kills_at_any_moment_change_nothing() {
     let (mut cut_short, mut left_over) = (0, BTreeSet::new());
     for round in 0.. {
         let name = format!("round{round}.db");
-        let args = format!("study s.yaml --format json --ledger {name} --jobs 1");
+        let args = format!("study s.yaml --quiet --format json --ledger {name} --jobs 1");
         loop {
             dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
             let mut child = start(&bench, &args);

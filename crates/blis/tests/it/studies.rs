@@ -111,6 +111,40 @@ fn scenarios_are_compared_seed_by_seed() {
 }
 
 #[test]
+fn what_is_left_to_gain_is_told_with_the_floor_and_what_decisions_were_worth() {
+    let bench = bench();
+    let metrics = "--metrics ttft_mean,ttft_p99,hit_rate";
+    let ran = bench.blis(&format!(
+        "explain s.yaml --seeds 3 --no-ledger {metrics} --counterfactual-sample 9 --format json \
+         --report p.html"
+    ));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let all: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    let number = |value: &serde_json::Value| value.as_f64().expect("a number");
+    for metric in ["ttft_mean", "ttft_p99"] {
+        let found = &all["headroom"]["metrics"][metric];
+        let reached = found["reached"].as_array().expect("a list");
+        assert_eq!(reached.len(), 5, "the arm, three oracles, and all of them");
+        assert_eq!(reached[0]["oracles"], serde_json::json!([]));
+        let floor = number(&found["floor"]["mean"]);
+        assert!(floor > 0.0);
+        for row in reached {
+            assert!(number(&row["mean"]) >= floor, "{row} goes below {floor}");
+        }
+    }
+    assert_eq!(all["headroom"]["metrics"]["hit_rate"]["floor"], serde_json::Value::Null);
+    let decisions = &all["decisions"]["all"];
+    assert_eq!(decisions["tried"], 9);
+    assert!(number(&decisions["regret_ms"]["mean"]) >= 0.0);
+    let page = bench.read("p.html");
+    assert!(page.contains("<h2>What is left on the table</h2>") && page.contains("oracle router"));
+    let text = bench.blis("explain s.yaml --seeds 3 --no-ledger --counterfactual-sample 9").out;
+    assert!(text.contains("what is left of ttft_mean") && text.contains("No policy can go below"));
+    assert!(text.contains("what routing decisions were worth"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
 fn an_arm_is_explained_by_parts_and_components() {
     let bench = bench();
     let ran = bench.blis("explain s.yaml --seeds 3 --no-ledger --format json");
@@ -128,6 +162,9 @@ fn an_arm_is_explained_by_parts_and_components() {
     let text = bench.blis("explain s.yaml --seeds 3 --no-ledger").out;
     assert!(text.contains("Shapley share") && text.contains("The compound is "), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let none = "explain s.yaml --seeds 3 --no-ledger --no-oracles --counterfactual-sample 0";
+    let short = bench.blis(none).out;
+    assert!(short.contains("Shapley share") && !short.contains("oracle"), "{short}");
     assert_eq!(bench.blis("explain s.yaml --arm three").code, Some(2));
     assert_eq!(bench.blis("explain s.yaml --arm one").code, Some(2));
 }

@@ -3,6 +3,7 @@
 use crate::hash;
 use crate::problem::Problem;
 use crate::run::Trial;
+use crate::scenario::oracles::Oracles;
 use crate::scenario::policies::Policies;
 use crate::scenario::schema;
 use crate::workload_spec::trace_problem;
@@ -50,8 +51,10 @@ pub struct Plan {
     pub latency_name: String,
     /// What whoever reads the times must know of them, e.g. that they are not measured.
     pub latency_caveat: Option<String>,
-    /// The policies' full spellings.
+    /// The policies' full spellings; of a decision that an oracle takes, the oracle's.
     pub policies: PolicyNames,
+    /// The decisions that oracles take.
+    pub oracles: Oracles,
     /// When to stop at the latest.
     pub horizon: Option<Time>,
     /// Requests that arrive earlier are not counted.
@@ -62,6 +65,8 @@ pub struct Plan {
     pub workload: Workload,
     /// How long clients that do not say it themselves wait for the first token.
     pub patience: Option<Span>,
+    /// What that is called: the name of a preset or a file, or how it is written out.
+    pub workload_name: String,
     /// The cluster's saturation on this workload in arrivals per second, if the rate is a share of
     /// it.
     pub saturation: Option<f64>,
@@ -134,13 +139,15 @@ impl Plan {
         let cluster = self.cluster();
         let build = || self.texts.build(&cluster).expect("the plan's policies were built before");
         let more = (1..self.gateways).map(|_| build().into_gateway()).collect();
+        let Oracles { routing, scheduler, evict: _ } = self.oracles;
         Config {
             instances: self.instances,
             engine: self.engine,
             gateway: self.gateway,
             signals: self.signals,
             patience: self.patience,
-            policies: build().into_sim(more),
+            policies: build().into_sim(more, self.oracles, &cluster),
+            oracles: blis_sim::Oracles { routing, scheduler },
             future: None,
             latency: self.latency.clone(),
             seed: trial.seed,

@@ -1,6 +1,7 @@
 //! The policies of a scenario: texts that were checked once and are built for every run.
 
 use crate::problem::Problem;
+use crate::scenario::oracles::Oracles;
 use crate::scenario::plan::PolicyNames;
 use crate::scenario::saturation::REFERENCE_SCORERS;
 use crate::scenario::schema::{PolicyFields, RoutingFields, Scenario};
@@ -17,6 +18,9 @@ const LRU_CAPACITY: &str = "lru-capacity";
 
 /// The priority policy that tells nobody apart, and the default.
 const NO_PRIORITIES: &str = "constant";
+
+/// The evictor that is told of the requests to come.
+const FORESEEING: &str = "belady";
 
 /// The texts of all policies.
 #[derive(Clone, Debug)]
@@ -213,8 +217,20 @@ impl BuiltPolicies {
     }
 
     /// What `sim` takes, with the policies of further replicas of the gateway.
-    pub(super) fn into_sim(self, more: Vec<GatewayPolicies>) -> blis_sim::Policies {
-        let engine_needs = self.engine_needs();
+    pub(super) fn into_sim(
+        self,
+        more: Vec<GatewayPolicies>,
+        oracles: Oracles,
+        cluster: &Cluster,
+    ) -> blis_sim::Policies {
+        let mut engine_needs = self.engine_needs();
+        let evict = if oracles.evict {
+            let foreseeing = build_evict(FORESEEING, cluster).expect("it has no parameters");
+            engine_needs = engine_needs.or(foreseeing.needs);
+            foreseeing.policy
+        } else {
+            self.evict.policy
+        };
         let first =
             GatewayPolicies { admission: self.admission.policy, router: self.router.policy };
         blis_sim::Policies {
@@ -225,7 +241,7 @@ impl BuiltPolicies {
             priority: self.priority.policy,
             order: self.order.policy,
             preempt: self.preempt.policy,
-            evict: self.evict.policy,
+            evict,
             offload: self.offload.policy,
         }
     }

@@ -2,11 +2,12 @@
 
 use crate::hash::hash_long;
 use crate::problem::{Place, Problem};
+use crate::scenario::oracles::Oracles;
 use crate::scenario::plan::{Plan, Workload};
 use crate::scenario::policies::Policies;
 use crate::scenario::rate::RateSpec;
 use crate::scenario::saturation::REFERENCE_SCORERS;
-use crate::scenario::schema::{LONGEST_US, Scenario, SignalFields};
+use crate::scenario::schema::{GatewayFields, LONGEST_US, Scenario, SignalFields};
 use crate::scenario::{canonical, cost, horizon, machine, saturation, tier, workload};
 use crate::slo;
 use crate::yaml::{self, Kind, Node, Whole};
@@ -40,7 +41,7 @@ pub(super) fn resolve(tree: &Node, guests: &Guests) -> Result<Plan, Problem> {
     let cluster = cost::cluster(instances, &engine, &*machine.latency, &slo);
     let built =
         texts.build(&cluster).map_err(|(path, error)| policy_problem(tree, path, &error))?;
-    let names = built.names();
+    let mut names = built.names();
     check_events(&scenario.signals, built.hear_events(), tree)?;
     if built.need_the_future() {
         check_oracle(&names.evict, &sent.workload, tree)?;
@@ -49,6 +50,9 @@ pub(super) fn resolve(tree: &Node, guests: &Guests) -> Result<Plan, Problem> {
             names.evict
         ));
     }
+    let oracles = Oracles::of(&scenario.oracles);
+    oracles.rename(&mut names, sent.workload.is_closed_loop());
+    notes.extend(oracles.note());
     let mut plan = Plan {
         name: scenario.name.clone(),
         seed: scenario.seed.map(Whole::get).or(sent.seed).unwrap_or(DEFAULT_SEED),
@@ -58,22 +62,21 @@ pub(super) fn resolve(tree: &Node, guests: &Guests) -> Result<Plan, Problem> {
         instances,
         gateways: scenario.cluster.gateways.map_or(1, Whole::get_u32),
         engine,
-        gateway: Gateway {
-            admission_latency: span(scenario.gateway.admission_latency_us),
-            routing_latency: span(scenario.gateway.routing_latency_us),
-        },
+        gateway: gateway(&scenario.gateway),
         signals: signals(&scenario.signals),
         hears_events: built.hear_events(),
         latency: machine.latency,
         latency_name: machine.latency_name,
         latency_caveat: machine.latency_caveat,
         policies: names,
+        oracles,
         horizon: sent.horizon,
         warmup: Time::ZERO
             + Span::from_secs_f64(scenario.warmup_s.map_or(0.0, |given| given.get())),
         slo,
         workload: sent.workload,
         patience: scenario.workload.patience_ms.map(|ms| Span::from_micros_f64(ms.get() * 1e3)),
+        workload_name: workload::name(&scenario.workload),
         saturation: None,
         notes,
         files: sent.files,
@@ -88,6 +91,14 @@ pub(super) fn resolve(tree: &Node, guests: &Guests) -> Result<Plan, Problem> {
     plan.canonical = canonical::canonical(&plan);
     plan.identity = hash_long(plan.canonical.as_bytes());
     Ok(plan)
+}
+
+/// The delays of the gateway.
+fn gateway(fields: &GatewayFields) -> Gateway {
+    Gateway {
+        admission_latency: span(fields.admission_latency_us),
+        routing_latency: span(fields.routing_latency_us),
+    }
 }
 
 /// How fresh the gateway's view is.
@@ -157,8 +168,8 @@ fn check_oracle(name: &str, workload: &Workload, tree: &Node) -> Result<(), Prob
     let path = if tree.has("evict.policy") { "evict.policy" } else { "evict" };
     let message = format!(
         "found `{name}`, which must know all requests beforehand, but clients of this workload \
-         wait for answers before they ask again, or retry; give another policy, e.g. `lru`, or a \
-         workload that is not closed loop"
+         wait for answers before they ask again, or retry; give another policy, e.g. `lru`, or \
+         `oracles: [evict]`, which learns them from a run with that policy"
     );
     Err(Problem::new(tree.place_of(path), path, message))
 }

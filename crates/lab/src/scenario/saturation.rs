@@ -12,6 +12,7 @@ use crate::hash::hash_long;
 use crate::problem::Problem;
 use crate::run::{RunFailure, Trial, run_scenario};
 use crate::scenario::canonical::canonical;
+use crate::scenario::oracles::Oracles;
 use crate::scenario::plan::{Plan, Workload};
 use crate::scenario::policies::Policies;
 use crate::trial::CODE;
@@ -71,8 +72,8 @@ fn reference(plan: &Plan) -> Plan {
     let built = texts.build(&cluster).expect("the reference strategy is legal on any cluster");
     // One gateway that knows all it sends: what the engines can do, not how well they are fed.
     let (horizon, patience, gateways) = (None, None, 1);
-    let policies = built.names();
-    Plan { policies, texts, horizon, patience, gateways, warmup: Time::ZERO, ..plan.clone() }
+    let (policies, oracles, warmup) = (built.names(), Oracles::NONE, Time::ZERO);
+    Plan { gateways, policies, oracles, horizon, warmup, patience, texts, ..plan.clone() }
 }
 
 /// The mix without anything that makes its rate uneven, and with clients that wait.

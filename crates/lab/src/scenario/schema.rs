@@ -4,6 +4,7 @@
 //! together is `resolve`'s work. Names are the file's names: changing one changes the
 //! interface.
 
+use crate::scenario::oracles::OracleField;
 use crate::scenario::rate::RateSpec;
 use crate::scenario::tier::{KvTierFields, PreemptionField};
 use crate::slo::SloSpec;
@@ -93,6 +94,8 @@ pub struct Scenario {
     pub preempt: Option<PolicyFields>,
     /// Which cached blocks go first.
     pub evict: Option<PolicyFields>,
+    /// Which decisions oracles take instead.
+    pub oracles: Vec<OracleField>,
     /// When to stop at the latest; beyond ten years is never.
     pub horizon_us: Option<Whole<1, { u64::MAX }>>,
     /// Requests that arrive earlier than this many seconds are simulated but not counted.

@@ -256,6 +256,6 @@ fn an_oracle_is_refused_where_the_requests_to_come_are_not_known() {
         refused.to_string(),
         "s.yaml:1:8: evict: found `belady`, which must know all requests beforehand, but clients of \
          this workload wait for answers before they ask again, or retry; give another policy, e.g. \
-         `lru`, or a workload that is not closed loop"
+         `lru`, or `oracles: [evict]`, which learns them from a run with that policy"
     );
 }

@@ -6,7 +6,9 @@ use crate::problem::{Place, Problem, hint, quoted};
 use crate::scenario::latency::{is_config, is_path};
 use crate::scenario::plan::Workload;
 use crate::scenario::rate::{Level, RateSpec};
-use crate::scenario::schema::{DistributionFields, MixFields, Scenario, TokenFields};
+use crate::scenario::schema::{
+    DistributionFields, MixFields, Scenario, TokenFields, WorkloadFields,
+};
 use crate::workload_spec::{
     self, ClassNames, ClientContext, Clients, Section, SpecFile, trace_problem,
 };
@@ -63,6 +65,21 @@ pub(super) struct Reader<'a> {
 /// The paths of the files that `tree` is read from besides itself, as they were written.
 pub(super) fn files(tree: &Node) -> Vec<PathBuf> {
     paths(tree).into_iter().map(|(_, path)| path).collect()
+}
+
+/// What the workload is called.
+pub(super) fn name(fields: &WorkloadFields) -> String {
+    let file = |path: &String| match Path::new(path).file_name() {
+        Some(name) => name.to_string_lossy().into_owned(),
+        None => path.clone(),
+    };
+    match fields {
+        WorkloadFields { preset: Some(name), .. } => name.clone(),
+        WorkloadFields { spec: Some(path), .. } => format!("specification {}", file(path)),
+        WorkloadFields { trace: Some(path), .. } => format!("trace {}", file(path)),
+        WorkloadFields { mix: Some(_), .. } => "a mix of clients".to_owned(),
+        _ => "a distribution".to_owned(),
+    }
 }
 
 /// The fields that name files, and these.

@@ -117,6 +117,26 @@ fn a_strategy_file_that_is_not_well_made_is_refused() {
 }
 
 #[test]
+fn a_strategy_cannot_name_an_oracle() {
+    let file = |set: &str| {
+        let text = format!("name: a\nhelp: b\n{set}\n");
+        let tree = yaml::read_text("a.yaml", &text).expect("well-formed");
+        let fields = Strategy::from_tree(&tree).and_then(|strategy| strategy.fields(&[]));
+        fields.map(drop).map_err(|problem| problem.to_string())
+    };
+    assert_eq!(file("set: {evict: lru}"), Ok(()));
+    for evict in ["belady", "{policy: belady}", "' belady '"] {
+        let found = file(&format!("set: {{evict: {evict}}}")).expect_err(evict);
+        assert!(found.contains("set.evict: found `belady`, an oracle, which cannot be"), "{found}");
+    }
+    let chosen = "parameters: {e: {default: belady, choices: [lru, belady], help: c}}\n\
+                  set: {evict: '{e}'}";
+    assert!(file(chosen).expect_err("an oracle").contains("an oracle"));
+    let found = file("set: {oracles: [routing]}").expect_err("an oracle");
+    assert!(found.contains("set.oracles: is not a part of a strategy"), "{found}");
+}
+
+#[test]
 fn the_arm_of_a_study_may_choose_a_strategy_and_sweep_its_parameters() {
     let arm = yaml::read_text("a.yaml", "strategy: {name: no-kv, params: {pa: 5}}");
     let mut tree = yaml::read_text("b.yaml", "routing: random\nscheduler: sjf").expect("YAML");

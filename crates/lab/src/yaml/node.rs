@@ -44,6 +44,12 @@ impl Node {
         }
     }
 
+    /// A list that stands on the command line as the value of `flag`.
+    pub fn list_from_flag(flag: &str, items: &[&str]) -> Node {
+        let items = items.iter().map(|item| Node::from_flag(flag, item.trim())).collect();
+        Node { place: Place::Flag(flag.into()), kind: Kind::List(items) }
+    }
+
     /// An empty map that stands nowhere.
     pub fn empty() -> Node {
         Node { place: Place::Unknown, kind: Kind::Map(Vec::new()) }

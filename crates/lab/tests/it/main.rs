@@ -8,6 +8,7 @@ mod counterfactual;
 mod fidelity;
 mod harness;
 mod null_effects;
+mod oracles;
 mod patience;
 mod queueing;
 mod telling;

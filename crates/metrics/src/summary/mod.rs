@@ -15,7 +15,7 @@ use crate::fact::{Fact, Listener, Record, Stage, Status};
 use crate::report::{
     Decomposition, InstanceSection, KvSection, Latency, Report, RoutingSection, Section, SplitStats,
 };
-use crate::sample::{Groups, Samples, Statistics, WeightedSamples, float_sum};
+use crate::sample::{Groups, Samples, WeightedSamples, float_sum};
 use crate::slo::SloTargets;
 use blis_core::math::float;
 use blis_core::{InstanceId, RequestId, SloClass, Span, TenantId, Time};
@@ -129,7 +129,7 @@ impl Summary {
         self.rows.retain(|row| row.counts);
         let cluster_tally = self.classes.iter().sum::<Tally>();
         let cluster_latencies = Latencies::of(self.rows.iter(), &self.delays);
-        let itl = latency(self.gaps.statistics());
+        let itl = Latency::of(self.gaps.statistics());
         let cluster = section(&cluster_tally, &cluster_latencies, itl, elapsed);
         let by_class = Groups::of(&self.rows, CLASSES, |row| row.class.index());
         let classes = self.class_sections(&by_class, &cluster, elapsed);
@@ -172,7 +172,7 @@ impl Summary {
         let numbers = |class: SloClass| {
             let i = class.index();
             let latencies = self.latencies(rows, i);
-            (class, section(&self.classes[i], &latencies, latency(itl[i]), elapsed))
+            (class, section(&self.classes[i], &latencies, Latency::of(itl[i]), elapsed))
         };
         seen.into_iter().map(numbers).collect()
     }
@@ -217,7 +217,7 @@ impl Summary {
             .enumerate()
             .map(|(i, (instance, all))| {
                 let latencies = self.latencies(&rows, i);
-                let requests = section(&all.requests, &latencies, latency(itl[i]), elapsed);
+                let requests = section(&all.requests, &latencies, Latency::of(itl[i]), elapsed);
                 all.steps.section(instance, requests, whole)
             })
             .collect()
@@ -394,9 +394,9 @@ impl Latencies {
             delay.push(delays[row.request as usize]);
         }
         Latencies {
-            ttft: latency(ttft.statistics()),
-            e2e: latency(e2e.statistics()),
-            delay: latency(delay.statistics()),
+            ttft: Latency::of(ttft.statistics()),
+            e2e: Latency::of(e2e.statistics()),
+            delay: Latency::of(delay.statistics()),
         }
     }
 }
@@ -431,20 +431,6 @@ fn offered(arrivals: &[u64]) -> Option<f64> {
     let (first, last) = (arrivals.first()?, arrivals.last()?);
     let gaps = float(arrivals.len() as u64 - 1);
     per(gaps, Span::from_nanos(last - first).as_secs_f64())
-}
-
-/// Statistics of nanoseconds as a latency in ms.
-fn latency(statistics: Option<Statistics>) -> Latency {
-    let ms = |of: fn(&Statistics) -> f64| statistics.as_ref().map(|all| of(all) / 1e6);
-    Latency {
-        samples: statistics.as_ref().map_or(0, |all| all.samples),
-        mean_ms: ms(|s| s.mean),
-        p50_ms: ms(|s| s.p50),
-        p90_ms: ms(|s| s.p90),
-        p95_ms: ms(|s| s.p95),
-        p99_ms: ms(|s| s.p99),
-        max_ms: ms(|s| s.max),
-    }
 }
 
 /// A share; absent if there is nothing to share.

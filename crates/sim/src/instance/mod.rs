@@ -18,6 +18,7 @@ mod tier;
 use crate::config::{Engine, Pace, Policies};
 use crate::future::{Future, Stretch};
 use crate::live::{LiveRequests, Place, Slot};
+use crate::oracle::{Oracles, Work};
 use crate::signals::Ended;
 use blis_core::{Blocks, InstanceId, Request, RequestId, SessionId, SloClass, Span, Time};
 use blis_kv::{Change, Judged, Pool, Shown, Table, Use};
@@ -35,6 +36,7 @@ const CLASSES: usize = SloClass::ALL.len();
 const SHORT_BOOKS: usize = 32;
 
 /// One engine.
+#[derive(Clone)]
 pub(crate) struct Instance {
     id: InstanceId,
     queue: Queue,
@@ -75,6 +77,8 @@ pub(crate) struct Kit<'a> {
     /// Output processing of a token.
     pub(crate) output: Span,
     pub(crate) policies: &'a Policies,
+    /// Decisions that oracles take.
+    pub(crate) oracles: Oracles,
     /// What an oracle knows.
     pub(crate) future: Option<&'a mut Future>,
     pub(crate) pace: Pace,
@@ -102,6 +106,10 @@ impl<'a> Kit<'a> {
             order: &*self.policies.order,
             block_size: self.engine.block_size,
             cached: self.policies.engine_needs.cached,
+            oracle: self
+                .oracles
+                .scheduler
+                .then_some(Work { engine: self.engine, latency: self.latency }),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! comes back at the head, before everything that joined later.
 
 use crate::live::{LiveRequests, Slot};
+use crate::oracle::Work;
 use blis_core::{SloClass, Time};
 use blis_kv::Pool;
 use blis_policy::{Order, PerClass, Priority};
@@ -11,7 +12,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap};
 
 /// Requests that wait for their turn.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     heap: BinaryHeap<Waiting>,
     /// Turns of those in the heap that have left the queue; never the first in line.
@@ -75,7 +76,7 @@ impl Queue {
         live: &mut LiveRequests,
         now: Time,
     ) {
-        if self.heap.is_empty() || !(rules.priority.varies() || rules.order.varies()) {
+        if self.heap.is_empty() || !rules.vary() {
             return;
         }
         self.forget_gone();
@@ -140,17 +141,30 @@ pub(crate) struct Rules<'a> {
     pub(crate) block_size: u32,
     /// Whether they want to know what of a prompt is cached.
     pub(crate) cached: bool,
+    /// The oracle that ranks instead of the order.
+    pub(crate) oracle: Option<Work<'a>>,
 }
 
 impl Rules<'_> {
+    /// Whether ranks change while requests wait.
+    fn vary(&self) -> bool {
+        self.priority.varies() || self.order.varies() || self.oracle.is_some()
+    }
+
     fn rank(&self, slot: Slot, pool: &Pool, live: &mut LiveRequests, now: Time) -> f64 {
         let live = live.get_mut(slot);
         let mut waiting = live.waiting_view(self.block_size, 0);
-        if self.cached {
+        if self.cached || self.oracle.is_some() {
             waiting.cached_blocks = pool.lookup(waiting.request.prompt_blocks).blocks;
         }
         let priority = self.priority.priority(&waiting, now);
-        let rank = self.order.rank(&waiting, priority, now);
+        let rank = match &self.oracle {
+            None => self.order.rank(&waiting, priority, now),
+            Some(work) => {
+                let cached = waiting.cached_blocks * self.block_size;
+                work.left(live, cached)
+            }
+        };
         assert!(rank.is_finite() && priority.is_finite(), "a rank and a priority are numbers");
         live.priority = priority;
         rank

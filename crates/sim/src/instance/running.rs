@@ -20,7 +20,7 @@ const NEVER: u32 = u32::MAX;
 const MANY_BOUNDARIES: u32 = 1 << 30;
 
 /// Requests that run, oldest admission first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RunningBatch {
     entries: Vec<Running>,
     /// The boundary at which a steady request has all its tokens.
@@ -37,7 +37,7 @@ pub(crate) struct RunningBatch {
 }
 
 /// A request of the batch.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Running {
     pub(crate) slot: Slot,
     pub(crate) class: SloClass,

@@ -17,6 +17,7 @@ use blis_policy::MemoryView;
 use std::collections::VecDeque;
 
 /// The tier's side of an engine.
+#[derive(Clone)]
 pub(super) struct TierState {
     out: Link,
     back: Link,
@@ -38,6 +39,7 @@ pub(super) struct TierState {
 }
 
 /// A request on its way from the queue to the batch, with blocks from the tier.
+#[derive(Clone)]
 struct Load {
     id: TransferId,
     slot: Slot,

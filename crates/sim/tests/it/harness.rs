@@ -11,8 +11,8 @@ use blis_metrics::{
 };
 use blis_policy::{Cluster, Needs, Router, RoutingText};
 use blis_sim::{
-    Config, Engine, Future, Gateway, GatewayPolicies, Outcome, Pace, Policies, Preemption, Reload,
-    Signals, Unobserved,
+    Config, Engine, Future, Gateway, GatewayPolicies, Oracles, Outcome, Pace, Policies, Preemption,
+    Reload, Signals, Unobserved,
 };
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -36,6 +36,8 @@ pub(crate) struct Scenario {
     pub(crate) order: &'static str,
     pub(crate) priority: &'static str,
     pub(crate) latency: Arc<dyn StepTime>,
+    pub(crate) oracles: Oracles,
+    pub(crate) overrule: Option<(RequestId, InstanceId)>,
     pub(crate) horizon: Option<Time>,
     pub(crate) pace: Pace,
     pub(crate) seed: u64,
@@ -114,6 +116,8 @@ pub(crate) fn small_world() -> Scenario {
         latency: Arc::new(
             Coefficients::new([100.0, 1.0, 10.0], [1000.0, 2.0, 3.0]).expect("legal"),
         ),
+        oracles: Oracles::default(),
+        overrule: None,
         horizon: None,
         pace: Pace::FastForward,
         seed: 1,
@@ -223,10 +227,11 @@ impl Scenario {
                 evict: evict.policy,
                 offload: blis_policy::build_offload(self.offload, &cluster).expect("legal").policy,
             },
+            oracles: self.oracles,
             future,
             latency: Arc::clone(&self.latency),
             seed: self.seed,
-            overrule: None,
+            overrule: self.overrule,
             horizon: self.horizon,
             pace: self.pace,
             audit: true,
@@ -240,8 +245,20 @@ impl Scenario {
 
     /// Runs with requests from `source` instead of the list.
     pub(crate) fn run_with(&self, source: &mut dyn Source) -> Told {
+        self.tell(self.config(), source)
+    }
+
+    /// Runs with a `router` that reads nothing instead of the one that is named.
+    pub(crate) fn run_sent_by(&self, router: Box<dyn Router>) -> Told {
+        let mut config = self.config();
+        config.policies.gateways[0].router = router;
+        config.policies.router_needs = Needs::NONE;
+        self.tell(config, &mut Listed::new(self.requests.clone()))
+    }
+
+    fn tell(&self, config: Config, source: &mut dyn Source) -> Told {
         let mut scribe = Scribe::default();
-        let outcome = self.run_audited(source, &mut scribe);
+        let outcome = self.audited(config, source, &mut scribe);
         scribe.closed.sort_by_key(|ended| ended.request);
         scribe.facts.sort_by_key(|&(at, lane, _)| (at, lane));
         let Scribe { facts, closed, blocks_in_use, samples, victims, .. } = scribe;
@@ -254,6 +271,15 @@ impl Scenario {
         source: &mut dyn Source,
         listener: &mut dyn Listener,
     ) -> Outcome {
+        self.audited(self.config(), source, listener)
+    }
+
+    fn audited(
+        &self,
+        config: Config,
+        source: &mut dyn Source,
+        listener: &mut dyn Listener,
+    ) -> Outcome {
         let mut audit = Audit::new(AuditConfig {
             instances: self.instances,
             total_blocks: Some(self.engine.total_kv_blocks),
@@ -261,13 +287,13 @@ impl Scenario {
             max_running: self.engine.max_num_running_reqs,
             max_step_tokens: self.engine.max_num_scheduled_tokens,
             max_context_tokens: None,
-            fcfs: self.order == "fcfs",
+            fcfs: self.order == "fcfs" && !self.oracles.scheduler,
             loads_beside: self.engine.tier.is_some_and(|tier| tier.reload == Reload::Async),
             max_preemptions: 10_000,
         });
         let mut both = Fanout::new(vec![listener, &mut audit]);
-        let outcome = blis_sim::run(self.config(), source, &mut both, &mut Unobserved)
-            .expect("a list cannot fail");
+        let outcome =
+            blis_sim::run(config, source, &mut both, &mut Unobserved).expect("a list cannot fail");
         let end = RunEnd {
             ended_at: outcome.ended_at,
             end: outcome.end.clone(),

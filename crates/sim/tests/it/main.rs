@@ -8,6 +8,7 @@ mod gateways;
 mod golden;
 mod golden_tier;
 mod harness;
+mod oracles;
 mod patience;
 mod relations;
 mod signals;

@@ -1,0 +1,89 @@
+//! `oracles:` of a scenario: decisions that are taken with knowledge that nobody has.
+//!
+//! ```yaml
+//! oracles: [routing, evict, scheduler]
+//! ```
+//!
+//! What such a run reaches is what an informed policy reaches, not a strategy: no strategy can name
+//! an oracle. The policies that it replaces are still checked, and those that it does not replace
+//! decide as before.
+
+use crate::scenario::plan::PolicyNames;
+use serde::Deserialize;
+
+/// A decision that an oracle takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OracleField {
+    /// Routing: where the first token comes soonest if nobody comes later.
+    Routing,
+    /// Eviction: the blocks that are needed again last go first.
+    Evict,
+    /// The order of waiting requests: least work left first.
+    Scheduler,
+}
+
+/// The decisions that oracles take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Oracles {
+    /// Routing: where the first token comes soonest if nobody comes later.
+    pub routing: bool,
+    /// Eviction: the blocks that are needed again last go first.
+    pub evict: bool,
+    /// The order of waiting requests: least work left first, by true output lengths.
+    pub scheduler: bool,
+}
+
+impl Oracles {
+    /// None of them.
+    pub const NONE: Oracles = Oracles { routing: false, evict: false, scheduler: false };
+    /// All of them.
+    pub const ALL: Oracles = Oracles { routing: true, evict: true, scheduler: true };
+
+    /// Those that `fields` name.
+    pub(super) fn of(fields: &[OracleField]) -> Oracles {
+        Oracles {
+            routing: fields.contains(&OracleField::Routing),
+            evict: fields.contains(&OracleField::Evict),
+            scheduler: fields.contains(&OracleField::Scheduler),
+        }
+    }
+
+    /// Whether there is any.
+    pub fn any(self) -> bool {
+        self != Oracles::NONE
+    }
+
+    /// The fields of a scenario whose policies they replace.
+    pub fn fields(self) -> Vec<&'static str> {
+        let all = [(self.routing, "routing"), (self.evict, "evict"), (self.scheduler, "scheduler")];
+        all.iter().filter(|(taken, _)| *taken).map(|(_, name)| *name).collect()
+    }
+
+    /// Puts their names where those of the policies are that they replace. In a closed loop the
+    /// evictor learns the requests from a run with the policy that it replaces.
+    pub(super) fn rename(self, names: &mut PolicyNames, closed_loop: bool) {
+        if self.routing {
+            "oracle:look-ahead".clone_into(&mut names.routing);
+        }
+        if self.scheduler {
+            "oracle:shortest-remaining".clone_into(&mut names.scheduler);
+        }
+        if self.evict && closed_loop {
+            names.evict = format!("oracle:belady(recorded with {})", names.evict);
+        } else if self.evict {
+            "oracle:belady".clone_into(&mut names.evict);
+        }
+    }
+
+    /// What the user should know of them.
+    pub(super) fn note(self) -> Option<String> {
+        self.any().then(|| {
+            format!(
+                "oracles decide about {}: what they reach is what knowing the future and every \
+                 engine is worth, not a strategy",
+                self.fields().join(", ")
+            )
+        })
+    }
+}

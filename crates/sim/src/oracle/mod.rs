@@ -1,0 +1,158 @@
+//! Oracles: decisions with knowledge that nobody has, to see what is left to gain.
+//!
+//! They are no policies. No strategy can name them, they are in no registry, and nothing that they
+//! know (output lengths, the exact state of every engine now) passes through the views that
+//! policies get. A run with an oracle is sent the same requests as one without.
+//!
+//! The router looks ahead: for each instance, a copy of the engine as it is now, with all that is
+//! on its way there, takes its steps until the first token of the request comes, as if nobody came
+//! later or gave up. What it finds is exact if nobody does. It is not the best that can be: it does
+//! not plan for those who come later. The order is that of the least work left. The third oracle,
+//! `belady`, is an evictor that is told of the [`Future`](crate::Future).
+
+mod floor;
+mod work;
+
+pub use floor::{Floor, Floors};
+pub(crate) use work::Work;
+
+use crate::instance::{Kit, Tally};
+use crate::live::{Live, LiveRequests, Slot};
+use crate::signals::Ended;
+use crate::world::{LATEST, World};
+use blis_core::{InstanceId, Time};
+use blis_metrics::{Fact, Listener};
+use blis_policy::{Choice, Intent};
+
+/// What a request that an oracle has routed was routed for.
+const BECAUSE: &str = "oracle";
+
+/// Which decisions oracles take instead of the policies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Oracles {
+    /// Routing: where the first token comes soonest if nobody comes later.
+    pub routing: bool,
+    /// The order of waiting requests: least work left first, by true output lengths.
+    pub scheduler: bool,
+}
+
+/// Where a request could go.
+struct Place {
+    instance: InstanceId,
+    /// The request and those that are on their way there, in the order in which they join.
+    joining: Vec<(Time, Slot)>,
+}
+
+impl World<'_> {
+    /// Where the first token of a request comes soonest if nobody comes later; of equals, where
+    /// fewest are, then the first.
+    pub(crate) fn foresee(&self, slot: Slot, now: Time) -> Choice {
+        let ended = vec![Ended::default(); self.config.policies.gateways.len()];
+        let mut copy = Copy { live: self.live.clone(), tally: Tally::default(), ended };
+        let mut places = self.places(slot, now);
+        places.sort_by_key(|place| {
+            let gauges = self.instances[place.instance.index()].gauges();
+            gauges.waiting as usize + gauges.running as usize + place.joining.len()
+        });
+        // Nothing comes after the end of the run; there, one place is as good as another.
+        let mut best = (self.horizon, places[0].instance);
+        for place in &places {
+            if let Some(at) = self.first_token(place, slot, best.0, &mut copy) {
+                best = (at, place.instance);
+            }
+        }
+        let (_, instance) = best;
+        let content = &self.live.get(slot).request.content;
+        let prompt = content.prompt_blocks(self.config.engine.block_size);
+        let cached = self.instances[instance.index()].cached(prompt);
+        let expected_hit_blocks = Some(cached.blocks + cached.copied);
+        Choice { instance, intent: Intent { expected_hit_blocks, because: BECAUSE } }
+    }
+
+    /// All places where a request that is routed now can go.
+    fn places(&self, slot: Slot, now: Time) -> Vec<Place> {
+        let request = &self.live.get(slot).request;
+        let joins = now + self.config.latency.ingress(request.content.prompt_tokens());
+        let mut places: Vec<Place> = (0..self.config.instances)
+            .map(|id| Place { instance: InstanceId(id), joining: vec![(joins, slot)] })
+            .collect();
+        for (instance, other, live) in self.live.on_the_way() {
+            places[instance.index()].joining.push((live.enqueued, other));
+        }
+        for place in &mut places {
+            // Who is routed later joins later, of those that join at one instant.
+            place.joining.sort_by_key(|&(joins, other)| (joins, self.live.get(other).request.id));
+        }
+        places
+    }
+
+    /// When the first token of a request that goes to `place` comes, unless that is not before
+    /// `limit`.
+    fn first_token(&self, place: &Place, slot: Slot, limit: Time, copy: &mut Copy) -> Option<Time> {
+        let mut engine = self.instances[place.instance.index()].clone();
+        // Others of this request's copies were at other places.
+        copy.live.put(slot, self.live.get(slot).clone());
+        copy.live.get_mut(slot).instance = Some(place.instance);
+        let mut deaf = Deaf;
+        let mut kit = self.look_ahead(copy, &mut deaf);
+        let mut joining = place.joining.iter().copied().peekable();
+        let mut boundary = self.agenda.step(place.instance);
+        loop {
+            let join = joining.peek().map_or(Time::NEVER, |next| next.0);
+            let at = join.min(boundary);
+            if at >= limit {
+                return None;
+            }
+            boundary = match joining.next_if(|next| next.0 <= boundary) {
+                Some((_, next)) => engine.enqueue(next, at, &mut kit),
+                None => engine.boundary(at, &mut kit),
+            };
+            match kit.live.find(slot) {
+                // It had one token to generate, and has left with it.
+                None => return Some(at),
+                Some(Live { first_token: Some(token), .. }) => return Some(*token),
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+impl World<'_> {
+    /// What copies of engines work with. They are not told of the future, so what an oracle among
+    /// evictors would think of blocks that are released meanwhile is not foreseen.
+    fn look_ahead<'b>(&'b self, copy: &'b mut Copy, deaf: &'b mut Deaf) -> Kit<'b> {
+        Kit {
+            engine: &self.config.engine,
+            latency: &*self.config.latency,
+            spread: self.spread,
+            output: self.output,
+            policies: &self.config.policies,
+            oracles: self.config.oracles,
+            future: None,
+            pace: self.config.pace,
+            horizon: LATEST,
+            audit: false,
+            live: &mut copy.live,
+            listener: deaf,
+            tally: &mut copy.tally,
+            finished: None,
+            answers: None,
+            ended: &mut copy.ended,
+            sessions: self.config.policies.engine_needs.sessions,
+        }
+    }
+}
+
+/// What a copy of an engine works on.
+struct Copy {
+    live: LiveRequests,
+    tally: Tally,
+    ended: Vec<Ended>,
+}
+
+/// Hears nothing: what is looked ahead at has not happened.
+struct Deaf;
+
+impl Listener for Deaf {
+    fn hear(&mut self, _: Time, _: &Fact<'_>) {}
+}
