@@ -279,7 +279,10 @@ fn named(plan: &Plan, seed: u64) -> (String, String) {
 }
 
 /// What was noted, if that is what stopped it.
-pub(crate) fn needed(ran: Result<(), RunFailure>, elsewhere: Elsewhere) -> Result<Needed, RunFailure> {
+pub(crate) fn needed(
+    ran: Result<(), RunFailure>,
+    elsewhere: Elsewhere,
+) -> Result<Needed, RunFailure> {
     match ran {
         Ok(()) => Ok(Vec::new()),
         Err(RunFailure::Interrupted) => {

@@ -359,12 +359,7 @@ impl Search {
 
     /// What an engine is told about `point`. Requests are the same at every point, so most of what
     /// differs between seeds goes when each is compared with the hand-set point's run of that seed.
-    pub(super) fn observation(
-        &self,
-        point: Point,
-        sample: &Sample,
-        hand: &Sample,
-    ) -> Observation {
+    pub(super) fn observation(&self, point: Point, sample: &Sample, hand: &Sample) -> Observation {
         let objectives = self.objectives.iter().zip(&sample.objectives).zip(&hand.objectives);
         let constraints = self.constraints.iter().zip(&sample.constraints).zip(&hand.constraints);
         Observation {
