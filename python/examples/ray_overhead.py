@@ -10,6 +10,7 @@ import argparse
 import json
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def main() -> None:
     ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
     with tempfile.TemporaryDirectory() as folder:
 
-        def best(name: str, once: Any) -> float:
+        def best(name: str, once: Callable[[Path], float]) -> float:
             return min(once(Path(folder) / f"{name}-{k}.db") for k in range(args.repeat))
 
         remote(study(10), Path(folder) / "warm.db", 1)

@@ -14,12 +14,11 @@ NOTEBOOK = ROOT / "python" / "examples" / "question_to_verdict.ipynb"
 @pytest.fixture(scope="module")
 def executed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The notebook, run from its first cell to its last."""
-    pieces = ["nbclient", "nbformat", "ipykernel", "matplotlib", "pyarrow", "pandas"]
-    for piece in pieces:
-        pytest.importorskip(piece, reason=f"it is not installed: pip install {' '.join(pieces)}")
-    import nbclient
-    import nbformat
-
+    why = 'what notebooks need is not installed: pip install "blis[notebook]"'
+    for piece in ["ipykernel", "matplotlib", "pyarrow", "pandas"]:
+        pytest.importorskip(piece, reason=why)
+    nbclient = pytest.importorskip("nbclient", reason=why)
+    nbformat = pytest.importorskip("nbformat", reason=why)
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     folder = str(tmp_path_factory.mktemp("notebook"))
     client = nbclient.NotebookClient(notebook, resources={"metadata": {"path": folder}})

@@ -48,10 +48,10 @@ SEQUENTIAL: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module", autouse=True)
-def two_workers() -> Iterator[None]:
-    """A Ray of this machine with two workers."""
+def raylet() -> Iterator[int]:
+    """A Ray of this machine with two workers; the process that starts them."""
     ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-    yield
+    yield ray.get(ray.remote(os.getppid).remote())
     ray.shutdown()
 
 
@@ -88,18 +88,18 @@ def tiny(tmp_path_factory: pytest.TempPathFactory, command: Command) -> Path:
     return folder
 
 
-def kill_a_worker_at_work() -> bool:
+def kill_a_worker_at_work(raylet: int) -> bool:
     """Kills a process of this Ray that is running a batch; whether there was one."""
-    raylet = ray.get(ray.remote(os.getppid).remote())
-    for process in Path("/proc").iterdir():
-        try:
-            status = (process / "stat").read_text()
-            title = (process / "cmdline").read_text()
-        except (OSError, UnicodeDecodeError):
-            continue
-        if "run_batch" in title and int(status.rpartition(")")[2].split()[1]) == raylet:
-            os.kill(int(process.name), signal.SIGKILL)
-            return True
+    for _ in range(100):
+        for children in Path(f"/proc/{raylet}/task").glob("*/children"):
+            for process in children.read_text().split():
+                try:
+                    title = Path(f"/proc/{process}/cmdline").read_text(errors="replace")
+                except OSError:
+                    continue
+                if "run_batch" in title:
+                    os.kill(int(process), signal.SIGKILL)
+                    return True
     return False
 
 
@@ -120,7 +120,7 @@ def test_a_study_on_ray_leaves_the_ledger_of_the_command(tiny: Path, tmp_path: P
 @pytest.mark.skipif(sys.platform != "linux", reason="workers are found through /proc")
 @pytest.mark.parametrize("retries", [3, 0])
 def test_a_killed_worker_costs_nothing_but_time(
-    tiny: Path, tmp_path: Path, retries: int, monkeypatch: pytest.MonkeyPatch
+    tiny: Path, tmp_path: Path, raylet: int, retries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With Ray's own retries, and without: then the batch is sent anew."""
     monkeypatch.setattr(driver, "RETRIES", retries)
@@ -130,8 +130,8 @@ def test_a_killed_worker_costs_nothing_but_time(
         nonlocal killed, lost
         lost = progress.lost
         enough = killed if retries else lost
-        if 100 <= progress.finished < 400 and not enough:
-            killed += kill_a_worker_at_work()
+        if 0 < progress.finished < 450 and not enough:
+            killed += kill_a_worker_at_work(raylet)
 
     blis.ray.study(tiny / "tiny.yaml", ledger=ledger, batch=20, progress=kill)
     assert killed, "a worker was killed in the middle"

@@ -14,27 +14,33 @@ from ..lab import LEDGER
 from . import Progress, optimize, study
 
 
+LOG_SECONDS = 30.0
+"""How often a log is told how far it is."""
+
+
 class _Bar:
-    """Shows progress on one line, if somebody looks at it."""
+    """Shows progress: on one line to somebody who looks, now and then in a log."""
 
     def __init__(self) -> None:
         self.on = sys.stderr.isatty()
         self.started = time.monotonic()
+        self.told = self.started
         self.last: Progress | None = None
 
     def __call__(self, progress: Progress) -> None:
         self.last = progress
-        if not self.on:
+        now = time.monotonic()
+        if not self.on and now < self.told + LOG_SECONDS:
             return
-        rate = progress.finished / max(time.monotonic() - self.started, 1e-9)
+        self.told = now
+        rate = progress.finished / max(now - self.started, 1e-9)
         lost = f", {progress.lost} batches sent anew" if progress.lost else ""
-        print(
-            f"\r\033[Kround {progress.round}: {progress.finished} of {progress.expected} trials, "
-            f"{rate:.0f}/s{lost}",
-            end="",
-            file=sys.stderr,
-            flush=True,
+        text = (
+            f"round {progress.round}: {progress.finished} of {progress.expected} trials, "
+            f"{rate:.0f}/s{lost}"
         )
+        line = f"\r\033[K{text}" if self.on else f"{text}\n"
+        print(line, end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
         if self.on:
