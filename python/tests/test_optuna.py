@@ -45,7 +45,7 @@ def own(tmp_path: Path) -> dict[str, Any]:
         "set:\n"
         '  routing: {policy: weighted, scorers: "pa:{weight},qd:1"}\n'
         "  scheduler: '{order}'\n"
-        "  engine: {max_num_seqs: '{most}'}\n"
+        "  engine: {max_num_running_reqs: '{most}'}\n"
         "  admission: 'slo-gated[threshold={gate}]'\n"
     )
     return {**SEARCH, "strategy": [str(strategy), "least-loaded"], "parameters": None}

@@ -51,7 +51,7 @@ SEQUENTIAL: dict[str, Any] = {
 def raylet() -> Iterator[int]:
     """A Ray of this machine with two workers; the process that starts them."""
     ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-    yield ray.get(ray.remote(os.getppid).remote())
+    yield ray.get(ray.remote(lambda: os.getppid()).remote())
     ray.shutdown()
 
 

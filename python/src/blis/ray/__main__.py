@@ -13,7 +13,6 @@ from ..errors import BlisError, InternalError, ScenarioError
 from ..lab import LEDGER
 from . import Progress, optimize, study
 
-
 LOG_SECONDS = 30.0
 """How often a log is told how far it is."""
 
@@ -48,7 +47,8 @@ class _Bar:
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m blis.ray", description="Studies and searches whose trials run on a Ray cluster.")
+    what_it_is = "Studies and searches whose trials run on a Ray cluster."
+    parser = argparse.ArgumentParser(prog="python -m blis.ray", description=what_it_is)
     commands = parser.add_subparsers(dest="command", required=True)
     for name, what in [("study", "a study"), ("optimize", "a search")]:
         command = commands.add_parser(name, help=f"run {what}")
