@@ -66,10 +66,13 @@ def test_a_point_has_the_values_that_blis_measures_there(tmp_path: Path) -> None
         assert call["feasible"] == all(excess <= 0 for excess in trial.user_attrs["blis.excesses"])
 
 
-def test_constraints_are_told_to_the_sampler(tmp_path: Path) -> None:
+IMPOSSIBLE = {**SEARCH, "constraints": ["tokens_per_sec >= 2 * baseline", "completed >= 1"]}
+
+
+@pytest.mark.filterwarnings("ignore:.*constraints_func.*:FutureWarning")
+def test_samplers_that_ask_for_constraints_are_answered(tmp_path: Path) -> None:
     asked: list[list[float]] = []
-    impossible = {**SEARCH, "constraints": ["tokens_per_sec >= 2 * baseline", "completed >= 1"]}
-    ours = objective(tmp_path, impossible)
+    ours = objective(tmp_path, IMPOSSIBLE)
 
     def constraints(trial: Any) -> Any:
         asked.append(list(ours.constraints(trial)))
@@ -83,6 +86,18 @@ def test_constraints_are_told_to_the_sampler(tmp_path: Path) -> None:
     assert not any(ours.is_feasible(trial) for trial in study.trials)
     assert study.trials[0].params == ours.hand_set == {"pa": 4.0, "qd": 3.0, "gate": 5.0}
     assert asked[0][0] == pytest.approx(1.0), "the hand-set point has half of what is wanted"
+
+
+def test_optuna_knows_by_itself_what_is_feasible(tmp_path: Path) -> None:
+    none = objective(tmp_path, IMPOSSIBLE)
+    study = none.create_study()
+    study.optimize(none, n_trials=3)
+    with pytest.raises(ValueError, match="feasible"):
+        study.best_trial  # noqa: B018
+    some = objective(tmp_path, {**SEARCH, "constraints": ["tokens_per_sec >= 0.1 * baseline"]})
+    study = some.create_study()
+    study.optimize(some, n_trials=3)
+    assert some.is_feasible(study.best_trial)
 
 
 def test_seeds_are_the_noise_of_a_value(tmp_path: Path) -> None:

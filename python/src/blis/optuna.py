@@ -6,9 +6,11 @@ is told to samplers that know constraints.
 
 >>> import optuna, blis.optuna
 >>> objective = blis.optuna.Objective("studies/optimize-slo-compound.yaml")
->>> study = objective.create_study(sampler=optuna.samplers.TPESampler(
-...     seed=1, constraints_func=objective.constraints))
->>> study.optimize(objective, n_trials=30)
+>>> study = objective.create_study(sampler=optuna.samplers.TPESampler(seed=1))
+>>> study.optimize(objective, n_trials=objective.calls)
+
+Before version 5, Optuna asks for constraints instead of being told: give samplers
+`constraints_func=objective.constraints`.
 """
 
 from __future__ import annotations
@@ -80,7 +82,8 @@ class Objective:
         """
         engine = _engine()
         if "sampler" not in keywords:
-            known = {"constraints_func": self.constraints} if self.constraint_texts else {}
+            asks = bool(self.constraint_texts) and not hasattr(engine.Trial, "set_constraint")
+            known = {"constraints_func": self.constraints} if asks else {}
             keywords["sampler"] = engine.samplers.TPESampler(seed=0, **known)
         made: optuna.Study = engine.create_study(directions=self.directions, **keywords)
         if self.hand_set and not made.trials:
@@ -116,10 +119,9 @@ class Objective:
         except ScenarioError as error:
             # As if it broke everything: samplers must not take it for a good point.
             trial.set_user_attr(REFUSED, str(error))
-            trial.set_user_attr(EXCESSES, [1.0] * len(self.constraint_texts))
+            self._tell(trial, [1.0] * len(self.constraint_texts))
             raise _engine().TrialPruned(str(error)) from error
-        finite = [excess if math.isfinite(excess) else 1e300 for excess in excesses]
-        trial.set_user_attr(EXCESSES, finite)
+        self._tell(trial, [excess if math.isfinite(excess) else 1e300 for excess in excesses])
         trial.set_user_attr(VALUES, dict(zip(self.metrics, objectives, strict=True)))
         means: list[float] = []
         errors: dict[str, float] = {}
@@ -134,6 +136,14 @@ class Objective:
                 errors[metric] = stdev(known) / math.sqrt(len(known))
         trial.set_user_attr(ERRORS, errors)
         return means[0] if len(means) == 1 else means
+
+    def _tell(self, trial: optuna.Trial, excesses: list[float]) -> None:
+        """Tells what breaks the constraints: in an attribute, and to Optuna if it listens."""
+        trial.set_user_attr(EXCESSES, excesses)
+        tell = getattr(trial, "set_constraint", None)
+        if tell is not None:
+            for text, excess in zip(self.constraint_texts, excesses, strict=True):
+                tell(text, excess)
 
     def constraints(self, trial: optuna.trial.FrozenTrial) -> Sequence[float]:
         """For `constraints_func`: by how much each constraint is broken, at most 0 where it holds."""
