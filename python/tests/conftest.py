@@ -18,13 +18,19 @@ Command = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
-def command() -> Command:
-    """Runs `blis` with these arguments; what it prints. `BLIS_COMMAND` may name a fresh one."""
-    program = os.environ.get("BLIS_COMMAND")
-    if program is None:
-        subprocess.run(["cargo", "build", "--quiet", "--workspace", "--bins"], cwd=ROOT, check=True)
-        target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-        program = str(target / "debug" / "blis")
+def program() -> str:
+    """The path of `blis`. `BLIS_COMMAND` may name a fresh one."""
+    found = os.environ.get("BLIS_COMMAND")
+    if found is not None:
+        return found
+    subprocess.run(["cargo", "build", "--quiet", "--workspace", "--bins"], cwd=ROOT, check=True)
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    return str(target / "debug" / "blis")
+
+
+@pytest.fixture(scope="session")
+def command(program: str) -> Command:
+    """Runs `blis` with these arguments; what it prints."""
 
     def run(*arguments: str, stdin: str | None = None) -> str:
         done = subprocess.run(

@@ -13,6 +13,7 @@ mod file;
 mod findings;
 pub mod json;
 mod named;
+mod outside;
 mod points;
 mod race;
 mod search;
@@ -23,6 +24,7 @@ pub use blis_optimize::{Estimate, Influence, Plateau, Sensitivity};
 pub use constraint::Constraint;
 pub use file::{read, read_text};
 pub use findings::{Call, Chosen, Control, Findings, Front, Outcome};
+pub use outside::Measures;
 pub use points::{Candidate, Points};
 
 use crate::metric::Metric;

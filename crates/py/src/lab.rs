@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A trial that is needed: its key and its document.
-type Needed = Vec<(String, String)>;
+pub(crate) type Needed = Vec<(String, String)>;
 
 /// All policies, as `blis policies --format json` prints them.
 #[pyfunction]
@@ -149,7 +149,7 @@ pub(crate) fn search_report(
 }
 
 /// The strategy file of what a search chose.
-fn strategy(search: &Search, chosen: &optimize::Chosen) -> String {
+pub(crate) fn strategy(search: &Search, chosen: &optimize::Chosen) -> String {
     let strategy = &search.points.candidates[chosen.candidate].strategy;
     strategy.text(&format!("{}-optimised", strategy.name), &chosen.settings)
 }
@@ -232,13 +232,13 @@ pub(crate) fn calibrate(
 
 /// Plans of trials that were read, so that trials of one scenario are checked once.
 #[derive(Default)]
-struct Known {
+pub(crate) struct Known {
     plans: BTreeMap<String, Plan>,
 }
 
 impl Known {
     /// The plan and the seed of the document `trial`.
-    fn read(&mut self, trial: &str) -> Result<(Plan, u64), Problem> {
+    pub(crate) fn read(&mut self, trial: &str) -> Result<(Plan, u64), Problem> {
         // A document ends with its seed, and is the same up to there for all of a scenario.
         let found = trial.rsplit_once("\"seed\":").and_then(|(scenario, seed)| {
             let seed = seed.trim().strip_suffix('}')?.trim().parse().ok()?;
@@ -251,6 +251,13 @@ impl Known {
         let (plan, seed) = trial::read("trial", trial)?;
         self.plans.insert(scenario.to_owned(), plan.clone());
         Ok((plan, seed))
+    }
+
+    /// Begins anew if there are more than `most`.
+    pub(crate) fn forget(&mut self, most: usize) {
+        if self.plans.len() > most {
+            self.plans.clear();
+        }
     }
 }
 
@@ -272,7 +279,10 @@ fn named(plan: &Plan, seed: u64) -> (String, String) {
 }
 
 /// What was noted, if that is what stopped it.
-fn needed(ran: Result<(), RunFailure>, elsewhere: Elsewhere) -> Result<Needed, RunFailure> {
+pub(crate) fn needed(
+    ran: Result<(), RunFailure>,
+    elsewhere: Elsewhere,
+) -> Result<Needed, RunFailure> {
     match ran {
         Ok(()) => Ok(Vec::new()),
         Err(RunFailure::Interrupted) => {
@@ -284,7 +294,7 @@ fn needed(ran: Result<(), RunFailure>, elsewhere: Elsewhere) -> Result<Needed, R
 }
 
 /// What the ledger calls the study in the file `path`.
-fn name(path: &str) -> String {
+pub(crate) fn name(path: &str) -> String {
     let path = Path::new(path);
     path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }

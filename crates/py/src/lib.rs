@@ -9,6 +9,7 @@
 mod failure;
 mod lab;
 mod policy;
+mod remote;
 mod run;
 mod scenario;
 mod tables;
@@ -27,6 +28,8 @@ mod core {
     };
     #[pymodule_export]
     use crate::policy::Policy;
+    #[pymodule_export]
+    use crate::remote::{Rounds, Space, Worker};
     #[pymodule_export]
     use crate::run::{Run, run};
     #[pymodule_export]

@@ -27,8 +27,8 @@ type Values = Vec<Vec<Option<f64>>>;
 
 /// What was measured at a point.
 #[derive(Clone, Debug)]
-struct Sample {
-    objectives: Values,
+pub(super) struct Sample {
+    pub(super) objectives: Values,
     constraints: Values,
 }
 
@@ -324,7 +324,11 @@ impl Search {
         }
     }
 
-    fn plan(&self, candidate: usize, settings: &[(String, String)]) -> Result<Plan, RunFailure> {
+    pub(super) fn plan(
+        &self,
+        candidate: usize,
+        settings: &[(String, String)],
+    ) -> Result<Plan, RunFailure> {
         let tree = self.points.tree(&self.base, candidate, settings);
         Draft::from_tree(tree).resolve().map_err(RunFailure::Input)
     }
@@ -345,7 +349,7 @@ impl Search {
         draft.resolve().map_err(RunFailure::Input)
     }
 
-    fn sample(&self, rows: &[Row]) -> Sample {
+    pub(super) fn sample(&self, rows: &[Row]) -> Sample {
         let values = |metric: &Metric| rows.iter().map(|row| metric.of(&row.report)).collect();
         Sample {
             objectives: self.objectives.iter().map(|objective| values(&objective.metric)).collect(),
@@ -355,7 +359,7 @@ impl Search {
 
     /// What an engine is told about `point`. Requests are the same at every point, so most of what
     /// differs between seeds goes when each is compared with the hand-set point's run of that seed.
-    fn observation(&self, point: Point, sample: &Sample, hand: &Sample) -> Observation {
+    pub(super) fn observation(&self, point: Point, sample: &Sample, hand: &Sample) -> Observation {
         let objectives = self.objectives.iter().zip(&sample.objectives).zip(&hand.objectives);
         let constraints = self.constraints.iter().zip(&sample.constraints).zip(&hand.constraints);
         Observation {

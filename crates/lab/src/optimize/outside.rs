@@ -1,0 +1,135 @@
+//! What engines outside of this program need to search: the space as JSON, and what is measured at
+//! a point of it.
+
+use super::Search;
+use crate::json::Fields;
+use crate::problem::{Place, Problem, quoted};
+use crate::run::RunFailure;
+use crate::study::{Study, by_plan};
+use crate::trial::{Runner, Watch};
+use crate::yaml;
+use blis_core::Value;
+use blis_optimize::{Dimension, Kind, Point};
+use serde_json::Value as Json;
+
+/// What was measured at a point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measures {
+    /// The values of each objective, one a seed, in its own unit; absent without a sample.
+    pub objectives: Vec<Vec<Option<f64>>>,
+    /// By how much each constraint is broken on average, at most 0 where it holds; infinite if a
+    /// seed has no sample.
+    pub excesses: Vec<f64>,
+}
+
+impl Search {
+    /// What may be chosen, what is improved and what must hold, as one JSON object.
+    pub fn space(&self) -> Json {
+        let mut all = Fields::default();
+        all.text("question", self.question.clone());
+        let dimensions = self.points.space.dimensions();
+        let hand = self.points.hand(0);
+        let values = |index: usize| hand.as_ref().and_then(|point| point.values[index].as_ref());
+        let one = |(index, dimension)| self.dimension_object(dimension, values(index));
+        all.value("dimensions", dimensions.iter().enumerate().map(one).collect::<Vec<_>>());
+        let objective = |objective: &super::Objective| {
+            let mut fields = Fields::default();
+            fields.text("metric", objective.metric.name());
+            fields.value("maximise", objective.maximise);
+            fields.into_value()
+        };
+        all.value("objectives", self.objectives.iter().map(objective).collect::<Vec<_>>());
+        let texts = self.constraints.iter().map(|constraint| constraint.text.clone());
+        all.value("constraints", texts.collect::<Vec<_>>());
+        all.count("seeds", self.budget.seeds as u64);
+        all.count("calls", self.budget.calls as u64);
+        all.into_value()
+    }
+
+    fn dimension_object(&self, dimension: &Dimension, hand: Option<&Value>) -> Json {
+        let mut fields = Fields::default();
+        fields.text("name", dimension.name.clone());
+        let (kind, bounds) = match &dimension.kind {
+            Kind::Float { min, max } => ("float", Some((Json::from(*min), Json::from(*max)))),
+            Kind::Log { min, max } => ("log", Some((Json::from(*min), Json::from(*max)))),
+            Kind::Int { min, max } => ("int", Some((Json::from(*min), Json::from(*max)))),
+            Kind::LogInt { min, max } => ("log-int", Some((Json::from(*min), Json::from(*max)))),
+            Kind::Choice { options } => {
+                let options: Vec<String> = options.iter().map(Value::to_string).collect();
+                fields.value("options", options);
+                ("choice", None)
+            }
+        };
+        fields.text("kind", kind);
+        if let Some((min, max)) = bounds {
+            fields.value("min", min);
+            fields.value("max", max);
+        }
+        if let Some(condition) = dimension.condition {
+            let parent = &self.points.space.dimensions()[condition.parent];
+            let mut under = Fields::default();
+            under.text("name", parent.name.clone());
+            if let Kind::Choice { options } = &parent.kind {
+                under.text("option", options[condition.option].to_string());
+            }
+            fields.value("under", under.into_value());
+        }
+        if let Some(value) = hand {
+            fields.text("hand_set", value.to_string());
+        }
+        fields.into_value()
+    }
+
+    /// Measures the point with these values of the dimensions, by name, on the seeds of the search;
+    /// the hand-set point too, if constraints are relative to it.
+    ///
+    /// # Errors
+    /// If it is no point of the space, its parameters are not legal together, or a run fails.
+    pub fn measure(
+        &self,
+        values: &[(String, String)],
+        runner: &Runner<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Measures, RunFailure> {
+        let point = self.point(values)?;
+        let (candidate, settings) = self.points.settings(&point);
+        let mut plans = vec![self.plan(candidate, &settings)?];
+        if self.constraints.iter().any(|constraint| constraint.relative) {
+            plans.push(self.plan(0, &self.points.candidates[0].hand)?);
+        }
+        let seeds = Study::first_seeds(self.budget.seeds);
+        let rows = by_plan(&plans, &seeds, runner, watch)?;
+        let sample = self.sample(&rows[0]);
+        let hand = rows.last().map_or_else(|| sample.clone(), |rows| self.sample(rows));
+        let observation = self.observation(point, &sample, &hand);
+        let excesses = observation.constraints.iter().map(|measured| measured.mean).collect();
+        Ok(Measures { objectives: sample.objectives, excesses })
+    }
+
+    /// The point with these values.
+    fn point(&self, values: &[(String, String)]) -> Result<Point, Problem> {
+        let space = &self.points.space;
+        let wrong = |message| Problem::new(Place::Unknown, "parameters", message);
+        let names: Vec<&str> = space.dimensions().iter().map(|one| one.name.as_str()).collect();
+        let strange = values.iter().find(|(name, _)| !names.contains(&name.as_str()));
+        if let Some((name, _)) = strange {
+            return Err(wrong(format!("unknown parameter `{name}`; known: {}", quoted(&names))));
+        }
+        let value = |dimension: &Dimension| -> Result<Option<Value>, Problem> {
+            let Some((name, text)) = values.iter().find(|(name, _)| *name == dimension.name) else {
+                return Ok(None);
+            };
+            let value = match &dimension.kind {
+                Kind::Float { .. } | Kind::Log { .. } => yaml::float(text).map(Value::Float),
+                Kind::Int { .. } | Kind::LogInt { .. } => yaml::whole(text).map(Value::Int),
+                Kind::Choice { .. } => Some(Value::Word(text.clone())),
+            };
+            let message = || wrong(format!("`{name}` is `{text}`, which is no value of it"));
+            value.map(Some).ok_or_else(message)
+        };
+        let values = space.dimensions().iter().map(value).collect::<Result<_, _>>()?;
+        let point = Point { values };
+        space.unit(&point).map_err(|error| wrong(error.to_string()))?;
+        Ok(point)
+    }
+}

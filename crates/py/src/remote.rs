@@ -1,0 +1,248 @@
+//! Trials that other processes run: what an engine such as Ray asks on its own machine
+//! ([`Rounds`]), and what its workers do ([`Worker`]); and what searches of others measure
+//! ([`Space`]).
+
+use crate::failure;
+use crate::lab::{Known, Needed, name, needed, strategy};
+use crate::watch::{Signals, interruptible};
+use blis_lab::ledger::{Claim, Ledger};
+use blis_lab::optimize::{self, Search};
+use blis_lab::study::{self, Study};
+use blis_lab::trial::{self, Elsewhere, Key, Runner};
+use blis_lab::{Draft, Plan, Problem, Row, RunFailure};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// So many scenarios are kept in mind; more are read again.
+const MOST_KNOWN: usize = 1_000;
+
+/// A study or a search whose trials are run elsewhere, in rounds, and the ledger that keeps them.
+///
+/// As long as it lives, what it has claimed is left alone by other processes that share the ledger.
+#[pyclass(frozen, module = "blis._core")]
+pub(crate) struct Rounds {
+    asked: Asked,
+    ledger: Ledger,
+    known: Mutex<Known>,
+}
+
+enum Asked {
+    Study { study: Box<Study>, name: String },
+    Search { search: Box<Search>, control: bool },
+}
+
+impl Rounds {
+    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn new(asked: Asked, ledger: &std::path::Path) -> Result<Rounds, RunFailure> {
+        Ok(Rounds { asked, ledger: Ledger::open(ledger)?, known: Mutex::default() })
+    }
+}
+
+#[pymethods]
+impl Rounds {
+    /// Reads the study in `text`, which stands in the file `path`, and checks all of it.
+    #[staticmethod]
+    fn study(py: Python<'_>, text: &str, path: &str, ledger: PathBuf) -> PyResult<Rounds> {
+        interruptible(py, |_| {
+            let study = Box::new(study::read_text(path, text)?);
+            Rounds::new(Asked::Study { study, name: name(path) }, &ledger)
+        })
+    }
+
+    /// Reads the search in `text`, which stands in the file `path`, and checks all of it.
+    #[staticmethod]
+    #[pyo3(signature = (text, path, ledger, control = false))]
+    fn search(
+        py: Python<'_>,
+        text: &str,
+        path: &str,
+        ledger: PathBuf,
+        control: bool,
+    ) -> PyResult<Rounds> {
+        interruptible(py, |_| {
+            let search = Box::new(optimize::read_text(path, text)?);
+            Rounds::new(Asked::Search { search, control }, &ledger)
+        })
+    }
+
+    /// How many trials it takes at least; for a search, about.
+    fn trials(&self) -> usize {
+        match &self.asked {
+            Asked::Study { study, .. } => study.trials(),
+            Asked::Search { search, control } => search.trials(*control),
+        }
+    }
+
+    /// The trials that are needed next and are not finished, each once, with their keys; empty when
+    /// nothing is left.
+    fn needed(&self, py: Python<'_>) -> PyResult<Needed> {
+        interruptible(py, |_| {
+            let elsewhere = Elsewhere::default();
+            let runner = Runner { jobs: 1, audit: false, ledger: Some(&self.ledger) };
+            let ran = match &self.asked {
+                Asked::Study { study, .. } => study.run(&runner, &elsewhere).map(drop),
+                Asked::Search { search, control } => {
+                    search.run(&runner, &elsewhere, *control).map(drop)
+                }
+            };
+            needed(ran, elsewhere)
+        })
+    }
+
+    /// Claims trials, before they are sent away: of each key `"ours"`, `"finished"`, or `"taken"`
+    /// by another process that lives.
+    fn claim(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Vec<&'static str>> {
+        interruptible(py, |_| {
+            let claim = |text: &String| -> Result<&'static str, RunFailure> {
+                Ok(match self.ledger.claim(&key(text)?)? {
+                    Claim::Ours => "ours",
+                    Claim::Finished(_) => "finished",
+                    Claim::Taken => "taken",
+                })
+            };
+            keys.iter().map(claim).collect()
+        })
+    }
+
+    /// Gives claims back whose trials did not come to an end.
+    fn release(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<()> {
+        interruptible(py, |_| {
+            keys.iter().try_for_each(|text| Ok(self.ledger.release(&key(text)?)?))
+        })
+    }
+
+    /// Keeps rows that came back, each with the document of its trial.
+    fn keep(&self, py: Python<'_>, rows: Vec<(String, String)>) -> PyResult<()> {
+        interruptible(py, |_| {
+            let mut known = self.known();
+            for (trial, row) in rows {
+                let (plan, seed) = known.read(&trial)?;
+                let row = Row::parse(&row).map_err(|error| Problem::of_file("row", error))?;
+                if row.run.scenario_hash != plan.hash() || row.run.seed != seed {
+                    let message = "it is not the row of its trial: scenario or seed differ";
+                    return Err(Problem::of_file("row", message).into());
+                }
+                self.ledger.record(&Key::of(&plan, seed), &plan, &row)?;
+            }
+            known.forget(MOST_KNOWN);
+            Ok(())
+        })
+    }
+
+    /// The files that the trial `document` is read from, by absolute paths.
+    fn files(&self, py: Python<'_>, document: &str) -> PyResult<Vec<PathBuf>> {
+        interruptible(py, |_| {
+            let (plan, _) = self.known().read(document)?;
+            let named = Draft::from_text("trial", plan.document())?.workload_files();
+            Ok(named.into_iter().chain(plan.files.iter().cloned()).collect())
+        })
+    }
+
+    /// All that it found, as JSON, and the strategy that a search recommends as a file. What is not
+    /// finished is run here.
+    fn report(&self, py: Python<'_>) -> PyResult<(String, Option<String>)> {
+        interruptible(py, |watch| {
+            let runner = Runner { jobs: 0, audit: false, ledger: Some(&self.ledger) };
+            match &self.asked {
+                Asked::Study { study, name } => {
+                    let findings = study.run_recorded(name, &runner, watch)?;
+                    Ok((blis_lab::json::text(&study::json::object(study, &findings)), None))
+                }
+                Asked::Search { search, control } => {
+                    let findings = search.run(&runner, watch, *control)?;
+                    let found = blis_lab::json::text(&optimize::json::object(search, &findings));
+                    let chosen = findings.chosen.first();
+                    let chosen = chosen.filter(|_| search.objectives.len() == 1);
+                    Ok((found, chosen.map(|chosen| strategy(search, chosen))))
+                }
+            }
+        })
+    }
+}
+
+/// Runs trials for others. Keeps the scenarios in mind, so that each is read once.
+#[pyclass(frozen, module = "blis._core")]
+#[derive(Default)]
+pub(crate) struct Worker {
+    known: Mutex<Known>,
+}
+
+#[pymethods]
+impl Worker {
+    #[new]
+    fn new() -> Worker {
+        Worker::default()
+    }
+
+    /// Runs the trial `document`; its row, as one line of JSON, which is that of `run_trial`.
+    fn run(&self, py: Python<'_>, document: &str) -> PyResult<String> {
+        let mut signals = Signals::new(Vec::new());
+        let row = py.detach(|| failure::caught(|| self.row(document, &mut signals)));
+        match (signals.raised(), row) {
+            (Some(raised), _) => Err(raised),
+            (None, Ok(row)) => Ok(row.text()),
+            (None, Err(failure)) => Err(failure::run(py, &failure)),
+        }
+    }
+}
+
+impl Worker {
+    fn row(&self, document: &str, signals: &mut Signals) -> Result<Row, RunFailure> {
+        let (plan, seed): (Plan, u64) = {
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.forget(MOST_KNOWN);
+            known.read(document)?
+        };
+        trial::row(&plan, seed, false, signals)
+    }
+}
+
+/// The space of a search, for engines that are not ours.
+#[pyclass(frozen, module = "blis._core")]
+pub(crate) struct Space {
+    search: Search,
+    ledger: Option<Ledger>,
+}
+
+#[pymethods]
+impl Space {
+    /// Reads the search in `text`, which stands in the file `path`, and checks all of it.
+    #[new]
+    #[pyo3(signature = (text, path, ledger = None))]
+    fn new(py: Python<'_>, text: &str, path: &str, ledger: Option<PathBuf>) -> PyResult<Space> {
+        interruptible(py, |_| {
+            let search = optimize::read_text(path, text)?;
+            Ok(Space { search, ledger: ledger.as_deref().map(Ledger::open).transpose()? })
+        })
+    }
+
+    /// What may be chosen, what is improved and what must hold, as JSON.
+    fn json(&self) -> String {
+        blis_lab::json::text(&self.search.space())
+    }
+
+    /// What is measured at the point with these values, by name: of each objective one value a seed,
+    /// and by how much each constraint is broken.
+    #[pyo3(signature = (values, jobs = 0))]
+    fn measure(
+        &self,
+        py: Python<'_>,
+        values: Vec<(String, String)>,
+        jobs: usize,
+    ) -> PyResult<(Vec<Vec<Option<f64>>>, Vec<f64>)> {
+        interruptible(py, |watch| {
+            let runner = Runner { jobs, audit: false, ledger: self.ledger.as_ref() };
+            let found = self.search.measure(&values, &runner, watch)?;
+            Ok((found.objectives, found.excesses))
+        })
+    }
+}
+
+fn key(text: &str) -> Result<Key, Problem> {
+    let message = "it is not a key: 32 hexadecimal digits";
+    Key::parse(text).ok_or_else(|| Problem::of_file(text, message))
+}
