@@ -236,7 +236,7 @@ impl Space {
     ) -> PyResult<(Vec<Vec<Option<f64>>>, Vec<f64>)> {
         interruptible(py, |watch| {
             let runner = Runner { jobs, audit: false, ledger: self.ledger.as_ref() };
-            let found = self.search.measure(&values, &runner, watch)?;
+            let found = self.search.measure_point(&values, &runner, watch)?;
             Ok((found.objectives, found.excesses))
         })
     }

@@ -62,11 +62,6 @@ pub(super) fn shown(metric: &Metric, links: &Links) -> String {
     drawing.map_or_else(String::new, |at| format!("\n![{}]({at})\n", grids::heading(metric)))
 }
 
-/// What the file says besides, if it does.
-pub(super) fn discussed(discussion: Option<&str>) -> String {
-    discussion.map_or_else(String::new, |text| format!("\n## Discussion\n\n{}\n", text.trim()))
-}
-
 /// How to run it again.
 pub(super) fn tail(command: &str, links: &Links) -> String {
     format!("\n## Run it\n\n```sh\nblis {command} {}\n```\n", links.file)
