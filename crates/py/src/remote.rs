@@ -225,15 +225,15 @@ impl Space {
         blis_lab::json::text(&self.search.space())
     }
 
-    /// What is measured at the point with these values, by name: of each objective one value a seed,
-    /// and by how much each constraint is broken.
+    /// What is measured at the point with these values, by name: of each objective one value a
+    /// seed, and by how much each constraint is broken.
     #[pyo3(signature = (values, jobs = 0))]
     fn measure(
         &self,
         py: Python<'_>,
         values: Vec<(String, String)>,
         jobs: usize,
-    ) -> PyResult<(Vec<Vec<Option<f64>>>, Vec<f64>)> {
+    ) -> PyResult<Measured> {
         interruptible(py, |watch| {
             let runner = Runner { jobs, audit: false, ledger: self.ledger.as_ref() };
             let found = self.search.measure_point(&values, &runner, watch)?;
@@ -241,6 +241,9 @@ impl Space {
         })
     }
 }
+
+/// Of each objective one value a seed, and by how much each constraint is broken.
+type Measured = (Vec<Vec<Option<f64>>>, Vec<f64>);
 
 fn key(text: &str) -> Result<Key, Problem> {
     let message = "it is not a key: 32 hexadecimal digits";
