@@ -262,7 +262,7 @@ impl Known {
 }
 
 /// Opens a ledger, and says that saturations may be found there; so before scenarios are read.
-fn known(path: &Path) -> Result<Ledger, RunFailure> {
+pub(crate) fn known(path: &Path) -> Result<Ledger, RunFailure> {
     let ledger = Ledger::open(path)?;
     saturations::consult(path);
     ledger.keep_saturations()?;

@@ -3,7 +3,7 @@
 //! ([`Space`]).
 
 use crate::failure;
-use crate::lab::{Known, Needed, name, needed, strategy};
+use crate::lab::{Known, Needed, known, name, needed, strategy};
 use crate::watch::{Signals, interruptible};
 use blis_lab::ledger::{Claim, Ledger};
 use blis_lab::optimize::{self, Search};
@@ -37,8 +37,8 @@ impl Rounds {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn new(asked: Asked, ledger: &std::path::Path) -> Result<Rounds, RunFailure> {
-        Ok(Rounds { asked, ledger: Ledger::open(ledger)?, known: Mutex::default() })
+    fn new(asked: Asked, ledger: Ledger) -> Rounds {
+        Rounds { asked, ledger, known: Mutex::default() }
     }
 }
 
@@ -48,8 +48,9 @@ impl Rounds {
     #[staticmethod]
     fn study(py: Python<'_>, text: &str, path: &str, ledger: PathBuf) -> PyResult<Rounds> {
         interruptible(py, |_| {
+            let ledger = known(&ledger)?;
             let study = Box::new(study::read_text(path, text)?);
-            Rounds::new(Asked::Study { study, name: name(path) }, &ledger)
+            Ok(Rounds::new(Asked::Study { study, name: name(path) }, ledger))
         })
     }
 
@@ -64,8 +65,9 @@ impl Rounds {
         control: bool,
     ) -> PyResult<Rounds> {
         interruptible(py, |_| {
+            let ledger = known(&ledger)?;
             let search = Box::new(optimize::read_text(path, text)?);
-            Rounds::new(Asked::Search { search, control }, &ledger)
+            Ok(Rounds::new(Asked::Search { search, control }, ledger))
         })
     }
 
@@ -215,8 +217,8 @@ impl Space {
     #[pyo3(signature = (text, path, ledger = None))]
     fn new(py: Python<'_>, text: &str, path: &str, ledger: Option<PathBuf>) -> PyResult<Space> {
         interruptible(py, |_| {
-            let search = optimize::read_text(path, text)?;
-            Ok(Space { search, ledger: ledger.as_deref().map(Ledger::open).transpose()? })
+            let ledger = ledger.as_deref().map(known).transpose()?;
+            Ok(Space { search: optimize::read_text(path, text)?, ledger })
         })
     }
 
@@ -236,7 +238,7 @@ impl Space {
     ) -> PyResult<Measured> {
         interruptible(py, |watch| {
             let runner = Runner { jobs, audit: false, ledger: self.ledger.as_ref() };
-            let found = self.search.measure_point(&values, &runner, watch)?;
+            let found = self.search.measure_at(&values, &runner, watch)?;
             Ok((found.objectives, found.excesses))
         })
     }

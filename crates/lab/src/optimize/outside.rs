@@ -85,7 +85,7 @@ impl Search {
     ///
     /// # Errors
     /// If it is no point of the space, its parameters are not legal together, or a run fails.
-    pub fn measure_point(
+    pub fn measure_at(
         &self,
         values: &[(String, String)],
         runner: &Runner<'_>,
