@@ -33,8 +33,8 @@ const FLOOR: f64 = 0.02;
 const PRIOR_STEPS: f64 = 4.0;
 
 /// The same for a size that was measured apart, which was not interrupted: a median says more about
-/// the size than its neighbours do. If it did not, a fit to a workload that did not meet a slow size
-/// would take the one row that says so for an outlier.
+/// the size than its neighbours do. If it did not, a fit to a workload that did not meet a slow
+/// size would take the one row that says so for an outlier.
 const APART_PRIOR_STEPS: f64 = 0.2;
 
 /// What a context token takes that another sequence of the batch reads too, as a share of one that

@@ -56,8 +56,8 @@ fn made_up(noise: f64, seed: u64) -> Vec<Run> {
         .collect()
 }
 
-/// As `made_up`, and the same kernels measured apart: in a server, what attention reads and what the
-/// host does for a context cannot be told apart.
+/// As `made_up`, and the same kernels measured apart: in a server, what attention reads and what
+/// the host does for a context cannot be told apart.
 fn made_up_with_kernels(noise: f64, seed: u64) -> Vec<Run> {
     let mut runs = made_up(noise, seed);
     let lens = Lens { padding: Padding::measured_server(), usual_spread: 1.5 };
