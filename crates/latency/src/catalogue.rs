@@ -70,7 +70,7 @@ pub struct Gpu {
     pub name: String,
     /// Its family, e.g. `ampere`.
     pub family: String,
-    /// The family whose efficiencies it is given; another one if its own were not measured.
+    /// The family whose efficiencies it is given; not its own if those were not measured.
     pub efficiency_of: String,
     /// Memory on the data sheet in GiB.
     pub memory_gib: f64,
