@@ -505,13 +505,21 @@ mod tests {
                 kind: ParamKind::IntOrAuto { min: 1, max: 99 },
                 unit: "blocks",
                 help: "",
+                when: None,
             },
-            Param { name: "on", kind: ParamKind::Flag { default: true }, unit: "", help: "" },
+            Param {
+                name: "on",
+                kind: ParamKind::Flag { default: true },
+                unit: "",
+                help: "",
+                when: None,
+            },
             Param {
                 name: "blocks",
                 kind: ParamKind::Int { min: 1, max: 100_000, default: 7 },
                 unit: "",
                 help: "",
+                when: None,
             },
         ];
         let mut dimensions = vec![Dimension::new("rate", Kind::Float { min: 0.0, max: 1.0 })];
