@@ -373,7 +373,7 @@ fn scenario_files() {
     file_refused(
         "cluster:\n  instanses: 3\n",
         "s.yaml:2:3: cluster.instanses: unknown field `instanses`, did you mean `instances`?; \
-         known: `instances`",
+         known: `instances`, `gateways`",
     );
     file_refused(
         "cluster: {instances: many}\n",

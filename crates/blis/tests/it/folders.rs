@@ -146,6 +146,7 @@ fn the_strategy_ledger_is_the_same_from_any_fresh_run_and_a_changed_one_is_told(
         done(&bench.blis(&format!("{args} --ledger two.db")));
     }
     done(&bench.blis("study lab/b-first.yaml lab/a-second.yaml --ledger two.db"));
+    done(&bench.blis("optimize lab/c-search.yaml --ledger two.db"));
     done(&bench.blis("ledger export --ledger one.db --out ledger.md"));
     let page = bench.read("ledger.md");
     let verdict = page.lines().find(|line| line.starts_with("| faster (each has half"));
