@@ -74,9 +74,7 @@ fn one_workload_and_pure_steps_predict_the_others() {
     let options = Options::default();
     let found = transfer(&measured, &runs, &options).expect("enough to fit to");
     assert_eq!(found.len(), 20);
-    let near = found.iter().filter(|one| one.e2e_mean.abs() <= 0.10).count();
-    assert!(near >= 19, "{found:?}");
-    assert!(found.iter().all(|one| one.e2e_mean.abs() <= 0.12), "{found:?}");
+    assert!(found.iter().all(|one| one.e2e_mean.abs() <= 0.10), "{found:?}");
 }
 
 #[test]
