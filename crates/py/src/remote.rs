@@ -14,6 +14,9 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+/// The values of each objective, one a seed, and by how much each constraint is broken.
+type Measured = (Vec<Vec<Option<f64>>>, Vec<f64>);
+
 /// So many scenarios are kept in mind; more are read again.
 const MOST_KNOWN: usize = 1_000;
 
@@ -235,7 +238,7 @@ impl Space {
         py: Python<'_>,
         values: Vec<(String, String)>,
         jobs: usize,
-    ) -> PyResult<(Vec<Vec<Option<f64>>>, Vec<f64>)> {
+    ) -> PyResult<Measured> {
         interruptible(py, |watch| {
             let runner = Runner { jobs, audit: false, ledger: self.ledger.as_ref() };
             let found = self.search.measure_at(&values, &runner, watch)?;
