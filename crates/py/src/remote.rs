@@ -14,6 +14,9 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+/// The values of each objective, one a seed, and by how much each constraint is broken.
+type Measured = (Vec<Vec<Option<f64>>>, Vec<f64>);
+
 /// So many scenarios are kept in mind; more are read again.
 const MOST_KNOWN: usize = 1_000;
 
