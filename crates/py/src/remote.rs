@@ -247,9 +247,6 @@ impl Space {
     }
 }
 
-/// Of each objective one value a seed, and by how much each constraint is broken.
-type Measured = (Vec<Vec<Option<f64>>>, Vec<f64>);
-
 fn key(text: &str) -> Result<Key, Problem> {
     let message = "it is not a key: 32 hexadecimal digits";
     Key::parse(text).ok_or_else(|| Problem::of_file(text, message))

@@ -417,7 +417,7 @@ fn who_gave_up_is_counted_in_every_layout() {
 fn patience_without_end_and_a_single_gateway_change_no_byte() {
     let bench = Bench::new();
     let flags = "run --num-requests 60 --rate 40 --max-num-running-reqs 2 --num-instances 2 \
-                 --routing-policy weighted --quiet";
+                 --routing-policy weighted --snapshot-refresh-interval 500000 --quiet";
     let plain = bench.blis(flags);
     let other = bench.blis(&format!("{flags} --patience-ms 315360000000 --num-gateways 1"));
     assert_eq!((plain.code, &plain.out), (Some(0), &other.out));

@@ -81,25 +81,6 @@ fn a_search_that_was_stopped_goes_on_from_the_ledger() {
 }
 
 #[test]
-fn hopeless_points_are_dropped_after_one_seed_and_the_answer_is_no_worse() {
-    let wide = SEARCH
-        .replace("calls: 14, seeds: 2", "calls: 24, seeds: 3")
-        .replace("num_requests: 400", "num_requests: 1000");
-    let raced = run(&wide, &Runner::default(), false);
-    let slow = wide.replace("calls: 24, seeds: 3", "calls: 24, seeds: 3, racing: false");
-    let whole = run(&slow, &Runner::default(), false);
-    let dropped = |found: &Findings| found.calls.iter().filter(|call| call.is_dropped(3)).count();
-    assert_eq!(dropped(&whole), 0);
-    assert!(dropped(&raced) > 0, "none was hopeless");
-    for call in raced.calls.iter().filter(|call| call.is_dropped(3)) {
-        assert_eq!(call.seeds, 1);
-        let best = Findings::best(&raced.calls, 24).expect("some are legal").0;
-        assert!(!call.is_usable() || call.scores[0] > best, "{call:?}");
-    }
-    assert_eq!(raced.calls[raced.chosen[0].call].seeds, 3, "what is recommended was run with all");
-}
-
-#[test]
 fn the_first_points_may_have_shorter_runs() {
     let text = SEARCH.replace("seeds: 2}", "seeds: 2, early: 0.5}");
     let found = run(&text, &Runner::default(), false);
