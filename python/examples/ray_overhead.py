@@ -11,6 +11,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def main() -> None:
         print(f"{args.trials} trials in one thread: {1e3 * here / args.trials:.2f} ms a trial")
         for word in args.batches.split(","):
             size = None if word == "auto" else int(word)
-            there = best(word, lambda ledger, size=size: remote(document, ledger, size))
+            there = best(word, partial(remote, document, batch=size))
             more = 1e3 * (there - here) / args.trials
             print(
                 f"through Ray, batches of {word}: {1e3 * there / args.trials:.2f} ms a trial, "
