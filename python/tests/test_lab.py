@@ -107,7 +107,12 @@ def test_a_ledger_that_is_none_is_told(tmp_path: Path) -> None:
 
 
 def test_a_calibration_gives_what_the_command_prints(tmp_path: Path, command: Command) -> None:
-    steps = ROOT / "data" / "h200"
+    steps = tmp_path / "runs"
+    steps.mkdir()
+    # The command takes files of single steps beside the runs too; the package takes runs alone.
+    for kind in ("steps", "requests"):
+        for file in (ROOT / "data" / "h200").glob(f"*.{kind}.csv"):
+            (steps / file.name).write_bytes(file.read_bytes())
     out = tmp_path / "profile.yaml"
     found = blis.calibrate(steps, out=out)
     assert found == json.loads(command("calibrate", str(steps), "--format", "json"))
