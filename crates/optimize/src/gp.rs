@@ -11,12 +11,13 @@ use blis_core::math::{exp, float, ln};
 use std::f64::consts::PI;
 
 /// Least variance where the noise is known to be less: for a stable factor only.
-const NOISE_EXACT: f64 = 1e-8;
+const NOISE_EXACT: f64 = 1e-9;
 
-/// Bounds of the logarithms of weights, scale and noise; the noise is at least 1e-6.
+/// Bounds of the logarithms of weights, scale and noise; the noise is at least 1e-9, so that an
+/// exact function is followed to the last digits that matter.
 const LN_WEIGHT: (f64, f64) = (-9.0, 7.0);
 const LN_SCALE: (f64, f64) = (-7.0, 7.0);
-const LN_NOISE: (f64, f64) = (-13.815_510_557_964_274, 2.0);
+const LN_NOISE: (f64, f64) = (-20.723_265_836_946_41, 2.0);
 
 /// What a fit needs to know.
 #[derive(Clone, Debug)]
@@ -356,7 +357,7 @@ impl Gp {
     }
 
     fn left_over(&self, explained: f64) -> f64 {
-        (self.theta.scale - explained).max(1e-10 * self.theta.scale)
+        (self.theta.scale - explained).max(1e-13 * self.theta.scale)
     }
 
     fn distance(&self, a: &[f64], b: &[f64]) -> f64 {

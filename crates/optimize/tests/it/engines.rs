@@ -142,7 +142,7 @@ fn asking_again_before_telling_gives_other_points() {
 }
 
 #[test]
-fn parameters_exist_only_under_their_choice_and_the_better_choice_is_found() {
+fn parameters_exist_only_under_their_choice() {
     let problem = conditional();
     for (engine, mut optimizer) in engines(&problem, 2) {
         let mut tuned = 0;
@@ -155,14 +155,24 @@ fn parameters_exist_only_under_their_choice_and_the_better_choice_is_found() {
             let cost = Measured::exact(conditional_cost(&point));
             optimizer.tell(Observation::of(point, cost)).expect("a point of the problem");
         }
-        assert!(tuned > 3, "{engine} tried the other policy {tuned} times");
-        if engine == "bayes" {
-            let best = recommend(optimizer.history(), 0).expect("something was told");
-            let cost = conditional_cost(&best.point);
-            assert!(cost < 0.02, "{}: {cost}", best.point);
-            assert!(best.objective.low <= best.objective.value);
-            assert!(best.objective.value <= best.objective.high);
+        assert!(tuned > 1, "{engine} tried the other policy {tuned} times");
+    }
+}
+
+#[test]
+fn the_better_policy_is_found_from_every_seed() {
+    for seed in 0..20 {
+        let mut engine = Bayes::new(conditional(), Settings::new(seed));
+        for _ in 0..30 {
+            let point = engine.ask(1).pop().expect("there are more points");
+            let cost = Measured::exact(conditional_cost(&point));
+            engine.tell(Observation::of(point, cost)).expect("a point of the problem");
         }
+        let best = recommend(engine.history(), 0).expect("something was told");
+        let cost = conditional_cost(&best.point);
+        assert!(cost < 0.02, "seed {seed}: {}: {cost}", best.point);
+        assert!(best.objective.low <= best.objective.value);
+        assert!(best.objective.value <= best.objective.high);
     }
 }
 
