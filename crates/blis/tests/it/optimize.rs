@@ -53,7 +53,11 @@ fn the_json_has_every_call_and_the_fresh_values() {
     assert_eq!(all["calls"].as_array().map(Vec::len), Some(12));
     let fresh = &all["recommended"][0]["fresh"]["critical.ttft_p99"];
     assert_eq!(fresh["values"].as_array().map(Vec::len), Some(3), "{fresh}");
-    assert_eq!(all["fresh_seeds"], serde_json::json!([44, 45, 46]), "none of the search's");
+    assert_eq!(
+        all["fresh_seeds"],
+        serde_json::json!([10003, 10004, 10005]),
+        "none of the search's"
+    );
 }
 
 #[test]

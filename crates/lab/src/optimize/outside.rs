@@ -5,7 +5,7 @@ use super::Search;
 use crate::json::Fields;
 use crate::problem::{Place, Problem, quoted};
 use crate::run::RunFailure;
-use crate::study::{Study, by_plan};
+use crate::study::by_plan;
 use crate::trial::{Runner, Watch};
 use crate::yaml;
 use blis_core::Value;
@@ -97,7 +97,7 @@ impl Search {
         if self.constraints.iter().any(|constraint| constraint.relative) {
             plans.push(self.plan(0, &self.points.candidates[0].hand)?);
         }
-        let seeds = Study::first_seeds(self.budget.seeds);
+        let seeds = self.seeds();
         let rows = by_plan(&plans, &seeds, runner, watch)?;
         let sample = self.sample(&rows[0]);
         let hand = rows.last().map_or_else(|| sample.clone(), |rows| self.sample(rows));

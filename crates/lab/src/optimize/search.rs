@@ -7,7 +7,7 @@ use crate::metric::Metric;
 use crate::row::Row;
 use crate::run::RunFailure;
 use crate::scenario::{Draft, Plan, Workload};
-use crate::study::{self, Study, by_plan};
+use crate::study::{self, by_plan};
 use crate::trial::{Runner, Watch};
 use blis_core::math::{count, float, ln};
 use blis_optimize::{
@@ -17,6 +17,8 @@ use blis_workload::Mix;
 
 /// Points that fill the space before a model is trusted.
 const INITIAL: usize = 10;
+/// The first seed of a search. A study begins at 42 and has at most 1,000 of them.
+const FIRST_SEED: u64 = 10_001;
 /// Points that engines which do not learn are asked for at a time.
 const HEAP: usize = 16;
 /// With more measurements, models take longer than they are worth.
@@ -78,7 +80,7 @@ impl Search {
         control: bool,
     ) -> Result<Findings, RunFailure> {
         let hand_plan = self.plan(0, &self.points.candidates[0].hand)?;
-        let seeds = Study::first_seeds(self.budget.seeds);
+        let seeds = self.seeds();
         self.note(runner, &[(0, "by hand".to_owned())], &[&hand_plan], &seeds)?;
         let rows = by_plan(std::slice::from_ref(&hand_plan), &seeds, runner, watch)?;
         let mut hand = Hand { whole: self.sample(&rows[0]), early: None };
@@ -124,9 +126,15 @@ impl Search {
         })
     }
 
+    /// The seeds that every point is measured with. No study runs with them, so that a study of
+    /// what was found is not one of what it was fitted to.
+    pub fn seeds(&self) -> Vec<u64> {
+        (FIRST_SEED..).take(self.budget.seeds).collect()
+    }
+
     /// The seeds that the outcome is confirmed with: none of them was seen by the search.
     pub fn fresh_seeds(&self) -> Vec<u64> {
-        Study::first_seeds(self.budget.seeds + self.confirm).split_off(self.budget.seeds)
+        (FIRST_SEED..).skip(self.budget.seeds).take(self.confirm).collect()
     }
 
     pub(super) fn problem(&self) -> Problem {
@@ -245,7 +253,7 @@ impl Search {
             .zip(asked)
             .filter_map(|(call, one)| Some((call, one, one.plan.as_ref().ok()?)))
             .collect();
-        let all = Study::first_seeds(self.budget.seeds);
+        let all = self.seeds();
         let (now, later) = all.split_at(if self.budget.racing { 1 } else { all.len() });
         let plans: Vec<Plan> = legal.iter().map(|(.., plan)| (*plan).clone()).collect();
         let labels: Vec<_> =
