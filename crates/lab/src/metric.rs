@@ -96,7 +96,7 @@ const fn what(name: &'static str, unit: &'static str, value: Value) -> What {
     What { name, unit, value }
 }
 
-/// The five statistics of a latency.
+/// The statistics of a latency.
 macro_rules! latency {
     ($name:literal, $field:ident) => {
         [
@@ -105,13 +105,14 @@ macro_rules! latency {
             what(concat!($name, "_p90"), "ms", OfRequests(|s| s.$field.p90_ms)),
             what(concat!($name, "_p95"), "ms", OfRequests(|s| s.$field.p95_ms)),
             what(concat!($name, "_p99"), "ms", OfRequests(|s| s.$field.p99_ms)),
+            what(concat!($name, "_max"), "ms", OfRequests(|s| s.$field.max_ms)),
         ]
     };
 }
 
-static TTFT: [What; 5] = latency!("ttft", ttft);
-static E2E: [What; 5] = latency!("e2e", e2e);
-static ITL: [What; 5] = latency!("itl", itl);
+static TTFT: [What; 6] = latency!("ttft", ttft);
+static E2E: [What; 6] = latency!("e2e", e2e);
+static ITL: [What; 6] = latency!("itl", itl);
 
 static OTHERS: [What; 23] = [
     what("offered", "", OfRequests(|s| Some(float(s.injected)))),
@@ -274,7 +275,7 @@ mod tests {
         }
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), 38);
+        assert_eq!(names.len(), 41);
     }
 
     #[test]
