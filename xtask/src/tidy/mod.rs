@@ -5,6 +5,7 @@
 //! `cargo test --workspace` is all there is to run. Each rule has a test that shows it can fail.
 
 mod documents;
+mod figures;
 mod firewall;
 #[cfg(test)]
 mod fixture;
@@ -53,6 +54,8 @@ pub enum Rule {
     Changelog,
     /// Relative links lead somewhere.
     Links,
+    /// Quoted figures of studies are those of their pages.
+    Figures,
     /// Every dependency has a written reason.
     Decisions,
     /// An exception that is not needed any more.
@@ -78,6 +81,7 @@ impl Rule {
             Rule::Reference => "reference",
             Rule::Changelog => "changelog",
             Rule::Links => "links",
+            Rule::Figures => "figures",
             Rule::Decisions => "decisions",
             Rule::Exceptions => "exceptions",
         }
@@ -126,6 +130,7 @@ const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
     modules::check,
     policies::check,
     documents::check,
+    figures::check,
 ];
 
 /// Lists everything under `root` that breaks a rule: `path:line: what to do [rule]`.

@@ -1,0 +1,86 @@
+//! Figures that people quote from studies are those of the committed pages.
+//!
+//! `blis study --verify` holds the generated pages to what the studies give. Pages that are written
+//! by hand quote them, as `0.415 (0.405 to 0.424)`: each such figure must stand in a generated
+//! page, so that a study which gives other numbers cannot leave old ones behind.
+
+use super::tree::{File, Tree};
+use super::{Finding, Rule};
+
+/// Where the generated pages are.
+const PAGES: &str = "docs/strategies/";
+
+/// The files that quote them.
+const QUOTING: [&str; 2] = ["README.md", "docs/strategies/synthesis.md"];
+
+/// Quoted figures stand in a generated page.
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let is_page = |file: &&File| {
+        file.path.starts_with(PAGES)
+            && file.ending() == "md"
+            && !QUOTING.contains(&file.path.as_str())
+    };
+    let pages: Vec<&File> = tree.files().iter().filter(is_page).collect();
+    let mut findings = Vec::new();
+    for file in QUOTING.iter().filter_map(|path| tree.file(path)) {
+        for (index, line) in file.text.lines().enumerate() {
+            for figure in figures(line) {
+                if !pages.iter().any(|page| page.text.contains(figure)) {
+                    let message = format!("`{figure}` is on no page under {PAGES}: correct it");
+                    findings.push(Finding::new(Rule::Figures, &file.path, index + 1, message));
+                }
+            }
+        }
+    }
+    findings
+}
+
+/// All `A (B to C)` in a line, where each is a number.
+fn figures(line: &str) -> Vec<&str> {
+    let figure = |(open, _): (usize, &str)| {
+        let close = open + line[open..].find(')')?;
+        let (low, high) = line[open + 2..close].split_once(" to ")?;
+        let number = line[..open].trim_end_matches(" %");
+        let start = number.rfind([' ', '|']).map_or(0, |at| at + 1);
+        let parts = [&line[start..open], low, high];
+        parts.iter().all(|part| is_number(part)).then(|| &line[start..=close])
+    };
+    line.match_indices(" (").filter_map(figure).collect()
+}
+
+fn is_number(text: &str) -> bool {
+    let digits = text.trim_start_matches(['+', '-']).trim_end_matches(" %");
+    digits.starts_with(|c: char| c.is_ascii_digit())
+        && digits.chars().all(|c| c.is_ascii_digit() || c == '.' || c == ',')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{accepts, refuses};
+    use super::*;
+
+    const PAGE: (&str, &str) = ("docs/strategies/a.md", "is 0.415 (0.405 to 0.424) times\n");
+
+    #[test]
+    fn a_figure_that_no_page_has_is_found() {
+        let old = ("README.md", "# x\n| TTFT | 0.419 (0.405 to 0.433) |\n");
+        refuses(check, &[old, PAGE], Rule::Figures, "README.md:2: `0.419 (0.405 to 0.433)`");
+        let itself = ("docs/strategies/synthesis.md", "better by -38.6 (-40.4 to -36.7)\n");
+        refuses(check, &[itself, PAGE], Rule::Figures, "`-38.6 (-40.4 to -36.7)`");
+    }
+
+    #[test]
+    fn figures_of_pages_and_other_words_in_brackets_are_fine() {
+        let text = "0.415 (0.405 to 0.424) of it, and 8 (from 4 to 16) instances (8 to be exact)\n";
+        accepts(check, &[("README.md", text), PAGE]);
+        accepts(check, &[("docs/other.md", "0.9 (0.8 to 1.0)\n"), PAGE]);
+    }
+
+    #[test]
+    fn every_figure_of_a_line_is_looked_at() {
+        let line =
+            "| a | 0.415 (0.405 to 0.424) | 1,946 (1,906 to 1,985) ms | -3.4 % (-4.9 % to 1 %) |";
+        let all = figures(line);
+        assert_eq!(all[..2], ["0.415 (0.405 to 0.424)", "1,946 (1,906 to 1,985)"]);
+    }
+}
