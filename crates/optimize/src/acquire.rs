@@ -8,16 +8,16 @@ use crate::model::Model;
 use crate::normal::{ln_cumulative, ln_density, ln_difference, ln_improvement, ln_sum};
 use blis_core::math::{exp, ln};
 
-/// How much of its deviation a model of one objective gets credit for. With all of it, expected
-/// improvement spends most of a budget of 30 to 50 calls on places of which little is known; with
-/// half, exact functions are followed further down, and noisy ones as far (decision 13).
-const DOUBT: f64 = 0.5;
-
 /// What is hoped for.
 #[derive(Clone, Debug)]
 pub(crate) enum Goal {
-    /// One objective below this.
-    Below(f64),
+    /// One objective below `best`, if this much of the model's deviation gets credit.
+    Below {
+        /// The mark to beat.
+        best: f64,
+        /// 1 is expected improvement; less follows what is known further down.
+        doubt: f64,
+    },
     /// Two objectives beyond this front, within the reference.
     Beyond(Front),
     /// Any point that meets the constraints.
@@ -149,7 +149,9 @@ impl Acquisition {
         let constraints: Vec<Model> = learn(&self.constraints);
         let met = constraints.iter().all(|model| model.gp.mean(x) <= model.warp.apply(0.0));
         let goal = match &self.goal {
-            Goal::Below(best) if met => Goal::Below(best.min(objectives[0].gp.mean(x))),
+            &Goal::Below { best, doubt } if met => {
+                Goal::Below { best: best.min(objectives[0].gp.mean(x)), doubt }
+            }
             Goal::Beyond(front) if met => {
                 let mut points: Vec<Vec<f64>> = front.points.iter().map(|p| p.to_vec()).collect();
                 points.push(objectives.iter().map(|model| model.gp.mean(x)).collect());
@@ -162,11 +164,11 @@ impl Acquisition {
 
     fn promise(&self, objectives: &[Belief], constraints: &[Belief]) -> Promise {
         let mut promise = match &self.goal {
-            Goal::Below(best) => {
+            &Goal::Below { best, doubt } => {
                 let belief = objectives[0];
                 let [value, by_mean, by_deviation] =
-                    ln_expected_improvement(*best, belief.mean, DOUBT * belief.variance.sqrt());
-                Promise { value, by_mean: vec![by_mean], by_deviation: vec![DOUBT * by_deviation] }
+                    ln_expected_improvement(best, belief.mean, doubt * belief.variance.sqrt());
+                Promise { value, by_mean: vec![by_mean], by_deviation: vec![doubt * by_deviation] }
             }
             Goal::Beyond(front) => front.ln_expected_growth(&[objectives[0], objectives[1]]),
             Goal::Feasible => {
