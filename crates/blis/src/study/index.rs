@@ -85,9 +85,10 @@ pub(super) fn text(done: &[Done], command: &str) -> String {
     let mut page = format!("{MARK}\n# Studies and their verdicts\n");
     let outcomes: Vec<Outcome> = done.iter().flat_map(Done::outcomes).collect();
     page.push_str(&paragraph(&format!(
-        "{} files: {}. A claim was written down before its runs; one that is refuted is a result \
-         like any other. Each page has the claim, the mechanism behind it, what was found with its \
-         interval, the setup, a drawing and all numbers. All of them are written by",
+        "{} files: {}. A claim that is refuted is a result like any other; what was changed after \
+         a look at the results, its discussion says. Each page has the claim, the mechanism behind \
+         it, what was found with its interval, the setup, a drawing and all numbers. All of them \
+         are written by",
         done.len(),
         tally(&outcomes)
     )));
