@@ -39,16 +39,16 @@ SEARCH: dict[str, Any] = {
 }
 
 
-def elsewhere(missing: Any, text: str, ledger: Path) -> int:
-    """Runs what is missing as an engine would, until nothing is; how many rounds that takes."""
-    rounds = 0
-    while needed := missing(text, "file", ledger):
-        assert _core.ledger_missing(ledger, [key for key, _ in needed]) == [k for k, _ in needed]
-        rows = [(document, _core.run_trial(document)) for _, document in needed]
-        assert _core.ledger_put(ledger, rows) == len(rows)
-        assert _core.ledger_put(ledger, rows) == 0
-        rounds += 1
-    return rounds
+def elsewhere(rounds: _core.Rounds) -> int:
+    """Runs what is needed as an engine would, until nothing is; how many rounds that takes."""
+    count = 0
+    while needed := rounds.needed():
+        keys = [key for key, _ in needed]
+        assert rounds.claim(keys) == ["ours"] * len(keys)
+        rounds.keep([(document, _core.run_trial(document)) for _, document in needed])
+        assert rounds.claim(keys) == ["finished"] * len(keys)
+        count += 1
+    return count
 
 
 def test_a_trial_is_that_of_the_command(command: Command) -> None:
@@ -71,20 +71,19 @@ def test_a_study_gives_what_the_command_prints(tmp_path: Path, command: Command)
 
 
 def test_a_study_whose_trials_run_elsewhere_finds_the_same(tmp_path: Path) -> None:
-    text, ledger = json.dumps(STUDY), tmp_path / "ledger.db"
-    assert elsewhere(_core.study_missing, text, ledger) > 1, "seeds come in rounds"
-    assert json.loads(_core.study_report(text, "file", ledger)) == blis.study(STUDY, ledger=None)
-    every = [key for key, _ in _core.study_trials(text, "file", ledger)]
-    assert len(every) == len(set(every)) == 24
-    assert len(_core.ledger_missing(ledger, every)) < 24
+    rounds = _core.Rounds.study(json.dumps(STUDY), "file", tmp_path / "ledger.db")
+    assert elsewhere(rounds) > 1, "seeds come in rounds"
+    assert json.loads(rounds.report()[0]) == blis.study(STUDY, ledger=None)
 
 
 def test_a_search_whose_trials_run_elsewhere_finds_the_same(tmp_path: Path) -> None:
-    text, ledger = json.dumps(SEARCH), tmp_path / "ledger.db"
-    assert elsewhere(_core.search_missing, text, ledger) > 2, "points come in rounds"
+    ledger = tmp_path / "ledger.db"
+    rounds = _core.Rounds.search(json.dumps(SEARCH), "file", ledger)
+    assert elsewhere(rounds) > 2, "points come in rounds"
     out = tmp_path / "best.yaml"
     found = blis.optimize(SEARCH, ledger=ledger, out=out)
     assert found == blis.optimize(SEARCH, ledger=None)
+    assert (found, out.read_text()) == (json.loads(rounds.report()[0]), rounds.report()[1])
     assert len(found["calls"]) == 12
     best = blis.run(SEARCH["base"], strategy=str(out))
     assert best.completed > 0, "what was written can be run"
@@ -93,10 +92,11 @@ def test_a_search_whose_trials_run_elsewhere_finds_the_same(tmp_path: Path) -> N
 def test_a_row_is_kept_with_its_own_trial_only(tmp_path: Path) -> None:
     scenario = blis.Scenario(num_requests=10)
     one, other = scenario.trial(seed=1), scenario.trial(seed=2)
+    rounds = _core.Rounds.study(json.dumps(STUDY), "file", tmp_path / "ledger.db")
     with pytest.raises(blis.ScenarioError, match="not the row of its trial"):
-        _core.ledger_put(tmp_path / "ledger.db", [(one, _core.run_trial(other))])
+        rounds.keep([(one, _core.run_trial(other))])
     with pytest.raises(blis.ScenarioError, match="32 hexadecimal digits"):
-        _core.ledger_missing(tmp_path / "ledger.db", ["x"])
+        rounds.claim(["x"])
 
 
 def test_a_ledger_that_is_none_is_told(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
 //! in order of time, and so do the gateway's; between instances there is no promised order, because
 //! undisturbed instances run ahead of being asked.
 
+use blis_core::math::float;
 use blis_core::{InstanceId, RequestId, SessionId, SloClass, Span, TenantId, Time};
 
 /// Hears the facts of a run.
@@ -271,6 +272,70 @@ pub struct Reading {
     pub thrashing_rate: Option<f64>,
 }
 
+/// A reading as it is reported: what is written for a sample, in the order of its columns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gauges {
+    /// Whole numbers, in the order of [`Gauges::COUNTS`].
+    pub counts: [u32; 9],
+    /// How long the transfers to the GPU still take.
+    pub pending_transfer: Span,
+    /// Shares, in the order of [`Gauges::SHARES`]; absent where nothing is shared.
+    pub shares: [Option<f64>; 2],
+}
+
+impl Gauges {
+    /// What the whole numbers are called.
+    pub const COUNTS: [&'static str; 9] = [
+        "waiting",
+        "loading",
+        "running",
+        "blocks_free",
+        "blocks_cached",
+        "blocks_in_use",
+        "cpu_blocks",
+        "out_transfers",
+        "back_transfers",
+    ];
+    /// What the time of pending transfers is called; it is reported in microseconds.
+    pub const PENDING: &'static str = "pending_transfer_us";
+    /// What the shares are called.
+    pub const SHARES: [&'static str; 2] = ["hit_rate", "thrashing_rate"];
+}
+
+impl From<&Reading> for Gauges {
+    fn from(reading: &Reading) -> Gauges {
+        // Destructured without `..`, so that a new gauge makes this line decide about it.
+        let &Reading {
+            waiting,
+            loading,
+            running,
+            blocks_free,
+            blocks_cached,
+            blocks_in_use,
+            cpu_blocks,
+            out_transfers,
+            back_transfers,
+            pending_transfer,
+            prompt_tokens,
+            cached_tokens,
+            thrashing_rate,
+        } = reading;
+        let hit_rate = (prompt_tokens > 0).then(|| float(cached_tokens) / float(prompt_tokens));
+        let counts = [
+            waiting,
+            loading,
+            running,
+            blocks_free,
+            blocks_cached,
+            blocks_in_use,
+            cpu_blocks,
+            out_transfers,
+            back_transfers,
+        ];
+        Gauges { counts, pending_transfer, shares: [hit_rate, thrashing_rate] }
+    }
+}
+
 /// How a request's story ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
@@ -403,5 +468,38 @@ impl TtftSplit {
     /// The sum of the parts.
     pub fn total(&self) -> Span {
         self.parts().iter().map(|&(_, span)| span).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reading_is_reported_in_the_order_of_the_names() {
+        let reading = Reading {
+            waiting: 1,
+            loading: 2,
+            running: 3,
+            blocks_free: 4,
+            blocks_cached: 5,
+            blocks_in_use: 6,
+            cpu_blocks: 7,
+            out_transfers: 8,
+            back_transfers: 9,
+            pending_transfer: Span::from_micros(10),
+            prompt_tokens: 8,
+            cached_tokens: 2,
+            thrashing_rate: Some(0.5),
+        };
+        let gauges = Gauges::from(&reading);
+        assert_eq!(gauges.counts, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        // Their names are those of the fields, in the same order.
+        let fields = format!("{reading:?}");
+        let at = |name: &str| fields.find(&format!("{name}:")).expect("a field");
+        assert!(Gauges::COUNTS.map(at).is_sorted());
+        assert_eq!(gauges.pending_transfer, Span::from_micros(10));
+        assert_eq!(gauges.shares, [Some(0.25), Some(0.5)]);
+        assert_eq!(Gauges::from(&Reading::default()).shares, [None, None]);
     }
 }

@@ -15,7 +15,7 @@ pub mod summary;
 
 pub use audit::{Audit, AuditConfig, AuditReport, Violation, check_report};
 pub use end::{End, RunEnd};
-pub use fact::{Batch, Fact, Listener, Reading, Record, Stage, Status, TtftSplit};
+pub use fact::{Batch, Fact, Gauges, Listener, Reading, Record, Stage, Status, TtftSplit};
 pub use fanout::Fanout;
 pub use report::{
     Curves, Decomposition, Distributions, InstanceSection, KvSection, Latency, Report,

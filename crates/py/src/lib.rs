@@ -22,10 +22,7 @@ use pyo3::prelude::*;
 #[pymodule(name = "_core")]
 mod core {
     #[pymodule_export]
-    use crate::lab::{
-        calibrate, ledger_missing, ledger_put, policies, run_trial, search_missing, search_report,
-        study_missing, study_report, study_trials,
-    };
+    use crate::lab::{calibrate, policies, run_trial, search_report, study_report};
     #[pymodule_export]
     use crate::policy::Policy;
     #[pymodule_export]

@@ -3,7 +3,7 @@
 //! ([`Space`]).
 
 use crate::failure;
-use crate::lab::{Known, Needed, known, name, needed, strategy};
+use crate::lab::{Known, known, name, searched, studied};
 use crate::watch::{Signals, interruptible};
 use blis_lab::ledger::{Claim, Ledger};
 use blis_lab::optimize::{self, Search};
@@ -13,6 +13,9 @@ use blis_lab::{Draft, Plan, Problem, Row, RunFailure};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+
+/// A trial that is needed: its key and its document.
+type Needed = Vec<(String, String)>;
 
 /// The values of each objective, one a seed, and by how much each constraint is broken.
 type Measured = (Vec<Vec<Option<f64>>>, Vec<f64>);
@@ -94,7 +97,15 @@ impl Rounds {
                     search.run(&runner, &elsewhere, *control).map(drop)
                 }
             };
-            needed(ran, elsewhere)
+            match ran {
+                Ok(()) => Ok(Vec::new()),
+                // What was noted is what stopped it.
+                Err(RunFailure::Interrupted) => {
+                    let needed = elsewhere.needed().into_iter();
+                    Ok(needed.map(|(key, document)| (key.text().to_owned(), document)).collect())
+                }
+                Err(failure) => Err(failure),
+            }
         })
     }
 
@@ -153,17 +164,8 @@ impl Rounds {
         interruptible(py, |watch| {
             let runner = Runner { jobs: 0, audit: false, ledger: Some(&self.ledger) };
             match &self.asked {
-                Asked::Study { study, name } => {
-                    let findings = study.run_recorded(name, &runner, watch)?;
-                    Ok((blis_lab::json::text(&study::json::object(study, &findings)), None))
-                }
-                Asked::Search { search, control } => {
-                    let findings = search.run(&runner, watch, *control)?;
-                    let found = blis_lab::json::text(&optimize::json::object(search, &findings));
-                    let chosen = findings.chosen.first();
-                    let chosen = chosen.filter(|_| search.objectives.len() == 1);
-                    Ok((found, chosen.map(|chosen| strategy(search, chosen))))
-                }
+                Asked::Study { study, name } => Ok((studied(study, name, &runner, watch)?, None)),
+                Asked::Search { search, control } => searched(search, *control, &runner, watch),
             }
         })
     }

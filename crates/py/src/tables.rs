@@ -4,10 +4,9 @@
 //! push values as facts are stated; Python reads them in place afterwards.
 
 use blis_arrow::{ArrayStream, Column, Schema, Table};
-use blis_core::math::float;
 use blis_core::{Span, Time};
 use blis_lab::Names;
-use blis_metrics::{Fact, Listener, Reading, Record, Status};
+use blis_metrics::{Fact, Gauges, Listener, Record, Status};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::sync::Arc;
@@ -149,76 +148,42 @@ impl Listener for Requests {
 /// One row a sample of an instance.
 pub(crate) struct Timeline {
     time: Column,
-    counts: [Column; 10],
-    numbers: [Column; 3],
+    instance: Column,
+    counts: [Column; 9],
+    pending: Column,
+    shares: [Column; 2],
 }
 
 impl Timeline {
     pub(crate) fn new() -> Timeline {
         Timeline {
             time: Column::numbers("time_us"),
-            counts: [
-                "instance",
-                "waiting",
-                "loading",
-                "running",
-                "blocks_free",
-                "blocks_cached",
-                "blocks_in_use",
-                "cpu_blocks",
-                "out_transfers",
-                "back_transfers",
-            ]
-            .map(Column::counts),
-            numbers: ["pending_transfer_us", "hit_rate", "thrashing_rate"].map(Column::numbers),
+            instance: Column::counts("instance"),
+            counts: Gauges::COUNTS.map(Column::counts),
+            pending: Column::numbers(Gauges::PENDING),
+            shares: Gauges::SHARES.map(Column::numbers),
         }
     }
 
     pub(crate) fn table(self) -> Table {
-        let counts = self.counts.into_iter();
-        Table::new([self.time].into_iter().chain(counts).chain(self.numbers).collect())
+        let columns = [self.time, self.instance].into_iter().chain(self.counts);
+        Table::new(columns.chain([self.pending]).chain(self.shares).collect())
     }
 }
 
 impl Listener for Timeline {
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
         let Fact::Sample { instance, reading } = fact else { return };
-        // Destructured without `..`, so that a new gauge makes this line decide about it.
-        let Reading {
-            waiting,
-            loading,
-            running,
-            blocks_free,
-            blocks_cached,
-            blocks_in_use,
-            cpu_blocks,
-            out_transfers,
-            back_transfers,
-            pending_transfer,
-            prompt_tokens,
-            cached_tokens,
-            thrashing_rate,
-        } = *reading;
+        let Gauges { counts, pending_transfer, shares } = Gauges::from(reading);
         self.time.number(micros(at.since(Time::ZERO)));
-        let counts = [
-            instance.0,
-            waiting,
-            loading,
-            running,
-            blocks_free,
-            blocks_cached,
-            blocks_in_use,
-            cpu_blocks,
-            out_transfers,
-            back_transfers,
-        ];
+        self.instance.count(u64::from(instance.0));
         for (column, count) in self.counts.iter_mut().zip(counts) {
             column.count(u64::from(count));
         }
-        let [pending, hit_rate, thrashing] = &mut self.numbers;
-        pending.number(micros(pending_transfer));
-        hit_rate.number((prompt_tokens > 0).then(|| float(cached_tokens) / float(prompt_tokens)));
-        thrashing.number(thrashing_rate);
+        self.pending.number(micros(pending_transfer));
+        for (column, share) in self.shares.iter_mut().zip(shares) {
+            column.number(share);
+        }
     }
 }
 

@@ -7,12 +7,16 @@
 use crate::agenda::Phase;
 use crate::config::{Config, GatewayPolicies, Policies};
 use crate::live::Slot;
+use crate::oracle;
 use crate::world::World;
 use blis_core::random::Purpose;
 use blis_core::{Dice, Request, RequestId, Span, Time};
 use blis_metrics::{Fact, Status};
 use blis_policy::{Choice, ClusterView, Firings, Verdict};
 use std::collections::BTreeMap;
+
+/// Why a request goes where its router was overruled.
+const OVERRULED: &str = "overruled";
 
 /// What the gateway has done.
 #[derive(Clone, Debug, Default)]
@@ -94,12 +98,8 @@ impl World<'_> {
         }
         let gateway = self.live.get(slot).gateway;
         self.hear_answers(gateway, now);
-        let mut choice = if self.config.oracles.routing {
-            self.foresee(slot, now)
-        } else {
-            self.ask_router(slot, now)
-        };
-        let Config { policies, seed, overrule, oracles, engine, instances, .. } = &mut self.config;
+        let Choice { instance, intent } = self.choose(slot, now);
+        let Config { policies, seed, oracles, engine, instances, .. } = &mut self.config;
         let live = self.live.get_mut(slot);
         let request = live.request.id;
         let block_size = engine.block_size;
@@ -107,13 +107,6 @@ impl World<'_> {
         let policies = &mut policies.gateways[gateway];
         let instances_seen = self.boards.views(gateway);
         let cluster = ClusterView { now, seed: *seed, instances: instances_seen };
-        if let Some((_, other)) = overrule.filter(|(overruled, _)| *overruled == request) {
-            choice = Choice::because("overruled", other);
-        }
-        let Choice { instance, mut intent } = choice;
-        // The last token is always computed, so a block that ends with it never hits.
-        let most = (view.input_tokens - 1) / block_size;
-        intent.expected_hit_blocks = intent.expected_hit_blocks.map(|blocks| blocks.min(most));
         assert!(instance.0 < *instances, "the router chose {instance:?}, which is not there");
         let chosen = &cluster.instances[instance.index()];
         if let Verdict::Reject(reason) = policies.admission.admit_at(&view, chosen, now) {
@@ -141,6 +134,22 @@ impl World<'_> {
         self.agenda.add(joins, Phase::Enqueue, slot);
     }
 
+    /// Where a request goes: where it is made to, or where the oracle or the router wants it.
+    fn choose(&mut self, slot: Slot, now: Time) -> Choice {
+        let id = self.live.get(slot).request.id;
+        let overruled = self.config.overrule.filter(|&(overruled, _)| overruled == id);
+        let overruled = overruled.map(|(_, instance)| instance);
+        if self.config.oracles.routing {
+            let (instance, because) = match overruled {
+                Some(instance) => (instance, OVERRULED),
+                None => (self.foresee(slot, now), oracle::BECAUSE),
+            };
+            return Choice { instance, intent: self.known_intent(slot, instance, because) };
+        }
+        let choice = self.ask_router(slot, now);
+        overruled.map_or(choice, |instance| Choice::because(OVERRULED, instance))
+    }
+
     /// What the router says.
     fn ask_router(&mut self, slot: Slot, now: Time) -> Choice {
         let Config { policies, seed, engine, .. } = &mut self.config;
@@ -149,7 +158,12 @@ impl World<'_> {
         let instances = self.boards.views(live.gateway);
         let cluster = ClusterView { now, seed: *seed, instances };
         let mut dice = Dice::new(*seed, Purpose::Routing, view.id.0);
-        policies.gateways[live.gateway].router.route(&view, &cluster, &mut dice)
+        let mut choice = policies.gateways[live.gateway].router.route(&view, &cluster, &mut dice);
+        // The last token is always computed, so a block that ends with it never hits.
+        let most = (view.input_tokens - 1) / engine.block_size;
+        let expected = &mut choice.intent.expected_hit_blocks;
+        *expected = expected.map(|blocks| blocks.min(most));
+        choice
     }
 
     /// Admission has turned a request away.

@@ -7,15 +7,10 @@ use crate::failure::Failure;
 use crate::output::{Output, failed};
 use crate::report::requests::micros;
 use crate::target::Target;
-use blis_core::math::float;
 use blis_core::{InstanceId, Span, Time};
-use blis_metrics::{Fact, Listener, Reading};
+use blis_metrics::{Fact, Gauges, Listener, Reading};
 use std::io::{self, Write};
 use std::path::PathBuf;
-
-const HEADER: &str = "time_us,instance,waiting,loading,running,blocks_free,blocks_cached,\
-                      blocks_in_use,cpu_blocks,out_transfers,back_transfers,pending_transfer_us,\
-                      hit_rate,thrashing_rate";
 
 const DEFAULT_INTERVAL_MS: f64 = 100.0;
 const LEAST_INTERVAL_MS: f64 = 0.001;
@@ -46,7 +41,7 @@ impl Timeline {
     pub(crate) fn create(target: &Target) -> Result<Timeline, Failure> {
         let path = target.given.clone();
         let mut output = Output::create(target)?;
-        writeln!(output, "{HEADER}").map_err(|error| failed(&path, &error))?;
+        writeln!(output, "{}", header()).map_err(|error| failed(&path, &error))?;
         Ok(Timeline { path, output, failure: None })
     }
 
@@ -59,33 +54,22 @@ impl Timeline {
     }
 
     fn row(&mut self, at: Time, instance: InstanceId, reading: &Reading) -> io::Result<()> {
-        let Reading {
-            waiting,
-            loading,
-            running,
-            blocks_free,
-            blocks_cached,
-            blocks_in_use,
-            cpu_blocks,
-            out_transfers,
-            back_transfers,
-            pending_transfer,
-            prompt_tokens,
-            cached_tokens,
-            thrashing_rate,
-        } = *reading;
-        let hit_rate = (prompt_tokens > 0).then(|| float(cached_tokens) / float(prompt_tokens));
-        writeln!(
-            self.output,
-            "{},{},{waiting},{loading},{running},{blocks_free},{blocks_cached},{blocks_in_use},\
-             {cpu_blocks},{out_transfers},{back_transfers},{},{},{}",
-            micros(at.since(Time::ZERO)),
-            instance.0,
-            micros(pending_transfer),
-            share(hit_rate),
-            share(thrashing_rate)
-        )
+        let Gauges { counts, pending_transfer, shares } = Gauges::from(reading);
+        write!(self.output, "{},{}", micros(at.since(Time::ZERO)), instance.0)?;
+        for count in counts {
+            write!(self.output, ",{count}")?;
+        }
+        write!(self.output, ",{}", micros(pending_transfer))?;
+        for value in shares {
+            write!(self.output, ",{}", share(value))?;
+        }
+        writeln!(self.output)
     }
+}
+
+fn header() -> String {
+    let columns = ["time_us", "instance"].into_iter().chain(Gauges::COUNTS);
+    columns.chain([Gauges::PENDING]).chain(Gauges::SHARES).collect::<Vec<_>>().join(",")
 }
 
 /// A share to six places; nothing where there is none.

@@ -22,10 +22,10 @@ use crate::signals::Ended;
 use crate::world::{LATEST, World};
 use blis_core::{InstanceId, Time};
 use blis_metrics::{Fact, Listener};
-use blis_policy::{Choice, Intent};
+use blis_policy::Intent;
 
 /// What a request that an oracle has routed was routed for.
-const BECAUSE: &str = "oracle";
+pub(crate) const BECAUSE: &str = "oracle";
 
 /// Which decisions oracles take instead of the policies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ struct Place {
 impl World<'_> {
     /// Where the first token of a request comes soonest if nobody comes later; of equals, where
     /// fewest are, then the first.
-    pub(crate) fn foresee(&self, slot: Slot, now: Time) -> Choice {
+    pub(crate) fn foresee(&self, slot: Slot, now: Time) -> InstanceId {
         let ended = vec![Ended::default(); self.config.policies.gateways.len()];
         let mut copy = Copy { live: self.live.clone(), tally: Tally::default(), ended };
         let mut places = self.places(slot, now);
@@ -61,12 +61,23 @@ impl World<'_> {
                 best = (at, place.instance);
             }
         }
-        let (_, instance) = best;
+        best.1
+    }
+
+    /// What a request is sent to `instance` with: an oracle knows what is cached there.
+    pub(crate) fn known_intent(
+        &self,
+        slot: Slot,
+        instance: InstanceId,
+        because: &'static str,
+    ) -> Intent {
         let content = &self.live.get(slot).request.content;
-        let prompt = content.prompt_blocks(self.config.engine.block_size);
-        let cached = self.instances[instance.index()].cached(prompt);
-        let expected_hit_blocks = Some(cached.blocks + cached.copied);
-        Choice { instance, intent: Intent { expected_hit_blocks, because: BECAUSE } }
+        let size = self.config.engine.block_size;
+        let cached = self.instances[instance.index()].cached(content.prompt_blocks(size));
+        // The last token is always computed, so a block that ends with it never hits.
+        let most = (content.prompt_tokens() - 1) / size;
+        let blocks = (cached.blocks + cached.copied).min(most);
+        Intent { expected_hit_blocks: Some(blocks), because }
     }
 
     /// All places where a request that is routed now can go.
@@ -92,7 +103,10 @@ impl World<'_> {
         let mut engine = self.instances[place.instance.index()].clone();
         // Others of this request's copies were at other places.
         copy.live.put(slot, self.live.get(slot).clone());
-        copy.live.get_mut(slot).instance = Some(place.instance);
+        let live = copy.live.get_mut(slot);
+        live.instance = Some(place.instance);
+        // Orders and evictors read it, so it must be what the engine would be told.
+        live.intent = self.known_intent(slot, place.instance, BECAUSE);
         let mut deaf = Deaf;
         let mut kit = self.look_ahead(copy, &mut deaf);
         let mut joining = place.joining.iter().copied().peekable();
