@@ -47,9 +47,9 @@ pub struct Bayes {
 }
 
 /// How much of its deviation a model of one objective gets credit for. With all of it, a search of
-/// 30 to 50 calls spends most of them where little is known; with half, exact functions are followed
-/// further down, and noisy ones as far (decision 13). Weighted objectives get all of it: a front
-/// wants width.
+/// 30 to 50 calls spends most of them where little is known; with half, exact functions are
+/// followed further down, and noisy ones as far (decision 13). Weighted objectives get all of it: a
+/// front wants width.
 const DOUBT: f64 = 0.5;
 
 const EFFORT: Effort = Effort { spread: 512, around: 24, climbs: 6 };
