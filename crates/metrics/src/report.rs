@@ -295,6 +295,12 @@ pub struct SplitMs {
 /// (1 stands in for that of service, which facts do not show). Too few arrivals in the window to
 /// tell (under 30, or all at one instant): no verdict, unless more than half of all requests were
 /// still waiting at the last arrival, which is overload. Nothing was ever scheduled: no verdict.
+///
+/// Waiting is enough, because W has everybody who has not been in a batch yet (at the gateway, on
+/// the way, in the queue, loading from the CPU tier) and nobody else can pile up: places in batches
+/// are limited, and whoever was preempted is ahead of newcomers that rank no better, which wait in
+/// W. Clients that think, or wait to try again after having been turned away, are not at the
+/// cluster; how many were turned away is reported beside the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Saturation {
     /// The queue does not grow significantly, and requests wait a small part of the run.

@@ -242,3 +242,72 @@ fn trials_that_are_run_elsewhere_lead_to_the_same_findings() {
     assert!(rounds > 3, "what is asked next depends on what was measured");
     assert_eq!(findings.calls, run(SEARCH, &Runner::default(), false).calls);
 }
+
+/// A bucket that may let in nearly nobody: by far the most of its range is hopeless.
+const BUCKET: &str = "
+name: bucket
+help: A bucket of tokens before weighted routing
+parameters:
+  refill: {default: 20000, min: 200, max: 200000, kind: log, help: Prompt tokens a second}
+  qd: {default: 1, min: 0.1, max: 1, help: Weight of queue depth}
+set:
+  routing: {policy: weighted, scorers: 'pa:1,qd:{qd}'}
+  admission: 'token-bucket[capacity=5000,refill-rate={refill}]'
+";
+
+#[test]
+fn racing_leaves_out_only_what_is_surely_worse_and_recommends_the_same() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let strategy = folder.path().join("bucket.yaml");
+    std::fs::write(&strategy, BUCKET).expect("it can be written");
+    let text = |budget: &str| {
+        let strategy = strategy.display();
+        format!(
+            "
+question: how many to let in?
+base:
+  cluster: {{instances: 2}}
+  workload: {{preset: orthogonal-slo, rate: 160, num_requests: 200}}
+strategy: '{strategy}'
+parameters: [refill, qd]
+maximise: goodput_per_sec
+budget: {{calls: 28, engine: sobol, {budget}}}
+confirm: {{seeds: 2}}
+"
+        )
+    };
+    let counted = |budget: &str| {
+        let search = read(&text(budget)).expect("legal");
+        let watch = Limit { most: usize::MAX, finished: AtomicUsize::new(0) };
+        let found = search.run(&Runner::default(), &watch, false).expect("it runs");
+        (found, watch.finished.into_inner(), search.trials(false))
+    };
+    let (all, runs, planned) = counted("seeds: 3, racing: false");
+    assert_eq!((runs, planned), (28 * 3 + 2 * 2, runs), "every point with every seed");
+    assert!(all.calls.iter().all(|call| call.seeds == 3));
+
+    let (raced, runs, _) = counted("seeds: 3");
+    let dropped: Vec<_> = raced.calls.iter().filter(|call| call.is_dropped(3)).collect();
+    assert!((4..24).contains(&dropped.len()), "{} were left out", dropped.len());
+    assert!(dropped.iter().all(|call| call.seeds == 1));
+    assert_eq!(runs, planned - 2 * dropped.len(), "two runs less for each");
+    for (raced, all) in raced.calls.iter().zip(&all.calls) {
+        assert_eq!(raced.settings, all.settings, "this engine does not learn");
+        assert!(raced.is_dropped(3) || raced == all, "what is left is measured as before");
+    }
+    assert_eq!(raced.chosen[0].settings, all.chosen[0].settings);
+
+    // With more seeds than decided about them, each is worse than what is recommended.
+    let more = read(&text("seeds: 8")).expect("legal");
+    let goodput = |settings: &[(String, String)]| -> Vec<f64> {
+        let found = more.measure_at(settings, &Runner::default(), &Unwatched).expect("it runs");
+        found.objectives[0].iter().map(|value| value.expect("some are served")).collect()
+    };
+    let best = goodput(&raced.chosen[0].settings);
+    for call in dropped {
+        let pairs = best.iter().zip(goodput(&call.settings));
+        let gains: Vec<f64> = pairs.map(|(best, left_out)| best - left_out).collect();
+        let gain = crate::stats::estimate(&gains, 0.05).expect("eight seeds");
+        assert!(gain.low > 0.0, "{:?} may be as good: {gain:?}", call.settings);
+    }
+}

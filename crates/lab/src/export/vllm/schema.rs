@@ -1,7 +1,8 @@
 //! What vLLM's server reads: the flags that are ever written, their ranges, and where that stands.
 //!
-//! Documents are files of `vllm-project/vllm` at the commit behind the `@`, or pages of its
-//! documentation; [decision 21](../../../../../docs/decisions/0021-export.md) says more.
+//! Documents are files of `vllm-project/vllm` at the commit behind the `@`, pages of its
+//! documentation, or, where these say nothing yet, what others wrote of a release;
+//! [decision 21](../../../../../docs/decisions/0021-export.md) says more.
 
 use super::super::legal::{Field, LARGEST, Legal, problems as wrong};
 use crate::problem::Place;
@@ -25,7 +26,8 @@ enum Value {
 }
 
 const COUNT: Value = Value::Plain(Legal::Whole(1.0, LARGEST));
-const SCHEDULER: &str = "vllm/config/scheduler.py @1f8758d; `vllm serve --help`";
+const SCHEDULER: &str = "vllm/config/scheduler.py @1f8758d";
+const LISTED: &str = "listings of `vllm serve --help` of 0.24 to 0.28 by others";
 const CACHE: &str = "vllm/config/cache.py @002f10e";
 
 const fn flag(name: &'static str, value: Option<Value>, source: &'static str) -> KnownFlag {
@@ -34,18 +36,14 @@ const fn flag(name: &'static str, value: Option<Value>, source: &'static str) ->
 
 /// The flags that may be written.
 pub const FLAGS: &[KnownFlag] = &[
-    flag("--tensor-parallel-size", Some(COUNT), "vllm/config/parallel.py; `vllm serve --help`"),
+    flag("--tensor-parallel-size", Some(COUNT), "vllm/config/parallel.py"),
     flag("--max-num-seqs", Some(COUNT), SCHEDULER),
     flag("--max-num-batched-tokens", Some(COUNT), SCHEDULER),
     flag("--enable-chunked-prefill", None, SCHEDULER),
     flag("--long-prefill-token-threshold", Some(COUNT), SCHEDULER),
-    flag("--scheduler-reserve-full-isl", None, "`vllm serve --help` of 0.24 to 0.28"),
-    flag("--no-scheduler-reserve-full-isl", None, "`vllm serve --help` of 0.24 to 0.28"),
-    flag(
-        "--watermark",
-        Some(Value::Plain(Legal::Number(0.0, 0.999_999))),
-        "`vllm serve --help` of 0.28",
-    ),
+    flag("--scheduler-reserve-full-isl", None, LISTED),
+    flag("--no-scheduler-reserve-full-isl", None, LISTED),
+    flag("--watermark", Some(Value::Plain(Legal::Number(0.0, 0.999_999))), LISTED),
     flag("--scheduling-policy", Some(Value::Plain(Legal::Word(&["fcfs", "priority"]))), SCHEDULER),
     flag("--enable-prefix-caching", None, CACHE),
     flag("--block-size", Some(COUNT), CACHE),
