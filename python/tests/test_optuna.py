@@ -157,6 +157,28 @@ def test_several_objectives_have_their_directions(tmp_path: Path) -> None:
     assert len(study.best_trials[0].values) == 2
 
 
+WORKLOADS = [
+    {"name": "calm", "set": {"cluster": {"instances": 4}}},
+    {"name": "full house", "set": {"cluster": {"instances": 2}}},
+]
+
+
+def test_a_point_is_measured_on_every_workload(tmp_path: Path) -> None:
+    search = {**SEARCH, "workloads": WORKLOADS}
+    found = blis.optimize(search, ledger=None)
+    ours = objective(tmp_path, search)
+    assert ours.constraint_texts[:2] == [
+        "tokens_per_sec @ calm >= 0.9 * baseline",
+        "tokens_per_sec @ full house >= 0.9 * baseline",
+    ]
+    call = found["calls"][1]
+    trial = optuna.trial.FixedTrial(
+        {name: float(call["parameters"][name]) for name in ["pa", "qd", "gate"]}
+    )
+    assert ours(trial) == pytest.approx(call["critical.ttft_p99"], rel=1e-12)
+    assert len(trial.user_attrs["blis.excesses"]) == 4
+
+
 def test_what_optuna_measured_the_command_finds_in_the_ledger(
     tmp_path: Path, command: Command
 ) -> None:

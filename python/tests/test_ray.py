@@ -174,6 +174,10 @@ def test_seeds_and_points_come_in_rounds_as_they_do_here(tmp_path: Path) -> None
         "objective": "critical.ttft_p99",
         "budget": {"calls": 12, "seeds": 2},
         "confirm": {"seeds": 2},
+        "workloads": [
+            {"name": "as it is"},
+            {"name": "fewer", "set": {"cluster": {"instances": 1}}},
+        ],
     }
     out = tmp_path / "best.yaml"
     found = blis.ray.optimize(search, ledger=ledger, out=out)

@@ -4,6 +4,7 @@ mod drawing;
 mod file;
 mod page;
 mod tables;
+mod workloads;
 
 use crate::args::TextFormat;
 use crate::args::lab::OptimizeArgs;
@@ -11,9 +12,9 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::{Bar, Trials};
 use crate::report::json::text;
-use crate::study::{open, write};
+use crate::study::{open, titled, write};
 use crate::trials::{Trying, consult};
-use blis_lab::optimize::{self, Findings, Search, json};
+use blis_lab::optimize::{self, Findings, Number, Search, json};
 use serde_json::Value;
 
 /// Runs the search that `args` name, prints what it found and writes the strategy.
@@ -46,6 +47,11 @@ pub(crate) fn optimize(args: &OptimizeArgs) -> Result<(), Failure> {
         TextFormat::Table => tables::report(&search, &findings),
         TextFormat::Json => text(&json::object(&search, &findings)),
     })
+}
+
+/// What a number is called, with its unit.
+pub(crate) fn heading(number: &Number) -> String {
+    titled(number.name(), number.metric.unit())
 }
 
 /// What a search found as the body of a Markdown page.

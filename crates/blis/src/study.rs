@@ -30,7 +30,7 @@ use std::io::Write;
 use std::path::Path;
 
 pub(crate) use charts::quoted;
-pub(crate) use grids::{entry, heading};
+pub(crate) use grids::{entry, heading, titled};
 
 /// Runs the studies that `args` name and prints what they found. With `--check`, a refuted
 /// hypothesis is a failed check; with `--verify`, a page that is not what would be written.

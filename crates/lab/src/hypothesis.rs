@@ -26,7 +26,9 @@ mod claim;
 mod parse;
 mod predict;
 
+pub(crate) use claim::spelled;
 pub use claim::{Claim, Comparison, Expr, Op, Reference, Relation, Suffix};
+pub(crate) use parse::unknown;
 pub use parse::{Mistake, parse, parse_value};
 pub use predict::Prediction;
 

@@ -257,6 +257,12 @@ impl Metric {
         latency || self.what.unit == "/s"
     }
 
+    /// Whether it is a share of something: from 0 to 1, whatever the length of a run.
+    pub fn is_share(&self) -> bool {
+        self.what.name.ends_with("_rate")
+            || matches!(self.what.name, "slo_attainment" | "jain_fairness" | "routing_balance")
+    }
+
     /// Its unit; empty for counts and shares.
     pub fn unit(&self) -> &'static str {
         self.what.unit

@@ -1,18 +1,21 @@
 //! Searches: which parameters of a strategy, or which strategy, serve a workload best.
 //!
-//! A search file has a base scenario, strategies whose parameters are free within their ranges,
-//! numbers to minimise or maximise, and constraints. Every point is run with the same seeds, so on
-//! the same requests, and compared with the *hand-set point*, the first strategy as it stands, seed
-//! by seed. What is recommended is run again on fresh seeds beside the hand-set point: the best of
-//! many measured values is a lucky one. What is asked next follows from the file and from what was
-//! measured, and finished runs are taken from the ledger, so a search that was killed goes on.
+//! A search file has a base scenario, optionally workloads (patches on it), strategies whose
+//! parameters are free within their ranges, numbers to minimise or maximise, and constraints. Every
+//! point is run on every workload with the same seeds, so on the same requests, and compared with
+//! the *hand-set point*, the first strategy as it stands, seed by seed. What is recommended is run
+//! again on fresh seeds beside the hand-set point: the best of many measured values is a lucky one.
+//! What is asked next follows from the file and from what was measured, and finished runs are taken
+//! from the ledger, so a search that was killed goes on.
 
 mod conclude;
 mod constraint;
 mod file;
 mod findings;
 pub mod json;
+mod load;
 mod named;
+mod number;
 mod outside;
 mod points;
 mod race;
@@ -24,10 +27,10 @@ pub use blis_optimize::{Estimate, Influence, Plateau, Sensitivity};
 pub use constraint::Constraint;
 pub use file::{read, read_text};
 pub use findings::{Call, Chosen, Control, Findings, Front, Outcome};
+pub use number::{Mean, Number, Runs};
 pub use outside::Measures;
 pub use points::{Candidate, Points};
 
-use crate::metric::Metric;
 use crate::yaml::Node;
 
 /// The probability that an interval of a report leaves out the truth.
@@ -50,18 +53,27 @@ pub struct Search {
     pub confirm: usize,
     /// What may be chosen.
     pub points: Points,
+    /// What every point is run on.
+    pub loads: Vec<Load>,
     /// What the user should know about the scenario.
     pub notes: Vec<String>,
     /// What a reader should know besides: paragraphs of Markdown, with empty lines between them.
     pub discussion: Option<String>,
+}
+
+/// The base scenario, or what one of the workloads of the file makes of it.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// The name of the workload; absent if the file has no list of them.
+    pub name: Option<String>,
     base: Node,
 }
 
 /// A number that is made small or large.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Objective {
     /// The number.
-    pub metric: Metric,
+    pub number: Number,
     /// Whether more is better.
     pub maximise: bool,
 }

@@ -11,7 +11,7 @@ mod capacity;
 mod compare;
 pub(crate) mod design;
 pub(crate) mod file;
-mod findings;
+pub(crate) mod findings;
 pub mod json;
 mod levels;
 pub(crate) mod patch;

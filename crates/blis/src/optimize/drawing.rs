@@ -1,7 +1,7 @@
 //! A search as a drawing: what each call measured, and the best so far.
 
+use super::heading;
 use crate::report::plot::{Chart, Panel};
-use crate::study::heading;
 use blis_lab::optimize::{Call, Findings, Search};
 
 /// Calls between two labels.
@@ -17,9 +17,8 @@ pub(super) fn drawing(search: &Search, findings: &Findings) -> String {
         _ if number == 1 => number.to_string(),
         _ => String::new(),
     };
-    let metric = &search.objectives[0].metric;
     let chart = Chart {
-        title: heading(metric),
+        title: heading(&search.objectives[0].number),
         x: "call".to_owned(),
         levels: (1..=calls.len()).map(label).collect(),
         lines: vec!["measured".to_owned(), "best that met the constraints".to_owned()],

@@ -1,8 +1,9 @@
 //! `--out`: the recommended strategy as a file, with where it comes from.
 
+use super::{heading, workloads};
 use crate::compare::change;
-use crate::study::{entry, heading};
-use blis_lab::optimize::{Chosen, Findings, LEVEL, Search};
+use crate::study::entry;
+use blis_lab::optimize::{Chosen, Findings, Number, Search};
 
 /// The strategy file.
 pub(super) fn text(search: &Search, findings: &Findings, chosen: &Chosen) -> String {
@@ -18,18 +19,19 @@ pub(super) fn text(search: &Search, findings: &Findings, chosen: &Chosen) -> Str
         search.budget.engine.name(),
         search.budget.seed
     ));
-    for objective in &search.objectives {
-        let metric = &objective.metric;
-        let mean = |cell: usize| entry(metric, findings.fresh.mean(cell, metric));
-        let paired = findings.fresh.paired(1, 0, metric, LEVEL);
+    lines.extend(workloads::named(search).map(|names| format!("Workloads: {names}")));
+    let told = |number: &Number| {
+        let mean = |cell: usize| entry(&number.metric, findings.mean(cell, number));
+        let paired = findings.paired(1, number);
         let change = paired.as_ref().map_or_else(|| "-".to_owned(), change);
-        lines.push(format!(
-            "{}, {} fresh seeds: {}; by hand {}; change {change}",
-            heading(metric),
-            findings.fresh.seeds(),
-            mean(1),
-            mean(0)
-        ));
+        let (seeds, name) = (findings.fresh_seeds(), heading(number));
+        format!("{name}, {seeds} fresh seeds: {}; by hand {}; change {change}", mean(1), mean(0))
+    };
+    for objective in &search.objectives {
+        lines.push(told(&objective.number));
+        if objective.number.workload.is_none() {
+            lines.extend(workloads::each(search, objective.number.metric).iter().map(told));
+        }
     }
     for constraint in &search.constraints {
         lines.push(format!("Under: {}", constraint.text));

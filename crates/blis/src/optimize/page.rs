@@ -2,12 +2,12 @@
 
 mod figures;
 
-use super::{json, tables};
+use super::{heading, json, tables, workloads};
 use crate::markup::{escaped, push};
 use crate::page::{drawn, embedded, plots, section, table};
 use crate::report::grid::Grid;
 use crate::report::json::text;
-use crate::study::{entry, heading};
+use crate::study::entry;
 use blis_lab::optimize::{Call, Findings, Search};
 
 /// The page.
@@ -27,6 +27,9 @@ pub(super) fn page(search: &Search, findings: &Findings) -> String {
                  at the end of its line what fresh seeds gave; small dots are other legal \
                  points.</p>\n";
     section(&mut body, "The front", &with(about, &plots(&figures::fronts(search, findings))));
+    let about = "<p class=\"faint\">What was found over the hand-set point, in each workload, on fresh \
+                 seeds. The dashed tick is no change.</p>\n";
+    section(&mut body, "Workloads", &with(about, &plots(&figures::payers(search, findings))));
     let about = "<p class=\"faint\">What is bounded, as a multiple of its bound, on fresh seeds. The \
                  dashed tick is the bound.</p>\n";
     section(&mut body, "Constraints", &with(about, &plots(&figures::slack(search, findings))));
@@ -58,10 +61,12 @@ fn found(search: &Search, findings: &Findings) -> String {
         "" => String::new(),
         text => format!("<p>{}</p>\n", escaped(text)),
     };
+    let by_workload = || workloads::tables(search, findings).iter().map(table).collect::<String>();
     match &findings.chosen[..] {
         [] => "<p>No point met the constraints: nothing is recommended.</p>\n".to_owned(),
         [chosen] if search.objectives.len() == 1 => [
             table(&tables::outcome(search, findings)),
+            by_workload(),
             tables::held(search, findings).map(|grid| table(&grid)).unwrap_or_default(),
             said(tables::verdict(search, chosen)),
             table(&tables::parameters(search, findings, chosen)),
@@ -69,6 +74,7 @@ fn found(search: &Search, findings: &Findings) -> String {
         .concat(),
         _ => [
             table(&tables::front(search, findings)),
+            by_workload(),
             said(tables::volume(search, findings)),
             table(&tables::shares(search, findings)),
         ]
@@ -79,7 +85,7 @@ fn found(search: &Search, findings: &Findings) -> String {
 /// Every call, with what is free.
 fn points(search: &Search, findings: &Findings) -> Grid {
     let mut header = vec!["call".to_owned()];
-    header.extend(search.objectives.iter().map(|objective| heading(&objective.metric)));
+    header.extend(search.objectives.iter().map(|objective| heading(&objective.number)));
     header.extend(["seeds", "legal"].map(str::to_owned));
     if search.points.candidates.len() > 1 {
         header.push("strategy".to_owned());
@@ -88,7 +94,7 @@ fn points(search: &Search, findings: &Findings) -> Grid {
     let row = |(number, call): (usize, &Call)| {
         let mut row = vec![(number + 1).to_string()];
         for (objective, mean) in search.objectives.iter().zip(&call.means) {
-            row.push(entry(&objective.metric, mean.map(|mean| (mean, None))));
+            row.push(entry(&objective.number.metric, mean.map(|mean| (mean, None))));
         }
         let legal = match (&call.refused, call.feasible) {
             (Some(_), _) => "no scenario",

@@ -1,13 +1,13 @@
 //! What a search found, as tables for a terminal.
 
+use super::{heading, workloads};
 use crate::compare::change;
 use crate::report::grid::{Grid, folded};
 use crate::report::table::{bold, percent, plain};
-use crate::study::{entry, heading};
+use crate::study::entry;
 use blis_core::math::exp;
-use blis_lab::Metric;
 use blis_lab::optimize::{
-    Call, Candidate, Chosen, Findings, Influence, LEVEL, Objective, Plateau, Search,
+    Call, Candidate, Chosen, Findings, Influence, Number, Objective, Plateau, Search,
 };
 use blis_lab::verdict::number;
 
@@ -52,12 +52,14 @@ fn parts(search: &Search, findings: &Findings) -> Vec<Part> {
             .push(Part::Text("No point met the constraints: nothing is recommended.\n".to_owned())),
         [chosen] if search.objectives.len() == 1 => {
             parts.push(Part::Table(outcome(search, findings)));
+            parts.extend(workloads::tables(search, findings).into_iter().map(Part::Table));
             parts.extend(held(search, findings).map(Part::Table));
             parts.push(Part::Text(verdict(search, chosen)));
             parts.push(Part::Table(parameters(search, findings, chosen)));
         }
         _ => {
             parts.push(Part::Table(front(search, findings)));
+            parts.extend(workloads::tables(search, findings).into_iter().map(Part::Table));
             parts.push(Part::Text(listed(search, findings)));
             parts.push(Part::Text(volume(search, findings)));
             parts.push(Part::Table(shares(search, findings)));
@@ -74,8 +76,8 @@ pub(super) fn gist(search: &Search, findings: &Findings) -> String {
     match &findings.chosen[..] {
         [] => "no point met the constraints".to_owned(),
         [_] if search.objectives.len() == 1 => {
-            let metric = &search.objectives[0].metric;
-            format!("{} {}", metric.name(), shown_change(findings, 1, metric))
+            let number = &search.objectives[0].number;
+            format!("{} {}", number.name(), shown_change(findings, 1, number))
         }
         points => format!("a front of {} points", points.len()),
     }
@@ -95,16 +97,17 @@ pub(super) fn conditions(search: &Search, findings: &Findings) -> String {
         0 => String::new(),
         count => format!(" ({count} of them one, being surely worse)"),
     };
+    let on = workloads::named(search).map_or_else(String::new, |names| format!(" on {names}"));
     folded(
         &format!(
-            "{}: {} points of {} parameters, {} seeds each{dropped}, engine {}; {legal} met the \
+            "{}: {} points of {} parameters, {} seeds each{dropped}{on}, engine {}; {legal} met the \
              constraints{refused}. Confirmed on {} fresh seeds; ± is half of a 95 % interval",
             names.join(", "),
             findings.calls.len(),
             search.points.space.len(),
             budget.seeds,
             budget.engine.name(),
-            findings.fresh.seeds()
+            findings.fresh_seeds()
         ),
         0,
         0,
@@ -113,13 +116,14 @@ pub(super) fn conditions(search: &Search, findings: &Findings) -> String {
 
 /// The objective in the search and on fresh seeds, by hand and as recommended.
 pub(super) fn outcome(search: &Search, findings: &Findings) -> Grid {
-    let metric = &search.objectives[0].metric;
+    let number = &search.objectives[0].number;
+    let metric = &number.metric;
     let row = |name: &str, searched: Option<f64>, cell: usize| {
         vec![
             name.to_owned(),
             entry(metric, searched.map(|mean| (mean, None))),
-            entry(metric, findings.fresh.mean(cell, metric)),
-            if cell == 0 { String::new() } else { shown_change(findings, cell, metric) },
+            entry(metric, findings.mean(cell, number)),
+            if cell == 0 { String::new() } else { shown_change(findings, cell, number) },
         ]
     };
     let mean = |calls: &[Call], chosen: &Chosen| calls[chosen.call].means[0];
@@ -133,11 +137,11 @@ pub(super) fn outcome(search: &Search, findings: &Findings) -> Grid {
         rows.push(row("found at random", mean(&control.calls, chosen), 2));
     }
     let header = ["", "seeds of the search", "fresh seeds", "change on fresh seeds (95 %)"];
-    Grid { title: heading(metric), header: header.map(str::to_owned).to_vec(), rows }
+    Grid { title: heading(number), header: header.map(str::to_owned).to_vec(), rows }
 }
 
-fn shown_change(findings: &Findings, cell: usize, metric: &Metric) -> String {
-    let paired = findings.fresh.paired(cell, 0, metric, LEVEL);
+pub(super) fn shown_change(findings: &Findings, cell: usize, number: &Number) -> String {
+    let paired = findings.paired(cell, number);
     paired.as_ref().map_or_else(|| "-".to_owned(), change)
 }
 
@@ -196,7 +200,7 @@ pub(super) fn verdict(search: &Search, chosen: &Chosen) -> String {
 /// A score as a change against the hand-set point.
 fn gain(objective: &Objective, score: f64) -> String {
     let score = if objective.maximise { -score } else { score };
-    if objective.metric.is_ratio() {
+    if objective.number.metric.is_ratio() {
         return format!("{:+.1} %", 100.0 * (exp(score) - 1.0));
     }
     format!("{}{}", if score > 0.0 { "+" } else { "" }, number(score))
@@ -272,7 +276,7 @@ pub(super) fn short(text: &str) -> String {
 pub(super) fn front(search: &Search, findings: &Findings) -> Grid {
     let mut header = vec!["call".to_owned()];
     for objective in &search.objectives {
-        header.push(heading(&objective.metric));
+        header.push(heading(&objective.number));
         header.push("fresh".to_owned());
     }
     if is_short(search) {
@@ -281,10 +285,10 @@ pub(super) fn front(search: &Search, findings: &Findings) -> Grid {
     let row = |(cell, chosen): (usize, Option<&Chosen>)| {
         let mut row = vec![chosen.map_or_else(|| "hand".to_owned(), |c| (c.call + 1).to_string())];
         for (k, objective) in search.objectives.iter().enumerate() {
-            let metric = &objective.metric;
+            let number = &objective.number;
             let means = chosen.map_or(&findings.hand, |c| &findings.calls[c.call].means);
             row.push(plain(means[k]));
-            row.push(entry(metric, findings.fresh.mean(cell, metric)));
+            row.push(entry(&number.metric, findings.mean(cell, number)));
         }
         let first = &search.points.candidates[0];
         row.extend(is_short(search).then(|| match chosen {
@@ -359,7 +363,7 @@ pub(super) fn volume(search: &Search, findings: &Findings) -> String {
 /// How much each dimension matters for each objective.
 pub(super) fn shares(search: &Search, findings: &Findings) -> Grid {
     let mut header = vec!["importance for".to_owned()];
-    header.extend(search.objectives.iter().map(|objective| objective.metric.name()));
+    header.extend(search.objectives.iter().map(|objective| objective.number.name()));
     let row = |k: usize| {
         let mut row = vec![search.points.space.dimensions()[k].name.clone()];
         row.extend(findings.sensitivities.iter().map(|found| share_of(&found.dimensions[k])));
@@ -389,7 +393,7 @@ fn convergence(search: &Search, findings: &Findings) -> Grid {
         header.push("random".to_owned());
     }
     Grid {
-        title: format!("Best legal {} so far, on the seeds of the search", objective.metric.name()),
+        title: format!("Best legal {} so far, on the seeds of the search", objective.number.name()),
         header,
         rows,
     }

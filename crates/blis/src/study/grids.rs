@@ -158,10 +158,12 @@ fn columns(study: &Study) -> Vec<String> {
 
 /// The name of a number and its unit.
 pub(crate) fn heading(metric: &Metric) -> String {
-    match metric.unit() {
-        "" => metric.name(),
-        unit => format!("{}, {unit}", metric.name()),
-    }
+    titled(metric.name(), metric.unit())
+}
+
+/// `name` with its unit, if it has one.
+pub(crate) fn titled(name: String, unit: &str) -> String {
+    if unit.is_empty() { name } else { format!("{name}, {unit}") }
 }
 
 /// A mean with its half-width, short enough for a table.

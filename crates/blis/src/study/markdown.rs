@@ -7,7 +7,6 @@
 use super::{charts, conditions, grids, notes, verdicts};
 use crate::markup::push;
 use crate::report::grid::{Grid, folded};
-use blis_lab::Metric;
 use blis_lab::hypothesis::Hypothesis;
 use blis_lab::study::{Findings, Stated, Study};
 use blis_lab::verdict::Verdict;
@@ -31,7 +30,7 @@ pub(super) struct Links {
 pub(super) fn page(study: &Study, findings: &Findings, links: &Links) -> String {
     let mut page = head(&study.question, links);
     page.push_str(&judged(study, findings));
-    page.push_str(&shown(&study.metrics[0], links));
+    page.push_str(&shown(&grids::heading(&study.metrics[0]), links));
     page.push_str(&discussed(study.discussion.as_deref()));
     page.push_str(&setup(study, findings));
     page.push_str("\n## Numbers\n");
@@ -56,10 +55,10 @@ pub(super) fn head(question: &str, links: &Links) -> String {
     format!("{MARK}\n# {}\n\nStudy file: {file}.\n", inline(question))
 }
 
-/// The drawing of `metric`, if the page has one.
-pub(super) fn shown(metric: &Metric, links: &Links) -> String {
+/// The drawing of what is called `title`, if the page has one.
+pub(super) fn shown(title: &str, links: &Links) -> String {
     let drawing = links.drawing.as_ref();
-    drawing.map_or_else(String::new, |at| format!("\n![{}]({at})\n", grids::heading(metric)))
+    drawing.map_or_else(String::new, |at| format!("\n![{}]({at})\n", inline(title)))
 }
 
 /// How to run it again.

@@ -227,7 +227,7 @@ impl Job {
 /// The page of a search.
 fn of_search(search: &Search, findings: &optimize::Findings, sheets: &Sheets) -> String {
     let head = markdown::head(&search.question, &sheets.links);
-    let drawing = markdown::shown(&search.objectives[0].metric, &sheets.links);
+    let drawing = markdown::shown(&searches::heading(&search.objectives[0].number), &sheets.links);
     let discussion = markdown::discussed(search.discussion.as_deref());
     let body = searches::markdown(search, findings);
     let tail = markdown::tail("optimize", &sheets.links);

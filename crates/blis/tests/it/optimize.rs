@@ -60,6 +60,69 @@ fn the_json_has_every_call_and_the_fresh_values() {
     );
 }
 
+/// The same on two workloads.
+pub(super) fn workloads() -> String {
+    let calm = "{name: calm, set: {workload: {rate: 160}}}";
+    let full = "{name: full house, set: {cluster: {instances: 2}}}";
+    format!("{SEARCH}workloads: [{calm}, {full}]\n")
+}
+
+#[test]
+fn tables_and_pages_show_every_workload_beside_the_mean() {
+    let bench = Bench::new();
+    bench.write("s.yaml", workloads());
+    let ran = bench.blis("optimize s.yaml --control --out best.yaml --report p.html");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for part in [
+        "on calm, full house",
+        "critical.ttft_p99 by workload, on fresh seeds, ms",
+        "geometric mean",
+        "tokens_per_sec @ calm >= 0.5 * baseline",
+        "tokens_per_sec @ full house >= 0.5 *",
+    ] {
+        assert!(ran.out.contains(part), "no `{part}` in {}", ran.out);
+    }
+    assert!(ran.out.lines().all(|line| line.chars().count() <= 100), "{}", ran.out);
+    let mean = ran.out.lines().find(|line| line.contains("geometric mean")).expect("a row");
+    let found = ran.out.lines().find(|line| line.trim().starts_with("found ")).expect("a row");
+    let fresh = found.split_whitespace().nth(2).expect("a number");
+    assert!(mean.contains(fresh), "the mean is the objective: {mean}\n{found}");
+    let page = bench.read("p.html");
+    assert!(page.contains("<h2>Workloads</h2>") && page.contains(">geometric mean<"), "no table");
+    let file = bench.read("best.yaml");
+    assert!(file.contains("# Workloads: calm, full house\n"), "{file}");
+    for (name, count) in [("calm", 1), ("full house", 1)] {
+        let line = format!("# critical.ttft_p99 @ {name}, ms, 3 fresh seeds: ");
+        assert_eq!(file.matches(&line).count(), count, "{file}");
+    }
+    let list = bench.blis("ledger list --last 500").out;
+    for name in ["by hand, calm", "gp 12, full house", "fresh: recommended 1, calm"] {
+        assert!(list.contains(name), "no `{name}` in {list}");
+    }
+    let again = bench.blis("optimize s.yaml --control");
+    assert_eq!(again.out, ran.out, "what is finished gives the same");
+}
+
+#[test]
+fn a_mistake_about_workloads_is_pointed_at_and_nothing_is_begun() {
+    let bench = Bench::new();
+    let bad = workloads().replace("tokens_per_sec >=", "tokens_per_sec @ clam >=");
+    bench.write("bad.yaml", bad);
+    let ran = bench.blis("optimize bad.yaml");
+    assert_eq!(ran.code, Some(2));
+    let told = "bad.yaml:6:15: constraints[0]: unknown workload `clam`, did you mean `calm`?; \
+                known: `calm`, `full house`";
+    assert!(ran.err.contains(told), "{}", ran.err);
+    assert!(ran.err.contains("                   ^^^^\n"), "{}", ran.err);
+    bench.write("bad.yaml", SEARCH.replace("base: {", "base: {oracles: [routing], "));
+    let ran = bench.blis("optimize bad.yaml");
+    assert_eq!(ran.code, Some(2));
+    let told = "bad.yaml:2:17: oracles: a search finds what a cluster could be set to, and no \
+                cluster knows the future; leave `oracles` out";
+    assert!(ran.err.contains(told), "{}", ran.err);
+    assert!(!bench.files().contains(&".blis".to_owned()), "nothing was begun");
+}
+
 #[test]
 fn a_mistake_in_a_constraint_is_pointed_at() {
     let bench = bench();
@@ -98,7 +161,11 @@ fn searches_have_names_in_the_ledger() {
         let line = list.lines().find(|line| line.contains(name));
         assert!(line.is_some_and(|line| line.contains(" s ")), "no `{name}` in {list}");
     }
-    assert!(bench.blis("ledger export").out.contains("which weights?"));
+    let exported = |bench: &Bench| bench.blis("ledger export").out;
+    let once = exported(&bench);
+    assert!(once.contains("which weights?"));
+    assert_eq!(bench.blis("optimize s.yaml --quiet").code, Some(0));
+    assert_eq!(exported(&bench), once, "it is known again");
 }
 
 #[test]

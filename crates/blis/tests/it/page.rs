@@ -187,6 +187,7 @@ fn a_browser_draws_every_figure_and_has_nothing_to_complain() {
         (super::capacity::SCENARIO, "capacity s.yaml --seeds 2 --max-seeds 2"),
         (super::optimize::SEARCH, "optimize s.yaml --control"),
         (&super::optimize::fronts(), "optimize s.yaml"),
+        (&super::optimize::workloads(), "optimize s.yaml"),
     ] {
         let bench = Bench::new();
         bench.write("s.yaml", text);

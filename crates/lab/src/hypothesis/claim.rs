@@ -310,7 +310,7 @@ impl Reference {
         let mut text = self.metric.name();
         let named = |factor: &str| {
             let index = design.factor(factor)?;
-            self.levels[index].map(|level| quoted(&design.factors[index].levels[level]))
+            self.levels[index].map(|level| spelled(&design.factors[index].levels[level]))
         };
         let mut items = Vec::new();
         match (named("arm"), named("workload")) {
@@ -321,7 +321,11 @@ impl Reference {
         }
         for (factor, level) in design.factors.iter().zip(&self.levels) {
             if let (Some(level), false) = (level, is_patched(&factor.name)) {
-                items.push(format!("{}={}", quoted(&factor.name), quoted(&factor.levels[*level])));
+                items.push(format!(
+                    "{}={}",
+                    spelled(&factor.name),
+                    spelled(&factor.levels[*level])
+                ));
             }
         }
         if !items.is_empty() {
@@ -341,7 +345,8 @@ pub(super) fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || " _+-.:/".contains(c)
 }
 
-fn quoted(name: &str) -> String {
+/// `name` as it is written in a claim: in quotes if it needs them.
+pub(crate) fn spelled(name: &str) -> String {
     let plain = name.chars().all(is_plain) && name.trim() == name && !name.is_empty();
     if plain { name.to_owned() } else { format!("\"{name}\"") }
 }

@@ -488,7 +488,8 @@ impl Unit {
     }
 }
 
-fn unknown(what: &str, name: &str, known: &[String]) -> String {
+/// That there is no `what` called `name`, and which are known.
+pub(crate) fn unknown(what: &str, name: &str, known: &[String]) -> String {
     let hint = hint(name, known.iter().map(String::as_str));
     let more = if known.len() > LISTED { ", ..." } else { "" };
     let known = quoted(&known[..known.len().min(LISTED)]);

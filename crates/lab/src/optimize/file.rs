@@ -3,6 +3,7 @@
 //! ```yaml
 //! question: which gate and weights serve critical requests best?
 //! base: {cluster: {instances: 8}, workload: {preset: orthogonal-slo, rate: 90%}}
+//! workloads: [{name: as it is}, {name: overload, set: {workload: {rate: 150%}}}]
 //! strategy: slo-compound
 //! parameters: [pa, qd, gate, age-weight]
 //! objective: critical.ttft_p99
@@ -12,15 +13,13 @@
 //! ```
 
 use super::constraint::Constraint;
+use super::number::{Mean, Number};
 use super::points::Points;
-use super::{Budget, Engine, Objective, Search};
-use crate::metric::Metric;
+use super::{Budget, Engine, Load, Objective, Search};
 use crate::problem::{Problem, hint, quoted};
-use crate::scenario::{Draft, Plan, Workload};
-use crate::study::file::base;
+use crate::study::file::{PatchFields, base, workloads};
 use crate::yaml::{self, Amount, Kind, Node, Range, Whole};
 use blis_optimize::Grid;
-use blis_workload::Rate;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::path::Path;
@@ -39,6 +38,8 @@ struct Fields {
     base: IgnoredAny,
     #[expect(dead_code, reason = "read from the tree, with places")]
     strategy: IgnoredAny,
+    #[serde(default)]
+    workloads: Vec<PatchFields>,
     #[serde(default)]
     #[expect(dead_code, reason = "read from the tree, with places")]
     parameters: Option<IgnoredAny>,
@@ -115,23 +116,26 @@ pub fn read_text(name: &str, text: &str) -> Result<Search, Problem> {
 pub(super) fn search(tree: &Node) -> Result<Search, Problem> {
     let fields: Fields = yaml::decode(tree)?;
     let points = Points::read(tree)?;
-    let mut objectives = objectives(tree, "objective", false)?;
-    objectives.extend(self::objectives(tree, "maximise", true)?);
+    let loads = loads(tree, &fields.workloads)?;
+    let names: Vec<String> = loads.iter().filter_map(|load| load.name.clone()).collect();
+    let mut objectives = objectives(tree, "objective", false, &names)?;
+    objectives.extend(self::objectives(tree, "maximise", true, &names)?);
     if objectives.is_empty() {
         let message = "there is nothing to improve; give `objective` (made small) or `maximise`";
         return Err(Problem::new(tree.place.clone(), "objective", message));
     }
     let constraint = |(index, text): (usize, &String)| {
         let path = format!("constraints[{index}]");
-        Constraint::parse(text).map_err(|(message, at)| {
+        Constraint::parse(text, &names).map_err(|(message, at)| {
             Problem::new(tree.place_of(&path), path, message).pointing(text, &at)
         })
     };
-    let constraints = fields.constraints.iter().enumerate().map(constraint);
-    let constraints: Vec<Constraint> = constraints.collect::<Result<_, _>>()?;
+    let written = fields.constraints.iter().enumerate().map(constraint);
+    let written: Vec<Constraint> = written.collect::<Result<_, _>>()?;
+    let constraints = written.into_iter().flat_map(|one| one.each(&names)).collect();
     let budget = budget(tree, &fields.budget)?;
     let confirm = size(fields.confirm.seeds.map_or(DEFAULT_CONFIRM, Whole::get));
-    let (base, notes) = settled(&base(tree)?, &points)?;
+    let (loads, notes) = settled(loads, &points)?;
     let question = fields.question;
     let name = String::new();
     let discussion = fields.discussion;
@@ -143,16 +147,31 @@ pub(super) fn search(tree: &Node) -> Result<Search, Problem> {
         budget,
         confirm,
         points,
+        loads,
         notes,
         discussion,
-        base,
     };
     check_grid(tree, &found)?;
     Ok(found)
 }
 
+/// What every point is run on, with rates as they are written.
+fn loads(tree: &Node, fields: &[PatchFields]) -> Result<Vec<Load>, Problem> {
+    let base = base(tree)?;
+    if fields.is_empty() {
+        return Ok(vec![Load { name: None, base }]);
+    }
+    let named = |(name, base): (String, Node)| Load { name: Some(name), base };
+    Ok(workloads(tree, fields, &base)?.into_iter().map(named).collect())
+}
+
 /// The numbers that `field` names: one, or a list.
-fn objectives(tree: &Node, field: &str, maximise: bool) -> Result<Vec<Objective>, Problem> {
+fn objectives(
+    tree: &Node,
+    field: &str,
+    maximise: bool,
+    names: &[String],
+) -> Result<Vec<Objective>, Problem> {
     let Some(node) = tree.field(field) else { return Ok(Vec::new()) };
     let nodes: &[Node] = match &node.kind {
         Kind::List(nodes) => nodes,
@@ -165,7 +184,15 @@ fn objectives(tree: &Node, field: &str, maximise: bool) -> Result<Vec<Objective>
                 "legal: the name of a number, e.g. `ttft_p99`, or a list".to_owned(),
             ));
         };
-        Metric::parse(text).map(|metric| Objective { metric, maximise }).map_err(wrong)
+        let number = Number::parse(text, names).map_err(|(why, _)| wrong(why))?;
+        if names.len() > 1 && number.workload.is_none() && Mean::of(&number.metric).is_none() {
+            return Err(wrong(format!(
+                "`{text}` is a count, and workloads have no common measure for it; say which one \
+                 counts, e.g. `{text} @ {}`, or take a share or a rate",
+                names[0]
+            )));
+        }
+        Ok(Objective { number, maximise })
     };
     nodes.iter().map(objective).collect()
 }
@@ -197,27 +224,24 @@ fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// `base` with a rate that all points share, and what there is to know about it. A share of
-/// saturation is that of the hand-set point's cluster: it is measured once, and parameters that
-/// change the engines do not change what they are sent.
-fn settled(base: &Node, points: &Points) -> Result<(Node, Vec<String>), Problem> {
-    let resolve = |base: &Node, candidate: usize| -> Result<Plan, Problem> {
-        let settings = &points.candidates[candidate].hand;
-        Draft::from_tree(points.tree(base, candidate, settings)).resolve()
-    };
-    let plan = resolve(base, 0)?;
-    let mut base = base.clone();
-    if let (Some(_), Workload::Mix(mix)) = (plan.saturation, &plan.workload)
-        && let Rate::Steady(rate) = mix.rate
-    {
-        let mut draft = Draft::from_tree(base);
-        draft.set_amount("rate", "rate", &rate.to_string());
-        base = draft.into_tree();
+/// `loads` with rates that all points share, and what there is to know about them.
+fn settled(loads: Vec<Load>, points: &Points) -> Result<(Vec<Load>, Vec<String>), Problem> {
+    let settled = loads.into_iter().map(|load| load.settled(points));
+    let (loads, notes): (Vec<Load>, Vec<Vec<String>>) =
+        settled.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    let mut told: Vec<String> = Vec::new();
+    for (load, own) in loads.iter().zip(&notes) {
+        for note in own {
+            // What is so in every workload is said once.
+            let told_of =
+                load.name.as_ref().filter(|_| !notes.iter().all(|all| all.contains(note)));
+            let note = told_of.map_or_else(|| note.clone(), |name| format!("{name}: {note}"));
+            if !told.contains(&note) {
+                told.push(note);
+            }
+        }
     }
-    for candidate in 1..points.candidates.len() {
-        resolve(&base, candidate)?;
-    }
-    Ok((base, plan.notes))
+    Ok((loads, told))
 }
 
 /// A grid that the budget cannot pay for is refused.

@@ -1,8 +1,10 @@
 //! What a search found.
 
-use super::Search;
+use super::number::{Number, Runs};
+use super::{LEVEL, Search};
 use crate::stats::{Estimate as Spread, estimate};
-use crate::study;
+use crate::study::Paired;
+use crate::study::findings::mean;
 use blis_optimize::{Estimate, Sensitivity};
 
 /// What a search found.
@@ -21,7 +23,7 @@ pub struct Findings {
     pub sensitivities: Vec<Sensitivity>,
     /// The runs on fresh seeds: of the hand-set point, of what is recommended, and of what the
     /// control recommends.
-    pub fresh: study::Findings,
+    pub fresh: Vec<Runs>,
     /// What chance would have found.
     pub control: Option<Control>,
 }
@@ -115,37 +117,66 @@ impl Findings {
         Some((best.scores[0], best.means[0]?))
     }
 
+    /// How many fresh seeds there are.
+    pub fn fresh_seeds(&self) -> usize {
+        self.fresh.first().and_then(|runs| runs.first()).map_or(0, Vec::len)
+    }
+
+    /// The values of `number` in cell `cell` of [`Findings::fresh`], one a seed; without those that
+    /// have no sample.
+    pub fn values(&self, cell: usize, number: &Number) -> Vec<f64> {
+        number.values(&self.fresh[cell]).into_iter().flatten().collect()
+    }
+
+    /// Their mean, with its interval if there are several; `None` if there is no sample.
+    pub fn mean(&self, cell: usize, number: &Number) -> Option<(f64, Option<f64>)> {
+        mean(&self.values(cell, number))
+    }
+
+    /// How `number` in cell `cell` compares with that of the hand-set point; `None` for fewer than
+    /// two seeds with both.
+    pub fn paired(&self, cell: usize, number: &Number) -> Option<Paired> {
+        let both = self.beside_hand(cell, number);
+        let both: Vec<(f64, f64)> =
+            both.filter_map(|(value, hand)| Some((value?, hand?))).collect();
+        Paired::of(&both, LEVEL)
+    }
+
+    /// `number` with each fresh seed in cell `cell`, and at the hand-set point.
+    fn beside_hand(
+        &self,
+        cell: usize,
+        number: &Number,
+    ) -> impl Iterator<Item = (Option<f64>, Option<f64>)> {
+        number.values(&self.fresh[cell]).into_iter().zip(number.values(&self.fresh[0]))
+    }
+
     /// The number that constraint number `index` bounds, as a multiple of its bound, on fresh seeds
     /// in cell `cell`, with its interval; `None` without samples or for a bound of 0.
     pub fn share_of_bound(&self, search: &Search, index: usize, cell: usize) -> Option<Spread> {
         let constraint = &search.constraints[index];
-        let rows = self.fresh.rows[cell].iter().zip(&self.fresh.rows[0]);
-        let share = rows.map(|(row, hand)| {
-            let hand = constraint.metric.of(&hand.report);
+        let share = self.beside_hand(cell, &constraint.number).map(|(value, hand)| {
             let limit = constraint.limit(if constraint.relative { hand? } else { 0.0 });
-            Some(constraint.metric.of(&row.report)? / limit).filter(|share| share.is_finite())
+            Some(value? / limit).filter(|share| share.is_finite())
         });
-        estimate(&share.collect::<Option<Vec<f64>>>()?, 0.05)
+        estimate(&share.collect::<Option<Vec<f64>>>()?, LEVEL)
     }
 
     /// How constraint number `index` fares on fresh seeds in cell `cell` of [`Findings::fresh`].
     pub fn outcome(&self, search: &Search, index: usize, cell: usize) -> Outcome {
         let constraint = &search.constraints[index];
-        let metric = &constraint.metric;
-        let rows = self.fresh.rows[cell].iter().zip(&self.fresh.rows[0]);
-        let both = rows.map(|(row, hand)| {
-            let value = metric.of(&row.report)?;
-            let hand = metric.of(&hand.report);
+        let number = &constraint.number;
+        let both = self.beside_hand(cell, number).map(|(value, hand)| {
             let needed = if constraint.relative { hand? } else { hand.unwrap_or(0.0) };
-            Some((value, needed))
+            Some((value?, needed))
         });
         let both: Option<Vec<(f64, f64)>> = both.collect();
         let excesses: Option<Vec<f64>> = both
             .map(|both| both.iter().map(|&(value, hand)| constraint.excess(value, hand)).collect());
-        let found = excesses.and_then(|excesses| estimate(&excesses, 0.05));
-        let hand = self.fresh.mean(0, metric).map(|(mean, _)| mean);
+        let found = excesses.and_then(|excesses| estimate(&excesses, LEVEL));
+        let hand = self.mean(0, number).map(|(mean, _)| mean);
         Outcome {
-            value: self.fresh.mean(cell, metric).map(|(mean, _)| mean),
+            value: self.mean(cell, number).map(|(mean, _)| mean),
             limit: if constraint.relative {
                 hand.map(|hand| constraint.limit(hand))
             } else {

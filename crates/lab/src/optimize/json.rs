@@ -1,8 +1,6 @@
 //! All that a search found, as one JSON object.
 
-use super::{
-    Call, Chosen, Findings, Front, Influence, LEVEL, Objective, Plateau, Search, Sensitivity,
-};
+use super::{Call, Chosen, Findings, Front, Influence, Number, Plateau, Search, Sensitivity};
 use crate::json::{Fields, estimate};
 use serde_json::Value;
 
@@ -12,6 +10,9 @@ pub fn object(search: &Search, findings: &Findings) -> Value {
     all.text("question", search.question.clone());
     if let Some(discussion) = &search.discussion {
         all.text("discussion", discussion.clone());
+    }
+    if !search.workloads().is_empty() {
+        all.value("workloads", search.workloads());
     }
     all.text("engine", search.budget.engine.name());
     all.count("engine_seed", search.budget.seed);
@@ -30,7 +31,7 @@ pub fn object(search: &Search, findings: &Findings) -> Value {
     let sensitivities = search.objectives.iter().zip(&findings.sensitivities);
     let mut by_objective = Fields::default();
     for (objective, found) in sensitivities {
-        by_objective.value(&objective.metric.name(), sensitivity(found));
+        by_objective.value(&objective.number.name(), sensitivity(found));
     }
     all.value("sensitivity", by_objective.into_value());
     all.value("calls", calls(search, &findings.calls));
@@ -85,7 +86,7 @@ fn point(
     }
     fields.value("parameters", parameters.into_value());
     for (objective, mean) in search.objectives.iter().zip(means) {
-        fields.number(&objective.metric.name(), *mean);
+        fields.number(&objective.number.name(), *mean);
     }
     fields.into_value()
 }
@@ -122,22 +123,9 @@ fn recommended(
 
 /// The objectives and constraints of a cell on fresh seeds.
 fn fresh(search: &Search, findings: &Findings, cell: usize) -> Value {
-    let objective = |objective: &Objective| {
-        let metric = &objective.metric;
-        let mut fields = Fields::default();
-        fields.number("mean", findings.fresh.mean(cell, metric).map(|(mean, _)| mean));
-        fields.value("values", findings.fresh.values(cell, metric));
-        if let Some(paired) = findings.fresh.paired(cell, 0, metric, LEVEL).filter(|_| cell > 0) {
-            fields.value("difference", estimate(&paired.difference));
-            if let Some(ratio) = &paired.ratio {
-                fields.value("ratio", estimate(ratio));
-            }
-        }
-        fields.into_value()
-    };
     let mut all = Fields::default();
     for one in &search.objectives {
-        all.value(&one.metric.name(), objective(one));
+        all.value(&one.number.name(), measured(findings, cell, &one.number));
     }
     let constraint = |index: usize| {
         let found = findings.outcome(search, index, cell);
@@ -153,7 +141,33 @@ fn fresh(search: &Search, findings: &Findings, cell: usize) -> Value {
     };
     let constraints: Vec<Value> = (0..search.constraints.len()).map(constraint).collect();
     all.value("constraints", constraints);
+    let mut workloads = Fields::default();
+    for (index, name) in search.workloads().into_iter().enumerate() {
+        let mut fields = Fields::default();
+        for metric in search.metrics() {
+            let number = Number { metric, workload: Some((index, name.to_owned())) };
+            fields.value(&metric.name(), measured(findings, cell, &number));
+        }
+        workloads.value(name, fields.into_value());
+    }
+    if !search.workloads().is_empty() {
+        all.value("workloads", workloads.into_value());
+    }
     all.into_value()
+}
+
+/// A number of a cell on fresh seeds, beside that of the hand-set point.
+fn measured(findings: &Findings, cell: usize, number: &Number) -> Value {
+    let mut fields = Fields::default();
+    fields.number("mean", findings.mean(cell, number).map(|(mean, _)| mean));
+    fields.value("values", findings.values(cell, number));
+    if let Some(paired) = findings.paired(cell, number).filter(|_| cell > 0) {
+        fields.value("difference", estimate(&paired.difference));
+        if let Some(ratio) = &paired.ratio {
+            fields.value("ratio", estimate(ratio));
+        }
+    }
+    fields.into_value()
 }
 
 fn front(front: &Front) -> Value {

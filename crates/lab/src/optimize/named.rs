@@ -1,6 +1,6 @@
 //! What the ledger is told about the trials of a search, before they run.
 
-use super::{Engine, Search};
+use super::{Engine, Objective, Search};
 use crate::hash::hash_long;
 use crate::ledger::{Experiment, PlannedCell};
 use crate::run::RunFailure;
@@ -24,47 +24,62 @@ impl Search {
         (2 * self.budget.calls + 1 + cell, name)
     }
 
-    /// Tells the ledger, if there is one, that `plans` are the points with these numbers and
-    /// names.
+    /// Tells the ledger, if there is one, that `points`, each by the scenarios of its workloads, are
+    /// those with these numbers and names.
     pub(super) fn note(
         &self,
         runner: &Runner<'_>,
         labels: &[(usize, String)],
-        plans: &[&Plan],
+        points: &[Vec<Plan>],
         seeds: &[u64],
     ) -> Result<(), RunFailure> {
         let Some(ledger) = runner.ledger else { return Ok(()) };
         let mut cells = Vec::new();
-        for ((number, label), plan) in labels.iter().zip(plans) {
-            let (number, levels, seeds) = (*number, vec![label.clone()], seeds.to_vec());
-            cells.push(PlannedCell { number, levels, plan, seeds });
+        for ((number, label), plans) in labels.iter().zip(points) {
+            let first = number * self.loads.len();
+            for (number, (plan, load)) in (first..).zip(plans.iter().zip(&self.loads)) {
+                let levels = std::iter::once(label.clone()).chain(load.name.clone()).collect();
+                cells.push(PlannedCell { number, levels, plan, seeds: seeds.to_vec() });
+            }
         }
         Ok(ledger.record_cells(&self.experiment(), &cells)?)
     }
 
     fn experiment(&self) -> Experiment {
         let mut metrics: Vec<String> = Vec::new();
-        let objectives = self.objectives.iter().map(|objective| objective.metric);
-        for metric in objectives.chain(self.constraints.iter().map(|one| one.metric)) {
+        let objectives = self.objectives.iter().map(|objective| objective.number.metric);
+        for metric in objectives.chain(self.constraints.iter().map(|one| one.number.metric)) {
             if !metrics.contains(&metric.name()) {
                 metrics.push(metric.name());
             }
         }
         let constraints: Vec<&str> = self.constraints.iter().map(|one| one.text.as_str()).collect();
         let names: Vec<&str> = self.points.candidates.iter().map(super::Candidate::name).collect();
-        let lines = [
+        let objective = |Objective { number, maximise }: &Objective| {
+            let what = if *maximise { "maximise" } else { "minimise" };
+            format!("{what} {}", number.name())
+        };
+        let objectives: Vec<String> = self.objectives.iter().map(objective).collect();
+        let mut factors = vec!["point".to_owned()];
+        let workloads = self.workloads();
+        if !workloads.is_empty() {
+            factors.push("workload".to_owned());
+        }
+        let mut lines = vec![
             self.question.clone(),
-            format!("{:?} {:?}", self.objectives, self.budget),
+            objectives.join("\t"),
+            format!("{:?}", self.budget),
             constraints.join("\t"),
             names.join("\t"),
             format!("{:?}", self.points.space),
-            self.base.to_json(),
+            workloads.join("\t"),
         ];
+        lines.extend(self.loads.iter().map(|load| load.base.to_json()));
         Experiment {
             key: format!("{:032x}", hash_long(lines.join("\n").as_bytes())),
             name: self.name.clone(),
             question: self.question.clone(),
-            factors: vec!["point".to_owned()],
+            factors,
             metrics,
         }
     }

@@ -2,10 +2,10 @@
 //! a point of it.
 
 use super::Search;
+use super::search::by_point;
 use crate::json::Fields;
 use crate::problem::{Place, Problem, quoted};
 use crate::run::RunFailure;
-use crate::study::by_plan;
 use crate::trial::{Runner, Watch};
 use crate::yaml;
 use blis_core::Value;
@@ -34,13 +34,17 @@ impl Search {
         all.value("dimensions", dimensions.iter().enumerate().map(one).collect::<Vec<_>>());
         let objective = |objective: &super::Objective| {
             let mut fields = Fields::default();
-            fields.text("metric", objective.metric.name());
+            fields.text("metric", objective.number.name());
             fields.value("maximise", objective.maximise);
             fields.into_value()
         };
         all.value("objectives", self.objectives.iter().map(objective).collect::<Vec<_>>());
         let texts = self.constraints.iter().map(|constraint| constraint.text.clone());
         all.value("constraints", texts.collect::<Vec<_>>());
+        let workloads: Vec<&str> = self.workloads();
+        if !workloads.is_empty() {
+            all.value("workloads", workloads);
+        }
         all.count("seeds", self.budget.seeds as u64);
         all.count("calls", self.budget.calls as u64);
         all.into_value()
@@ -93,14 +97,14 @@ impl Search {
     ) -> Result<Measures, RunFailure> {
         let point = self.point(values)?;
         let (candidate, settings) = self.points.settings(&point);
-        let mut plans = vec![self.plan(candidate, &settings)?];
+        let mut points = vec![self.plans(candidate, &settings)?];
         if self.constraints.iter().any(|constraint| constraint.relative) {
-            plans.push(self.plan(0, &self.points.candidates[0].hand)?);
+            points.push(self.plans(0, &self.points.candidates[0].hand)?);
         }
         let seeds = self.seeds();
-        let rows = by_plan(&plans, &seeds, runner, watch)?;
-        let sample = self.sample(&rows[0]);
-        let hand = rows.last().map_or_else(|| sample.clone(), |rows| self.sample(rows));
+        let found = by_point(&points, &seeds, runner, watch)?;
+        let sample = self.sample(&found[0]);
+        let hand = found.last().map_or_else(|| sample.clone(), |runs| self.sample(runs));
         let observation = self.observation(point, &sample, &hand);
         let excesses = observation.constraints.iter().map(|measured| measured.mean).collect();
         Ok(Measures { objectives: sample.objectives, excesses })

@@ -1,19 +1,19 @@
 //! The loop: ask, run, tell; then conclude, and run what is recommended again.
 
 use super::findings::{Call, Control, Findings};
+use super::number::{Number, Runs};
 use super::race::Noise;
-use super::{Engine, Objective, Search};
+use super::{Engine, Load, Objective, Search};
 use crate::metric::Metric;
 use crate::row::Row;
 use crate::run::RunFailure;
-use crate::scenario::{Draft, Plan, Workload};
-use crate::study::{self, by_plan};
+use crate::scenario::Plan;
+use crate::study::by_plan;
 use crate::trial::{Runner, Watch};
-use blis_core::math::{count, float, ln};
+use blis_core::math::ln;
 use blis_optimize::{
     Bayes, Grid, Measured, Nsga2, Observation, Optimizer, Point, Problem, Quasi, Random, Settings,
 };
-use blis_workload::Mix;
 
 /// Points that fill the space before a model is trusted.
 const INITIAL: usize = 10;
@@ -51,18 +51,35 @@ pub(super) struct Explored {
     legal: Vec<Observation>,
 }
 
-/// A point that was asked for, with the scenario that it is.
+/// A point that was asked for, with the scenario that it is in each workload.
 struct Asked {
     point: Point,
     settings: (usize, Vec<(String, String)>),
-    plan: Result<Plan, RunFailure>,
+    plans: Result<Vec<Plan>, RunFailure>,
 }
 
 impl Search {
     /// About how many runs it takes, with those of a control if there is to be one.
     pub fn trials(&self, control: bool) -> usize {
         let searches = 1 + usize::from(control);
-        searches * (self.budget.calls * self.budget.seeds + self.confirm) + self.confirm
+        let runs = searches * (self.budget.calls * self.budget.seeds + self.confirm) + self.confirm;
+        runs * self.loads.len()
+    }
+
+    /// The names of its workloads; empty if the file has no list of them.
+    pub fn workloads(&self) -> Vec<&str> {
+        self.loads.iter().filter_map(|load| load.name.as_deref()).collect()
+    }
+
+    /// What its objectives are numbers of, each once.
+    pub fn metrics(&self) -> Vec<Metric> {
+        let mut all = Vec::new();
+        for Objective { number, .. } in &self.objectives {
+            if !all.contains(&number.metric) {
+                all.push(number.metric);
+            }
+        }
+        all
     }
 
     /// Searches, and runs what is recommended on fresh seeds; with `control`, also an engine that
@@ -79,15 +96,15 @@ impl Search {
         watch: &dyn Watch,
         control: bool,
     ) -> Result<Findings, RunFailure> {
-        let hand_plan = self.plan(0, &self.points.candidates[0].hand)?;
+        let mut points = vec![self.plans(0, &self.points.candidates[0].hand)?];
         let seeds = self.seeds();
-        self.note(runner, &[(0, "by hand".to_owned())], &[&hand_plan], &seeds)?;
-        let rows = by_plan(std::slice::from_ref(&hand_plan), &seeds, runner, watch)?;
-        let mut hand = Hand { whole: self.sample(&rows[0]), early: None };
+        self.note(runner, &[(0, "by hand".to_owned())], &points, &seeds)?;
+        let runs = by_point(&points, &seeds, runner, watch)?;
+        let mut hand = Hand { whole: self.sample(&runs[0]), early: None };
         if self.budget.early.is_some() {
-            let plan = self.plan_early(0, &self.points.candidates[0].hand)?;
-            let rows = by_plan(std::slice::from_ref(&plan), &seeds, runner, watch)?;
-            hand.early = Some(self.sample(&rows[0]));
+            let plans = self.plans_early(0, &self.points.candidates[0].hand)?;
+            let runs = by_point(&[plans], &seeds, runner, watch)?;
+            hand.early = Some(self.sample(&runs[0]));
         }
         let found = self.explore(self.budget.engine, &hand, runner, watch)?;
         let random = || self.explore(Engine::Random, &hand, runner, watch);
@@ -95,14 +112,13 @@ impl Search {
         let chosen = self.choose(&found);
         let of_control = random.as_ref().map(|random| self.choose(random));
         let all = chosen.iter().chain(of_control.iter().flatten());
-        let mut plans = vec![hand_plan];
         for one in all {
-            plans.push(self.plan(one.candidate, &one.settings)?);
+            points.push(self.plans(one.candidate, &one.settings)?);
         }
         let fresh = self.fresh_seeds();
-        let labels: Vec<_> = (0..plans.len()).map(|cell| self.fresh_label(cell)).collect();
-        self.note(runner, &labels, &plans.iter().collect::<Vec<_>>(), &fresh)?;
-        let rows = by_plan(&plans, &fresh, runner, watch)?;
+        let labels: Vec<_> = (0..points.len()).map(|cell| self.fresh_label(cell)).collect();
+        self.note(runner, &labels, &points, &fresh)?;
+        let fresh = by_point(&points, &fresh, runner, watch)?;
         let fronts = self.fronts(&found, random.as_ref());
         let sensitivities = match found.calls.len() {
             count if count > MOST_MODELLED => Vec::new(),
@@ -121,7 +137,7 @@ impl Search {
             chosen,
             front: fronts.map(|(front, _)| front),
             sensitivities,
-            fresh: study::Findings { rows, ..study::Findings::default() },
+            fresh,
             control,
         })
     }
@@ -216,18 +232,18 @@ impl Search {
             let hand = early.unwrap_or(&hand.whole);
             let asked = |point: Point| {
                 let settings = self.points.settings(&point);
-                let plan = match early {
-                    Some(_) => self.plan_early(settings.0, &settings.1),
-                    None => self.plan(settings.0, &settings.1),
+                let plans = match early {
+                    Some(_) => self.plans_early(settings.0, &settings.1),
+                    None => self.plans(settings.0, &settings.1),
                 };
-                Asked { point, settings, plan }
+                Asked { point, settings, plans }
             };
             let asked: Vec<Asked> = points.into_iter().map(asked).collect();
-            let mut rows = self.measure(&explored, &asked, hand, runner, watch)?.into_iter();
-            for Asked { point, settings, plan } in asked {
-                match plan {
+            let mut runs = self.measure(&explored, &asked, hand, runner, watch)?.into_iter();
+            for Asked { point, settings, plans } in asked {
+                match plans {
                     Ok(_) => {
-                        let sample = self.sample(&rows.next().unwrap_or_default());
+                        let sample = self.sample(&runs.next().unwrap_or_default());
                         let observation = self.observation(point, &sample, hand);
                         self.tell(&mut explored, observation, settings, &sample);
                     }
@@ -239,7 +255,8 @@ impl Search {
         Ok(explored)
     }
 
-    /// The rows of the legal ones of `asked`, by seed; only the first of those that are hopeless.
+    /// The runs of the legal ones of `asked`; those with the first seed alone if they are hopeless.
+    /// A seed is run on all workloads: a mean over some of them would be no measure.
     fn measure(
         &self,
         explored: &Explored,
@@ -247,39 +264,40 @@ impl Search {
         hand: &Sample,
         runner: &Runner<'_>,
         watch: &dyn Watch,
-    ) -> Result<Vec<Vec<Row>>, RunFailure> {
+    ) -> Result<Vec<Runs>, RunFailure> {
         let first = explored.calls.len() + 1;
-        let legal: Vec<(usize, &Asked, &Plan)> = (first..)
+        let legal: Vec<(usize, &Asked, &Vec<Plan>)> = (first..)
             .zip(asked)
-            .filter_map(|(call, one)| Some((call, one, one.plan.as_ref().ok()?)))
+            .filter_map(|(call, one)| Some((call, one, one.plans.as_ref().ok()?)))
             .collect();
         let all = self.seeds();
         let (now, later) = all.split_at(if self.budget.racing { 1 } else { all.len() });
-        let plans: Vec<Plan> = legal.iter().map(|(.., plan)| (*plan).clone()).collect();
+        let points: Vec<Vec<Plan>> = legal.iter().map(|(.., plans)| (*plans).clone()).collect();
         let labels: Vec<_> =
             legal.iter().map(|(call, ..)| self.label(explored.engine, *call)).collect();
-        self.note(runner, &labels, &plans.iter().collect::<Vec<_>>(), now)?;
-        let mut rows = by_plan(&plans, now, runner, watch)?;
+        self.note(runner, &labels, &points, now)?;
+        let mut runs = by_point(&points, now, runner, watch)?;
         if later.is_empty() {
-            return Ok(rows);
+            return Ok(runs);
         }
         let hopes = |number: &usize| {
             let observation = self.observation(
                 legal[*number].1.point.clone(),
-                &self.sample(&rows[*number]),
+                &self.sample(&runs[*number]),
                 hand,
             );
             !explored.noise.is_hopeless(&observation, &explored.legal, self.budget.seeds)
         };
-        let kept: Vec<usize> = (0..plans.len()).filter(hopes).collect();
-        let plans: Vec<Plan> = kept.iter().map(|&number| plans[number].clone()).collect();
+        let kept: Vec<usize> = (0..points.len()).filter(hopes).collect();
+        let points: Vec<Vec<Plan>> = kept.iter().map(|&number| points[number].clone()).collect();
         let labels: Vec<_> = kept.iter().map(|&number| labels[number].clone()).collect();
-        self.note(runner, &labels, &plans.iter().collect::<Vec<_>>(), later)?;
-        let found = by_plan(&plans, later, runner, watch)?;
+        self.note(runner, &labels, &points, later)?;
+        let found = by_point(&points, later, runner, watch)?;
         for (number, found) in kept.into_iter().zip(found) {
-            rows[number].extend(found);
+            let both = runs[number].iter_mut().zip(found);
+            both.for_each(|(rows, found)| rows.extend(found));
         }
-        Ok(rows)
+        Ok(runs)
     }
 
     fn tell(
@@ -332,36 +350,32 @@ impl Search {
         }
     }
 
-    pub(super) fn plan(
+    /// The scenarios of a point: one for each workload.
+    pub(super) fn plans(
         &self,
         candidate: usize,
         settings: &[(String, String)],
-    ) -> Result<Plan, RunFailure> {
-        let tree = self.points.tree(&self.base, candidate, settings);
-        Draft::from_tree(tree).resolve().map_err(RunFailure::Input)
+    ) -> Result<Vec<Plan>, RunFailure> {
+        let plan = |load: &Load| load.plan(&self.points, candidate, settings);
+        self.loads.iter().map(|load| plan(load).map_err(RunFailure::Input)).collect()
     }
 
-    /// The same with fewer requests, if their number is given.
-    fn plan_early(
+    /// The same with fewer requests, where their number is given.
+    fn plans_early(
         &self,
         candidate: usize,
         settings: &[(String, String)],
-    ) -> Result<Plan, RunFailure> {
-        let plan = self.plan(candidate, settings)?;
-        let Workload::Mix(Mix { num_requests: Some(requests), .. }) = &plan.workload else {
-            return Ok(plan);
-        };
-        let fewer = count(float(*requests) * self.budget.early.unwrap_or(1.0)).max(1);
-        let mut draft = Draft::from_tree(self.points.tree(&self.base, candidate, settings));
-        draft.set_amount("early", "num_requests", &fewer.to_string());
-        draft.resolve().map_err(RunFailure::Input)
+    ) -> Result<Vec<Plan>, RunFailure> {
+        let share = self.budget.early.unwrap_or(1.0);
+        let plan = |load: &Load| load.plan_early(&self.points, candidate, settings, share);
+        self.loads.iter().map(|load| plan(load).map_err(RunFailure::Input)).collect()
     }
 
-    pub(super) fn sample(&self, rows: &[Row]) -> Sample {
-        let values = |metric: &Metric| rows.iter().map(|row| metric.of(&row.report)).collect();
+    pub(super) fn sample(&self, runs: &[Vec<Row>]) -> Sample {
+        let values = |number: &Number| number.values(runs);
         Sample {
-            objectives: self.objectives.iter().map(|objective| values(&objective.metric)).collect(),
-            constraints: self.constraints.iter().map(|bound| values(&bound.metric)).collect(),
+            objectives: self.objectives.iter().map(|objective| values(&objective.number)).collect(),
+            constraints: self.constraints.iter().map(|bound| values(&bound.number)).collect(),
         }
     }
 
@@ -388,6 +402,17 @@ impl Search {
     }
 }
 
+/// The runs of some points, each of which is the scenarios of its workloads.
+pub(super) fn by_point(
+    points: &[Vec<Plan>],
+    seeds: &[u64],
+    runner: &Runner<'_>,
+    watch: &dyn Watch,
+) -> Result<Vec<Runs>, RunFailure> {
+    let mut rows = by_plan(&points.concat(), seeds, runner, watch)?.into_iter();
+    Ok(points.iter().map(|plans| rows.by_ref().take(plans.len()).collect()).collect())
+}
+
 impl Sample {
     /// How many seeds it is of.
     fn seeds(&self) -> usize {
@@ -409,7 +434,7 @@ impl Objective {
     /// ratios mean something, else the difference.
     pub fn score(&self, value: f64, hand: Option<f64>) -> f64 {
         let sign = if self.maximise { -1.0 } else { 1.0 };
-        if self.metric.is_ratio() {
+        if self.number.metric.is_ratio() {
             let hand = hand.filter(|hand| *hand > 0.0).unwrap_or(1.0);
             return if value > 0.0 { sign * ln(value / hand) } else { f64::NAN };
         }

@@ -1,5 +1,7 @@
 //! Whole searches on a small cluster: what they ask for, resume, recommend and refuse.
 
+mod workloads;
+
 use super::file::search;
 use super::{Findings, Search};
 use crate::ledger::Ledger;
@@ -58,7 +60,7 @@ fn a_search_asks_for_the_same_points_however_many_run_at_a_time() {
     assert!(scores[0].abs() <= 0.0, "the hand-set point is the first, and its own measure");
     let differ = scores[1..].iter().filter(|score| score.abs() > 1e-6).count();
     assert!(differ > 6, "the parameters matter: {scores:?}");
-    assert_eq!(alone.fresh.rows.len(), 2);
+    assert_eq!(alone.fresh.len(), 2);
 }
 
 #[test]
@@ -131,7 +133,7 @@ fn several_objectives_have_a_front_that_nothing_measured_dominates() {
     let control = found.control.expect("it was asked for");
     assert_eq!(control.calls.len(), 14);
     let cells = 1 + found.chosen.len() + control.chosen.len();
-    assert_eq!(found.fresh.rows.len(), cells, "all of both fronts are confirmed");
+    assert_eq!(found.fresh.len(), cells, "all of both fronts are confirmed");
 }
 
 #[test]
@@ -160,7 +162,7 @@ fn a_share_of_saturation_is_measured_once_and_means_the_same_rate_for_all() {
     let of = |base: &yaml::Node| {
         Draft::from_tree(search.points.tree(base, 0, hand)).resolve().expect("legal")
     };
-    let settled = of(&search.base);
+    let settled = of(&search.loads[0].base);
     assert_eq!(settled.saturation, None, "nothing is left to measure");
     let tree = yaml::read_text("s.yaml", &text).expect("well-formed");
     let asked = of(tree.field("base").expect("a base"));
@@ -179,11 +181,11 @@ fn what_is_written_as_a_strategy_means_the_point_that_was_found() {
     let path = folder.path().join("best.yaml");
     std::fs::write(&path, candidate.strategy.text("best", &settings)).expect("it can be written");
     let plan = |strategy: String| {
-        let mut tree = search.base.clone();
+        let mut tree = search.loads[0].base.clone();
         crate::strategy::choose(&mut tree, yaml::Node::from_flag("strategy", &strategy));
         Draft::from_tree(tree).resolve().expect("legal").identity
     };
-    let found = Draft::from_tree(search.points.tree(&search.base, 0, &settings));
+    let found = Draft::from_tree(search.points.tree(&search.loads[0].base, 0, &settings));
     let found = found.resolve().expect("legal").identity;
     assert_eq!(plan(path.to_string_lossy().into_owned()), found);
     assert_ne!(plan("slo-compound".to_owned()), found);

@@ -70,7 +70,7 @@ pub(super) fn named(
     names.iter().position(|&known| known == name).ok_or_else(|| {
         let hint = hint(name, names.iter().copied());
         let message = if names.is_empty() {
-            format!("found `{name}`, but the study has no `components:`")
+            format!("found `{name}`, but there are no `components:`")
         } else {
             format!("unknown component `{name}`{hint}; known: {}", quoted(&names))
         };

@@ -19,7 +19,7 @@
 use super::arms::{self, Component};
 use super::capacity::{CapacityFields, question};
 use super::design::Design;
-use super::levels::{self, Choices};
+use super::levels::{self, Choices, Level};
 use super::predictions::hypotheses;
 use super::{Cell, Study, Warmup, patch};
 use crate::metric::Metric;
@@ -74,7 +74,7 @@ struct StudyFields {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct PatchFields {
+pub(crate) struct PatchFields {
     pub(super) name: String,
     #[serde(default)]
     pub(super) with: Vec<String>,
@@ -206,6 +206,21 @@ pub(crate) fn base(tree: &Node) -> Result<Node, Problem> {
         Kind::Scalar { text, .. } => yaml::read_file(&beside(&base.place, text)),
         _ => Ok(base),
     }
+}
+
+/// The workloads of a file: the name of each, and the scenario that it makes of `base`.
+pub(crate) fn workloads(
+    tree: &Node,
+    fields: &[PatchFields],
+    base: &Node,
+) -> Result<Vec<(String, Node)>, Problem> {
+    let factor = arms::patched(tree, "workloads", fields, &[])?;
+    let scenario = |level: Level| {
+        let mut tree = base.clone();
+        level.apply(&mut tree, &[]);
+        (level.name, tree)
+    };
+    Ok(factor.levels.into_iter().map(scenario).collect())
 }
 
 /// What the cells differ in.

@@ -63,11 +63,7 @@ impl Findings {
 
     /// Their mean, with its interval if there are several; `None` if there is no sample.
     pub fn mean(&self, cell: usize, metric: &Metric) -> Option<(f64, Option<f64>)> {
-        let values = self.values(cell, metric);
-        match Interval::of(&values) {
-            Some(interval) => Some((interval.mean, Some(interval.half_width))),
-            None => values.first().map(|&value| (value, None)),
-        }
+        mean(&self.values(cell, metric))
     }
 
     /// How `metric` of `cell` compares with that of `other`, with intervals that leave out the
@@ -75,7 +71,26 @@ impl Findings {
     pub fn paired(&self, cell: usize, other: usize, metric: &Metric, level: f64) -> Option<Paired> {
         let seeds = self.rows[cell].len().min(self.rows[other].len());
         let both = |seed| Some((self.value(cell, seed, metric)?, self.value(other, seed, metric)?));
-        let pairs: Vec<(f64, f64)> = (0..seeds).filter_map(both).collect();
+        Paired::of(&(0..seeds).filter_map(both).collect::<Vec<_>>(), level)
+    }
+
+    /// `rows` and capacities as evidence.
+    pub(super) fn of<'a>(rows: &'a [Vec<Row>], capacities: &'a [Vec<Option<f64>>]) -> Rows<'a> {
+        Rows { rows, capacities }
+    }
+}
+
+/// The mean of `values`, with its interval if there are several; `None` if there is none.
+pub(crate) fn mean(values: &[f64]) -> Option<(f64, Option<f64>)> {
+    match Interval::of(values) {
+        Some(interval) => Some((interval.mean, Some(interval.half_width))),
+        None => values.first().map(|&value| (value, None)),
+    }
+}
+
+impl Paired {
+    /// How the first of each of `pairs` compares with the second.
+    pub(crate) fn of(pairs: &[(f64, f64)], level: f64) -> Option<Paired> {
         let differences: Vec<f64> = pairs.iter().map(|(value, other)| value - other).collect();
         let positive = pairs.iter().all(|&(value, other)| value > 0.0 && other > 0.0);
         let logs: Vec<f64> = pairs.iter().map(|(value, other)| ln(value / other)).collect();
@@ -86,11 +101,6 @@ impl Findings {
             ..found
         });
         Some(Paired { difference: estimate(&differences, level)?, ratio })
-    }
-
-    /// `rows` and capacities as evidence.
-    pub(super) fn of<'a>(rows: &'a [Vec<Row>], capacities: &'a [Vec<Option<f64>>]) -> Rows<'a> {
-        Rows { rows, capacities }
     }
 }
 

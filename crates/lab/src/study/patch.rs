@@ -50,11 +50,11 @@ pub(crate) fn apply(tree: &mut Node, settings: &[Setting]) {
 pub(crate) fn resolve(tree: &Node, cell: &[String]) -> Result<Plan, Problem> {
     Draft::from_tree(tree.clone()).resolve().map_err(|problem| {
         let cell = cell.join(", ");
-        let message = if cell.is_empty() {
-            problem.message.clone()
-        } else {
-            format!("{} (in the cell {cell})", problem.message)
-        };
-        Problem { message, ..problem }
+        if cell.is_empty() { problem } else { within(problem, &format!("the cell {cell}")) }
     })
+}
+
+/// `problem`, of the scenario that is `place`.
+pub(crate) fn within(problem: Problem, place: &str) -> Problem {
+    Problem { message: format!("{} (in {place})", problem.message), ..problem }
 }

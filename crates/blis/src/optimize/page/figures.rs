@@ -1,10 +1,11 @@
 //! The figures of a search's page: which there are, and the data of each.
 
 use crate::markup::push;
+use crate::optimize::{heading, workloads};
 use crate::page::{Figure, digits};
-use crate::study::{heading, quoted};
+use crate::study::quoted;
 use blis_core::math::ln;
-use blis_lab::optimize::{Call, Findings, Influence, Plateau, Search};
+use blis_lab::optimize::{Call, Findings, Influence, Number, Plateau, Search};
 use blis_lab::stats::Estimate;
 
 /// Each objective, call by call, beside the control.
@@ -36,11 +37,11 @@ pub(super) fn progress(search: &Search, findings: &Findings) -> Vec<Figure> {
         let hand = findings.hand[k].map(digits).unwrap_or_default();
         Figure {
             kind: "progress",
-            title: heading(&objective.metric),
-            file: format!("progress {}", objective.metric.name()),
+            title: heading(&objective.number),
+            file: format!("progress {}", objective.number.name()),
             csv,
             about: vec![
-                ("unit", heading(&objective.metric)),
+                ("unit", heading(&objective.number)),
                 ("names", "engine".to_owned()),
                 ("bound", hand),
             ],
@@ -58,9 +59,9 @@ pub(super) fn fronts(search: &Search, findings: &Findings) -> Vec<Figure> {
 }
 
 fn front(search: &Search, findings: &Findings, (x, y): (usize, usize)) -> Figure {
-    let [across, up] = [x, y].map(|k| &search.objectives[k].metric);
+    let [across, up] = [x, y].map(|k| &search.objectives[k].number);
     let fresh = |cell: usize| {
-        let mean = |k: usize| findings.fresh.mean(cell, &search.objectives[k].metric);
+        let mean = |k: usize| findings.mean(cell, &search.objectives[k].number);
         Some((mean(x)?.0, mean(y)?.0))
     };
     let mut csv = "point,call,x,y,fresh_x,fresh_y\n".to_owned();
@@ -103,6 +104,33 @@ fn front(search: &Search, findings: &Findings, (x, y): (usize, usize)) -> Figure
     }
 }
 
+/// What became of each workload, where one point is recommended.
+pub(super) fn payers(search: &Search, findings: &Findings) -> Vec<Figure> {
+    let ([objective], false) = (&search.objectives[..], findings.chosen.is_empty()) else {
+        return Vec::new();
+    };
+    let metric = objective.number.metric;
+    let bound = if objective.maximise { "1," } else { ",1" };
+    let row = |number: &Number| {
+        let Estimate { mean, low, high, .. } = findings.paired(1, number)?.ratio?;
+        let (_, name) = number.workload.as_ref()?;
+        let numbers = [mean, low, high].map(digits).join(",");
+        Some(format!("{},{numbers},{bound}\n", quoted(name)))
+    };
+    let rows: String = workloads::each(search, metric).iter().filter_map(row).collect();
+    if search.loads.len() < 2 || rows.is_empty() {
+        return Vec::new();
+    }
+    vec![Figure {
+        kind: "effect",
+        title: format!("{}, found over by hand", metric.name()),
+        file: "workloads".to_owned(),
+        csv: format!("effect,mean,low,high,at_least,at_most\n{rows}"),
+        about: vec![("unit", "times by hand".to_owned()), ("scale", "ratio".to_owned())],
+        wide: false,
+    }]
+}
+
 /// How far the constraints are from their bounds, where one point is recommended.
 pub(super) fn slack(search: &Search, findings: &Findings) -> Vec<Figure> {
     if search.objectives.len() > 1 || findings.chosen.is_empty() {
@@ -143,8 +171,8 @@ pub(super) fn importance(search: &Search, findings: &Findings) -> Vec<Figure> {
         let rows: String = all.into_iter().map(row).collect();
         Figure {
             kind: "interval",
-            title: objective.metric.name(),
-            file: format!("importance {}", objective.metric.name()),
+            title: objective.number.name(),
+            file: format!("importance {}", objective.number.name()),
             csv: format!("parameter,mean,low,high\n{rows}"),
             about: vec![
                 ("unit", "share".to_owned()),

@@ -1,0 +1,171 @@
+//! What a search looks at: a metric in one of its workloads, or its mean over all of them.
+
+use crate::hypothesis::{spelled, unknown};
+use crate::metric::Metric;
+use crate::row::Row;
+use blis_core::math::{exp, float, ln};
+
+/// The runs of a point, by workload and seed.
+pub type Runs = Vec<Vec<Row>>;
+
+/// A number of a point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// The number of each run.
+    pub metric: Metric,
+    /// The workload whose it is, by its place in the list and its name; absent: the mean over all.
+    pub workload: Option<(usize, String)>,
+}
+
+/// How the values of several workloads become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mean {
+    /// Of latencies and rates: a tenth less counts the same wherever it is, however long or short
+    /// its times are.
+    Geometric,
+    /// Of shares, which can be 0.
+    Arithmetic,
+}
+
+impl Mean {
+    /// That of `metric`; `None` for counts, of which workloads have so many as they are long.
+    pub fn of(metric: &Metric) -> Option<Mean> {
+        if metric.is_ratio() {
+            return Some(Mean::Geometric);
+        }
+        metric.is_share().then_some(Mean::Arithmetic)
+    }
+
+    /// How it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mean::Geometric => "geometric mean",
+            Mean::Arithmetic => "mean",
+        }
+    }
+
+    fn over(self, values: &[f64]) -> f64 {
+        let count = float(values.len() as u64);
+        match self {
+            Mean::Arithmetic => values.iter().sum::<f64>() / count,
+            // A rate of 0 anywhere is a failure, not a number without a logarithm.
+            Mean::Geometric if values.iter().any(|value| *value <= 0.0) => 0.0,
+            Mean::Geometric => exp(values.iter().map(|value| ln(*value)).sum::<f64>() / count),
+        }
+    }
+}
+
+impl Number {
+    /// That of `metric` over all workloads.
+    pub fn of_all(metric: Metric) -> Number {
+        Number { metric, workload: None }
+    }
+
+    /// Reads `metric` or `metric @ workload`, where the workloads have these names; complaints come
+    /// with the part that they are about.
+    pub(super) fn parse<'a>(text: &'a str, names: &[String]) -> Result<Number, (String, &'a str)> {
+        let (metric, place) = match text.split_once('@') {
+            None => (text, None),
+            Some((metric, place)) => (metric, Some(place)),
+        };
+        let metric = Metric::parse(metric.trim()).map_err(|why| (why, metric))?;
+        let workload = place.map(|place| workload(place, names)).transpose()?;
+        Ok(Number { metric, workload })
+    }
+
+    /// How it is called.
+    pub fn name(&self) -> String {
+        match &self.workload {
+            None => self.metric.name(),
+            Some((_, workload)) => format!("{} @ {}", self.metric.name(), spelled(workload)),
+        }
+    }
+
+    /// Its value with each seed, where `runs` have a sample.
+    pub fn values(&self, runs: &[Vec<Row>]) -> Vec<Option<f64>> {
+        let of = |row: &Row| self.metric.of(&row.report);
+        let one = |rows: &Vec<Row>| rows.iter().map(of).collect();
+        match (&self.workload, runs) {
+            (Some((index, _)), _) => runs.get(*index).map(one).unwrap_or_default(),
+            (None, [] | [_]) => runs.first().map(one).unwrap_or_default(),
+            (None, [first, ..]) => {
+                let all = |seed| runs.iter().map(|rows| of(&rows[seed])).collect();
+                let mean = |seed: usize| {
+                    let values: Option<Vec<f64>> = all(seed);
+                    Some(Mean::of(&self.metric)?.over(&values?))
+                };
+                (0..first.len()).map(mean).collect()
+            }
+        }
+    }
+}
+
+/// Which of `names` stands in `text`, perhaps in quotes.
+fn workload<'a>(text: &'a str, names: &[String]) -> Result<(usize, String), (String, &'a str)> {
+    let name = text.trim();
+    let bare = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let name = bare.unwrap_or(name);
+    if names.is_empty() {
+        let message = format!("there are no workloads; leave out `@ {name}`, or add `workloads:`");
+        return Err((message, text));
+    }
+    let found = names.iter().position(|known| known == name);
+    let index = found.ok_or_else(|| (unknown("workload", name, names), text))?;
+    Ok((index, names[index].clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Vec<String> {
+        ["calm", "four times", "a @ b"].map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn a_number_is_of_one_workload_or_of_all_and_its_name_reads_back() {
+        for (text, index) in [
+            ("critical.ttft_p99", None),
+            ("ttft_p99 @ four times", Some(1)),
+            ("ttft_p99 @ \"a @ b\"", Some(2)),
+        ] {
+            let number = Number::parse(text, &names()).expect(text);
+            assert_eq!(number.workload.as_ref().map(|(index, _)| *index), index);
+            assert_eq!(number.name(), text);
+        }
+        let tight = Number::parse("ttft_p99@calm", &names()).expect("legal");
+        assert_eq!(tight.name(), "ttft_p99 @ calm");
+    }
+
+    #[test]
+    fn unknown_workloads_are_refused_with_the_known_ones() {
+        let refusal =
+            |text: &'static str, names: &[String]| Number::parse(text, names).expect_err(text);
+        let (message, part) = refusal("ttft_p99 @ clam", &names());
+        assert_eq!(
+            message,
+            "unknown workload `clam`, did you mean `calm`?; known: `calm`, `four times`, `a @ b`"
+        );
+        assert_eq!(part.trim(), "clam");
+        let (message, _) = refusal("ttft_p99 @ calm", &[]);
+        assert_eq!(message, "there are no workloads; leave out `@ calm`, or add `workloads:`");
+        let (message, part) = refusal("ttft @ calm", &names());
+        assert!(message.starts_with("unknown number `ttft`"), "{message}");
+        assert_eq!(part.trim(), "ttft");
+    }
+
+    #[test]
+    fn the_mean_of_latencies_and_rates_is_geometric_and_that_of_shares_is_not() {
+        let mean = |name: &str| Mean::of(&Metric::parse(name).expect("known"));
+        assert_eq!(mean("critical.ttft_p99"), Some(Mean::Geometric));
+        assert_eq!(mean("tokens_per_sec"), Some(Mean::Geometric));
+        assert_eq!(mean("slo_attainment"), Some(Mean::Arithmetic));
+        assert_eq!(mean("hit_rate"), Some(Mean::Arithmetic));
+        for count in ["completed", "preemptions", "transfer_stall", "mechanisms.order.overtaken"] {
+            assert_eq!(mean(count), None, "{count}");
+        }
+        assert!((Mean::Geometric.over(&[10.0, 1000.0]) - 100.0).abs() < 1e-9);
+        assert!((Mean::Arithmetic.over(&[0.0, 0.5]) - 0.25).abs() < 1e-12);
+        assert!(Mean::Geometric.over(&[10.0, 0.0]).abs() <= 0.0, "a failure somewhere is one");
+    }
+}
