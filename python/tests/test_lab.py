@@ -107,16 +107,23 @@ def test_a_ledger_that_is_none_is_told(tmp_path: Path) -> None:
 
 
 def test_a_calibration_gives_what_the_command_prints(tmp_path: Path, command: Command) -> None:
-    steps = tmp_path / "runs"
-    steps.mkdir()
-    # The command takes files of single steps beside the runs too; the package takes runs alone.
+    measured, runs = ROOT / "data" / "h200", tmp_path / "runs"
+    runs.mkdir()
     for kind in ("steps", "requests"):
-        for file in (ROOT / "data" / "h200").glob(f"*.{kind}.csv"):
-            (steps / file.name).write_bytes(file.read_bytes())
+        for file in measured.glob(f"*.{kind}.csv"):
+            (runs / file.name).write_bytes(file.read_bytes())
     out = tmp_path / "profile.yaml"
-    found = blis.calibrate(steps, out=out)
-    assert found == json.loads(command("calibrate", str(steps), "--format", "json"))
-    assert out.read_text() == command("calibrate", str(steps), "--out", "-")
+    profiles = []
+    # Single steps beside the runs are taken, as are those that are named.
+    alone: list[Path] = []
+    for folder, grid in [(measured, alone), (runs, alone), (runs, [measured / "steps_grid.csv"])]:
+        found = blis.calibrate(folder, grid=grid, out=out)
+        named = [argument for file in grid for argument in ("--grid", str(file))]
+        arguments = ["calibrate", str(folder), *named]
+        assert found == json.loads(command(*arguments, "--format", "json"))
+        assert out.read_text() == command(*arguments, "--out", "-")
+        profiles.append(out.read_text())
+    assert len(set(profiles)) == 3, "single steps make a difference"
 
 
 def test_policies_are_listed_by_kind(command: Command) -> None:

@@ -7,7 +7,7 @@ use crate::report::json;
 use crate::report::table::{bold, grouped, table};
 use crate::trace;
 use blis_lab::calibrate::{self, Calibration};
-use blis_lab::measured::{self, grids_beside};
+use blis_lab::measured::{self, grids};
 use blis_lab::profile::{self, ProfiledMachine};
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     let padding = calibrate::padding(&args.padding)
         .map_err(|message| Failure::Input(format!("--padding: {message}")))?;
     let measured = measured::read_all(&args.steps, &args.requests)?;
-    let runs = calibrate::runs(&measured, &grids(args), args.block_size)?;
+    let runs = calibrate::runs(&measured, &grids(&args.grid, &args.steps), args.block_size)?;
     let target = match &args.out {
         Some(out) => Some(trace::target(out, &inputs(args))?),
         None => None,
@@ -36,15 +36,6 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
         TextFormat::Table => text(&found),
         TextFormat::Json => json::text(&found.object()),
     })
-}
-
-/// The files of single steps: those that are named, or else those of the folders that are.
-fn grids(args: &CalibrateArgs) -> Vec<PathBuf> {
-    if args.grid.is_empty() {
-        args.steps.iter().filter(|path| path.is_dir()).flat_map(|path| grids_beside(path)).collect()
-    } else {
-        args.grid.clone()
-    }
 }
 
 fn inputs(args: &CalibrateArgs) -> Vec<PathBuf> {

@@ -12,7 +12,7 @@ use crate::interrupt;
 use crate::output::{self, Output};
 use crate::report::json as report_json;
 use crate::target::Target;
-use blis_lab::measured::{self, Measured, grids_beside};
+use blis_lab::measured::{self, Measured};
 use blis_lab::profile;
 use blis_lab::replay::Server;
 use blis_lab::validate::{
@@ -44,10 +44,7 @@ struct Found {
 pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     let named = named(args);
     let Read { measured, fitted, wanted } = read(&named)?;
-    let grids = match args.grid.as_slice() {
-        [] => named.folders.iter().flat_map(|folder| grids_beside(folder)).collect(),
-        given => given.to_vec(),
-    };
+    let grids = measured::grids(&args.grid, &named.folders);
     let options = options(args)?;
     let seen = if args.refit { &measured[..] } else { &measured[..fitted] };
     let runs = blis_lab::calibrate::runs(seen, &grids, args.block_size)?;

@@ -264,9 +264,14 @@ pub fn read_requests(path: &Path) -> Result<Vec<MeasuredRequest>, Problem> {
 /// Files of single steps that are looked for beside measured runs.
 pub const GRIDS: [&str; 2] = ["steps_grid.csv", "steps_sizes.csv"];
 
-/// Those of `GRIDS` that are in `folder`.
-pub fn grids_beside(folder: &Path) -> Vec<PathBuf> {
-    GRIDS.iter().map(|name| folder.join(name)).filter(|path| path.is_file()).collect()
+/// The files of single steps: those that are `named`, or else those of `GRIDS` in the folders among
+/// `places`.
+pub fn grids(named: &[PathBuf], places: &[PathBuf]) -> Vec<PathBuf> {
+    if !named.is_empty() {
+        return named.to_vec();
+    }
+    let beside = |folder: &PathBuf| GRIDS.map(|name| folder.join(name));
+    places.iter().flat_map(beside).filter(|path| path.is_file()).collect()
 }
 
 /// Single steps that were measured without a server, those with at most `largest` prefill tokens.

@@ -129,8 +129,8 @@ pub(crate) fn calibrate(
     let fit = || -> Result<_, Problem> {
         let padding =
             fitting::padding(padding).map_err(|text| Problem::of_file("padding", text))?;
-        let measured = measured::read_all(&steps, &requests)?;
-        let runs = fitting::runs(&measured, &grid, block_size)?;
+        let logged = measured::read_all(&steps, &requests)?;
+        let runs = fitting::runs(&logged, &measured::grids(&grid, &steps), block_size)?;
         let machine = ProfiledMachine { model: model.map(fitting::model_name), hardware, tp };
         let found = fitting::calibrate(runs, padding, machine)?;
         Ok((blis_lab::json::text(&found.object()), profile::text(&found.file)))

@@ -131,19 +131,23 @@ impl Rounds {
         })
     }
 
-    /// Keeps rows that came back, each with the document of its trial.
+    /// Keeps rows that came back, each with the document of its trial; none of them if one is not
+    /// that of its trial.
     fn keep(&self, py: Python<'_>, rows: Vec<(String, String)>) -> PyResult<()> {
         interruptible(py, |_| {
             let mut known = self.known();
-            for (trial, row) in rows {
-                let (plan, seed) = known.read(&trial)?;
-                let row = Row::parse(&row).map_err(|error| Problem::of_file("row", error))?;
+            let read = |(trial, row): &(String, String)| -> Result<_, RunFailure> {
+                let (plan, seed) = known.read(trial)?;
+                let row = Row::parse(row).map_err(|error| Problem::of_file("row", error))?;
                 if row.run.scenario_hash != plan.hash() || row.run.seed != seed {
                     let message = "it is not the row of its trial: scenario or seed differ";
                     return Err(Problem::of_file("row", message).into());
                 }
-                self.ledger.record(&Key::of(&plan, seed), &plan, &row)?;
-            }
+                Ok((Key::of(&plan, seed), plan, row))
+            };
+            let read: Vec<(Key, Plan, Row)> = rows.iter().map(read).collect::<Result<_, _>>()?;
+            let all: Vec<_> = read.iter().map(|(key, plan, row)| (key, plan, row)).collect();
+            self.ledger.record_all(&all)?;
             known.forget(MOST_KNOWN);
             Ok(())
         })

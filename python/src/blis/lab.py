@@ -110,7 +110,8 @@ def calibrate(
 ) -> dict[str, Any]:
     """Fits a latency profile to logs of a server; what `blis calibrate --format json` prints.
 
-    The profile is written to the file `out`, for `latency_model=` of a scenario.
+    `steps` are files, or folders of such. `grid` names files of single steps; without it, those that
+    stand in the folders (`steps_grid.csv`, `steps_sizes.csv`) are taken, as by the command. The profile is written to the file `out`, for `latency_model=` of a scenario.
     """
     files = [steps] if isinstance(steps, (str, os.PathLike)) else list(steps)
     report, profile = _core.calibrate(

@@ -92,39 +92,31 @@ impl Ledger {
     /// # Errors
     /// If the ledger cannot be written, or has another row for this trial.
     pub fn record(&self, key: &Key, plan: &Plan, row: &Row) -> Result<(), LedgerError> {
-        let (mut state, text) = (self.lock(), row.text());
+        self.record_all(&[(key, plan, row)])
+    }
+
+    /// Keeps the rows of trials that were claimed, in one transaction, and gives the claims back.
+    ///
+    /// # Errors
+    /// If the ledger cannot be written, or has another row for one of the trials; those before that
+    /// one are kept.
+    pub fn record_all(&self, rows: &[(&Key, &Plan, &Row)]) -> Result<(), LedgerError> {
+        let mut state = self.lock();
         let me = self.owner(&mut state)?;
         let other = transact(&mut state.database, |transaction| {
-            if let Some(known) = find(transaction, key)? {
-                return Ok(Some(known).filter(|known| *known != text));
+            for &(key, plan, row) in rows {
+                if let Some(known) = keep(transaction, me, key, plan, row)? {
+                    return Ok(Some((key, known, row)));
+                }
             }
-            transaction
-                .prepare_cached("INSERT OR IGNORE INTO scenarios VALUES (?1, ?2)")?
-                .execute([row.run.scenario_hash.as_str(), plan.document()])?;
-            transaction
-                .prepare_cached(
-                    "INSERT INTO trials (key, code, scenario_hash, seed, row) \
-                     VALUES (?1, ?2, ?3, ?4, ?5)",
-                )?
-                .execute(params![
-                    key.text(),
-                    CODE,
-                    row.run.scenario_hash,
-                    seed_value(row.run.seed),
-                    text
-                ])?;
-            transaction
-                .prepare_cached("DELETE FROM claims WHERE key = ?1")?
-                .execute([key.text()])?;
-            transaction
-                .prepare_cached("UPDATE runs SET finished = 1 WHERE key = ?1 AND owner = ?2")?
-                .execute(params![key.text(), me])?;
             Ok(None)
         });
         drop(state);
         match other.map_err(|error| self.fail(&error))? {
             None => Ok(()),
-            Some(known) => Err(differs(key.text(), "the row of this run", &known, &text)),
+            Some((key, known, row)) => {
+                Err(differs(key.text(), "the row of this run", &known, &row.text()))
+            }
         }
     }
 
@@ -253,6 +245,35 @@ fn forget(transaction: &Transaction<'_>, owner: i64) -> rusqlite::Result<()> {
     transaction.execute("DELETE FROM claims WHERE owner = ?1", [owner])?;
     transaction.execute("DELETE FROM owners WHERE id = ?1", [owner])?;
     Ok(())
+}
+
+/// Keeps the row of a trial that `owner` has claimed, unless it is there; the row that is, if it is
+/// another one.
+fn keep(
+    transaction: &Transaction<'_>,
+    owner: i64,
+    key: &Key,
+    plan: &Plan,
+    row: &Row,
+) -> rusqlite::Result<Option<String>> {
+    let text = row.text();
+    if let Some(known) = find(transaction, key)? {
+        return Ok(Some(known).filter(|known| *known != text));
+    }
+    let (scenario, seed) = (row.run.scenario_hash.as_str(), seed_value(row.run.seed));
+    transaction
+        .prepare_cached("INSERT OR IGNORE INTO scenarios VALUES (?1, ?2)")?
+        .execute([scenario, plan.document()])?;
+    transaction
+        .prepare_cached(
+            "INSERT INTO trials (key, code, scenario_hash, seed, row) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![key.text(), CODE, scenario, seed, text])?;
+    transaction.prepare_cached("DELETE FROM claims WHERE key = ?1")?.execute([key.text()])?;
+    transaction
+        .prepare_cached("UPDATE runs SET finished = 1 WHERE key = ?1 AND owner = ?2")?
+        .execute(params![key.text(), owner])?;
+    Ok(None)
 }
 
 /// The text of a trial's row.

@@ -59,6 +59,41 @@ fn a_claim_lasts_as_long_as_its_process() {
     assert_eq!(begun, [(key.text().to_owned(), 3, 0)]);
 }
 
+#[test]
+fn a_batch_of_rows_is_one_transaction() {
+    let (folder, plan) = (folder(), plan(20));
+    let ledger = open(&folder);
+    let made: Vec<(Key, Row)> = (0..40)
+        .map(|seed| {
+            let row = trial::row(&plan, seed, false, &mut blis_sim::Unobserved).expect("it runs");
+            (Key::of(&plan, seed), row)
+        })
+        .collect();
+    for (key, _) in &made {
+        assert_eq!(ledger.claim(key).expect("it writes"), Claim::Ours);
+    }
+    let batch: Vec<_> = made.iter().map(|(key, row)| (key, &plan, row)).collect();
+    let keys: Vec<Key> = made.iter().map(|(key, _)| key.clone()).collect();
+    let kept = || ledger.finished(&keys).expect("it reads").iter().flatten().count();
+    let tell = |sql: &str| ledger.ask(|database| database.execute_batch(sql)).expect("legal");
+    tell(
+        "CREATE TEMP TRIGGER stop BEFORE INSERT ON main.trials WHEN NEW.seed = 30 \
+         BEGIN SELECT RAISE(ABORT, 'in the middle'); END",
+    );
+    ledger.record_all(&batch).expect_err("it is stopped in the middle");
+    assert_eq!(kept(), 0, "what comes before is not kept either");
+    tell("DROP TRIGGER stop");
+    ledger.record_all(&batch).expect("it writes");
+    assert_eq!(kept(), 40);
+    let begun = ledger.attempts().expect("it reads");
+    assert_eq!(begun.len(), 40);
+    assert!(begun.iter().all(|(_, runs, finished)| (*runs, *finished) == (1, 1)));
+    ledger.record_all(&batch).expect("the same rows again are no news");
+    let other = (&made[0].0, &plan, &made[1].1);
+    let refused = ledger.record_all(&[batch[1], other]).expect_err("a trial has one row");
+    assert!(refused.to_string().contains(made[0].0.text()), "{refused}");
+}
+
 /// A process that is killed leaves its lock file, its line in `owners` and its claims.
 #[test]
 fn the_claims_of_the_dead_are_taken_over_at_once_and_their_locks_go() {

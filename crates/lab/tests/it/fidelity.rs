@@ -2,7 +2,7 @@
 //! `docs/validation/fidelity.md`, each on workloads that nothing was fitted to.
 
 use blis_lab::calibrate::{self, padding};
-use blis_lab::measured::{Measured, grids_beside};
+use blis_lab::measured::{Measured, grids};
 use blis_lab::profile::{self, ProfiledMachine};
 use blis_lab::validate::{
     Basis, Cell, Compared, Metric, Options, Quantity, Statistic, coverage, transfer, validate,
@@ -16,7 +16,7 @@ fn folder() -> PathBuf {
 
 fn measured() -> (Vec<Measured>, Vec<Run>) {
     let measured = Measured::read_folder(&folder()).expect("part of the project");
-    let grids = grids_beside(&folder());
+    let grids = grids(&[], &[folder()]);
     assert_eq!(grids.len(), 2, "single steps by shape and by size");
     let runs = calibrate::runs(&measured, &grids, 16).expect("part of the project");
     (measured, runs)
