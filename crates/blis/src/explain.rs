@@ -162,7 +162,7 @@ impl<'a> Asked<'a> {
             return Ok(None);
         }
         let plan = self.study.plan(self.cells()[0], warmup)?;
-        let seeds = Study::first_seeds(self.seeds);
+        let seeds = self.study.first_seeds(self.seeds);
         let found = decisions(&plan, &seeds, &options, || watch.watch())?;
         // Runs that were stopped have told less than they should.
         if interrupt::asked() { Err(RunFailure::Interrupted) } else { Ok(found) }

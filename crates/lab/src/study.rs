@@ -38,8 +38,8 @@ use crate::verdict::{ALPHA, Judge};
 use crate::yaml::Node;
 use levels::Choices;
 
-/// The first seed; those after it count up.
-const FIRST_SEED: u64 = 42;
+/// The first seed unless a file says another; those after it count up.
+pub(crate) const FIRST_SEED: u64 = 42;
 /// The seed of the runs that find the warm-up, which is no seed of a study.
 pub(crate) const PILOT_SEED: u64 = 41;
 
@@ -54,6 +54,8 @@ pub struct Study {
     pub design: Design,
     /// Its cells, in the order of the file.
     pub cells: Vec<Cell>,
+    /// The first seed that each cell is run with; those after it count up.
+    pub first_seed: u64,
     /// After how many seeds hypotheses are judged first.
     pub seeds: usize,
     /// The most seeds that each cell is run with.
@@ -178,9 +180,9 @@ impl Study {
         patch::resolve(&tree, levels)
     }
 
-    /// The first `count` seeds that a study is run with.
-    pub fn first_seeds(count: usize) -> Vec<u64> {
-        (FIRST_SEED..FIRST_SEED + count as u64).collect()
+    /// The first `count` seeds that it is run with.
+    pub fn first_seeds(&self, count: usize) -> Vec<u64> {
+        (self.first_seed..).take(count).collect()
     }
 
     /// Runs it on `runner` until its hypotheses are answered.
@@ -214,7 +216,7 @@ impl Study {
         let mut judge = Judge::new(&self.hypotheses, &self.design, looks, ALPHA);
         while let Some(seeds) = judge.next_look() {
             let known = rows.first().map_or(0, Vec::len);
-            let new = Study::first_seeds(seeds).split_off(known);
+            let new = self.first_seeds(seeds).split_off(known);
             let found = by_plan(plans, &new, runner, watch)?;
             for (cell, found) in rows.iter_mut().zip(found) {
                 cell.extend(found);
@@ -271,7 +273,7 @@ impl Study {
         let plan = |&cell: &usize| self.cells[cell].plan_from(warmup);
         let plans: Vec<Plan> =
             cells.iter().map(plan).collect::<Result<_, _>>().map_err(RunFailure::Input)?;
-        by_plan(&plans, &Study::first_seeds(seeds), runner, watch)
+        by_plan(&plans, &self.first_seeds(seeds), runner, watch)
     }
 
     /// The scenarios of its cells with this warm-up.

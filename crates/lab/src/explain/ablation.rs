@@ -44,7 +44,7 @@ impl Ablation {
         let subsets = Subsets::of(components.len());
         let plan = |&mask: &u32| study.plan_with(&question.levels, mask, question.warmup);
         let plans = subsets.masks().iter().map(plan).collect::<Result<_, Problem>>()?;
-        let seeds = Study::first_seeds(question.seeds);
+        let seeds = study.first_seeds(question.seeds);
         Ok(Some(Ablation { components, subsets, plans, seeds }))
     }
 

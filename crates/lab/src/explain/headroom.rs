@@ -79,7 +79,7 @@ impl Headroom {
         for oracles in one.into_iter().filter(|oracles| oracles.any()) {
             informed.push((oracles, study.plan_foreseen(cell, oracles, warmup)?));
         }
-        Ok(Some(Headroom { arm, informed, seeds: Study::first_seeds(seeds) }))
+        Ok(Some(Headroom { arm, informed, seeds: study.first_seeds(seeds) }))
     }
 
     /// How many runs it takes.

@@ -125,7 +125,7 @@ impl Ledger {
                 number,
                 levels: cell.levels.clone(),
                 plan,
-                seeds: Study::first_seeds(seeds),
+                seeds: study.first_seeds(seeds),
             })
             .collect();
         // Shards run all seeds that may be needed; what counts is those that were.

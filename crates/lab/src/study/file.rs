@@ -21,7 +21,7 @@ use super::capacity::{CapacityFields, question};
 use super::design::Design;
 use super::levels::{self, Choices, Level};
 use super::predictions::hypotheses;
-use super::{Cell, Study, Warmup, patch};
+use super::{Cell, FIRST_SEED, Study, Warmup, patch};
 use crate::metric::Metric;
 use crate::problem::{Place, Problem};
 use crate::yaml::{self, Kind, Node, Whole};
@@ -57,6 +57,8 @@ struct StudyFields {
     sweep: Option<IgnoredAny>,
     #[serde(default)]
     references: Option<bool>,
+    #[serde(default)]
+    first_seed: Option<Whole<{ FIRST_SEED }, 9_000>>,
     #[serde(default)]
     seeds: Option<Whole<1, 1_000>>,
     #[serde(default)]
@@ -183,6 +185,7 @@ pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
         factors: design.factors.iter().map(|factor| factor.name.clone()).collect(),
         design,
         cells,
+        first_seed: fields.first_seed.map_or(FIRST_SEED, Whole::get),
         seeds,
         max_seeds,
         warmup,
@@ -347,6 +350,19 @@ arms:
 sweep: {engine.total_kv_blocks: [900, 800], seed: [1, 2, 3]}
 metrics: [ttft_p99, critical.e2e_mean]
 ";
+
+    #[test]
+    fn seeds_count_up_from_the_first_one_and_are_never_those_of_searches() {
+        let first = |line: &str| read(&format!("{STUDY}{line}")).map(|study| study.first_seeds(3));
+        assert_eq!(first(""), Ok(vec![42, 43, 44]));
+        assert_eq!(first("first_seed: 501\n"), Ok(vec![501, 502, 503]));
+        let last = read(&format!("{STUDY}first_seed: 9000\n")).expect("legal").first_seeds(1_000);
+        assert!(last.iter().all(|&seed| seed <= 10_000), "searches begin at 10,001");
+        for wrong in ["41", "9001"] {
+            let told = first(&format!("first_seed: {wrong}\n")).expect_err("illegal");
+            assert!(told.contains("first_seed") && told.contains("42 to 9000"), "{told}");
+        }
+    }
 
     #[test]
     fn every_combination_is_a_cell_and_the_last_factor_changes_fastest() {
