@@ -24,8 +24,8 @@ impl Search {
         (2 * self.budget.calls + 1 + cell, name)
     }
 
-    /// Tells the ledger, if there is one, that `points`, each by the scenarios of its workloads, are
-    /// those with these numbers and names.
+    /// Tells the ledger, if there is one, that `points` have these numbers and names. Each is the
+    /// scenarios of its workloads.
     pub(super) fn note(
         &self,
         runner: &Runner<'_>,
