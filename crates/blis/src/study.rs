@@ -210,7 +210,7 @@ fn conditions(study: &Study, findings: &Findings) -> String {
     };
     let means = "means ± half of a 95 % interval";
     let sent = folded(&sent(study), 0, 0);
-    folded(&format!("{cells} cells, {seeds} seeds each{most}; {means}{warmup}"), 0, 0)
+    folded(&format!("{cells} cells, {seeds} seeds each{most}; {means}{warmup};"), 0, 0)
         + &format!("\n{sent}\n")
 }
 

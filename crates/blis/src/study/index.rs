@@ -17,6 +17,9 @@ use std::path::{Path, PathBuf};
 /// The page that leads to all others: what people see who open the folder.
 const INDEX: &str = "README.md";
 
+/// A page in the same folder that somebody wrote: what follows from all studies.
+const SYNTHESIS: &str = "synthesis.md";
+
 /// A folder of pages.
 pub(super) struct Folder {
     path: PathBuf,
@@ -53,6 +56,11 @@ impl Folder {
         Sheet::open(&self.path.join(INDEX), self.fate, &[])
     }
 
+    /// Whether somebody has written down what follows from all studies.
+    pub(super) fn has_synthesis(&self) -> bool {
+        self.path.join(SYNTHESIS).is_file()
+    }
+
     /// Generated pages whose study is not among `names` any more. They are told about, and left for
     /// the user to remove.
     pub(super) fn left_over(&self, names: &BTreeSet<String>) -> Vec<String> {
@@ -81,7 +89,7 @@ impl Folder {
 }
 
 /// The text of the index. `command` writes all pages.
-pub(super) fn text(done: &[Done], command: &str) -> String {
+pub(super) fn text(done: &[Done], command: &str, has_synthesis: bool) -> String {
     let mut page = format!("{MARK}\n# Studies and their verdicts\n");
     let outcomes: Vec<Outcome> = done.iter().flat_map(Done::outcomes).collect();
     page.push_str(&paragraph(&format!(
@@ -96,6 +104,9 @@ pub(super) fn text(done: &[Done], command: &str) -> String {
         &mut page,
         format_args!("\n```sh\n{command}\n```\n\nand compared by the same with `--verify`."),
     );
+    if has_synthesis {
+        push(&mut page, format_args!("\nWhat follows from all of them: [synthesis]({SYNTHESIS})."));
+    }
     let rows = done.iter().map(|one| {
         let Done { name, question, .. } = one;
         let found = match &one.outcomes {

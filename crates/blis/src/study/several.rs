@@ -113,7 +113,11 @@ pub(super) fn run(args: &StudyArgs, files: &[PathBuf]) -> Result<u8, Failure> {
     }
     drop(watch);
     if let (Some(index), Some(folder)) = (index, &folder) {
-        differences.extend(index.put(&index::text(&done, &command(args)))?);
+        differences.extend(index.put(&index::text(
+            &done,
+            &command(args),
+            folder.has_synthesis(),
+        ))?);
         let names = done.iter().map(|one| one.name.clone()).collect();
         differences.extend(folder.judge(folder.left_over(&names)));
     }

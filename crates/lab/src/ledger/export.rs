@@ -18,8 +18,8 @@ use std::fmt::Write;
 pub fn export(studies: &[StudyEntry]) -> String {
     let studies = latest(studies);
     let mut page = String::from(
-        "# Strategy ledger\n\nWritten by `blis ledger export`. A hypothesis was stated before its \
-         runs; a verdict that is not *confirmed* is a result as well.\n",
+        "# Strategy ledger\n\nWritten by `blis ledger export`. A verdict that is not *confirmed* is \
+         a result as well.\n",
     );
     if studies.is_empty() {
         page.push_str("\nNo study has been run yet.\n");
