@@ -199,6 +199,10 @@ fn conditions(study: &Study, findings: &Findings) -> String {
         most if most > seeds => format!(" (of at most {most})"),
         _ => String::new(),
     };
+    let from = match study.first_seed {
+        Study::FIRST_SEED => String::new(),
+        first => format!(" from {first} on"),
+    };
     let warmup = match findings.warmup {
         Some(seconds) if seconds > 0.0 => {
             let own = study.cells.iter().any(|cell| cell.own_warmup);
@@ -210,7 +214,7 @@ fn conditions(study: &Study, findings: &Findings) -> String {
     };
     let means = "means ± half of a 95 % interval";
     let sent = folded(&sent(study), 0, 0);
-    folded(&format!("{cells} cells, {seeds} seeds each{most}; {means}{warmup};"), 0, 0)
+    folded(&format!("{cells} cells, {seeds} seeds each{from}{most}; {means}{warmup};"), 0, 0)
         + &format!("\n{sent}\n")
 }
 

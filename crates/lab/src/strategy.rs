@@ -67,7 +67,8 @@ shipped! {
 }
 
 /// The parts of a scenario that are policies: what a chosen strategy replaces.
-const POLICIES: [&str; 6] = ["admission", "routing", "scheduler", "priority", "preempt", "evict"];
+pub(crate) const POLICIES: [&str; 6] =
+    ["admission", "routing", "scheduler", "priority", "preempt", "evict"];
 /// The parts of a scenario that a strategy may set.
 const PARTS: [&str; 9] = [
     "admission",
@@ -81,7 +82,7 @@ const PARTS: [&str; 9] = [
     "signals",
 ];
 /// The field of a scenario that names one.
-const FIELD: &str = "strategy";
+pub(crate) const FIELD: &str = "strategy";
 
 /// A strategy.
 #[derive(Clone, Debug)]

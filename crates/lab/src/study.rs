@@ -180,6 +180,9 @@ impl Study {
         patch::resolve(&tree, levels)
     }
 
+    /// The first seed of a study whose file says no other.
+    pub const FIRST_SEED: u64 = FIRST_SEED;
+
     /// The first `count` seeds that it is run with.
     pub fn first_seeds(&self, count: usize) -> Vec<u64> {
         (self.first_seed..).take(count).collect()

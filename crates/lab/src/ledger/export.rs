@@ -99,7 +99,8 @@ fn section(study: &StudyEntry, page: &mut String) {
     header.extend(metrics.iter().map(heading));
     line(page, format_args!("\n| {} |", header.join(" | ")));
     line(page, format_args!("|{}", "---|".repeat(header.len())));
-    for StudyCell { levels, rows } in &study.cells {
+    // A search numbers its points by their calls, of which some were never made.
+    for StudyCell { levels, rows } in study.cells.iter().filter(|cell| !cell.levels.is_empty()) {
         let mut fields: Vec<String> = levels.iter().map(|level| cell(level)).collect();
         fields.push(rows.values().flatten().count().to_string());
         fields.extend(metrics.iter().map(|metric| mean(metric, rows)));

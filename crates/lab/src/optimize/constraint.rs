@@ -25,6 +25,13 @@ const LEGAL: &str = "legal: `metric >= number` or `metric <= number`, where the 
                      followed by `* baseline`, e.g. `tokens_per_sec >= 0.95 * baseline`, and the \
                      metric by `@ workload`";
 
+/// Where the name of a workload in quotes ends, if `text` has one.
+fn quoted_name(text: &str) -> Option<usize> {
+    let (_, name) = text.split_once('@')?;
+    let name = name.trim_start().strip_prefix('"')?;
+    name.find('"').map(|end| text.len() - name.len() + end)
+}
+
 impl Constraint {
     /// Reads `text`, which is about workloads with these names; complaints come with the part that
     /// they are about.
@@ -34,7 +41,7 @@ impl Constraint {
     ) -> Result<Constraint, (String, Range<usize>)> {
         let signs = [(">=", true), ("<=", false)];
         // The name of a workload may have anything between its quotes.
-        let behind = text.rfind('"').filter(|end| text[..*end].contains('@')).unwrap_or(0);
+        let behind = quoted_name(text).unwrap_or(0);
         let find = |sign| text[behind..].find(sign).map(|at| behind + at);
         let found = signs.iter().find_map(|&(sign, least)| find(sign).map(|at| (at, least)));
         let Some((at, at_least)) = found else {
@@ -146,6 +153,7 @@ mod tests {
             ("ttft_p99 <= much", "much", "found `much` where a number is expected"),
             ("ttft_p99 <= 2 * bassline", "bassline", "found `bassline`; legal"),
             ("ttft_p99 <= 2 *", "2", "legal"),
+            ("ttft_p99 <= 2 * \"baseline\"", "\"baseline\"", "found `\"baseline\"`; legal"),
         ] {
             let (why, at) = Constraint::parse(text, &[]).expect_err(text);
             assert!(why.starts_with(message), "{why}");

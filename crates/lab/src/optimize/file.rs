@@ -17,6 +17,7 @@ use super::number::{Mean, Number};
 use super::points::Points;
 use super::{Budget, Engine, Load, Objective, Search};
 use crate::problem::{Problem, hint, quoted};
+use crate::strategy;
 use crate::study::file::{PatchFields, base, workloads};
 use crate::yaml::{self, Amount, Kind, Node, Range, Whole};
 use blis_optimize::Grid;
@@ -161,8 +162,30 @@ fn loads(tree: &Node, fields: &[PatchFields]) -> Result<Vec<Load>, Problem> {
     if fields.is_empty() {
         return Ok(vec![Load { name: None, base }]);
     }
+    check_patches(tree)?;
     let named = |(name, base): (String, Node)| Load { name: Some(name), base };
     Ok(workloads(tree, fields, &base)?.into_iter().map(named).collect())
+}
+
+/// What a search decides is no part of a workload: it would be dropped.
+fn check_patches(tree: &Node) -> Result<(), Problem> {
+    let Some(Node { kind: Kind::List(workloads), .. }) = tree.field("workloads") else {
+        return Ok(());
+    };
+    for (index, workload) in workloads.iter().enumerate() {
+        let Some(set) = workload.field("set") else { continue };
+        for part in strategy::POLICIES.iter().chain(&[strategy::FIELD, "seed"]) {
+            if let Some(found) = set.field(part) {
+                let path = format!("workloads[{index}].set.{part}");
+                let message = match *part {
+                    "seed" => "a search has seeds of its own; leave it out",
+                    _ => "policies come from `strategy`, the same in all workloads; leave it out",
+                };
+                return Err(Problem::new(found.place.clone(), path, message));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The numbers that `field` names: one, or a list.

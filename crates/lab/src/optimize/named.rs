@@ -15,10 +15,12 @@ impl Search {
         (before + call, format!("{} {call}", engine.name()))
     }
 
-    /// The number and the name of what is run on fresh seeds as cell number `cell`.
-    pub(super) fn fresh_label(&self, cell: usize) -> (usize, String) {
+    /// The number and the name of what is run on fresh seeds as cell number `cell`: the hand-set
+    /// point, `recommended` points, and those of the control.
+    pub(super) fn fresh_label(&self, cell: usize, recommended: usize) -> (usize, String) {
         let name = match cell {
             0 => "fresh: by hand".to_owned(),
+            cell if cell > recommended => format!("fresh: at random {}", cell - recommended),
             _ => format!("fresh: recommended {cell}"),
         };
         (2 * self.budget.calls + 1 + cell, name)

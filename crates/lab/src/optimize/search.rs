@@ -5,6 +5,7 @@ use super::number::{Number, Runs};
 use super::race::Noise;
 use super::{Engine, Load, Objective, Search};
 use crate::metric::Metric;
+use crate::problem::Place;
 use crate::row::Row;
 use crate::run::RunFailure;
 use crate::scenario::Plan;
@@ -17,7 +18,7 @@ use blis_optimize::{
 
 /// Points that fill the space before a model is trusted.
 const INITIAL: usize = 10;
-/// The first seed of a search. A study begins at 42 and has at most 1,000 of them.
+/// The first seed of a search: beyond all that a study may begin at and count up to.
 const FIRST_SEED: u64 = 10_001;
 /// Points that engines which do not learn are asked for at a time.
 const HEAP: usize = 16;
@@ -101,6 +102,7 @@ impl Search {
         self.note(runner, &[(0, "by hand".to_owned())], &points, &seeds)?;
         let runs = by_point(&points, &seeds, runner, watch)?;
         let mut hand = Hand { whole: self.sample(&runs[0]), early: None };
+        self.check_samples(&hand.whole)?;
         if self.budget.early.is_some() {
             let plans = self.plans_early(0, &self.points.candidates[0].hand)?;
             let runs = by_point(&[plans], &seeds, runner, watch)?;
@@ -116,7 +118,8 @@ impl Search {
             points.push(self.plans(one.candidate, &one.settings)?);
         }
         let fresh = self.fresh_seeds();
-        let labels: Vec<_> = (0..points.len()).map(|cell| self.fresh_label(cell)).collect();
+        let label = |cell| self.fresh_label(cell, chosen.len());
+        let labels: Vec<_> = (0..points.len()).map(label).collect();
         self.note(runner, &labels, &points, &fresh)?;
         let fresh = by_point(&points, &fresh, runner, watch)?;
         let fronts = self.fronts(&found, random.as_ref());
@@ -140,6 +143,20 @@ impl Search {
             fresh,
             control,
         })
+    }
+
+    /// An objective of which the hand-set point has no sample says nothing about any point.
+    fn check_samples(&self, hand: &Sample) -> Result<(), RunFailure> {
+        let measured = self.objectives.iter().zip(&hand.objectives);
+        let absent = measured.filter(|(_, values)| values.iter().all(Option::is_none));
+        let Some((objective, _)) = absent.into_iter().next() else { return Ok(()) };
+        let field = if objective.maximise { "maximise" } else { "objective" };
+        let name = objective.number.name();
+        let message = format!(
+            "no run of the hand-set point has a `{name}`: are there such requests in every \
+             workload, and do they come after the warm-up?"
+        );
+        Err(RunFailure::Input(crate::problem::Problem::new(Place::Unknown, field, message)))
     }
 
     /// The seeds that every point is measured with. No study runs with them, so that a study of

@@ -313,3 +313,28 @@ confirm: {{seeds: 2}}
         assert!(gain.low > 0.0, "{:?} may be as good: {gain:?}", call.settings);
     }
 }
+
+#[test]
+fn an_objective_without_a_sample_is_refused_and_not_answered() {
+    let search = read(&SEARCH.replace("critical.ttft_p99", "batch.ttft_p99")).expect("legal");
+    let found = search.run(&Runner::default(), &Unwatched, false);
+    let Err(RunFailure::Input(problem)) = found else { panic!("there are no batch requests") };
+    let told = problem.to_string();
+    assert!(told.contains("objective: no run of the hand-set point has a `batch.ttft_p99`"));
+}
+
+#[test]
+fn the_exported_page_of_a_search_has_a_row_for_every_point_that_was_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = Ledger::open(&folder.path().join("ledger.db")).expect("a ledger");
+    let found = run(SEARCH, &Runner { ledger: Some(&ledger), ..Runner::default() }, true);
+    let page = crate::ledger::export(&ledger.studies().expect("it reads"));
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).collect();
+    let of = |name: &str| rows.iter().filter(|row| row.starts_with(&format!("| {name}"))).count();
+    // The hand-set point is the first call; nothing stands for those that were no legal scenario.
+    let legal = found.calls.iter().filter(|call| call.seeds > 0).count();
+    assert!(legal > 8, "{legal}");
+    assert_eq!((of("by hand"), of("gp ")), (1, legal - 1), "{page}");
+    assert_eq!((of("fresh: by hand"), of("fresh: recommended"), of("fresh: at random")), (1, 1, 1));
+    assert_eq!(of("0 "), 0, "{page}");
+}

@@ -202,6 +202,13 @@ fn mistakes_in_workloads_are_told_before_anything_runs() {
             "}, with: [x]",
             "workloads[1].with[0]: found `x`, but there are no `components:`",
         ),
+        (
+            "cluster: {instances: 2}",
+            "scheduler: fcfs",
+            "workloads[1].set.scheduler: policies come from `strategy`",
+        ),
+        ("cluster: {instances: 2}", "strategy: precise", "workloads[1].set.strategy: policies"),
+        ("cluster: {instances: 2}", "seed: 7", "workloads[1].set.seed: a search has seeds"),
         ("name: calm, ", "", "field `name` is missing"),
         ("name: calm, ", "name: calm, sets: 1, ", "unknown field `sets`"),
     ] {
