@@ -24,7 +24,7 @@ ray = pytest.importorskip("ray", reason='Ray is not installed: pip install "blis
 
 TINY: dict[str, Any] = {
     "question": "500 tiny trials",
-    "base": {"workload": {"distribution": {"rate": 20, "num_requests": 20}}},
+    "base": {"workload": {"distribution": {"rate": 20, "num_requests": 200}}},
     "sweep": {"cluster.instances": [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]},
     "metrics": ["ttft_p99"],
     "seeds": 50,
@@ -206,7 +206,7 @@ def test_files_travel_with_their_trials(
         (folder / "data" / "chunk-0-trace.csv").write_text("0,5,1,Gamma\n")
         (folder / "data" / "chunk-0-dataset.json").write_text(lengths)
         (folder / "spec.yaml").write_text("version: 2\nservegen_data: {path: data}\n")
-        base = {"workload": {"spec": "spec.yaml", "num_requests": 20}}
+        base = {"workload": {"spec": "spec.yaml", "num_requests": 200}}
     study = folder / "study.yaml"
     study.write_text(
         json.dumps({
