@@ -221,7 +221,7 @@ pub(crate) fn draft(
 
 fn trial(args: &RunArgs, seed: u64) -> Trial {
     let pace = if args.stepwise { Pace::Stepwise } else { Pace::FastForward };
-    Trial { seed, pace, audit: args.audit, sample_interval: None, overrule: None, curves: false }
+    Trial { pace, audit: args.audit, ..Trial::new(seed) }
 }
 
 fn bar(args: &RunArgs) -> Bar {

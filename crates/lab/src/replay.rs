@@ -7,7 +7,7 @@ use crate::scenario::{Draft, Plan};
 use blis_core::Time;
 use blis_latency::StepTime;
 use blis_metrics::{Fact, Listener, Status};
-use blis_sim::{Pace, Unobserved};
+use blis_sim::Unobserved;
 use std::sync::Arc;
 
 /// The settings of the server that was measured.
@@ -88,14 +88,7 @@ pub fn plan(measured: &Measured, server: &Server) -> Result<Plan, Problem> {
 pub fn replay(plan: &Plan, latency: Arc<dyn StepTime>) -> Result<Vec<Fared>, RunFailure> {
     let mut plan = plan.clone();
     plan.latency = latency;
-    let trial = Trial {
-        seed: plan.seed,
-        pace: Pace::FastForward,
-        audit: false,
-        sample_interval: None,
-        overrule: None,
-        curves: false,
-    };
+    let trial = Trial::new(plan.seed);
     let mut ledger = Ledger::default();
     run_scenario(&plan, trial, &mut [&mut ledger], None, &mut Unobserved)?;
     if let Some(id) = ledger.unserved {

@@ -33,6 +33,20 @@ pub struct Trial {
     pub curves: bool,
 }
 
+impl Trial {
+    /// The plain run with `seed`: as fast as it goes, with nothing besides.
+    pub const fn new(seed: u64) -> Trial {
+        Trial {
+            seed,
+            pace: Pace::FastForward,
+            audit: false,
+            sample_interval: None,
+            overrule: None,
+            curves: false,
+        }
+    }
+}
+
 /// What a run gives.
 #[derive(Clone, Debug)]
 pub struct RunResult {

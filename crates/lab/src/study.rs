@@ -38,8 +38,6 @@ use crate::verdict::{ALPHA, Judge};
 use crate::yaml::Node;
 use levels::Choices;
 
-/// The first seed unless a file says another; those after it count up.
-pub(crate) const FIRST_SEED: u64 = 42;
 /// The seed of the runs that find the warm-up, which is no seed of a study.
 pub(crate) const PILOT_SEED: u64 = 41;
 
@@ -180,8 +178,8 @@ impl Study {
         patch::resolve(&tree, levels)
     }
 
-    /// The first seed of a study whose file says no other.
-    pub const FIRST_SEED: u64 = FIRST_SEED;
+    /// The first seed unless a file says another; those after it count up.
+    pub const FIRST_SEED: u64 = 42;
 
     /// The first `count` seeds that it is run with.
     pub fn first_seeds(&self, count: usize) -> Vec<u64> {

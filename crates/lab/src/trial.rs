@@ -13,7 +13,7 @@ use crate::row::{self, Row};
 use crate::run::{RunFailure, Trial, run_scenario};
 use crate::scenario::{Draft, Plan};
 use crate::yaml::{self, Node, Whole};
-use blis_sim::{End, Observer, Pace, Progress};
+use blis_sim::{End, Observer, Progress};
 use core::time::Duration;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -109,8 +109,7 @@ pub fn row(
     audit: bool,
     observer: &mut dyn Observer,
 ) -> Result<Row, RunFailure> {
-    let pace = Pace::FastForward;
-    let trial = Trial { seed, pace, audit, sample_interval: None, overrule: None, curves: true };
+    let trial = Trial { audit, curves: true, ..Trial::new(seed) };
     let result = run_scenario(plan, trial, &mut [], None, observer)?;
     result.check()?;
     match result.outcome.end {

@@ -9,7 +9,7 @@ use crate::watch::Signals;
 use blis_core::Span;
 use blis_lab::{Metric, Names, Plan, Row, RunFailure, RunResult, Trial, run_scenario};
 use blis_metrics::Listener;
-use blis_sim::{End, Pace};
+use blis_sim::End;
 use pyo3::exceptions::{PyAttributeError, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -96,14 +96,8 @@ pub(crate) fn run(
     decisions: bool,
 ) -> PyResult<Run> {
     let Ready { plan, tallies } = scenario.resolve(py)?;
-    let trial = Trial {
-        seed: plan.seed,
-        pace: Pace::FastForward,
-        audit,
-        sample_interval: timeline_ms.map(interval).transpose()?,
-        overrule: None,
-        curves: false,
-    };
+    let sample_interval = timeline_ms.map(interval).transpose()?;
+    let trial = Trial { audit, sample_interval, ..Trial::new(plan.seed) };
     let names = Names::default();
     let mut recorders = Recorders {
         requests: requests.then(|| Requests::new(names.clone())),

@@ -8,7 +8,7 @@ use crate::hash::hash_long;
 use crate::ledger::Experiment;
 use crate::run::RunFailure;
 use crate::stats::{Estimate, Sequence, estimate};
-use crate::study::{FIRST_SEED, PILOT_SEED};
+use crate::study::{PILOT_SEED, Study};
 use crate::trial::{Runner, Watch};
 use crate::verdict::{ALPHA, number};
 use blis_core::math::{exp, ln};
@@ -90,7 +90,8 @@ impl Search {
             values: vec![Vec::new(); self.subjects.len()],
         };
         for (look, &count) in sequence.looks().iter().enumerate() {
-            let new = (FIRST_SEED..).take(count).skip(stopped.seeds.len()).collect::<Vec<u64>>();
+            let new =
+                (Study::FIRST_SEED..).take(count).skip(stopped.seeds.len()).collect::<Vec<u64>>();
             let found = climb.capacities(&new)?;
             for (values, found) in stopped.values.iter_mut().zip(found) {
                 values.extend(found);

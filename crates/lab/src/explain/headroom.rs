@@ -17,7 +17,7 @@ use crate::trial::{Runner, Watch};
 use blis_core::SloClass;
 use blis_core::math::float;
 use blis_metrics::{Latency, Report, Samples, Section};
-use blis_sim::{Floors, Pace};
+use blis_sim::Floors;
 
 /// Intervals leave out the truth with this probability, each by itself.
 const LEVEL: f64 = 0.05;
@@ -153,14 +153,7 @@ impl Reached {
 
 /// The floor of a run, as a report with latencies and the hit rate of an endless cache.
 fn floor(plan: &Plan, seed: u64) -> Result<Report, RunFailure> {
-    let trial = Trial {
-        seed,
-        pace: Pace::FastForward,
-        audit: false,
-        sample_interval: None,
-        overrule: None,
-        curves: false,
-    };
+    let trial = Trial::new(seed);
     let mut floors = Floors::new(plan.engine, plan.gateway, plan.latency.clone());
     let mut latencies: [[Samples; 2]; CLASSES + 1] = Default::default();
     let (mut cached, mut prompted) = (0, 0);

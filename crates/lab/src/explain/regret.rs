@@ -11,7 +11,7 @@ use crate::run::{RunFailure, Trial};
 use crate::scenario::Plan;
 use crate::stats::{Estimate, estimate};
 use blis_core::math::float;
-use blis_sim::{Observer, Pace};
+use blis_sim::Observer;
 use std::collections::BTreeMap;
 
 /// Intervals leave out the truth with this probability, each by itself.
@@ -74,14 +74,7 @@ pub fn decisions<O: Observer>(
     let each = Options { sample: options.sample.div_ceil(seeds.len().max(1)), ..*options };
     let mut found = Vec::new();
     for &seed in seeds {
-        let trial = Trial {
-            seed,
-            pace: Pace::FastForward,
-            audit: false,
-            sample_interval: None,
-            overrule: None,
-            curves: false,
-        };
+        let trial = Trial::new(seed);
         found.push(counterfactual::regret(plan, trial, &each, &observe)?);
     }
     Ok(of(&found))

@@ -147,9 +147,9 @@ impl Search {
 
     /// An objective of which the hand-set point has no sample says nothing about any point.
     fn check_samples(&self, hand: &Sample) -> Result<(), RunFailure> {
-        let measured = self.objectives.iter().zip(&hand.objectives);
-        let absent = measured.filter(|(_, values)| values.iter().all(Option::is_none));
-        let Some((objective, _)) = absent.into_iter().next() else { return Ok(()) };
+        let mut measured = self.objectives.iter().zip(&hand.objectives);
+        let absent = measured.find(|(_, values)| values.iter().all(Option::is_none));
+        let Some((objective, _)) = absent else { return Ok(()) };
         let field = if objective.maximise { "maximise" } else { "objective" };
         let name = objective.number.name();
         let message = format!(

@@ -19,7 +19,7 @@ use crate::trial::CODE;
 use blis_core::math::{count, float};
 use blis_core::{Span, Time};
 use blis_metrics::{Fact, Listener, Status};
-use blis_sim::{Pace, Unobserved};
+use blis_sim::Unobserved;
 use blis_workload::{Activity, Arrival, Client, Mix, Rate, Think};
 
 /// The scorers of the strategy that saturation is measured with.
@@ -183,14 +183,7 @@ impl Bench {
             ..self.mix.clone()
         };
         let plan = Plan { workload: Workload::Mix(mix), ..self.plan.clone() };
-        let trial = Trial {
-            seed: SEED,
-            pace: Pace::FastForward,
-            audit: false,
-            sample_interval: None,
-            overrule: None,
-            curves: false,
-        };
+        let trial = Trial::new(SEED);
         let result = run_scenario(&plan, trial, &mut [inside], None, &mut Unobserved);
         match result {
             Ok(result) => Ok(result.outcome.ended_at),

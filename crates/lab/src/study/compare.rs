@@ -3,7 +3,7 @@
 use super::file::warmup;
 use super::levels::{self, Choices, Level};
 use super::patch::{self, settings};
-use super::{Cell, FIRST_SEED, Study};
+use super::{Cell, Study};
 use crate::metric::Metric;
 use crate::problem::{Place, Problem};
 use crate::yaml::{self, Kind, Node};
@@ -71,7 +71,7 @@ pub fn compare(sides: &Sides<'_>) -> Result<Study, Problem> {
         factors: vec!["arm".to_owned()],
         design: levels::design(&choices),
         cells,
-        first_seed: FIRST_SEED,
+        first_seed: Study::FIRST_SEED,
         seeds: sides.seeds,
         max_seeds: sides.seeds,
         warmup: warmup(&flag, sides.warmup, false)?,

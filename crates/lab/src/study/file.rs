@@ -21,7 +21,7 @@ use super::capacity::{CapacityFields, question};
 use super::design::Design;
 use super::levels::{self, Choices, Level};
 use super::predictions::hypotheses;
-use super::{Cell, FIRST_SEED, Study, Warmup, patch};
+use super::{Cell, Study, Warmup, patch};
 use crate::metric::Metric;
 use crate::problem::{Place, Problem};
 use crate::yaml::{self, Kind, Node, Whole};
@@ -58,7 +58,7 @@ struct StudyFields {
     #[serde(default)]
     references: Option<bool>,
     #[serde(default)]
-    first_seed: Option<Whole<{ FIRST_SEED }, 9_000>>,
+    first_seed: Option<Whole<{ Study::FIRST_SEED }, 9_000>>,
     #[serde(default)]
     seeds: Option<Whole<1, 1_000>>,
     #[serde(default)]
@@ -185,7 +185,7 @@ pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
         factors: design.factors.iter().map(|factor| factor.name.clone()).collect(),
         design,
         cells,
-        first_seed: fields.first_seed.map_or(FIRST_SEED, Whole::get),
+        first_seed: fields.first_seed.map_or(Study::FIRST_SEED, Whole::get),
         seeds,
         max_seeds,
         warmup,
