@@ -197,7 +197,7 @@ fn add<P: ?Sized>(
 mod tests {
     use super::*;
     use crate::view::WaitingView;
-    use blis_core::{ParamKind, Time};
+    use blis_core::Time;
 
     struct Constant(f64);
 
@@ -207,13 +207,7 @@ mod tests {
         }
     }
 
-    const PARAMS: &[Param] = &[Param {
-        name: "rank",
-        kind: ParamKind::Float { min: 0.0, max: 9.0, default: 1.0 },
-        unit: "",
-        help: "the rank of all",
-        when: None,
-    }];
+    const PARAMS: &[Param] = &[Param::float("rank", 0.0..=9.0, 1.0, "").help("the rank of all")];
 
     fn guest(name: &'static str) -> Guest<dyn Order> {
         Guest {

@@ -7,6 +7,7 @@
 
 pub mod admission;
 pub mod build;
+mod classes;
 pub mod contract;
 pub mod evict;
 pub mod guest;

@@ -78,6 +78,15 @@ pub struct Spec<P: ?Sized> {
     pub build: fn(&Values, &Cluster) -> Box<P>,
 }
 
+#[cfg(test)]
+impl<P: ?Sized> Spec<P> {
+    /// One for tests: in a small cluster, with these parameters.
+    pub(crate) fn made(&self, given: &[(&'static str, &'static str)]) -> Box<P> {
+        let values = Values::parse(self.params, given.iter().copied()).expect("legal");
+        (self.build)(&values, &Cluster::SMALL)
+    }
+}
+
 /// A policy made from its text.
 pub struct Built<P: ?Sized> {
     /// The policy.

@@ -22,9 +22,7 @@ use crate::routing::weighted::{self, Parts, Weighted};
 use crate::spec::{Cluster, Spec};
 use crate::view::{Answer, ClusterView, Needs, PerClass};
 use crate::weights::Profiles;
-use blis_core::{
-    Dice, InstanceId, Param, ParamKind, RequestId, RequestView, Span, Time, Values, math,
-};
+use blis_core::{Dice, InstanceId, Param, RequestId, RequestView, Span, Time, Values, math};
 
 /// The scorers when none are given: those of `weighted`, with the one that is moved.
 pub(crate) fn default_scorers(values: &Values) -> &'static str {
@@ -44,43 +42,17 @@ pub const SPEC: Spec<dyn Router> = Spec {
     alias: None,
     help: "Weighs scorers and moves one of the weights by steps while answers get better",
     params: &[
-        Param {
-            name: "moves",
-            kind: ParamKind::Choice {
-                options: &["prefix-affinity", "precise-prefix", "queue-depth", "kv-utilization"],
-            },
-            unit: "",
-            help: "The scorer whose weight is moved against all others",
-            when: None,
-        },
-        Param {
-            name: "epoch",
-            kind: ParamKind::Int { min: 1, max: 1_000_000, default: 200 },
-            unit: "answers",
-            help: "How many answers are averaged",
-            when: None,
-        },
-        Param {
-            name: "step",
-            kind: ParamKind::Float { min: 0.001, max: 1.0, default: 0.1 },
-            unit: "",
-            help: "The share by which the weight changes",
-            when: None,
-        },
-        Param {
-            name: "range",
-            kind: ParamKind::Log { min: 1.0, max: 100.0, default: 4.0 },
-            unit: "",
-            help: "How many times as much or as little as at the start the weight may become",
-            when: None,
-        },
-        Param {
-            name: "reward",
-            kind: ParamKind::Choice { options: &["mean-ttft", "ttft-targets"] },
-            unit: "",
-            help: "Whether a short mean TTFT is good or a large share of TTFT targets met",
-            when: None,
-        },
+        Param::choice(
+            "moves",
+            &["prefix-affinity", "precise-prefix", "queue-depth", "kv-utilization"],
+        )
+        .help("The scorer whose weight is moved against all others"),
+        Param::int("epoch", 1..=1_000_000, 200, "answers").help("How many answers are averaged"),
+        Param::float("step", 0.001..=1.0, 0.1, "").help("The share by which the weight changes"),
+        Param::log("range", 1.0..=100.0, 4.0, "")
+            .help("How many times as much or as little as at the start the weight may become"),
+        Param::choice("reward", &["mean-ttft", "ttft-targets"])
+            .help("Whether a short mean TTFT is good or a large share of TTFT targets met"),
     ],
     needs: |values| {
         let events = values.choice("moves") == "precise-prefix";

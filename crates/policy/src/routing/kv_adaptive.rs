@@ -20,7 +20,7 @@ use crate::routing::weighted::{Parts, Weighted};
 use crate::spec::Spec;
 use crate::view::{ClusterView, Needs};
 use crate::weights::Profiles;
-use blis_core::{Dice, InstanceId, Param, ParamKind, RequestView, Time, Values, math};
+use blis_core::{Dice, InstanceId, Param, RequestView, Time, Values, math};
 
 /// The scorers when none are given.
 pub const DEFAULT_SCORERS: &str = "pa:3/2,qd:2,kv:2/5";
@@ -35,27 +35,12 @@ pub const SPEC: Spec<dyn Router> = Spec {
     alias: None,
     help: "Weighs scorers by one set of weights, and by another when KV blocks are scarce",
     params: &[
-        Param {
-            name: "scarce-above",
-            kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.8 },
-            unit: "",
-            help: "The share of KV blocks in use beyond which they are scarce",
-            when: None,
-        },
-        Param {
-            name: "hysteresis",
-            kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.1 },
-            unit: "",
-            help: "How far below that the share must fall until they are plenty again",
-            when: None,
-        },
-        Param {
-            name: "measure",
-            kind: ParamKind::Choice { options: &["max", "mean"] },
-            unit: "",
-            help: "Whether the fullest instance counts or the mean of all",
-            when: None,
-        },
+        Param::float("scarce-above", 0.0..=1.0, 0.8, "")
+            .help("The share of KV blocks in use beyond which they are scarce"),
+        Param::float("hysteresis", 0.0..=1.0, 0.1, "")
+            .help("How far below that the share must fall until they are plenty again"),
+        Param::choice("measure", &["max", "mean"])
+            .help("Whether the fullest instance counts or the mean of all"),
     ],
     needs: |_| Needs { load: true, kv: true, ..Needs::NONE },
     build: |values, cluster| {
