@@ -16,10 +16,10 @@
 //! for what it keeps, and costs preemptions when there is none.
 
 use crate::contract::{Choice, Firings, Router};
+use crate::router::RouterParts;
 use crate::routing::weighted::{Parts, Weighted};
 use crate::spec::Spec;
 use crate::view::{ClusterView, Needs};
-use crate::weights::Profiles;
 use blis_core::{Dice, InstanceId, Param, RequestView, Time, Values, math};
 
 /// The scorers when none are given.
@@ -42,11 +42,8 @@ pub const SPEC: Spec<dyn Router> = Spec {
         Param::choice("measure", &["max", "mean"])
             .help("Whether the fullest instance counts or the mean of all"),
     ],
-    needs: |_| Needs { load: true, kv: true, ..Needs::NONE },
-    build: |values, cluster| {
-        let parts = Parts::default_of(DEFAULT_SCORERS, Profiles::Two, cluster);
-        Box::new(KvAdaptive::new(parts, values))
-    },
+    needs: |values| RouterParts::default_of("kv-adaptive", values).needs(),
+    build: |values, cluster| RouterParts::default_of("kv-adaptive", values).build(values, cluster),
 };
 
 /// Two profiles of weights, switched by the share of blocks in use.
@@ -130,19 +127,15 @@ impl Router for KvAdaptive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::{RoutingText, build_router};
+    use crate::guest::Guests;
+    use crate::router::{PartsText, Routing};
     use crate::spec::Cluster;
     use crate::view::examples::{cluster, dice, instances, prompt, request};
 
     fn router(policy: &str) -> Box<dyn Router> {
-        let text = RoutingText {
-            policy,
-            scorers: Some("pa:2/0,kv:1"),
-            filters: None,
-            picker: None,
-            lru_capacity: None,
-        };
-        let mut router = build_router(&text, &Cluster::SMALL).expect("legal").policy;
+        let parts = PartsText { scorers: Some("pa:2/0,kv:1"), ..PartsText::default() };
+        let routing = Routing::new(policy, &[], &parts, &Guests::NONE).expect("legal");
+        let mut router = routing.build(&Cluster::SMALL);
         router.sent(&request(&prompt(&[1])), InstanceId(0), Time::ZERO);
         router
     }
