@@ -96,7 +96,7 @@ pub struct Curves {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Section {
     /// Requests that arrived.
-    pub injected: u64,
+    pub offered: u64,
     /// Requests all of whose tokens left the server.
     pub completed: u64,
     /// Requests refused by admission.
@@ -112,7 +112,7 @@ pub struct Section {
     /// Requests running when the run ended.
     pub still_running: u64,
     /// Preemptions of these requests.
-    pub preemption_count: u64,
+    pub preemptions: u64,
     /// Prompt tokens of the requests that joined an instance's queue.
     pub total_input_tokens: u64,
     /// Generated tokens, first tokens and those of unfinished requests included, each once.
@@ -131,9 +131,16 @@ pub struct Section {
     pub tokens_per_sec: Option<f64>,
     /// Requests that attained their objectives, per second of the run; absent if none had any.
     pub goodput_per_sec: Option<f64>,
-    /// Share of `injected` that finished within every target of its class and its own deadline;
+    /// Share of `offered` that finished within every target of its class and its own deadline;
     /// absent if none had any.
     pub slo_attainment: Option<f64>,
+}
+
+impl Section {
+    /// Requests that were let in.
+    pub fn admitted(&self) -> u64 {
+        self.offered - self.rejected - self.unservable
+    }
 }
 
 /// Statistics of a latency in ms. Percentiles interpolate linearly between order statistics.

@@ -136,7 +136,7 @@ fn by_class<S: Shape, T: Default>(
 
 fn section<S: Shape>(shape: &mut S, section: &mut Section) {
     let Section {
-        injected,
+        offered,
         completed,
         rejected,
         unservable,
@@ -144,7 +144,7 @@ fn section<S: Shape>(shape: &mut S, section: &mut Section) {
         in_transit,
         still_queued,
         still_running,
-        preemption_count,
+        preemptions,
         total_input_tokens,
         total_output_tokens,
         ttft,
@@ -156,7 +156,7 @@ fn section<S: Shape>(shape: &mut S, section: &mut Section) {
         goodput_per_sec,
         slo_attainment,
     } = section;
-    shape.count_at("injected_requests", injected);
+    shape.count_at("injected_requests", offered);
     shape.count_at("completed_requests", completed);
     shape.count_at("rejected_requests", rejected);
     shape.count_at("unservable_requests", unservable);
@@ -167,7 +167,7 @@ fn section<S: Shape>(shape: &mut S, section: &mut Section) {
     shape.count_at("in_transit", in_transit);
     shape.count_at("still_queued", still_queued);
     shape.count_at("still_running", still_running);
-    shape.count_at("preemption_count", preemption_count);
+    shape.count_at("preemption_count", preemptions);
     shape.count_at("total_input_tokens", total_input_tokens);
     shape.count_at("total_output_tokens", total_output_tokens);
     shape.number_at("responses_per_sec", responses_per_sec);

@@ -30,7 +30,7 @@ fn a_row_reads_back_as_itself_byte_for_byte() {
     let row = row(SCENARIO, true);
     let report = &row.report;
     assert!(report.classes.len() > 1 && report.kv.tier.offloaded_blocks > 0, "there is much in it");
-    assert!(report.cluster.preemption_count > 0 && report.cluster.ttft.samples > 0);
+    assert!(report.cluster.preemptions > 0 && report.cluster.ttft.samples > 0);
     assert_eq!(report.curves.as_ref().expect("asked for").classes.len(), report.classes.len());
     let text = row.text();
     let again = Row::parse(&text).expect("a row");
