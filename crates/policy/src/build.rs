@@ -1,10 +1,10 @@
 //! From texts to policies of one run.
 
+use crate::chosen::guest::Guests;
 use crate::chosen::{Chosen, Policy};
 use crate::contract::{Admission, Evict, Offload, Order, Preempt, Priority, Router};
 use crate::gate::Gate;
-use crate::guest::Guests;
-use crate::router::{PartsText, Routing};
+use crate::routing::router::{PartsText, Routing};
 use crate::spec::{Cluster, PolicyError};
 use crate::view::Needs;
 use std::fmt;

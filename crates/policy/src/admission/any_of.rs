@@ -114,8 +114,8 @@ impl Admission for AnyOf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chosen::guest::Guests;
     use crate::gate::Gate;
-    use crate::guest::Guests;
     use crate::spec::Cluster;
     use crate::view::examples::{NOTHING, cluster, dice, instances, request};
     use blis_core::SloClass;

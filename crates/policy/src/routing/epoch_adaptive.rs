@@ -18,7 +18,7 @@
 //! hill only. Answers of requests that were sent under older weights are not counted.
 
 use crate::contract::{Choice, Firings, Router};
-use crate::router::RouterParts;
+use crate::routing::router::RouterParts;
 use crate::routing::weighted::{self, Parts, Weighted};
 use crate::spec::{Cluster, Spec};
 use crate::view::{Answer, ClusterView, Needs, PerClass};
@@ -232,8 +232,8 @@ impl Climb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guest::Guests;
-    use crate::router::{PartsText, Routing};
+    use crate::chosen::guest::Guests;
+    use crate::routing::router::{PartsText, Routing};
     use crate::view::examples::{cluster, dice, instances, prompt, request};
     use blis_core::SloClass;
 

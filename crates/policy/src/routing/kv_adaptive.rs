@@ -16,7 +16,7 @@
 //! for what it keeps, and costs preemptions when there is none.
 
 use crate::contract::{Choice, Firings, Router};
-use crate::router::RouterParts;
+use crate::routing::router::RouterParts;
 use crate::routing::weighted::{Parts, Weighted};
 use crate::spec::Spec;
 use crate::view::{ClusterView, Needs};
@@ -127,8 +127,8 @@ impl Router for KvAdaptive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guest::Guests;
-    use crate::router::{PartsText, Routing};
+    use crate::chosen::guest::Guests;
+    use crate::routing::router::{PartsText, Routing};
     use crate::spec::Cluster;
     use crate::view::examples::{cluster, dice, instances, prompt, request};
 

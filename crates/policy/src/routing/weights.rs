@@ -8,9 +8,9 @@
 //! floats in equal order and decide equally to the last bit. It must never panic, whatever the
 //! text.
 
+use crate::chosen::guest::Guests;
 use crate::chosen::{Chosen, Policy};
 use crate::contract::Scorer;
-use crate::guest::Guests;
 use crate::routing::scorers::prefix_affinity;
 use crate::spec::{Cluster, PolicyError, parse};
 use crate::view::Needs;
