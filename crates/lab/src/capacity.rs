@@ -26,9 +26,9 @@ pub(crate) use climb::Climb;
 pub use findings::{Answer, Findings, Found, Judged, Point, Standing};
 pub use slo::Slo;
 
+use crate::design::Warmup;
 use crate::failure::Failure;
 use crate::metric::Metric;
-use crate::study::Warmup;
 use crate::trial::{Runner, Watch};
 use blis_scenario::problem::Problem;
 use blis_scenario::scenario::{Checked, Draft, Plan, Workload};

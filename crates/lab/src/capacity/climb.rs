@@ -3,10 +3,10 @@
 use super::axis::Axis;
 use super::hunt::{End, Hunt};
 use super::{Question, Slo, Subject, Vary};
+use crate::design::{PILOT_SEED, Warmup};
 use crate::failure::Failure;
 use crate::hypothesis::Relation;
 use crate::ledger::{Experiment, PlannedCell};
-use crate::study::{PILOT_SEED, Warmup};
 use crate::trial::{Runner, Watch};
 use blis_core::math::pow;
 use blis_metrics::Saturation;

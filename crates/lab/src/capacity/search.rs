@@ -4,10 +4,10 @@ use super::climb::{Climb, rung};
 use super::curve::Curve;
 use super::hunt::End;
 use super::{Answer, Findings, Found, Search, Slo};
+use crate::design::{FIRST_SEED, PILOT_SEED};
 use crate::failure::Failure;
 use crate::ledger::Experiment;
 use crate::stats::{Estimate, Sequence, estimate};
-use crate::study::{PILOT_SEED, Study};
 use crate::trial::{Runner, Watch};
 use crate::verdict::{ALPHA, number};
 use blis_core::math::{exp, ln};
@@ -90,8 +90,7 @@ impl Search {
             values: vec![Vec::new(); self.subjects.len()],
         };
         for (look, &count) in sequence.looks().iter().enumerate() {
-            let new =
-                (Study::FIRST_SEED..).take(count).skip(stopped.seeds.len()).collect::<Vec<u64>>();
+            let new = (FIRST_SEED..).take(count).skip(stopped.seeds.len()).collect::<Vec<u64>>();
             let found = climb.capacities(&new)?;
             for (values, found) in stopped.values.iter_mut().zip(found) {
                 values.extend(found);

@@ -1,7 +1,7 @@
 //! SLOs: comparisons of numbers of a run, in the language of claims.
 
+use crate::design::Design;
 use crate::hypothesis::{Comparison, Mistake, Reference, Relation, parse};
-use crate::study::Design;
 use blis_core::SloClass;
 use blis_core::math::ln;
 use blis_metrics::Report;

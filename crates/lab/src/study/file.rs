@@ -19,10 +19,10 @@
 use super::Outline;
 use super::arms::{self, Component};
 use super::capacity::{CapacityFields, question};
-use super::design::Design;
 use super::levels::{self, Choices, Level};
 use super::predictions::hypotheses;
 use super::{Cell, Study, Warmup, patch};
+use crate::design::Design;
 use crate::metric::Metric;
 use blis_scenario::problem::{Place, Problem};
 use blis_scenario::yaml::{self, Kind, Node, Whole};

@@ -6,9 +6,9 @@
 //! its difference.
 
 use super::Evidence;
+use crate::design::Design;
 use crate::hypothesis::{Claim, Comparison, Expr, Reference, Relation};
 use crate::stats::{Estimate, by_student, estimate};
-use crate::study::Design;
 use blis_core::math::{exp, ln};
 
 /// One comparison at one level of everything that it does not name.
