@@ -61,11 +61,12 @@ fn workloads() -> String {
 /// The page of all metrics.
 fn metrics() -> String {
     let mut page = String::from(
-        "# Metrics\n\nThe numbers that studies, searches and `blis compare --metrics` know by name. One of requests \
-         can be asked of one\nclass, e.g. `critical.ttft_p99`. `mechanisms.POLICY.MECHANISM` is how often a \
-         mechanism acted. The key is where\n`--format json` has the number, under `cluster` or a class if \
-         it is one of requests; it is also the column in the\nviews of the ledger, and works as a name. \
-         Searches over several workloads take the mean that is given.\n",
+        "# Metrics\n\nThe numbers that studies, searches and `blis compare --metrics` know by name. A metric of \
+         requests can be asked\nof one class, e.g. `critical.ttft_p99`. `mechanisms.POLICY.MECHANISM` is \
+         how often a mechanism acted. The key is\nwhere `--format json` has the number: under `cluster` \
+         or a class for those of requests. It works as a name, too. In the\nviews of the ledger the \
+         column of a metric of requests is its key, that of another its name. Searches over several\n\
+         workloads take the mean that is given.\n",
     );
     let of_requests = |one: &&Definition| matches!(one.value, Value::OfRequests(_));
     let of_cluster = |one: &&Definition| !of_requests(one);

@@ -215,11 +215,11 @@ static CLUSTER: [Definition; 13] = [
     cluster("jain_fairness", "cluster.jain_fairness", |r| r.jain_fairness)
         .share(More, "Jain's index over tenants of completed / offered: 1 is fair"),
     cluster("hit_rate", "kv.hit_rate", |r| r.kv.hit_rate)
-        .share(More, "prompt tokens found in the prefix cache"),
+        .share(More, "share of the prompt tokens that were found in the prefix cache"),
     cluster("phantom_hit_rate", "kv.phantom_hit_rate", |r| r.kv.phantom_hit_rate)
-        .share(Less, "cached tokens that the router expected and that were not there"),
+        .share(Less, "share of the cached tokens expected by the router that were not there"),
     cluster("missed_hit_rate", "kv.missed_hit_rate", |r| r.kv.missed_hit_rate)
-        .share(Less, "cached tokens that the router did not know of"),
+        .share(Less, "share of the cached tokens found that the router did not know of"),
     cluster("evicted_blocks", "kv.evicted_blocks", |r| Some(float(r.kv.evicted_blocks)))
         .count(Less, "cached blocks dropped to make room"),
     cluster("lost_tokens", "kv.lost_tokens", |r| Some(float(r.kv.lost_tokens)))
@@ -235,7 +235,7 @@ static CLUSTER: [Definition; 13] = [
         ..cluster("transfer_stall", "kv.transfer_stall_ms", |r| Some(r.kv.tier.transfer_stall_ms))
     },
     cluster("thrashing_rate", "kv.thrashing_rate", |r| r.kv.tier.thrashing_rate)
-        .share(Less, "offloaded blocks that were copied back within the thrashing window"),
+        .share(Less, "share of the offloaded blocks copied back within the thrashing window"),
     cluster("routing_balance", "routing.jain_balance", |r| r.routing.jain_balance)
         .share(Neither, "Jain's index over instances of the requests sent there: 1 is even"),
 ];
