@@ -6,7 +6,6 @@
 //! what they declare in `needs`.
 
 pub mod admission;
-pub mod build;
 mod chosen;
 mod classes;
 pub mod contract;
@@ -26,10 +25,6 @@ pub mod spec;
 pub mod view;
 pub mod weights;
 
-pub use build::{
-    Built, RoutingText, build_admission, build_evict, build_offload, build_order, build_preempt,
-    build_priority, build_router,
-};
 pub use chosen::{Chosen, Policy};
 pub use contract::{
     Admission, Choice, Evict, Filter, Firings, Offload, Order, Picker, Preempt, Priority, Router,

@@ -94,10 +94,10 @@ impl Scorers {
         if lru_capacity.is_some()
             && list.iter().all(|(s, _)| s.name() != prefix_affinity::SPEC.name)
         {
-            return Err(PolicyError::Unread {
+            return Err(PolicyError::NobodyReads {
                 setting: prefix_affinity::LRU_CAPACITY,
-                reader: format!("none of the scorers `{text}`"),
-                remedy: "; add `prefix-affinity` to them",
+                readers: format!("the scorers `{text}`"),
+                remedy: "add `prefix-affinity` to them",
             });
         }
         list.sort_by_key(|(scorer, _)| scorer.name());
