@@ -190,6 +190,9 @@ fn future(plan: &Plan, trial: Trial, observer: &mut dyn Observer) -> Result<Futu
 
 /// Tells all requests that arrive in a run of `plan`, in order of arrival. Where clients wait for
 /// answers, they are those that arrive under its policies.
+///
+/// # Errors
+/// If the workload cannot be read.
 pub fn requests(
     plan: &Plan,
     trial: Trial,
