@@ -45,15 +45,17 @@ impl StepShape {
     }
 }
 
-/// What a step costs the engine's host: one thread that does these three things one after another,
-/// for one step at a time, while the GPU computes.
+/// What a step costs the engine's host: one thread that does these things one after another, for
+/// one step at a time, while the GPU computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostTime {
     /// From the beginning of the loop's turn, when what has arrived is taken in, to the end of
     /// `schedule()`.
     pub schedule: Span,
-    /// From there until everything is launched that the GPU does for this step, sampling included.
-    /// The GPU can begin when this begins, and cannot be done before this ends.
+    /// From there until the GPU can begin: the inputs are prepared and the first kernels launched.
+    pub prepare: Span,
+    /// From there until everything is launched that the GPU does for this step, sampling included:
+    /// the GPU cannot be done before.
     pub launch: Span,
     /// From the moment at which the step's tokens are at hand to the end of their processing. Then
     /// they are handed out, and the loop's next turn begins.
