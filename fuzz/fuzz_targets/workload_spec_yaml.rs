@@ -4,7 +4,7 @@
 
 use blis_core::Time;
 use blis_fuzz::{draw, stands_alone};
-use blis_lab::workload_spec;
+use blis_scenario::workload_spec;
 use blis_workload::Mix;
 use libfuzzer_sys::fuzz_target;
 

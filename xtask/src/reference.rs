@@ -1,9 +1,9 @@
 //! Writes the pages under `docs/reference`, which are generated from the code and never by hand.
 
 use blis_core::SloClass;
-use blis_lab::profile::{self, ProfileFile};
-use blis_lab::{presets, scenario, slo};
 use blis_latency::{Catalogue, Memory, Roofline, StepShape, kv_blocks};
+use blis_scenario::profile::{self, ProfileFile};
+use blis_scenario::{presets, scenario, slo};
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};

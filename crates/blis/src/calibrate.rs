@@ -6,9 +6,9 @@ use crate::output::{self, Output};
 use crate::report::json;
 use crate::report::table::{bold, grouped, table};
 use crate::trace;
-use blis_lab::calibrate::{self, Calibration};
-use blis_lab::measured::{self, grids};
-use blis_lab::profile::{self, ProfiledMachine};
+use blis_fidelity::calibrate::{self, Calibration};
+use blis_fidelity::measured::{self, grids};
+use blis_scenario::profile::{self, ProfiledMachine};
 use std::io::Write;
 use std::path::PathBuf;
 

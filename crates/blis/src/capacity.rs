@@ -11,24 +11,25 @@ use crate::progress::{Bar, Trials};
 use crate::report::json::text;
 use crate::run::draft;
 use crate::study::{open, write};
-use crate::trials::{Trying, consult};
-use blis_lab::capacity::{Found, Question, Search, Slo, Subject, Vary};
-use blis_lab::problem::Place;
+use crate::trials::Trying;
+use blis_lab::capacity::{Found, Outline, Question, Search, Slo, Subject, Vary};
 use blis_lab::study::Warmup;
+use blis_scenario::problem::Place;
 use std::path::Path;
 
 /// Searches what `args` ask for and prints what was found. A strategy without a capacity is a
 /// failed check.
 pub(crate) fn capacity(args: &CapacityArgs) -> Result<u8, Failure> {
-    consult(&args.trials);
-    let search = search(args)?;
+    let outline = outline(args)?;
     let html = open("--report", args.report.as_deref(), input(args))?;
+    let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
+    let trying = Trying::new(&args.trials)?;
+    let watch = Trials::new(outline.search.trials() as u64, bar);
+    let settled = outline.settle(&trying.runner(), &watch);
+    let search = settled.map_err(|failure| trying.kept(failure))?;
     if !args.quiet {
         notes(&search);
     }
-    let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
-    let trying = Trying::new(&args.trials)?;
-    let watch = Trials::new(search.trials() as u64, bar);
     let found = search.run(&trying.runner(), &watch);
     let findings = found.map_err(|failure| trying.kept(failure))?;
     drop(watch);
@@ -56,12 +57,12 @@ fn notes(search: &Search) {
     }
 }
 
-fn search(args: &CapacityArgs) -> Result<Search, Failure> {
+fn outline(args: &CapacityArgs) -> Result<Outline, Failure> {
     args.flags.check()?;
     let vary = Vary::from(args.vary);
     let stem = args.scenario.as_ref().and_then(|path| path.file_stem());
     let name = stem.map_or_else(|| "flags".to_owned(), |stem| stem.to_string_lossy().into_owned());
-    let mut subjects: Vec<Subject> = Vec::new();
+    let (mut subjects, mut all): (Vec<Subject>, Vec<_>) = (Vec::new(), Vec::new());
     for (strategy, flags) in args.flags.by_strategy() {
         let draft = draft(args.scenario.as_deref(), None, &flags)?;
         let own = strategy.unwrap_or_else(|| "as it is".to_owned());
@@ -69,7 +70,9 @@ fn search(args: &CapacityArgs) -> Result<Search, Failure> {
             let message = format!("--strategy: found `{own}` for the second time; keep one");
             return Err(Failure::Input(message));
         }
-        subjects.push(Subject::new(&own, draft, vary)?);
+        let checked = draft.resolve()?;
+        subjects.push(Subject::new(&own, draft, checked.plan(), vary)?);
+        all.push(checked);
     }
     let mut slo = Vec::new();
     for text in &args.slo {
@@ -93,7 +96,7 @@ fn search(args: &CapacityArgs) -> Result<Search, Failure> {
         most_requests: args.max_requests,
         ..Question::new(slo, vary)
     };
-    Ok(Search { name, question, subjects })
+    Ok(Outline { search: Search { name, question, subjects }, checked: all })
 }
 
 fn precision(text: &str) -> Result<f64, Failure> {

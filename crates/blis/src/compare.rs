@@ -6,15 +6,15 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::{Bar, Trials};
 use crate::report::grid::Grid;
-use crate::report::json::{estimate, text};
+use crate::report::json::text;
 use crate::report::table::bold;
-use crate::study::{entry, heading, tell_notes};
-use crate::trials::{Trying, consult};
+use crate::study::{entry, heading, settled, tell_notes};
+use crate::trials::Trying;
 use blis_lab::Metric;
-use blis_lab::json::Fields;
 use blis_lab::stats::Estimate;
 use blis_lab::study::{self, Findings, Paired, Sides, Study};
 use blis_lab::verdict::number;
+use blis_scenario::json::Fields;
 use serde_json::Value;
 
 /// What is compared unless something else is asked for.
@@ -48,18 +48,18 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         seeds: args.seeds.into(),
         warmup: args.warmup.as_deref(),
     };
-    consult(&args.trials);
-    let study = study::compare(&sides)?;
-    if study.cells.len() < 2 {
+    let outline = study::compare(&sides)?;
+    if outline.study().cells.len() < 2 {
         let message = "there is one scenario; name another, or give an `--arm`".to_owned();
         return Err(Failure::Input(message));
     }
+    let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
+    let trying = Trying::new(&args.trials)?;
+    let watch = Trials::new(outline.study().trials() as u64, bar);
+    let study = settled(outline, &trying, &watch)?;
     if !args.quiet {
         tell_notes(&study);
     }
-    let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
-    let trying = Trying::new(&args.trials)?;
-    let watch = Trials::new(study.trials() as u64, bar);
     let findings = study.run(&trying.runner(), &watch).map_err(|failure| trying.kept(failure))?;
     drop(watch);
     output::print(&match args.format {
@@ -145,9 +145,9 @@ fn object(study: &Study, findings: &Findings) -> Value {
             numbers.number("mean", findings.mean(cell, metric).map(|(mean, _)| mean));
             numbers.value("values", findings.values(cell, metric));
             if let Some(paired) = findings.paired(cell, 0, metric, LEVEL).filter(|_| cell > 0) {
-                numbers.value("difference", estimate(&paired.difference));
+                numbers.value("difference", &paired.difference);
                 if let Some(ratio) = &paired.ratio {
-                    numbers.value("ratio", estimate(ratio));
+                    numbers.value("ratio", ratio);
                 }
             }
             fields.value(&metric.name(), numbers.into_value());

@@ -13,22 +13,22 @@ use crate::interrupt;
 use crate::output;
 use crate::progress::{Bar, Trials};
 use crate::report::grid::folded;
-use crate::report::json::{estimate, text};
+use crate::report::json::text;
 use crate::report::table::bold;
-use crate::study::{open, sent, tell_notes, write};
-use crate::trials::{Trying, consult};
+use crate::study::{open, sent, settled, tell_notes, write};
+use crate::trials::Trying;
 use blis_core::SloClass;
+use blis_lab::Metric;
 use blis_lab::counterfactual::Options;
 use blis_lab::explain::{
     Ablation, Decisions, Headroom, PartDifference, Question, Reached, Shares, decisions, decompose,
 };
-use blis_lab::json::Fields;
-use blis_lab::problem::{hint, quoted};
-use blis_lab::row::Row;
 use blis_lab::stats::Estimate;
 use blis_lab::study::{self, Study};
 use blis_lab::verdict::number;
-use blis_lab::{Metric, RunFailure};
+use blis_scenario::json::Fields;
+use blis_scenario::problem::{hint, quoted};
+use blis_scenario::row::Row;
 use serde_json::Value;
 
 /// What was found.
@@ -61,9 +61,9 @@ struct Asked<'a> {
 
 /// Explains the arm that `args` name.
 pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
-    consult(&args.trials);
-    let study = study::read(&args.study)?;
-    let (levels, against) = levels(args, &study)?;
+    let outline = study::read(&args.study)?;
+    let study = outline.study();
+    let (levels, against) = levels(args, study)?;
     let metrics: Vec<Metric> = match args.metrics[..] {
         [] => {
             study.metrics.iter().find(|metric| !metric.is_searched()).copied().into_iter().collect()
@@ -71,15 +71,17 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
         _ => metrics(&args.metrics.iter().map(String::as_str).collect::<Vec<_>>())?,
     };
     let seeds = usize::from(args.seeds);
-    let asked = Asked { args, study: &study, metrics, levels, against, seeds };
+    let asked = Asked { args, study, metrics, levels, against, seeds };
     let trials = asked.trials()?;
     let page = open("--report", args.report.as_deref(), &args.study)?;
-    if !args.quiet {
-        tell_notes(&study);
-    }
     let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
     let trying = Trying::new(&args.trials)?;
     let watch = Trials::new(trials as u64, bar);
+    let study = settled(outline.clone(), &trying, &watch)?;
+    if !args.quiet {
+        tell_notes(&study);
+    }
+    let asked = Asked { study: &study, ..asked };
     let explained = asked.answer(&trying, &watch).map_err(|failure| trying.kept(failure))?;
     drop(watch);
     write(page, || page::page(&explained))?;
@@ -94,12 +96,12 @@ impl<'a> Asked<'a> {
         [&self.levels, &self.against].map(|levels| self.study.design.cell(levels))
     }
 
-    fn ablation(&self, warmup: Option<f64>) -> Result<Option<Ablation>, RunFailure> {
+    fn ablation(&self, warmup: Option<f64>) -> Result<Option<Ablation>, blis_lab::Failure> {
         let question = Question { levels: self.levels.clone(), seeds: self.seeds, warmup };
         Ok(Ablation::of(self.study, &question)?)
     }
 
-    fn headroom(&self, warmup: Option<f64>) -> Result<Option<Headroom>, RunFailure> {
+    fn headroom(&self, warmup: Option<f64>) -> Result<Option<Headroom>, blis_lab::Failure> {
         if self.args.no_oracles {
             return Ok(None);
         }
@@ -124,7 +126,7 @@ impl<'a> Asked<'a> {
         Ok(pilots + 2 * self.seeds + subsets + informed + otherwise)
     }
 
-    fn answer(self, trying: &Trying, watch: &Trials) -> Result<Explained<'a>, RunFailure> {
+    fn answer(self, trying: &Trying, watch: &Trials) -> Result<Explained<'a>, blis_lab::Failure> {
         let (study, seeds, cells) = (self.study, self.seeds, self.cells());
         let runner = trying.runner();
         let warmup = study.settle(&runner, watch)?;
@@ -156,16 +158,16 @@ impl<'a> Asked<'a> {
         &self,
         warmup: Option<f64>,
         watch: &Trials,
-    ) -> Result<Option<Decisions>, RunFailure> {
+    ) -> Result<Option<Decisions>, blis_lab::Failure> {
         let options = self.options();
         if options.sample == 0 || options.alternatives == 0 {
             return Ok(None);
         }
-        let plan = self.study.plan(self.cells()[0], warmup)?;
+        let plan = self.study.plan(self.cells()[0], warmup);
         let seeds = self.study.first_seeds(self.seeds);
         let found = decisions(&plan, &seeds, &options, || watch.watch())?;
         // Runs that were stopped have told less than they should.
-        if interrupt::asked() { Err(RunFailure::Interrupted) } else { Ok(found) }
+        if interrupt::asked() { Err(blis_lab::Failure::INTERRUPTED) } else { Ok(found) }
     }
 }
 
@@ -292,7 +294,7 @@ fn object(found: &Explained<'_>) -> Value {
             numbers.number("arm_ms", Some(part.arm));
             numbers.number("against_ms", Some(part.reference));
             if let Some(difference) = &part.difference {
-                numbers.value("difference_ms", estimate(difference));
+                numbers.value("difference_ms", difference);
             }
             fields.value(part.part, numbers.into_value());
         }

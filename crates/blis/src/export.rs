@@ -7,11 +7,11 @@ use crate::output::{self, Output};
 use crate::report::grid::Grid;
 use crate::report::json::text;
 use crate::target::Target;
-use blis_lab::export::{self, System, coverage, llm_d, vllm};
-use blis_lab::json::Fields;
-use blis_lab::scenario::Draft;
-use blis_lab::{Plan, Problem};
+use blis_export::{self, System, coverage, llm_d, vllm};
 use blis_policy::kinds;
+use blis_scenario::json::Fields;
+use blis_scenario::scenario::Draft;
+use blis_scenario::{Plan, Problem};
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) fn export(args: &ExportToArgs) -> Result<(), Failure> {
 
 fn written(args: &SystemArgs, text: fn(&Plan, &str) -> String) -> Result<(), Failure> {
     let draft = draft(args)?;
-    let page = text(&export::plan(&draft)?, &title(args));
+    let page = text(&blis_export::plan(&draft)?, &title(args));
     if args.out == Path::new("-") {
         return output::print(&page);
     }

@@ -4,8 +4,9 @@
 //! system call can help. A file that is there and cannot be opened or read is a failure of the
 //! system (3), and so is everything about outputs.
 
-use blis_lab::problem::{tame, visible};
-use blis_lab::{LedgerError, Problem, RunFailure};
+use blis_lab::LedgerError;
+use blis_scenario::problem::{tame, visible};
+use blis_scenario::{Problem, RunFailure};
 use blis_workload::{TraceError, TraceErrorKind};
 use std::io;
 use std::path::PathBuf;
@@ -109,13 +110,21 @@ impl From<TraceError> for Failure {
     }
 }
 
+impl From<blis_lab::Failure> for Failure {
+    fn from(failure: blis_lab::Failure) -> Failure {
+        match failure {
+            blis_lab::Failure::Run(failure) => failure.into(),
+            blis_lab::Failure::Ledger(error) => error.into(),
+        }
+    }
+}
+
 impl From<RunFailure> for Failure {
     fn from(failure: RunFailure) -> Failure {
         match failure {
             RunFailure::Input(problem) => problem.into(),
             RunFailure::Source(message) => Failure::Input(message),
             RunFailure::Threads(_) => Failure::Io(failure.to_string()),
-            RunFailure::Ledger(error) => error.into(),
             RunFailure::Interrupted => Failure::Interrupted,
             RunFailure::Broken(message) => Failure::Internal(message),
         }

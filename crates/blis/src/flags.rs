@@ -1,8 +1,8 @@
 //! The flags that describe a scenario, for the parser and its help; what they mean is said in
-//! `blis_lab::scenario::flags`.
+//! `blis_scenario::scenario::flags`.
 
-use blis_lab::scenario::flags::{FLAGS, Given};
-use blis_lab::{Draft, Problem};
+use blis_scenario::scenario::flags::{FLAGS, Given};
+use blis_scenario::{Draft, Problem};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 /// The scenario flags that were given.

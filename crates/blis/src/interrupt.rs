@@ -2,6 +2,7 @@
 
 use crate::failure::INTERRUPTED;
 use crate::output;
+use blis_sim::{Observer, Progress};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static ASKED: AtomicBool = AtomicBool::new(false);
@@ -24,4 +25,13 @@ pub(crate) fn asked() -> bool {
 fn leave() {
     output::remove_unfinished();
     std::process::exit(INTERRUPTED.into());
+}
+
+/// Stops a run on Ctrl-C.
+pub(crate) struct Interruptible;
+
+impl Observer for Interruptible {
+    fn go_on(&mut self, _: Progress) -> bool {
+        !asked()
+    }
 }

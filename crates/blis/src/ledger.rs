@@ -10,9 +10,9 @@ use crate::report::json;
 use crate::report::table::{grouped, plain, table};
 use crate::sheet::{Fate, Sheet};
 use crate::target::Target;
-use blis_lab::json::{Difference, Fields, differences};
 use blis_lab::ledger::{self, Entry, Ledger, Merged, Removed};
-use blis_lab::trial::CODE;
+use blis_scenario::CODE;
+use blis_scenario::json::{Difference, Fields, differences};
 use serde_json::Value;
 use std::path::Path;
 

@@ -37,7 +37,7 @@ mod validate;
 mod workloads;
 
 use args::{Cli, Command};
-use blis_lab::problem;
+use blis_scenario::problem;
 use clap::{CommandFactory, Parser};
 use failure::Failure;
 use std::panic::{self, PanicHookInfo};

@@ -13,27 +13,28 @@ use crate::output;
 use crate::progress::{Bar, Trials};
 use crate::report::json::text;
 use crate::study::{open, titled, write};
-use crate::trials::{Trying, consult};
+use crate::trials::Trying;
 use blis_lab::optimize::{self, Findings, Number, Search, json};
 use serde_json::Value;
 
 /// Runs the search that `args` name, prints what it found and writes the strategy.
 pub(crate) fn optimize(args: &OptimizeArgs) -> Result<(), Failure> {
-    consult(&args.trials);
-    let search = optimize::read(&args.search)?;
+    let outline = optimize::read(&args.search)?;
     let out = open("--out", args.out.as_deref(), &args.search)?;
     let html = open("--report", args.report.as_deref(), &args.search)?;
-    if out.is_some() && search.objectives.len() > 1 {
+    if out.is_some() && outline.search().objectives.len() > 1 {
         let message = "--out: several objectives have a front, not one best strategy; search for \
                        one of them under constraints on the others";
         return Err(Failure::Input(message.to_owned()));
     }
+    let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
+    let trying = Trying::new(&args.trials)?;
+    let watch = Trials::new(outline.search().trials(args.control) as u64, bar);
+    let settled = outline.settle(&trying.runner(), &watch);
+    let search = settled.map_err(|failure| trying.kept(failure))?;
     if !args.quiet {
         search.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
     }
-    let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
-    let trying = Trying::new(&args.trials)?;
-    let watch = Trials::new(search.trials(args.control) as u64, bar);
     let found = search.run(&trying.runner(), &watch, args.control);
     let findings = found.map_err(|failure| trying.kept(failure))?;
     drop(watch);

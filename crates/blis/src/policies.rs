@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::output;
 use crate::report::json;
 use blis_core::Param;
-use blis_lab::policies;
 use blis_policy::{Kind, kinds, reference_markdown};
+use blis_scenario::policies;
 
 /// Lists what `args` ask for.
 pub(crate) fn list(args: &PoliciesArgs) -> Result<(), Failure> {
@@ -14,8 +14,8 @@ pub(crate) fn list(args: &PoliciesArgs) -> Result<(), Failure> {
     if let Some(name) = &args.kind {
         let known: Vec<&str> = chosen.iter().map(|kind| kind.name).collect();
         if !known.contains(&name.as_str()) {
-            let hint = blis_lab::problem::hint(name, known.iter().copied());
-            let known = blis_lab::problem::quoted(&known);
+            let hint = blis_scenario::problem::hint(name, known.iter().copied());
+            let known = blis_scenario::problem::quoted(&known);
             return Err(Failure::Input(format!("unknown kind `{name}`{hint}; known: {known}")));
         }
         chosen.retain(|kind| kind.name == name);

@@ -5,10 +5,11 @@ use crate::interrupt;
 use crate::output;
 use crate::report::table::grouped;
 use blis_core::math::float;
+use blis_lab::Metric;
 use blis_lab::study::{Cell, Study};
 use blis_lab::trial::{self, Watch as _};
 use blis_lab::verdict::number;
-use blis_lab::{Metric, Plan, Row};
+use blis_scenario::{Plan, Row};
 use blis_sim::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::collections::BTreeMap;
@@ -158,7 +159,7 @@ impl Trials {
 
     /// Says what is run from now on, where there are several things.
     pub(crate) fn turn_to(&self, what: &str) {
-        *lock(&self.about) = format!("{what}, ");
+        *lock(&self.about) = if what.is_empty() { String::new() } else { format!("{what}, ") };
     }
 
     /// Tells the user something without tearing the bar apart.
@@ -265,6 +266,12 @@ impl trial::Watch for Trials {
     fn finished(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
         self.show();
+    }
+
+    fn measures(&self, what: &str) {
+        self.turn_to(&format!("measuring the saturation of {what}"));
+        self.show();
+        self.turn_to("");
     }
 
     fn compares(&self, plans: &[Plan]) {

@@ -16,7 +16,7 @@ pub(crate) mod sections;
 pub(crate) mod table;
 pub(crate) mod timeline;
 
-use blis_lab::{Plan, RunResult};
+use blis_scenario::{Plan, RunResult};
 use fitness::Fitness;
 
 /// A finished run and all that a report may say about it.

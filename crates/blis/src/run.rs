@@ -4,7 +4,7 @@ use crate::args::{Format, RunArgs, TraceLevel};
 use crate::clock::Stopwatch;
 use crate::failure::{self, Failure};
 use crate::flags::ScenarioFlags;
-use crate::interrupt;
+use crate::interrupt::{self, Interruptible};
 use crate::output;
 use crate::progress::{Bar, Trials, Watch};
 use crate::report;
@@ -19,8 +19,8 @@ use crate::report::{Finished, json, table};
 use crate::target::Target;
 use crate::trace::Recorder;
 use blis_lab::counterfactual::{self, DecisionLog, Options, Regret};
-use blis_lab::{Draft, Names, Plan, RunResult, Trial, replicate, run_scenario};
 use blis_metrics::{Listener, Saturation};
+use blis_scenario::{Draft, Names, Plan, RunResult, Saturations, Trial, replicate, run_scenario};
 use blis_sim::{End, Pace};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -32,18 +32,23 @@ const ALTERNATIVES: u16 = 3;
 pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     check(args)?;
     let draft = draft(args.scenario.as_deref(), args.policy_config.as_deref(), &args.flags)?;
-    let plan = draft.resolve()?;
+    let plan = settled(&draft)?;
     if !args.quiet {
         tell(&plan);
     }
     let weights = args.fitness_weights.as_deref().map(Weights::parse).transpose()?;
     if args.replications > 1 {
-        interrupt::listen();
         return run_many(args, &plan, weights.as_ref());
     }
     let targets = Targets::of(args, &inputs(args, &draft, &plan))?;
-    interrupt::listen();
     run_one(args, &targets, &plan, weights.as_ref())
+}
+
+/// The plan of `draft`; a rate that is a share of saturation is measured, until Ctrl-C.
+pub(crate) fn settled(draft: &Draft) -> Result<Plan, Failure> {
+    let checked = draft.resolve()?;
+    interrupt::listen();
+    Ok(checked.settle(&Saturations::default(), &mut Interruptible)?)
 }
 
 /// Tells what the user should know about a scenario before it runs.

@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::output;
 use crate::report::json;
 use crate::report::table::bold;
-use blis_lab::json::Fields;
-use blis_lab::strategy::{self, ParameterKind, Shipped, Strategy};
+use blis_scenario::json::Fields;
+use blis_scenario::strategy::{self, ParameterKind, Shipped, Strategy};
 use serde_json::{Value, json};
 
 /// Lists them, or prints the one that `args` name.

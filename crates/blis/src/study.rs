@@ -21,10 +21,11 @@ use crate::report::table::{bold, grouped};
 use crate::shard::Shard;
 use crate::sheet::Fate;
 use crate::target::Target;
-use crate::trials::{Trying, consult};
-use blis_lab::study::{self, Findings, Study, json};
+use crate::trials::Trying;
+use blis_lab::Metric;
+use blis_lab::study::{self, Findings, Outline, Study, json};
 use blis_lab::verdict::Outcome;
-use blis_lab::{Metric, Plan};
+use blis_scenario::Plan;
 use sheets::{Drawing, Sheets};
 use std::io::Write;
 use std::path::Path;
@@ -35,7 +36,6 @@ pub(crate) use grids::{entry, heading, titled};
 /// Runs the studies that `args` name and prints what they found. With `--check`, a refuted
 /// hypothesis is a failed check; with `--verify`, a page that is not what would be written.
 pub(crate) fn study(args: &StudyArgs) -> Result<u8, Failure> {
-    consult(&args.trials);
     let files = files::named(args)?;
     match &files[..] {
         [file] if !args.all => one(args, file),
@@ -46,9 +46,9 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8, Failure> {
 /// Runs the study in `file` and prints all of it.
 fn one(args: &StudyArgs, file: &Path) -> Result<u8, Failure> {
     files::refuse_search(file)?;
-    let study = study::read(file)?;
+    let outline = study::read(file)?;
     let shard = args.shard.as_deref().map(Shard::parse).transpose()?;
-    let drawn = drawn(args, &study)?;
+    let drawn = drawn(args, outline.study())?;
     let csv = open("--csv", args.csv.as_deref(), file)?;
     let plot = open("--plot", args.plot.as_deref(), file)?;
     let fate = Fate::of(args.verify);
@@ -56,12 +56,13 @@ fn one(args: &StudyArgs, file: &Path) -> Result<u8, Failure> {
     let drawing = args.plot.as_deref().map_or(Drawing::Beside, Drawing::At);
     let sheets = at.map(|path| Sheets::open(&path, file, drawing, fate)).transpose()?;
     let html = open("--report", args.report.as_deref(), file)?;
+    let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
+    let trying = Trying::new(&args.trials)?;
+    let watch = Trials::new(outline.study().trials() as u64, bar);
+    let study = settled(outline, &trying, &watch)?;
     if !args.quiet {
         tell_notes(&study);
     }
-    let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
-    let trying = Trying::new(&args.trials)?;
-    let watch = Trials::new(study.trials() as u64, bar);
     if let Some(shard) = shard {
         let told = part(shard, &name(file), &study, &trying, &watch)?;
         drop(watch);
@@ -96,6 +97,11 @@ fn end(args: &StudyArgs, refuted: bool, differences: &[String]) -> u8 {
     if failed { failure::CHECK_FAILED } else { failure::DONE }
 }
 
+/// The study in `outline`, with all rates known.
+pub(crate) fn settled(outline: Outline, trying: &Trying, watch: &Trials) -> Result<Study, Failure> {
+    outline.settle(&trying.runner(), watch).map_err(|failure| trying.kept(failure))
+}
+
 /// Runs `study`, which the ledger calls `name`, and keeps what it finds there.
 fn found(name: &str, study: &Study, trying: &Trying, watch: &Trials) -> Result<Findings, Failure> {
     watch.compare(Standing::of(study));
@@ -121,7 +127,7 @@ fn part(
     let kept = |failure| trying.kept(failure);
     // Every part needs to know it, and finds the same.
     let warmup = study.settle(&trying.runner(), watch).map_err(kept)?;
-    let plans = study.plans(warmup)?;
+    let plans = study.plans(warmup);
     let Some(ledger) = trying.ledger() else {
         return Err(Failure::Input("--shard: there is no ledger to keep the part in".to_owned()));
     };

@@ -1,28 +1,19 @@
 //! `blis trial`: one trial, JSON in, JSON out, so that any engine can run trials anywhere.
 
 use crate::failure::Failure;
-use crate::interrupt;
+use crate::interrupt::{self, Interruptible};
 use crate::output;
-use blis_lab::Problem;
 use blis_lab::trial;
-use blis_sim::{Observer, Progress};
+use blis_scenario::{Problem, Saturations};
 use std::io::{self, Read};
 
 /// The most bytes of a document that are read; more are refused by their number.
 const LARGEST: u64 = (8 << 20) + 1;
 
-/// Stops the trial on Ctrl-C.
-struct Interruptible;
-
-impl Observer for Interruptible {
-    fn go_on(&mut self, _: Progress) -> bool {
-        !interrupt::asked()
-    }
-}
-
 /// Runs the trial on standard input and prints its row.
 pub(crate) fn trial() -> Result<(), Failure> {
     const NAME: &str = "standard input";
+    interrupt::listen();
     let mut bytes = Vec::new();
     let read = io::stdin().lock().take(LARGEST).read_to_end(&mut bytes);
     read.map_err(|error| Failure::Io(format!("{NAME}: cannot read: {error}")))?;
@@ -30,8 +21,7 @@ pub(crate) fn trial() -> Result<(), Failure> {
         let at = error.utf8_error().valid_up_to();
         Problem::of_file(NAME, format!("not a text file: byte {at} is not UTF-8"))
     })?;
-    let (plan, seed) = trial::read(NAME, &text)?;
-    interrupt::listen();
+    let (plan, seed) = trial::read(NAME, &text, &Saturations::default())?;
     let row = trial::row(&plan, seed, false, &mut Interruptible)?;
     output::print(&format!("{}\n", row.text()))
 }

@@ -3,19 +3,13 @@
 use crate::args::lab::TrialArgs;
 use crate::failure::Failure;
 use crate::interrupt;
-use blis_lab::scenario::known;
-use blis_lab::{Ledger, RunFailure, Runner};
-
-/// Says where saturations may be known, to be called before scenarios are read.
-pub(crate) fn consult(args: &TrialArgs) {
-    if let Some(path) = args.ledger() {
-        known::consult(path);
-    }
-}
+use blis_lab::{Ledger, Runner};
+use blis_scenario::{RunFailure, Saturations};
 
 /// How trials are run.
 pub(crate) struct Trying {
     ledger: Option<Ledger>,
+    saturations: Saturations,
     jobs: usize,
     audit: bool,
 }
@@ -25,10 +19,8 @@ impl Trying {
     pub(crate) fn new(args: &TrialArgs) -> Result<Trying, Failure> {
         interrupt::listen();
         let ledger = args.ledger().map(Ledger::open).transpose()?;
-        if let Some(ledger) = &ledger {
-            ledger.keep_saturations()?;
-        }
-        Ok(Trying { ledger, jobs: args.jobs.into(), audit: args.audit })
+        let saturations = Runner::new(0, false, ledger.as_ref())?.saturations;
+        Ok(Trying { ledger, saturations, jobs: args.jobs.into(), audit: args.audit })
     }
 
     /// The ledger.
@@ -38,23 +30,21 @@ impl Trying {
 
     /// The runner.
     pub(crate) fn runner(&self) -> Runner<'_> {
-        Runner { jobs: self.jobs, audit: self.audit, ledger: self.ledger() }
+        Runner {
+            jobs: self.jobs,
+            audit: self.audit,
+            ledger: self.ledger(),
+            saturations: self.saturations.clone(),
+        }
     }
 
     /// `failure`, which is no loss if what is finished is kept.
-    pub(crate) fn kept(&self, failure: RunFailure) -> Failure {
+    pub(crate) fn kept(&self, failure: blis_lab::Failure) -> Failure {
         match (failure, &self.ledger) {
-            (RunFailure::Interrupted, Some(ledger)) => Failure::Resumable(ledger.path().to_owned()),
+            (blis_lab::Failure::Run(RunFailure::Interrupted), Some(ledger)) => {
+                Failure::Resumable(ledger.path().to_owned())
+            }
             (failure, _) => failure.into(),
-        }
-    }
-}
-
-impl Drop for Trying {
-    fn drop(&mut self) {
-        // What searches have measured on the way; the next one measures it again if this fails.
-        if let Some(ledger) = &self.ledger {
-            let _ = ledger.keep_saturations();
         }
     }
 }

@@ -12,13 +12,13 @@ use crate::interrupt;
 use crate::output::{self, Output};
 use crate::report::json as report_json;
 use crate::target::Target;
-use blis_lab::measured::{self, Measured};
-use blis_lab::profile;
-use blis_lab::replay::Server;
-use blis_lab::validate::{
+use blis_fidelity::measured::{self, Measured};
+use blis_fidelity::replay::Server;
+use blis_fidelity::validate::{
     Basis, Beyond, Compared, Coverage, Options, Transfer, beyond, coverage, transfer,
     validate as compare,
 };
+use blis_scenario::profile;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,7 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     let grids = measured::grids(&args.grid, &named.folders);
     let options = options(args)?;
     let seen = if args.refit { &measured[..] } else { &measured[..fitted] };
-    let runs = blis_lab::calibrate::runs(seen, &grids, args.block_size)?;
+    let runs = blis_fidelity::calibrate::runs(seen, &grids, args.block_size)?;
     let page = args.markdown.as_deref().map(Target::of).transpose()?;
     let report = args.report.as_deref().map(Target::of).transpose()?;
     let notes = args.notes.as_deref().map(read_notes).transpose()?;
@@ -85,7 +85,7 @@ fn basis(args: &ValidateArgs) -> String {
 fn options(args: &ValidateArgs) -> Result<Options, Failure> {
     let basis = match (&args.profile, args.refit) {
         (Some(path), _) if path == Path::new(SHIPPED_PROFILE) => {
-            let model = blis_lab::calibrate::model_name("llama-3.1-8b");
+            let model = blis_fidelity::calibrate::model_name("llama-3.1-8b");
             let file = profile::shipped(&model, Some("H200"), Some(1));
             Basis::Given(Box::new(file.expect("it ships")))
         }
@@ -93,7 +93,7 @@ fn options(args: &ValidateArgs) -> Result<Options, Failure> {
         (None, true) => Basis::Refit,
         (None, false) => Basis::LeaveOneOut,
     };
-    let padding = blis_lab::calibrate::padding(&args.padding)
+    let padding = blis_fidelity::calibrate::padding(&args.padding)
         .map_err(|message| Failure::Input(format!("--padding: {message}")))?;
     let server = Server {
         block_size: args.block_size,
@@ -161,8 +161,8 @@ fn read(named: &Named) -> Result<Read, Failure> {
     let mut known: Vec<&str> = measured.iter().map(|run| run.workload.as_str()).collect();
     if let Some(unknown) = named.names.iter().find(|name| !known.contains(&name.as_str())) {
         known.dedup();
-        let hint = blis_lab::problem::hint(unknown, known.iter().copied());
-        let names = blis_lab::problem::quoted(&known);
+        let hint = blis_scenario::problem::hint(unknown, known.iter().copied());
+        let names = blis_scenario::problem::quoted(&known);
         return Err(Failure::Input(format!(
             "no measured workload `{unknown}`{hint}; legal: a folder, a CSV file, or one of {names}"
         )));
@@ -187,7 +187,7 @@ fn steps_of(paths: &[PathBuf]) -> Vec<PathBuf> {
 
 fn read_notes(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(|error| {
-        let problem = blis_lab::Problem::unreadable(&path.display().to_string(), &error);
+        let problem = blis_scenario::Problem::unreadable(&path.display().to_string(), &error);
         Failure::from(problem)
     })
 }

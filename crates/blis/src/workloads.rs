@@ -7,10 +7,10 @@ use crate::report::json;
 use crate::report::table::{bold, grouped, plain};
 use blis_core::SloClass;
 use blis_core::math::count;
-use blis_lab::json::Fields;
-use blis_lab::presets::{self, Preset};
-use blis_lab::slo::{self, SloSet};
 use blis_metrics::SloTarget;
+use blis_scenario::json::Fields;
+use blis_scenario::presets::{self, Preset};
+use blis_scenario::slo::{self, SloSet};
 use serde_json::Value;
 
 /// Lists them, or prints the workload that `args` name.

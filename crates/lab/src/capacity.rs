@@ -26,9 +26,11 @@ pub(crate) use climb::Climb;
 pub use findings::{Answer, Findings, Found, Judged, Point, Standing};
 pub use slo::Slo;
 
-use crate::problem::Problem;
-use crate::scenario::{Draft, Plan, Workload};
+use crate::failure::Failure;
 use crate::study::Warmup;
+use crate::trial::{Runner, Watch};
+use blis_scenario::problem::Problem;
+use blis_scenario::scenario::{Checked, Draft, Plan, Workload};
 use blis_workload::Rate;
 
 /// What is varied.
@@ -98,13 +100,11 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// The scenario in `draft`.
+    /// The scenario in `draft`, whose plan is `plan`.
     ///
     /// # Errors
-    /// If it is illegal, or has nothing that could be varied.
-    pub fn new(name: &str, draft: Draft, vary: Vary) -> Result<Subject, Problem> {
-        let plan = draft.resolve()?;
-        let mut draft = draft;
+    /// If it has nothing that could be varied.
+    pub fn new(name: &str, mut draft: Draft, plan: &Plan, vary: Vary) -> Result<Subject, Problem> {
         let Workload::Mix(mix) = &plan.workload else {
             let message = "a trace has its own arrivals, whose rate cannot be varied; give a \
                            workload with a rate, e.g. one of `blis workloads`";
@@ -119,12 +119,37 @@ impl Subject {
         if let (Vary::Instances, Rate::Steady(rate)) = (vary, &mix.rate) {
             draft.set_amount("--vary instances", "rate", &rate.to_string());
         }
-        Ok(Subject { name: name.to_owned(), plan, draft })
+        Ok(Subject { name: name.to_owned(), plan: plan.clone(), draft })
     }
 
     /// Whether its rate counts sessions rather than requests.
     pub fn counts_sessions(&self) -> bool {
         matches!(&self.plan.workload, Workload::Mix(mix) if mix.has_sessions())
+    }
+}
+
+/// A search that was checked, whose rates may be shares of saturations that nobody has measured.
+#[derive(Clone, Debug)]
+pub struct Outline {
+    /// The search as far as it is known.
+    pub search: Search,
+    /// The scenario of each subject.
+    pub checked: Vec<Checked>,
+}
+
+impl Outline {
+    /// The search, with all rates known.
+    ///
+    /// # Errors
+    /// The failure of the first measurement that failed.
+    pub fn settle(self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Search, Failure> {
+        let Outline { mut search, checked } = self;
+        for (subject, checked) in search.subjects.iter_mut().zip(checked) {
+            let plan = runner.settle(checked, watch)?;
+            let Subject { name, draft, .. } = subject;
+            *subject = Subject::new(name, draft.clone(), &plan, search.question.vary)?;
+        }
+        Ok(search)
     }
 }
 

@@ -5,12 +5,13 @@
 //! everybody after it decides as they then would. The regret of a decision is how much sooner its
 //! request would have had its first token at the best of the places tried.
 
-use crate::pool;
-use crate::run::{RunFailure, Trial, run_scenario};
-use crate::scenario::Plan;
 use blis_core::random::Purpose;
 use blis_core::{Dice, InstanceId, RequestId, Span, Time, math};
 use blis_metrics::{Fact, Listener, Status};
+use blis_scenario::Trial;
+use blis_scenario::pool;
+use blis_scenario::run::{RunFailure, run_scenario};
+use blis_scenario::scenario::Plan;
 use blis_sim::{Observer, Unobserved};
 
 /// How much is tried.

@@ -5,10 +5,10 @@
 //! often a mechanism of a policy acted.
 
 use crate::capacity::Vary;
-use crate::problem::{hint, quoted};
 use blis_core::SloClass;
 use blis_core::math::float;
 use blis_metrics::{Latency, Report, Section};
+use blis_scenario::problem::{hint, quoted};
 
 /// A number of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

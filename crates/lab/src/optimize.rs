@@ -31,7 +31,10 @@ pub use number::{Mean, Number, Runs};
 pub use outside::Measures;
 pub use points::{Candidate, Points};
 
-use crate::yaml::Node;
+use crate::failure::Failure;
+use crate::trial::{Runner, Watch};
+use blis_scenario::Saturations;
+use blis_scenario::yaml::Node;
 
 /// The probability that an interval of a report leaves out the truth.
 pub const LEVEL: f64 = 0.05;
@@ -67,6 +70,34 @@ pub struct Load {
     /// The name of the workload; absent if the file has no list of them.
     pub name: Option<String>,
     base: Node,
+    /// What is known of saturations.
+    saturations: Saturations,
+}
+
+/// A search that was read and checked, whose rates may be shares of saturations that nobody has
+/// measured.
+#[derive(Clone, Debug)]
+pub struct Outline(Search);
+
+impl Outline {
+    /// The search as far as it is known: rates that are shares of saturation are not.
+    pub fn search(&self) -> &Search {
+        &self.0
+    }
+
+    /// The search, with all rates known.
+    ///
+    /// # Errors
+    /// The failure of the first measurement that failed.
+    pub fn settle(self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Search, Failure> {
+        let Outline(mut search) = self;
+        let mut notes = Vec::new();
+        for load in &mut search.loads {
+            notes.push(load.settle(&search.points, runner, watch)?);
+        }
+        search.notes = file::told_once(&search.loads, &notes);
+        Ok(search)
+    }
 }
 
 /// A number that is made small or large.

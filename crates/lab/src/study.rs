@@ -27,15 +27,15 @@ pub use findings::{Capacities, Findings, Paired};
 pub use setup::Stated;
 
 use crate::capacity::Question;
+use crate::failure::Failure;
 use crate::hypothesis::Hypothesis;
 use crate::metric::Metric;
-use crate::problem::Problem;
-use crate::row::Row;
-use crate::run::RunFailure;
-use crate::scenario::{Oracles, Plan};
 use crate::trial::{Runner, Watch};
 use crate::verdict::{ALPHA, Judge};
-use crate::yaml::Node;
+use blis_scenario::problem::Problem;
+use blis_scenario::row::Row;
+use blis_scenario::scenario::{Checked, Oracles, Plan};
+use blis_scenario::yaml::Node;
 use levels::Choices;
 
 /// The seed of the runs that find the warm-up, which is no seed of a study.
@@ -72,6 +72,33 @@ pub struct Study {
     pub components: Vec<Component>,
     levels: Vec<Choices>,
     base: Node,
+}
+
+/// A study that was read and checked, whose rates may be shares of saturations that nobody has
+/// measured.
+#[derive(Clone, Debug)]
+pub struct Outline {
+    study: Study,
+    cells: Vec<Checked>,
+}
+
+impl Outline {
+    /// The study as far as it is known: rates that are shares of saturation are not.
+    pub fn study(&self) -> &Study {
+        &self.study
+    }
+
+    /// The study, with all rates known.
+    ///
+    /// # Errors
+    /// The failure of the first measurement that failed.
+    pub fn settle(self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Study, Failure> {
+        let Outline { mut study, cells } = self;
+        for (cell, checked) in study.cells.iter_mut().zip(cells) {
+            cell.plan = runner.settle(checked, watch)?;
+        }
+        Ok(study)
+    }
 }
 
 /// How much of each run is left out.
@@ -135,7 +162,7 @@ impl Study {
         levels: &[usize],
         mask: u32,
         warmup: Option<f64>,
-    ) -> Result<Plan, Problem> {
+    ) -> Result<Checked, Problem> {
         let mut tree = self.base.clone();
         for (factor, &level) in self.levels.iter().zip(levels) {
             let mut level = factor.levels[level].clone();
@@ -148,33 +175,21 @@ impl Study {
         }
         let own = self.cells[self.design.cell(levels)].own_warmup;
         if let Some(seconds) = warmup.filter(|_| !own) {
-            tree = warmed(&tree, seconds);
+            tree.set(&["warmup_s"], Node::from_flag("warmup", &seconds.to_string()));
         }
         patch::resolve(&tree, &[format!("subset {mask:b} of the components")])
     }
 
     /// The scenario of `cell` with this warm-up.
-    ///
-    /// # Errors
-    /// If the warm-up makes it illegal.
-    pub fn plan(&self, cell: usize, warmup: Option<f64>) -> Result<Plan, Problem> {
+    pub fn plan(&self, cell: usize, warmup: Option<f64>) -> Plan {
         self.cells[cell].plan_from(warmup)
     }
 
-    /// The scenario of `cell` with this warm-up, where these oracles decide besides those that it
-    /// has.
-    pub(crate) fn plan_foreseen(
-        &self,
-        cell: usize,
-        oracles: Oracles,
-        warmup: Option<f64>,
-    ) -> Result<Plan, Problem> {
-        let Cell { levels, tree, own_warmup, .. } = &self.cells[cell];
-        let warmup = warmup.filter(|_| !own_warmup);
-        let mut tree = warmup.map_or_else(|| tree.clone(), |seconds| warmed(tree, seconds));
-        if oracles.any() {
-            tree.set(&["oracles"], Node::list_from_flag("oracles", &oracles.fields()));
-        }
+    /// The scenario of `cell` as it is written, where these oracles decide.
+    pub(crate) fn plan_foreseen(&self, cell: usize, oracles: Oracles) -> Result<Checked, Problem> {
+        let Cell { levels, tree, .. } = &self.cells[cell];
+        let mut tree = tree.clone();
+        tree.set(&["oracles"], Node::list_from_flag("oracles", &oracles.fields()));
         patch::resolve(&tree, levels)
     }
 
@@ -190,9 +205,9 @@ impl Study {
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn run(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Findings, RunFailure> {
+    pub fn run(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Findings, Failure> {
         let warmup = self.settle(runner, watch)?;
-        let plans = self.plans(warmup).map_err(RunFailure::Input)?;
+        let plans = self.plans(warmup);
         self.judge(&plans, warmup, runner, watch)
     }
 
@@ -207,10 +222,10 @@ impl Study {
         warmup: Option<f64>,
         runner: &Runner<'_>,
         watch: &dyn Watch,
-    ) -> Result<Findings, RunFailure> {
+    ) -> Result<Findings, Failure> {
         watch.compares(plans);
         let mut rows: Vec<Vec<Row>> = vec![Vec::new(); plans.len()];
-        let subjects = self.subjects().map_err(RunFailure::Input)?;
+        let subjects = self.subjects()?;
         let mut climb = self.climb(&subjects, runner, watch)?;
         let mut capacities = vec![Vec::new(); subjects.len()];
         let looks = (self.seeds, self.max_seeds);
@@ -238,11 +253,7 @@ impl Study {
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn settle(
-        &self,
-        runner: &Runner<'_>,
-        watch: &dyn Watch,
-    ) -> Result<Option<f64>, RunFailure> {
+    pub fn settle(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Option<f64>, Failure> {
         match self.warmup {
             Warmup::Given => return Ok(None),
             Warmup::Seconds(seconds) => return Ok(Some(seconds)),
@@ -270,37 +281,25 @@ impl Study {
         warmup: Option<f64>,
         runner: &Runner<'_>,
         watch: &dyn Watch,
-    ) -> Result<Vec<Vec<Row>>, RunFailure> {
-        let plan = |&cell: &usize| self.cells[cell].plan_from(warmup);
-        let plans: Vec<Plan> =
-            cells.iter().map(plan).collect::<Result<_, _>>().map_err(RunFailure::Input)?;
+    ) -> Result<Vec<Vec<Row>>, Failure> {
+        let plans: Vec<Plan> = cells.iter().map(|&cell| self.plan(cell, warmup)).collect();
         by_plan(&plans, &self.first_seeds(seeds), runner, watch)
     }
 
     /// The scenarios of its cells with this warm-up.
-    ///
-    /// # Errors
-    /// If the warm-up makes one of them illegal.
-    pub fn plans(&self, warmup: Option<f64>) -> Result<Vec<Plan>, Problem> {
+    pub fn plans(&self, warmup: Option<f64>) -> Vec<Plan> {
         self.cells.iter().map(|cell| cell.plan_from(warmup)).collect()
     }
 }
 
 impl Cell {
     /// Its scenario with this warm-up, unless it has its own.
-    fn plan_from(&self, warmup: Option<f64>) -> Result<Plan, Problem> {
+    pub(crate) fn plan_from(&self, warmup: Option<f64>) -> Plan {
         match warmup.filter(|_| !self.own_warmup) {
-            None => Ok(self.plan.clone()),
-            Some(seconds) => patch::resolve(&warmed(&self.tree, seconds), &self.levels),
+            None => self.plan.clone(),
+            Some(seconds) => self.plan.warmed(seconds),
         }
     }
-}
-
-/// `tree` with a warm-up of so many seconds.
-fn warmed(tree: &Node, seconds: f64) -> Node {
-    let mut tree = tree.clone();
-    tree.set(&["warmup_s"], Node::from_flag("warmup", &seconds.to_string()));
-    tree
 }
 
 /// The rows of each of `plans`, by seed.
@@ -309,7 +308,7 @@ pub(crate) fn by_plan(
     seeds: &[u64],
     runner: &Runner<'_>,
     watch: &dyn Watch,
-) -> Result<Vec<Vec<Row>>, RunFailure> {
+) -> Result<Vec<Vec<Row>>, Failure> {
     let trials: Vec<(&Plan, u64)> =
         plans.iter().flat_map(|plan| seeds.iter().map(move |&seed| (plan, seed))).collect();
     let mut rows = runner.rows(&trials, watch)?.into_iter();

@@ -5,15 +5,14 @@
 //! they need. It runs each of them once, several at a time, takes those that are finished from the
 //! ledger, and gives the rows in the order of the trials.
 
-use crate::hash::hash_long;
-use crate::ledger::{Claim, Ledger};
-use crate::pool;
-use crate::problem::Problem;
-use crate::row::{self, Row};
-use crate::run::{RunFailure, Trial, run_scenario};
-use crate::scenario::{Draft, Plan};
-use crate::yaml::{self, Node, Whole};
-use blis_sim::{End, Observer, Progress};
+use crate::failure::Failure;
+use crate::ledger::{Claim, Ledger, LedgerError};
+use blis_scenario::hash::hash_long;
+use blis_scenario::row::{self, Row};
+use blis_scenario::scenario::{Checked, Draft, Plan, Trial};
+use blis_scenario::yaml::{self, Node, Whole};
+use blis_scenario::{CODE, Problem, RunFailure, Saturations, pool, run_scenario};
+use blis_sim::{End, Observer, Progress, Unobserved};
 use core::time::Duration;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -26,10 +25,6 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// The version of the layout of trial documents.
 const SCHEMA: u64 = 1;
-
-/// What the numbers of a run depend on besides its scenario and seed: a hash of the sources of the
-/// simulator and of the versions of the crates below it.
-pub const CODE: &str = env!("BLIS_CODE");
 
 /// What makes two trials the same: a hash of the code, the layout of rows, the scenario with the
 /// content of its files, and the seed.
@@ -77,23 +72,24 @@ pub fn document(scenario: &str, scenario_hash: &str, seed: u64) -> String {
     )
 }
 
-/// The scenario and the seed in the document `text`, which is called `name`.
+/// The scenario and the seed in the document `text`, which is called `name`. A saturation that is
+/// not among `saturations` is measured.
 ///
 /// # Errors
 /// If it is no legal trial, or its scenario is not the one that its hash was taken of, e.g. because
 /// a trace has another content here.
-pub fn read(name: &str, text: &str) -> Result<(Plan, u64), Problem> {
+pub fn read(name: &str, text: &str, saturations: &Saturations) -> Result<(Plan, u64), RunFailure> {
     let tree = yaml::read_text(name, text)?;
     let fields: Fields = yaml::decode(&tree)?;
     let scenario = tree.field("scenario").cloned().unwrap_or_else(Node::empty);
-    let plan = Draft::from_tree(scenario).resolve()?;
+    let plan = Draft::from_tree(scenario).resolve()?.settle(saturations, &mut Unobserved)?;
     if let Some(hash) = fields.scenario_hash.filter(|hash| *hash != plan.hash()) {
         let message = format!(
             "found `{hash}`, but the scenario has `{}` here: a file that it names has another \
              content, or this program understands it otherwise; remove the field to run it anyway",
             plan.hash()
         );
-        return Err(Problem::new(tree.place_of("scenario_hash"), "scenario_hash", message));
+        return Err(Problem::new(tree.place_of("scenario_hash"), "scenario_hash", message).into());
     }
     Ok((plan, fields.seed.get()))
 }
@@ -127,6 +123,9 @@ pub trait Watch: Sync {
 
     /// Told which trials are not finished before they are begun, each once.
     fn open(&self, _trials: &[(&Plan, u64)]) {}
+
+    /// Told before the saturation of a cluster is measured.
+    fn measures(&self, _cell: &str) {}
 
     /// Told the scenarios of the cells of a study before they are compared.
     fn compares(&self, _plans: &[Plan]) {}
@@ -185,7 +184,7 @@ impl Watch for Elsewhere {
 
     fn open(&self, trials: &[(&Plan, u64)]) {
         let note = |&(plan, seed): &(&Plan, u64)| {
-            (Key::of(plan, seed), document(plan.document(), &plan.hash(), seed))
+            (Key::of(plan, seed), document(&plan.document(), &plan.hash(), seed))
         };
         let mut needed = self.needed.lock().unwrap_or_else(PoisonError::into_inner);
         needed.extend(trials.iter().map(note));
@@ -193,7 +192,7 @@ impl Watch for Elsewhere {
 }
 
 /// Runs trials.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Runner<'a> {
     /// At most so many at a time; 0: one for each core.
     pub jobs: usize,
@@ -202,6 +201,8 @@ pub struct Runner<'a> {
     pub audit: bool,
     /// Where finished trials are kept.
     pub ledger: Option<&'a Ledger>,
+    /// What is known of saturations.
+    pub saturations: Saturations,
 }
 
 /// A trial that is needed, with its key if there is a ledger.
@@ -211,7 +212,39 @@ struct Wanted<'a> {
     key: Option<Key>,
 }
 
-impl Runner<'_> {
+impl<'a> Runner<'a> {
+    /// A runner that keeps finished trials in `ledger`, and knows the saturations that are there.
+    ///
+    /// # Errors
+    /// If the ledger cannot be read.
+    pub fn new(
+        jobs: usize,
+        audit: bool,
+        ledger: Option<&'a Ledger>,
+    ) -> Result<Runner<'a>, LedgerError> {
+        let saturations = Saturations::default();
+        if let Some(ledger) = ledger {
+            saturations.extend(ledger.saturations()?);
+        }
+        Ok(Runner { jobs, audit, ledger, saturations })
+    }
+
+    /// The plan of `checked`; a saturation that nobody knows is measured and kept.
+    ///
+    /// # Errors
+    /// If there is no saturation, `watch` stops the measurement, or the ledger cannot be written.
+    pub fn settle(&self, checked: Checked, watch: &dyn Watch) -> Result<Plan, Failure> {
+        let measures = checked.needs_saturation();
+        if measures {
+            watch.measures(&checked.plan().workload_name);
+        }
+        let plan = checked.settle(&self.saturations, &mut Eye(watch))?;
+        if let Some(ledger) = self.ledger.filter(|_| measures) {
+            ledger.record_saturations(&self.saturations.all())?;
+        }
+        Ok(plan)
+    }
+
     /// The rows of `trials`, in their order, which do not depend on how many run at a time nor on
     /// what was finished before. Trials that mean the same are run once.
     ///
@@ -221,13 +254,13 @@ impl Runner<'_> {
     ///
     /// # Panics
     /// If a trial panics.
-    pub fn rows<'a>(
+    pub fn rows<'p>(
         &self,
-        trials: &[(&'a Plan, u64)],
+        trials: &[(&'p Plan, u64)],
         watch: &dyn Watch,
-    ) -> Result<Vec<Row>, RunFailure> {
+    ) -> Result<Vec<Row>, Failure> {
         let (first, numbers) = distinct(trials);
-        let want = |&(plan, seed): &(&'a Plan, u64)| Wanted {
+        let want = |&(plan, seed): &(&'p Plan, u64)| Wanted {
             plan,
             seed,
             key: self.ledger.map(|_| Key::of(plan, seed)),
@@ -262,7 +295,7 @@ impl Runner<'_> {
     }
 
     /// The rows that are finished, if it is enough that they were.
-    fn recorded(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Option<Row>>, RunFailure> {
+    fn recorded(&self, wanted: &[Wanted<'_>]) -> Result<Vec<Option<Row>>, Failure> {
         let Some(ledger) = self.ledger.filter(|_| !self.audit) else {
             return Ok(vec![None; wanted.len()]);
         };
@@ -276,7 +309,7 @@ impl Runner<'_> {
         open: &[usize],
         wanted: &[Wanted<'_>],
         watch: &dyn Watch,
-    ) -> Result<Vec<Option<Row>>, RunFailure> {
+    ) -> Result<Vec<Option<Row>>, Failure> {
         let failed = AtomicBool::new(false);
         let attempt = |&number: &usize| {
             if failed.load(Ordering::Relaxed) {
@@ -290,9 +323,9 @@ impl Runner<'_> {
     }
 
     /// Runs a trial, unless another process is at it.
-    fn attempt(&self, wanted: &Wanted<'_>, watch: &dyn Watch) -> Result<Option<Row>, RunFailure> {
+    fn attempt(&self, wanted: &Wanted<'_>, watch: &dyn Watch) -> Result<Option<Row>, Failure> {
         if !watch.go_on() {
-            return Err(RunFailure::Interrupted);
+            return Err(Failure::INTERRUPTED);
         }
         let Wanted { plan, seed, key } = wanted;
         let run = || row(plan, *seed, self.audit, &mut Eye(watch));

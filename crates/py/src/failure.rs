@@ -3,7 +3,8 @@
 //! The classes are those of `blis.errors`, so that they are ordinary Python classes with types and
 //! docstrings. Nothing here prints or exits.
 
-use blis_lab::{LedgerError, Place, Problem, RunFailure};
+use blis_lab::{Failure, LedgerError};
+use blis_scenario::{Place, Problem, RunFailure};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -51,12 +52,12 @@ pub(crate) fn problem(py: Python<'_>, problem: &Problem) -> PyErr {
 }
 
 /// What `work` gives; a panic in it is a broken invariant.
-pub(crate) fn caught<T>(work: impl FnOnce() -> Result<T, RunFailure>) -> Result<T, RunFailure> {
+pub(crate) fn caught<T, E: From<RunFailure>>(work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     let done = catch_unwind(AssertUnwindSafe(work));
     done.unwrap_or_else(|payload| {
         let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
-        Err(RunFailure::Broken(text.unwrap_or_else(|| "unknown".to_owned())))
+        Err(RunFailure::Broken(text.unwrap_or_else(|| "unknown".to_owned())).into())
     })
 }
 
@@ -68,9 +69,16 @@ pub(crate) fn run(py: Python<'_>, failure: &RunFailure) -> PyErr {
             problem(py, &Problem::new(Place::Unknown, "workload", message.clone()))
         }
         RunFailure::Threads(_) => plain(py, "InputOutputError", &failure.to_string()),
-        RunFailure::Ledger(error) => ledger(py, error),
         RunFailure::Interrupted => PyKeyboardInterrupt::new_err(()),
         RunFailure::Broken(message) => plain(py, "InternalError", message),
+    }
+}
+
+/// The exception of an experiment that gave nothing.
+pub(crate) fn lab(py: Python<'_>, failure: &Failure) -> PyErr {
+    match failure {
+        Failure::Run(failure) => run(py, failure),
+        Failure::Ledger(error) => ledger(py, error),
     }
 }
 

@@ -4,14 +4,15 @@
 
 use crate::failure;
 use crate::watch::{Signals, interruptible};
-use blis_lab::calibrate as fitting;
+use blis_fidelity::calibrate as fitting;
+use blis_fidelity::measured;
+use blis_lab::Failure;
 use blis_lab::ledger::Ledger;
 use blis_lab::optimize::{self, Search};
-use blis_lab::profile::{self, ProfiledMachine};
-use blis_lab::scenario::known as saturations;
 use blis_lab::study::{self, Study};
 use blis_lab::trial::{self, Runner, Watch};
-use blis_lab::{Plan, Problem, RunFailure, measured, policies as listing};
+use blis_scenario::profile::{self, ProfiledMachine};
+use blis_scenario::{Plan, Problem, RunFailure, Saturations, policies as listing};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// All policies, as `blis policies --format json` prints them.
 #[pyfunction]
 pub(crate) fn policies() -> String {
-    blis_lab::json::text(&blis_policy::kinds().iter().map(listing::object).collect())
+    blis_scenario::json::text(&blis_policy::kinds().iter().map(listing::object).collect())
 }
 
 /// Runs the trial in the JSON document `trial`; its row, as one line of JSON.
@@ -28,7 +29,7 @@ pub(crate) fn run_trial(py: Python<'_>, trial: &str) -> PyResult<String> {
     let mut signals = Signals::new(Vec::new());
     let row = py.detach(|| {
         failure::caught(|| {
-            let (plan, seed) = trial::read("trial", trial)?;
+            let (plan, seed) = trial::read("trial", trial, &Saturations::default())?;
             trial::row(&plan, seed, false, &mut signals)
         })
     });
@@ -52,8 +53,8 @@ pub(crate) fn study_report(
 ) -> PyResult<String> {
     interruptible(py, |watch| {
         let ledger = open(ledger.as_deref())?;
-        let study = study::read_text(path, text)?;
-        let runner = Runner { jobs, audit: false, ledger: ledger.as_ref() };
+        let runner = Runner::new(jobs, false, ledger.as_ref())?;
+        let study = study::read_text(path, text)?.settle(&runner, watch)?;
         studied(&study, &name(path), &runner, watch)
     })
 }
@@ -73,8 +74,8 @@ pub(crate) fn search_report(
 ) -> PyResult<(String, Option<String>)> {
     interruptible(py, |watch| {
         let ledger = open(ledger.as_deref())?;
-        let search = optimize::read_text(path, text)?;
-        let runner = Runner { jobs, audit: false, ledger: ledger.as_ref() };
+        let runner = Runner::new(jobs, false, ledger.as_ref())?;
+        let search = optimize::read_text(path, text)?.settle(&runner, watch)?;
         searched(&search, control, &runner, watch)
     })
 }
@@ -85,9 +86,9 @@ pub(crate) fn studied(
     name: &str,
     runner: &Runner<'_>,
     watch: &dyn Watch,
-) -> Result<String, RunFailure> {
+) -> Result<String, Failure> {
     let findings = study.run_recorded(name, runner, watch)?;
-    Ok(blis_lab::json::text(&study::json::object(study, &findings)))
+    Ok(blis_scenario::json::text(&study::json::object(study, &findings)))
 }
 
 /// All that a search finds, as JSON, and the file of the strategy that it recommends, if that is
@@ -97,9 +98,9 @@ pub(crate) fn searched(
     control: bool,
     runner: &Runner<'_>,
     watch: &dyn Watch,
-) -> Result<(String, Option<String>), RunFailure> {
+) -> Result<(String, Option<String>), Failure> {
     let findings = search.run(runner, watch, control)?;
-    let found = blis_lab::json::text(&optimize::json::object(search, &findings));
+    let found = blis_scenario::json::text(&optimize::json::object(search, &findings));
     let chosen = findings.chosen.first().filter(|_| search.objectives.len() == 1);
     let file = |chosen: &optimize::Chosen| {
         let strategy = &search.points.candidates[chosen.candidate].strategy;
@@ -133,7 +134,7 @@ pub(crate) fn calibrate(
         let runs = fitting::runs(&logged, &measured::grids(&grid, &steps), block_size)?;
         let machine = ProfiledMachine { model: model.map(fitting::model_name), hardware, tp };
         let found = fitting::calibrate(runs, padding, machine)?;
-        Ok((blis_lab::json::text(&found.object()), profile::text(&found.file)))
+        Ok((blis_scenario::json::text(&found.object()), profile::text(&found.file)))
     };
     py.detach(fit).map_err(|problem| failure::problem(py, &problem))
 }
@@ -142,21 +143,24 @@ pub(crate) fn calibrate(
 #[derive(Default)]
 pub(crate) struct Known {
     plans: BTreeMap<String, Plan>,
+    saturations: Saturations,
 }
 
 impl Known {
     /// The plan and the seed of the document `trial`.
-    pub(crate) fn read(&mut self, trial: &str) -> Result<(Plan, u64), Problem> {
+    pub(crate) fn read(&mut self, trial: &str) -> Result<(Plan, u64), RunFailure> {
         // A document ends with its seed, and is the same up to there for all of a scenario.
         let found = trial.rsplit_once("\"seed\":").and_then(|(scenario, seed)| {
             let seed = seed.trim().strip_suffix('}')?.trim().parse().ok()?;
             Some((scenario, seed))
         });
-        let Some((scenario, seed)) = found else { return trial::read("trial", trial) };
+        let Some((scenario, seed)) = found else {
+            return trial::read("trial", trial, &self.saturations);
+        };
         if let Some(plan) = self.plans.get(scenario) {
             return Ok((plan.clone(), seed));
         }
-        let (plan, seed) = trial::read("trial", trial)?;
+        let (plan, seed) = trial::read("trial", trial, &self.saturations)?;
         self.plans.insert(scenario.to_owned(), plan.clone());
         Ok((plan, seed))
     }
@@ -169,16 +173,8 @@ impl Known {
     }
 }
 
-/// Opens a ledger, and says that saturations may be found there; so before scenarios are read.
-pub(crate) fn known(path: &Path) -> Result<Ledger, RunFailure> {
-    let ledger = Ledger::open(path)?;
-    saturations::consult(path);
-    ledger.keep_saturations()?;
-    Ok(ledger)
-}
-
-fn open(path: Option<&Path>) -> Result<Option<Ledger>, RunFailure> {
-    path.map(known).transpose()
+fn open(path: Option<&Path>) -> Result<Option<Ledger>, Failure> {
+    Ok(path.map(Ledger::open).transpose()?)
 }
 
 /// What the ledger calls the study in the file `path`.

@@ -40,7 +40,7 @@ mod core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("CODE", blis_lab::trial::CODE)?;
+        module.add("CODE", blis_scenario::CODE)?;
         module.add("LEDGER", blis_lab::ledger::DEFAULT_PATH)
     }
 }

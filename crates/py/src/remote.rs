@@ -3,13 +3,14 @@
 //! ([`Space`]).
 
 use crate::failure;
-use crate::lab::{Known, known, name, searched, studied};
+use crate::lab::{Known, name, searched, studied};
 use crate::watch::{Signals, interruptible};
+use blis_lab::Failure;
 use blis_lab::ledger::{Claim, Ledger};
 use blis_lab::optimize::{self, Search};
 use blis_lab::study::{self, Study};
 use blis_lab::trial::{self, Elsewhere, Key, Runner};
-use blis_lab::{Draft, Plan, Problem, Row, RunFailure};
+use blis_scenario::{Draft, Plan, Problem, Row, RunFailure};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -53,9 +54,10 @@ impl Rounds {
     /// Reads the study in `text`, which stands in the file `path`, and checks all of it.
     #[staticmethod]
     fn study(py: Python<'_>, text: &str, path: &str, ledger: PathBuf) -> PyResult<Rounds> {
-        interruptible(py, |_| {
-            let ledger = known(&ledger)?;
-            let study = Box::new(study::read_text(path, text)?);
+        interruptible(py, |watch| {
+            let ledger = Ledger::open(&ledger)?;
+            let runner = Runner::new(0, false, Some(&ledger))?;
+            let study = Box::new(study::read_text(path, text)?.settle(&runner, watch)?);
             Ok(Rounds::new(Asked::Study { study, name: name(path) }, ledger))
         })
     }
@@ -70,9 +72,10 @@ impl Rounds {
         ledger: PathBuf,
         control: bool,
     ) -> PyResult<Rounds> {
-        interruptible(py, |_| {
-            let ledger = known(&ledger)?;
-            let search = Box::new(optimize::read_text(path, text)?);
+        interruptible(py, |watch| {
+            let ledger = Ledger::open(&ledger)?;
+            let runner = Runner::new(0, false, Some(&ledger))?;
+            let search = Box::new(optimize::read_text(path, text)?.settle(&runner, watch)?);
             Ok(Rounds::new(Asked::Search { search, control }, ledger))
         })
     }
@@ -90,7 +93,7 @@ impl Rounds {
     fn needed(&self, py: Python<'_>) -> PyResult<Needed> {
         interruptible(py, |_| {
             let elsewhere = Elsewhere::default();
-            let runner = Runner { jobs: 1, audit: false, ledger: Some(&self.ledger) };
+            let runner = Runner::new(1, false, Some(&self.ledger))?;
             let ran = match &self.asked {
                 Asked::Study { study, .. } => study.run(&runner, &elsewhere).map(drop),
                 Asked::Search { search, control } => {
@@ -100,7 +103,7 @@ impl Rounds {
             match ran {
                 Ok(()) => Ok(Vec::new()),
                 // What was noted is what stopped it.
-                Err(RunFailure::Interrupted) => {
+                Err(Failure::Run(RunFailure::Interrupted)) => {
                     let needed = elsewhere.needed().into_iter();
                     Ok(needed.map(|(key, document)| (key.text().to_owned(), document)).collect())
                 }
@@ -113,7 +116,7 @@ impl Rounds {
     /// by another process that lives.
     fn claim(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<Vec<&'static str>> {
         interruptible(py, |_| {
-            let claim = |text: &String| -> Result<&'static str, RunFailure> {
+            let claim = |text: &String| -> Result<&'static str, Failure> {
                 Ok(match self.ledger.claim(&key(text)?)? {
                     Claim::Ours => "ours",
                     Claim::Finished(_) => "finished",
@@ -136,7 +139,7 @@ impl Rounds {
     fn keep(&self, py: Python<'_>, rows: Vec<(String, String)>) -> PyResult<()> {
         interruptible(py, |_| {
             let mut known = self.known();
-            let read = |(trial, row): &(String, String)| -> Result<_, RunFailure> {
+            let read = |(trial, row): &(String, String)| -> Result<_, Failure> {
                 let (plan, seed) = known.read(trial)?;
                 let row = Row::parse(row).map_err(|error| Problem::of_file("row", error))?;
                 if row.run.scenario_hash != plan.hash() || row.run.seed != seed {
@@ -157,7 +160,7 @@ impl Rounds {
     fn files(&self, py: Python<'_>, document: &str) -> PyResult<Vec<PathBuf>> {
         interruptible(py, |_| {
             let (plan, _) = self.known().read(document)?;
-            let named = Draft::from_text("trial", plan.document())?.workload_files();
+            let named = Draft::from_text("trial", &plan.document())?.workload_files();
             Ok(named.into_iter().chain(plan.files.iter().cloned()).collect())
         })
     }
@@ -166,7 +169,7 @@ impl Rounds {
     /// finished is run here.
     fn report(&self, py: Python<'_>) -> PyResult<(String, Option<String>)> {
         interruptible(py, |watch| {
-            let runner = Runner { jobs: 0, audit: false, ledger: Some(&self.ledger) };
+            let runner = Runner::new(0, false, Some(&self.ledger))?;
             match &self.asked {
                 Asked::Study { study, name } => Ok((studied(study, name, &runner, watch)?, None)),
                 Asked::Search { search, control } => searched(search, *control, &runner, watch),
@@ -225,15 +228,17 @@ impl Space {
     #[new]
     #[pyo3(signature = (text, path, ledger = None))]
     fn new(py: Python<'_>, text: &str, path: &str, ledger: Option<PathBuf>) -> PyResult<Space> {
-        interruptible(py, |_| {
-            let ledger = ledger.as_deref().map(known).transpose()?;
-            Ok(Space { search: optimize::read_text(path, text)?, ledger })
+        interruptible(py, |watch| {
+            let ledger = ledger.as_deref().map(Ledger::open).transpose()?;
+            let runner = Runner::new(0, false, ledger.as_ref())?;
+            let search = optimize::read_text(path, text)?.settle(&runner, watch)?;
+            Ok(Space { search, ledger })
         })
     }
 
     /// What may be chosen, what is improved and what must hold, as JSON.
     fn json(&self) -> String {
-        blis_lab::json::text(&self.search.space())
+        blis_scenario::json::text(&self.search.space())
     }
 
     /// What is measured at the point with these values, by name: of each objective one value a
@@ -246,7 +251,7 @@ impl Space {
         jobs: usize,
     ) -> PyResult<Measured> {
         interruptible(py, |watch| {
-            let runner = Runner { jobs, audit: false, ledger: self.ledger.as_ref() };
+            let runner = Runner::new(jobs, false, self.ledger.as_ref())?;
             let found = self.search.measure_at(&values, &runner, watch)?;
             Ok((found.objectives, found.excesses))
         })

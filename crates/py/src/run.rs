@@ -7,8 +7,9 @@ use crate::scenario::{Ready, Scenario};
 use crate::tables::{Decisions, PyTable, Requests, Timeline};
 use crate::watch::Signals;
 use blis_core::Span;
-use blis_lab::{Metric, Names, Plan, Row, RunFailure, RunResult, Trial, run_scenario};
+use blis_lab::Metric;
 use blis_metrics::Listener;
+use blis_scenario::{Names, Plan, Row, RunFailure, RunResult, Trial, run_scenario};
 use blis_sim::End;
 use pyo3::exceptions::{PyAttributeError, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
@@ -34,7 +35,7 @@ pub(crate) struct Run {
 impl Run {
     /// Everything, as `blis run --format json` prints it.
     fn json(&self) -> String {
-        blis_lab::json::text(&self.row.numbers().into_value())
+        blis_scenario::json::text(&self.row.numbers().into_value())
     }
 
     /// The number called `name`, as studies call it, e.g. `critical.ttft_p99`; `None` if there is

@@ -2,9 +2,9 @@
 
 use crate::failure;
 use crate::policy::{Policy, Tally};
-use blis_lab::scenario::flags::{FLAGS, Given};
-use blis_lab::{Draft, Plan, Problem};
 use blis_policy::Guests;
+use blis_scenario::scenario::flags::{FLAGS, Given};
+use blis_scenario::{Draft, Plan, Problem};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,8 +38,7 @@ impl Scenario {
             tallies.push((policy.name(), tally));
         }
         let draft = self.draft.clone().with_guests(guests);
-        let plan = py.detach(|| draft.resolve());
-        let plan = plan.map_err(|problem| failure::problem(py, &problem))?;
+        let plan = py.detach(|| draft.plan()).map_err(|failed| failure::run(py, &failed))?;
         Ok(Ready { plan, tallies })
     }
 }
@@ -103,7 +102,7 @@ impl Scenario {
         }
         let plan = self.resolve(py)?.plan;
         let seed = seed.unwrap_or(plan.seed);
-        Ok(blis_lab::trial::document(plan.document(), &plan.hash(), seed))
+        Ok(blis_lab::trial::document(&plan.document(), &plan.hash(), seed))
     }
 }
 

@@ -5,8 +5,8 @@
 
 use blis_arrow::{ArrayStream, Column, Schema, Table};
 use blis_core::{Span, Time};
-use blis_lab::Names;
 use blis_metrics::{Fact, Gauges, Listener, Record, Status};
+use blis_scenario::Names;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::sync::Arc;

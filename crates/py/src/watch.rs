@@ -3,7 +3,7 @@
 
 use crate::failure::caught;
 use crate::policy::Tally;
-use blis_lab::RunFailure;
+use blis_lab::Failure;
 use blis_lab::trial::Watch;
 use blis_sim::{Observer, Progress};
 use core::time::Duration;
@@ -68,7 +68,7 @@ impl Watch for Stop {
 /// has something to raise.
 pub(crate) fn interruptible<T: Send>(
     py: Python<'_>,
-    work: impl FnOnce(&dyn Watch) -> Result<T, RunFailure> + Send,
+    work: impl FnOnce(&dyn Watch) -> Result<T, Failure> + Send,
 ) -> PyResult<T> {
     let stop = Stop(AtomicBool::new(false));
     let mut raised = None;
@@ -92,7 +92,7 @@ pub(crate) fn interruptible<T: Send>(
     });
     match (raised, done) {
         (Some(error), _) => Err(error),
-        (None, Some(done)) => done.map_err(|failure| crate::failure::run(py, &failure)),
+        (None, Some(done)) => done.map_err(|failure| crate::failure::lab(py, &failure)),
         (None, None) => Err(crate::failure::plain(py, "InternalError", "a worker thread died")),
     }
 }

@@ -1,5 +1,6 @@
-//! The dependency table: `core <- {workload, latency, kv, policy, metrics} <- sim <- lab <- blis`,
-//! and beside it `core <- optimize <- lab` and `{arrow, lab} <- py`.
+//! The dependency table: `core <- {workload, latency, kv, policy, metrics} <- sim <- scenario <-
+//! {lab, fidelity, export} <- report <- {blis, py}`, and beside it `core <- optimize <- lab` and
+//! `arrow <- py`.
 //!
 //! A crate may import crates of lower layers only, so the five in the middle never import one
 //! another, nor the optimiser, which `sim` may not import either. Dependencies of tests count as
@@ -15,7 +16,9 @@ const LAYERS: &[&[&str]] = &[
     &["core", "arrow"],
     &["workload", "latency", "kv", "policy", "metrics", "optimize"],
     &["sim"],
-    &["lab"],
+    &["scenario"],
+    &["lab", "fidelity", "export"],
+    &["report"],
     &["blis", "py"],
 ];
 
@@ -24,7 +27,14 @@ const REFUSED: &[(&str, &str)] = &[
     ("sim", "optimize"),
     ("blis", "arrow"),
     ("kv", "arrow"),
+    ("export", "arrow"),
+    ("export", "optimize"),
+    ("fidelity", "arrow"),
+    ("fidelity", "optimize"),
     ("lab", "arrow"),
+    ("report", "arrow"),
+    ("scenario", "arrow"),
+    ("scenario", "optimize"),
     ("latency", "arrow"),
     ("metrics", "arrow"),
     ("optimize", "arrow"),
@@ -34,10 +44,11 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// Folders whose crates may import serde.
-const SERDE: &[&str] = &["workload", "latency", "lab", "blis", "py"];
+const SERDE: &[&str] =
+    &["workload", "latency", "scenario", "lab", "fidelity", "export", "report", "blis", "py"];
 
 /// What the chores may import of the workspace.
-const XTASK_IMPORTS: [&str; 4] = ["core", "lab", "latency", "policy"];
+const XTASK_IMPORTS: [&str; 5] = ["core", "export", "latency", "policy", "scenario"];
 
 /// Every import of a workspace crate points down, and serde is imported at the edges only.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {

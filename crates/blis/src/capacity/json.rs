@@ -1,9 +1,8 @@
 //! `--format json`: all that a search for capacities has found, as one object.
 
 use super::tables::unit;
-use crate::report::json::estimate;
 use blis_lab::capacity::{Answer, Findings, Found, Judged, Point, Search};
-use blis_lab::json::Fields;
+use blis_scenario::json::Fields;
 use serde_json::Value;
 
 /// The object.
@@ -25,7 +24,7 @@ pub(super) fn object(search: &Search, findings: &Findings) -> Value {
     let answers = answers.map(|(one, ratio)| {
         let mut fields = answer(search, one);
         if let Some(ratio) = ratio {
-            fields.value("ratio", estimate(ratio));
+            fields.value("ratio", ratio);
         }
         fields.into_value()
     });
@@ -49,7 +48,7 @@ fn answer(search: &Search, answer: &Answer) -> Fields {
         }
     }
     if let Some(found) = &answer.estimate {
-        fields.value("capacity", estimate(found));
+        fields.value("capacity", found);
     }
     fields.number("safe", answer.safe);
     fields.value("values", answer.values.clone());
@@ -78,7 +77,7 @@ fn judged(judged: &Judged) -> Value {
         fields.value("holds", holds);
     }
     if let Some(found) = &judged.effect.estimate {
-        fields.value("estimate", estimate(found));
+        fields.value("estimate", found);
     }
     fields.into_value()
 }

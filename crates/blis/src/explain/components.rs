@@ -2,13 +2,12 @@
 
 use super::{Explained, ranged};
 use crate::report::grid::Grid;
-use crate::report::json::estimate;
 use crate::study::heading;
 use blis_lab::Metric;
 use blis_lab::explain::{Pair, Part, PartDifference, Shares};
-use blis_lab::json::Fields;
 use blis_lab::stats::Estimate;
 use blis_lab::verdict::number;
+use blis_scenario::json::Fields;
 use serde_json::Value;
 
 /// The parts of the time to first token.
@@ -86,17 +85,17 @@ pub(super) fn ablation(found: &Explained<'_>, shares: &Shares) -> Value {
     for (name, value) in
         [("none", none), ("all", all), ("total", total), ("alone", alone), ("beyond", beyond)]
     {
-        fields.value(name, estimate(value));
+        fields.value(name, value);
     }
     let part = |part: &Part| {
         let mut fields = Fields::default();
         fields.text("component", found.components[part.component].clone());
-        fields.value("alone", estimate(&part.alone));
-        fields.value("last", estimate(&part.last));
+        fields.value("alone", &part.alone);
+        fields.value("last", &part.last);
         if let Some(main) = &part.main {
-            fields.value("main", estimate(main));
+            fields.value("main", main);
         }
-        fields.value("shapley", estimate(&part.shapley));
+        fields.value("shapley", &part.shapley);
         fields.into_value()
     };
     fields.value("components", parts.iter().map(part).collect::<Vec<Value>>());
@@ -104,7 +103,7 @@ pub(super) fn ablation(found: &Explained<'_>, shares: &Shares) -> Value {
         let mut fields = Fields::default();
         let names = [pair.first, pair.second].map(|index| found.components[index].clone());
         fields.value("pair", names.to_vec());
-        fields.value("interaction", estimate(&pair.interaction));
+        fields.value("interaction", &pair.interaction);
         fields.into_value()
     };
     fields.value("interactions", pairs.iter().map(pair).collect::<Vec<Value>>());

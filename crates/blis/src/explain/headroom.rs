@@ -2,15 +2,14 @@
 
 use crate::compare::change;
 use crate::report::grid::Grid;
-use crate::report::json::estimate;
 use crate::study::heading;
 use blis_core::SloClass;
 use blis_lab::Metric;
 use blis_lab::explain::{Gap, Reached};
-use blis_lab::json::Fields;
-use blis_lab::scenario::Oracles;
 use blis_lab::stats::Estimate;
 use blis_lab::verdict::number;
+use blis_scenario::json::Fields;
+use blis_scenario::scenario::Oracles;
 use serde_json::Value;
 
 /// What stands above all of it.
@@ -133,7 +132,7 @@ pub(super) fn object(reached: &Reached, metrics: &[Metric]) -> Value {
         let mut fields = Fields::default();
         fields.value("reached", gaps.iter().map(gap).collect::<Vec<Value>>());
         if let Some(floor) = reached.floor(metric) {
-            fields.value("floor", estimate(&floor));
+            fields.value("floor", &floor);
         }
         all.value(&metric.name(), fields.into_value());
     }
@@ -149,9 +148,9 @@ fn gap(gap: &Gap) -> Value {
     fields.value("oracles", gap.oracles.fields());
     fields.number("mean", Some(gap.mean));
     if let Some(change) = &gap.change {
-        fields.value("difference", estimate(&change.difference));
+        fields.value("difference", &change.difference);
         if let Some(ratio) = &change.ratio {
-            fields.value("ratio", estimate(ratio));
+            fields.value("ratio", ratio);
         }
     }
     fields.into_value()

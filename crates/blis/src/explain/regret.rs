@@ -2,11 +2,10 @@
 
 use super::ranged;
 use crate::report::grid::Grid;
-use crate::report::json::estimate;
 use crate::report::table::grouped;
 use blis_lab::explain::{Decisions, Mean, Worth};
-use blis_lab::json::Fields;
 use blis_lab::verdict::number;
+use blis_scenario::json::Fields;
 use serde_json::Value;
 
 /// What stands above all of it.
@@ -116,7 +115,7 @@ fn worth(found: &Worth) -> Value {
     for (name, mean) in means {
         let Some(mean) = mean else { continue };
         match &mean.interval {
-            Some(interval) => fields.value(name, estimate(interval)),
+            Some(interval) => fields.value(name, interval),
             None => fields.number(name, Some(mean.mean)),
         }
     }

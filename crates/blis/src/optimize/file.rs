@@ -37,7 +37,7 @@ pub(super) fn text(search: &Search, findings: &Findings, chosen: &Chosen) -> Str
         lines.push(format!("Under: {}", constraint.text));
     }
     // Nothing that a user writes may end the comment.
-    let comment = |line: &String| format!("# {}\n", blis_lab::problem::visible(line));
+    let comment = |line: &String| format!("# {}\n", blis_scenario::problem::visible(line));
     let header: String = lines.iter().map(comment).collect();
     header + &strategy.text(&format!("{}-optimised", strategy.name), &chosen.settings)
 }

@@ -42,8 +42,8 @@ impl Weights {
             })?;
             let key = key.trim();
             let known = KEYS.iter().find(|known| **known == key).ok_or_else(|| {
-                let hint = blis_lab::problem::hint(key, KEYS);
-                let known = blis_lab::problem::quoted(&KEYS);
+                let hint = blis_scenario::problem::hint(key, KEYS);
+                let known = blis_scenario::problem::quoted(&KEYS);
                 refuse(format!("unknown key `{key}`{hint}; known: {known}"))
             })?;
             let number: Option<f64> = weight.trim().parse().ok();

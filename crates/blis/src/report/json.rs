@@ -2,11 +2,11 @@
 
 use crate::report::Finished;
 use crate::report::fitness::Fitness;
-use blis_lab::Row;
-use blis_lab::json::Fields;
+use blis_scenario::Row;
+use blis_scenario::json::Fields;
 use serde_json::Value;
 
-pub(crate) use blis_lab::json::{estimate, text};
+pub(crate) use blis_scenario::json::text;
 
 /// The result of one run.
 pub(crate) fn object(finished: &Finished<'_>) -> Value {

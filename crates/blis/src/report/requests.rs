@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use crate::output::{Output, failed};
 use crate::target::Target;
 use blis_core::{Span, Time};
-use blis_lab::Names;
 use blis_metrics::{Fact, Listener, Record, Status};
+use blis_scenario::Names;
 use std::io::{self, Write};
 use std::path::PathBuf;
 

@@ -2,9 +2,9 @@
 
 use crate::report::Finished;
 use blis_core::math::float;
-use blis_lab::RunResult;
-use blis_lab::json::Fields;
 use blis_metrics::{Latency, Report, Section};
+use blis_scenario::RunResult;
+use blis_scenario::json::Fields;
 use serde_json::Value;
 use std::fmt::Write;
 

@@ -135,7 +135,7 @@ fn mechanisms(study: &Study, findings: &Findings) -> Option<Grid> {
     if names.is_empty() {
         return None;
     }
-    let row = |(cell, rows): (&blis_lab::study::Cell, &Vec<blis_lab::Row>)| {
+    let row = |(cell, rows): (&blis_lab::study::Cell, &Vec<blis_scenario::Row>)| {
         let mean = |name: &&String| {
             let times = rows.iter().filter_map(|row| row.report.mechanisms.get(*name));
             let times: Vec<u64> = times.copied().collect();

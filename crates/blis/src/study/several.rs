@@ -5,7 +5,7 @@
 
 use super::index::{self, Folder, Link};
 use super::sheets::Sheets;
-use super::{end, found, json, markdown, name, part, tell_notes, verdicts};
+use super::{end, found, json, markdown, name, part, settled, verdicts};
 use crate::args::TextFormat;
 use crate::args::lab::StudyArgs;
 use crate::failure::{self, Failure};
@@ -16,10 +16,10 @@ use crate::report::json::text;
 use crate::shard::Shard;
 use crate::sheet::Fate;
 use crate::trials::Trying;
-use blis_lab::json::Fields;
 use blis_lab::optimize::{self, Search};
 use blis_lab::study::{self, Findings, Form, Study};
 use blis_lab::verdict::Outcome;
+use blis_scenario::json::Fields;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -31,8 +31,8 @@ struct Job {
 }
 
 enum Work {
-    Study(Box<Study>),
-    Search(Box<Search>),
+    Study(Box<study::Outline>),
+    Search(Box<optimize::Outline>),
 }
 
 /// What became of a file.
@@ -91,9 +91,6 @@ pub(super) fn run(args: &StudyArgs, files: &[PathBuf]) -> Result<u8, Failure> {
     let jobs: Vec<Job> =
         files.iter().map(|file| Job::read(file, folder.as_ref())).collect::<Result<_, _>>()?;
     let index = folder.as_ref().filter(|_| args.all).map(Folder::index).transpose()?;
-    if !args.quiet {
-        jobs.iter().for_each(Job::tell_notes);
-    }
     let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
     let trying = Trying::new(&args.trials)?;
     let watch = Trials::new(jobs.iter().map(Job::trials).sum(), bar);
@@ -162,8 +159,9 @@ fn parts(shard: Shard, jobs: &[Job], trying: &Trying, watch: &Trials) -> Result<
         let name = name(&job.file);
         watch.turn_to(&name);
         match &job.work {
-            Work::Study(study) => {
-                told.push(format!("{name}: {}", part(shard, &name, study, trying, watch)?));
+            Work::Study(outline) => {
+                let study = settled(outline.as_ref().clone(), trying, watch)?;
+                told.push(format!("{name}: {}", part(shard, &name, &study, trying, watch)?));
             }
             Work::Search(_) => {
                 told.push(format!("{name}: a search goes step by step; it is left out\n"));
@@ -187,17 +185,8 @@ impl Job {
 
     fn trials(&self) -> u64 {
         match &self.work {
-            Work::Study(study) => study.trials() as u64,
-            Work::Search(search) => search.trials(false) as u64,
-        }
-    }
-
-    fn tell_notes(&self) {
-        match &self.work {
-            Work::Study(study) => tell_notes(study),
-            Work::Search(search) => {
-                search.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
-            }
+            Work::Study(outline) => outline.study().trials() as u64,
+            Work::Search(outline) => outline.search().trials(false) as u64,
         }
     }
 
@@ -205,13 +194,16 @@ impl Job {
     fn run(self, trying: &Trying, watch: &Trials) -> Result<(Done, Vec<String>), Failure> {
         let name = name(&self.file);
         match self.work {
-            Work::Study(study) => {
+            Work::Study(outline) => {
+                let study = settled(*outline, trying, watch)?;
                 let findings = found(&name, &study, trying, watch)?;
                 let put = |sheets: Sheets| sheets.put_study(&study, &findings);
                 let differences = self.sheets.map(put).transpose()?.unwrap_or_default();
                 Ok((Done::of_study(name, &study, &findings), differences))
             }
-            Work::Search(search) => {
+            Work::Search(outline) => {
+                let settled = outline.settle(&trying.runner(), watch);
+                let search = settled.map_err(|failure| trying.kept(failure))?;
                 let found = search.run(&trying.runner(), watch, false);
                 let findings = found.map_err(|failure| trying.kept(failure))?;
                 let put = |sheets: Sheets| {

@@ -6,8 +6,8 @@ use crate::report::table::grouped;
 use crate::trace::file::TraceFile;
 use crate::{interrupt, output, run};
 use blis_core::{Ending, Request, RequestId, Source};
-use blis_lab::scenario::Workload;
-use blis_lab::{Plan, RunFailure};
+use blis_scenario::scenario::Workload;
+use blis_scenario::{Plan, RunFailure};
 use blis_workload::{After, Client, OnRejection, Pacing, TraceError};
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 pub(super) fn generate(args: &GenerateArgs) -> Result<(), Failure> {
     args.flags.check()?;
     let draft = run::draft(args.scenario.as_deref(), None, &args.flags)?;
-    let plan = draft.resolve()?;
+    let plan = run::settled(&draft)?;
     let named = args.scenario.iter().chain(&plan.files).cloned();
     let inputs: Vec<PathBuf> = named.chain(draft.workload_files()).collect();
     let target = super::target(&args.out, &inputs)?;

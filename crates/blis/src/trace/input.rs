@@ -3,8 +3,8 @@
 use crate::args::TraceInputArgs;
 use crate::failure::Failure;
 use blis_core::Span;
-use blis_lab::Problem;
-use blis_lab::problem::{hint, quoted};
+use blis_scenario::Problem;
+use blis_scenario::problem::{hint, quoted};
 use blis_workload::{Sample, SpecError, TraceEdit, TraceFormat, TraceOptions, TraceSource};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use crate::trace::inspect::Inspected;
 use blis_core::Source;
-use blis_lab::json::Fields;
+use blis_scenario::json::Fields;
 use blis_workload::inspect::{Arrivals, Bar, Group, QUANTILE_ERROR, SessionStats, Sharing, Spread};
 use serde_json::Value;
 

@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::target::Target;
 use crate::trace::file::{Line, TraceFile};
 use blis_core::Time;
-use blis_lab::Names;
 use blis_metrics::{Fact, Listener};
+use blis_scenario::Names;
 use std::io;
 
 /// Writes a line for every request that arrives.

@@ -5,7 +5,7 @@ use crate::trace::chart;
 use crate::trace::inspect::Inspected;
 use blis_core::Source;
 use blis_core::math::float;
-use blis_lab::problem::{shown, visible};
+use blis_scenario::problem::{shown, visible};
 use blis_workload::Inspection;
 use blis_workload::inspect::{Arrivals, Group, QUANTILE_ERROR, SessionStats, Sharing, Spread};
 use std::iter;

@@ -7,7 +7,7 @@ use super::table::{
 use super::{Found, plot};
 use crate::markup::{escaped, push};
 use crate::page::document;
-use blis_lab::validate::Compared;
+use blis_fidelity::validate::Compared;
 
 const TITLE: &str = "Predictions against measurements";
 

@@ -1,8 +1,8 @@
 //! `blis validate --format json`: everything, as one object.
 
 use super::Found;
-use blis_lab::json::Fields;
-use blis_lab::validate::{Beyond, Cell, Compared};
+use blis_fidelity::validate::{Beyond, Cell, Compared};
+use blis_scenario::json::Fields;
 use serde_json::Value;
 
 /// What was found.

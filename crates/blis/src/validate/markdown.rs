@@ -5,7 +5,7 @@ use super::table::{
     BEYOND, BEYOND_NOTE, BEYOND_TITLE, COLUMNS, OVERVIEW, TRANSFER_NOTE, TRANSFER_TITLE, beyond,
     headline, is_shown, overview, row, sentence, summary, transfers,
 };
-use blis_lab::validate::Compared;
+use blis_fidelity::validate::Compared;
 use std::fmt::Write;
 
 /// The file with the plot of a workload.

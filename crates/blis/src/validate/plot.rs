@@ -3,7 +3,7 @@
 
 use crate::markup::{escaped, text};
 use blis_core::math::{float, ln, pow};
-use blis_lab::validate::{Compared, Metric, Seen, sorted};
+use blis_fidelity::validate::{Compared, Metric, Seen, sorted};
 use std::fmt::Write;
 
 /// Size of one panel's plane, and the margins about it.

@@ -3,7 +3,9 @@
 use super::Found;
 use crate::calibrate::signed;
 use crate::report::table::{bold, grouped, plain, table};
-use blis_lab::validate::{Beyond, Cell, Compared, Errors, Metric, Quantity, Statistic, mean_error};
+use blis_fidelity::validate::{
+    Beyond, Cell, Compared, Errors, Metric, Quantity, Statistic, mean_error,
+};
 
 /// What was found.
 pub(super) fn text(found: &Found) -> String {

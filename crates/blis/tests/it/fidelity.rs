@@ -12,7 +12,7 @@ fn data() -> String {
 /// The profile that ships.
 fn shipped() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"));
-    path.join("../lab/profiles/llama-3.1-8b-h200-tp1.yaml").display().to_string()
+    path.join("../scenario/profiles/llama-3.1-8b-h200-tp1.yaml").display().to_string()
 }
 
 #[test]

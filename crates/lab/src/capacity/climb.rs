@@ -3,16 +3,15 @@
 use super::axis::Axis;
 use super::hunt::{End, Hunt};
 use super::{Question, Slo, Subject, Vary};
+use crate::failure::Failure;
 use crate::hypothesis::Relation;
 use crate::ledger::{Experiment, PlannedCell};
-use crate::problem::Problem;
-use crate::row::Row;
-use crate::run::RunFailure;
-use crate::scenario::{Plan, Workload};
 use crate::study::{PILOT_SEED, Warmup};
 use crate::trial::{Runner, Watch};
 use blis_core::math::pow;
 use blis_metrics::Saturation;
+use blis_scenario::row::Row;
+use blis_scenario::scenario::{Plan, Workload};
 use blis_workload::Rate;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -81,7 +80,7 @@ impl<'a> Climb<'a> {
 
     /// Finds out, with a seed of its own, where the capacities are about, how long runs must be and
     /// how much of them to leave out; the same for all subjects, so that they can be compared.
-    pub(crate) fn pilot(&mut self) -> Result<(), RunFailure> {
+    pub(crate) fn pilot(&mut self) -> Result<(), Failure> {
         let mut hunts: Vec<Hunt> =
             self.subjects.iter().map(|subject| Hunt::from(self.start(subject))).collect();
         loop {
@@ -110,10 +109,7 @@ impl<'a> Climb<'a> {
     }
 
     /// The capacity of each subject with each seed; `None` where there is none.
-    pub(crate) fn capacities(
-        &mut self,
-        seeds: &[u64],
-    ) -> Result<Vec<Vec<Option<f64>>>, RunFailure> {
+    pub(crate) fn capacities(&mut self, seeds: &[u64]) -> Result<Vec<Vec<Option<f64>>>, Failure> {
         let mut wanted = Vec::new();
         for (number, end) in self.ends.iter().enumerate() {
             if self.is_found(*end) {
@@ -140,7 +136,7 @@ impl<'a> Climb<'a> {
     }
 
     /// Runs what is missing of `spots`.
-    pub(super) fn visit(&mut self, spots: &BTreeSet<Spot>) -> Result<(), RunFailure> {
+    pub(super) fn visit(&mut self, spots: &BTreeSet<Spot>) -> Result<(), Failure> {
         let missing: Vec<Spot> =
             spots.iter().filter(|spot| !self.rows.contains_key(spot)).copied().collect();
         for &(number, rung, _) in &missing {
@@ -166,7 +162,7 @@ impl<'a> Climb<'a> {
     }
 
     /// Tells the ledger, before they run, whose trials these are.
-    fn name(&mut self, spots: &[Spot]) -> Result<(), RunFailure> {
+    fn name(&mut self, spots: &[Spot]) -> Result<(), Failure> {
         let (Some(about), Some(ledger)) = (&self.about, self.runner.ledger) else { return Ok(()) };
         let mut cells = Vec::new();
         for &(number, rung, seed) in spots {
@@ -204,7 +200,7 @@ impl<'a> Climb<'a> {
     }
 
     /// The scenario of `subject` at `rung`.
-    fn plan(&self, subject: &Subject, rung: i64) -> Result<Plan, Problem> {
+    fn plan(&self, subject: &Subject, rung: i64) -> Result<Plan, Failure> {
         let mut draft = subject.draft.clone();
         let value = self.axis.value(rung).to_string();
         match self.question.vary {
@@ -226,11 +222,11 @@ impl<'a> Climb<'a> {
         if let Some(seconds) = self.warmup {
             draft.set("--warmup", "warmup_s", &seconds.to_string());
         }
-        draft.resolve()
+        self.runner.settle(draft.resolve()?, self.watch)
     }
 
     /// Lets hunts go on side by side until all have ended.
-    fn hunts(&mut self, mut hunts: Vec<(usize, u64, Hunt)>) -> Result<Vec<End>, RunFailure> {
+    fn hunts(&mut self, mut hunts: Vec<(usize, u64, Hunt)>) -> Result<Vec<End>, Failure> {
         let mut ends: Vec<Option<End>> = vec![None; hunts.len()];
         while ends.iter().any(Option::is_none) {
             let open = hunts.iter().zip(&ends).filter(|(_, end)| end.is_none());

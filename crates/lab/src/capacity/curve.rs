@@ -4,9 +4,9 @@ use super::climb::{Climb, Spot};
 use super::points::judge;
 use super::search::Stopped;
 use super::{Point, Slo, Standing, Vary};
-use crate::row::Row;
-use crate::run::RunFailure;
+use crate::failure::Failure;
 use crate::verdict::number;
+use blis_scenario::row::Row;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The curve is shown at these shares of the capacity.
@@ -29,7 +29,7 @@ pub(super) struct Curve<'a, 'b> {
 impl Curve<'_, '_> {
     /// The hardest rung at which the SLOs hold with confidence, by bisection between what all seeds
     /// meet and what none does.
-    pub(super) fn safe(&mut self, least: i64, most: i64) -> Result<Option<i64>, RunFailure> {
+    pub(super) fn safe(&mut self, least: i64, most: i64) -> Result<Option<i64>, Failure> {
         let (mut low, mut high) = (least, most + 1);
         let mut stride = 1;
         for _ in 0..FURTHER {
@@ -57,11 +57,11 @@ impl Curve<'_, '_> {
         Ok(Some(low))
     }
 
-    fn meets(&mut self, rung: i64) -> Result<bool, RunFailure> {
+    fn meets(&mut self, rung: i64) -> Result<bool, Failure> {
         Ok(self.point(rung)?.standing == Standing::Meets)
     }
 
-    fn point(&mut self, rung: i64) -> Result<&Point, RunFailure> {
+    fn point(&mut self, rung: i64) -> Result<&Point, Failure> {
         let spots: Vec<Spot> =
             self.stopped.seeds.iter().map(|&seed| (self.number, rung, seed)).collect();
         self.climb.visit(&spots.iter().copied().collect())?;
@@ -72,7 +72,7 @@ impl Curve<'_, '_> {
     }
 
     /// Points that show how the numbers go.
-    pub(super) fn shape(&mut self, mean: f64, safe: Option<i64>) -> Result<(), RunFailure> {
+    pub(super) fn shape(&mut self, mean: f64, safe: Option<i64>) -> Result<(), Failure> {
         let axis = self.climb.axis;
         let middle = safe.unwrap_or_else(|| axis.rung(mean));
         let rungs: Vec<i64> = match axis.vary() {

@@ -3,9 +3,9 @@
 use super::climb::{is_short, is_stable};
 use super::{Judged, Point, Slo, Standing};
 use crate::metric::Metric;
-use crate::row::Row;
 use crate::verdict::{Doubt, Evidence, seen};
 use blis_core::math::float;
+use blis_scenario::row::Row;
 
 /// The rows of one rung, as evidence.
 struct Rows<'a>(&'a [&'a Row]);

@@ -4,14 +4,14 @@ use super::climb::{Climb, rung};
 use super::curve::Curve;
 use super::hunt::End;
 use super::{Answer, Findings, Found, Search, Slo};
-use crate::hash::hash_long;
+use crate::failure::Failure;
 use crate::ledger::Experiment;
-use crate::run::RunFailure;
 use crate::stats::{Estimate, Sequence, estimate};
 use crate::study::{PILOT_SEED, Study};
 use crate::trial::{Runner, Watch};
 use crate::verdict::{ALPHA, number};
 use blis_core::math::{exp, ln};
+use blis_scenario::hash::hash_long;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Seeds and level at which the search has stopped.
@@ -34,7 +34,7 @@ impl Search {
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn run(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Findings, RunFailure> {
+    pub fn run(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Findings, Failure> {
         let mut climb = Climb::new(&self.question, &self.subjects, runner, watch);
         climb.about = Some(self.about());
         climb.pilot()?;
@@ -82,7 +82,7 @@ impl Search {
     }
 
     /// Adds seeds until every capacity is known well enough.
-    fn seeds(&self, climb: &mut Climb<'_>) -> Result<Stopped, RunFailure> {
+    fn seeds(&self, climb: &mut Climb<'_>) -> Result<Stopped, Failure> {
         let sequence = Sequence::new(self.question.seeds, self.question.max_seeds, 1, ALPHA);
         let mut stopped = Stopped {
             seeds: Vec::new(),
@@ -116,7 +116,7 @@ impl Search {
         number: usize,
         climb: &mut Climb<'_>,
         stopped: &Stopped,
-    ) -> Result<Answer, RunFailure> {
+    ) -> Result<Answer, Failure> {
         let values = stopped.values[number].clone();
         let known: Vec<f64> = values.iter().flatten().copied().collect();
         let end = climb.ends[number];
@@ -152,12 +152,7 @@ impl Search {
     }
 
     /// Why there is no capacity.
-    fn nothing(
-        &self,
-        subject: usize,
-        end: End,
-        climb: &mut Climb<'_>,
-    ) -> Result<Found, RunFailure> {
+    fn nothing(&self, subject: usize, end: End, climb: &mut Climb<'_>) -> Result<Found, Failure> {
         let at = climb.axis.value(rung(end));
         if matches!(end, End::Unlimited(_)) {
             return Ok(Found::Unlimited { at });

@@ -1,12 +1,12 @@
 //! SLOs: comparisons of numbers of a run, in the language of claims.
 
 use crate::hypothesis::{Comparison, Mistake, Reference, Relation, parse};
-use crate::problem::{Place, Problem};
-use crate::scenario::{Plan, Workload};
 use crate::study::Design;
 use blis_core::SloClass;
 use blis_core::math::ln;
 use blis_metrics::Report;
+use blis_scenario::problem::{Place, Problem};
+use blis_scenario::scenario::{Plan, Workload};
 
 /// The share of requests that must be within the targets of their class, unless somebody says.
 const USUAL_ATTAINMENT: &str = "95%";

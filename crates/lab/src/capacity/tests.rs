@@ -1,9 +1,9 @@
 //! Searches whose answer is known.
 
 use super::{Findings, Found, Question, Search, Slo, Standing, Subject, Vary};
-use crate::scenario::Draft;
 use crate::study::Warmup;
 use crate::trial::{Runner, Unwatched};
+use blis_scenario::scenario::Draft;
 
 /// One request at a time, each 10 steps of 1 ms: a server with a constant service of 10 ms.
 fn server(arrival: &str, rate: f64, instances: u32, requests: u32) -> Draft {
@@ -18,7 +18,8 @@ fn server(arrival: &str, rate: f64, instances: u32, requests: u32) -> Draft {
 }
 
 fn subject(name: &str, draft: Draft, vary: Vary) -> Subject {
-    Subject::new(name, draft, vary).expect("legal")
+    let plan = draft.plan().expect("legal");
+    Subject::new(name, draft, &plan, vary).expect("legal")
 }
 
 fn question(slo: &str, vary: Vary) -> Question {
@@ -162,10 +163,10 @@ fn a_target_that_no_rate_meets_or_that_none_breaks_is_told() {
 #[test]
 fn usual_targets_are_those_of_the_classes_that_send() {
     let mut draft = server("constant", 20.0, 1, 1_000);
-    let none = Slo::usual(&draft.resolve().expect("legal")).expect_err("no targets");
+    let none = Slo::usual(&draft.plan().expect("legal")).expect_err("no targets");
     assert!(none.to_string().contains("no class that sends requests has a target"), "{none}");
     draft.set("--slo", "slo", "chat");
-    let usual = Slo::usual(&draft.resolve().expect("legal")).expect("targets");
+    let usual = Slo::usual(&draft.plan().expect("legal")).expect("targets");
     let texts: Vec<&str> = usual.iter().map(|slo| slo.text.as_str()).collect();
     assert_eq!(texts, ["standard.slo_attainment >= 95%"]);
 }

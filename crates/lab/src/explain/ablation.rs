@@ -1,13 +1,13 @@
 //! Running an arm with subsets of its components.
 
 use super::shares::{Shares, Subsets};
+use crate::failure::Failure;
 use crate::metric::Metric;
-use crate::problem::Problem;
-use crate::row::Row;
-use crate::run::RunFailure;
-use crate::scenario::Plan;
 use crate::study::{Study, by_plan};
 use crate::trial::{Runner, Watch};
+use blis_scenario::problem::Problem;
+use blis_scenario::row::Row;
+use blis_scenario::scenario::Checked;
 
 /// Which arm is asked about, and where.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +26,7 @@ pub struct Ablation {
     /// The names of the components.
     pub components: Vec<String>,
     subsets: Subsets,
-    plans: Vec<Plan>,
+    plans: Vec<Checked>,
     seeds: Vec<u64>,
 }
 
@@ -57,8 +57,10 @@ impl Ablation {
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn run(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Vec<Vec<Row>>, RunFailure> {
-        by_plan(&self.plans, &self.seeds, runner, watch)
+    pub fn run(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Vec<Vec<Row>>, Failure> {
+        let settle = |checked: &Checked| runner.settle(checked.clone(), watch);
+        let plans = self.plans.iter().map(settle).collect::<Result<Vec<_>, _>>()?;
+        by_plan(&plans, &self.seeds, runner, watch)
     }
 
     /// What the components do to `metric` in `rows`; `None` if it has no sample in a run, or for

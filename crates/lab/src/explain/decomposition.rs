@@ -1,10 +1,10 @@
 //! Where the time to first token of two arms went, part by part.
 
-use crate::row::Row;
 use crate::stats::{Estimate, estimate};
 use blis_core::SloClass;
 use blis_core::math::float;
 use blis_metrics::SplitMs;
+use blis_scenario::row::Row;
 
 /// Intervals leave out the truth with this probability, each by itself.
 const LEVEL: f64 = 0.05;

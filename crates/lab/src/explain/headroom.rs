@@ -5,18 +5,20 @@
 //! can go below; it may be out of reach for everybody. What is left on the table is between the
 //! two.
 
+use crate::failure::Failure;
 use crate::metric::Metric;
-use crate::pool;
-use crate::problem::Problem;
-use crate::row::Row;
-use crate::run::{RunFailure, Trial, requests};
-use crate::scenario::{Oracles, Plan};
 use crate::stats::{Estimate, estimate};
 use crate::study::{Findings, Paired, Study, by_plan};
 use crate::trial::{Runner, Watch};
 use blis_core::SloClass;
 use blis_core::math::float;
 use blis_metrics::{Latency, Report, Samples, Section};
+use blis_scenario::Trial;
+use blis_scenario::pool;
+use blis_scenario::problem::Problem;
+use blis_scenario::row::Row;
+use blis_scenario::run::requests;
+use blis_scenario::scenario::{Checked, Oracles, Plan};
 use blis_sim::Floors;
 
 /// Intervals leave out the truth with this probability, each by itself.
@@ -27,7 +29,7 @@ const CLASSES: usize = SloClass::ALL.len();
 #[derive(Clone, Debug)]
 pub struct Headroom {
     arm: Plan,
-    informed: Vec<(Oracles, Plan)>,
+    informed: Vec<(Oracles, Checked)>,
     seeds: Vec<u64>,
 }
 
@@ -63,7 +65,7 @@ impl Headroom {
         seeds: usize,
         warmup: Option<f64>,
     ) -> Result<Option<Headroom>, Problem> {
-        let arm = study.plan_foreseen(cell, Oracles::NONE, warmup)?;
+        let arm = study.plan(cell, warmup);
         if arm.oracles.any() {
             return Ok(None);
         }
@@ -77,7 +79,7 @@ impl Headroom {
         ];
         let mut informed = Vec::new();
         for oracles in one.into_iter().filter(|oracles| oracles.any()) {
-            informed.push((oracles, study.plan_foreseen(cell, oracles, warmup)?));
+            informed.push((oracles, study.plan_foreseen(cell, oracles)?));
         }
         Ok(Some(Headroom { arm, informed, seeds: study.first_seeds(seeds) }))
     }
@@ -96,8 +98,13 @@ impl Headroom {
         arm: &[Row],
         runner: &Runner<'_>,
         watch: &dyn Watch,
-    ) -> Result<Reached, RunFailure> {
-        let (oracles, plans): (Vec<Oracles>, Vec<Plan>) = self.informed.iter().cloned().unzip();
+    ) -> Result<Reached, Failure> {
+        let (mut oracles, mut plans) = (Vec::new(), Vec::new());
+        for (one, checked) in &self.informed {
+            oracles.push(*one);
+            let plan = runner.settle(checked.clone(), watch)?;
+            plans.push(plan.warmed(self.arm.warmup.as_secs_f64()));
+        }
         let mut rows = vec![arm.to_vec()];
         rows.extend(by_plan(&plans, &self.seeds, runner, watch)?);
         let floors = pool::each(runner.jobs, &self.seeds, |&seed| floor(&self.arm, seed))?;
@@ -152,7 +159,7 @@ impl Reached {
 }
 
 /// The floor of a run, as a report with latencies and the hit rate of an endless cache.
-fn floor(plan: &Plan, seed: u64) -> Result<Report, RunFailure> {
+fn floor(plan: &Plan, seed: u64) -> Result<Report, Failure> {
     let trial = Trial::new(seed);
     let mut floors = Floors::new(plan.engine, plan.gateway, plan.latency.clone());
     let mut latencies: [[Samples; 2]; CLASSES + 1] = Default::default();

@@ -7,10 +7,11 @@
 //! is also the luckiest.
 
 use crate::counterfactual::{self, Options, Regret, Tried};
-use crate::run::{RunFailure, Trial};
-use crate::scenario::Plan;
+use crate::failure::Failure;
 use crate::stats::{Estimate, estimate};
 use blis_core::math::float;
+use blis_scenario::Trial;
+use blis_scenario::scenario::Plan;
 use blis_sim::Observer;
 use std::collections::BTreeMap;
 
@@ -70,7 +71,7 @@ pub fn decisions<O: Observer>(
     seeds: &[u64],
     options: &Options,
     observe: impl Fn() -> O + Sync,
-) -> Result<Option<Decisions>, RunFailure> {
+) -> Result<Option<Decisions>, Failure> {
     let each = Options { sample: options.sample.div_ceil(seeds.len().max(1)), ..*options };
     let mut found = Vec::new();
     for &seed in seeds {

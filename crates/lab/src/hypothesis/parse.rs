@@ -5,8 +5,8 @@
 use super::claim::{
     Claim, Comparison, Expr, Op, Reference, Relation, Suffix, is_patched, is_plain,
 };
-use crate::problem::{hint, quoted};
 use crate::study::Design;
+use blis_scenario::problem::{hint, quoted};
 use std::ops::Range;
 
 /// The longest claim, in bytes.

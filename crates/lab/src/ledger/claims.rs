@@ -1,9 +1,10 @@
 //! Who runs what: claims, their owners, and the rows that they end with.
 
 use super::{Ledger, LedgerError, State, beside, transact};
-use crate::row::Row;
-use crate::scenario::Plan;
-use crate::trial::{CODE, Key};
+use crate::trial::Key;
+use blis_scenario::CODE;
+use blis_scenario::row::Row;
+use blis_scenario::scenario::Plan;
 use rusqlite::{Connection, OptionalExtension, Transaction, params, types::Value};
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -263,7 +264,7 @@ fn keep(
     let (scenario, seed) = (row.run.scenario_hash.as_str(), seed_value(row.run.seed));
     transaction
         .prepare_cached("INSERT OR IGNORE INTO scenarios VALUES (?1, ?2)")?
-        .execute([scenario, plan.document()])?;
+        .execute([scenario, &plan.document()])?;
     transaction
         .prepare_cached(
             "INSERT INTO trials (key, code, scenario_hash, seed, row) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -292,7 +293,7 @@ pub(super) fn seed_value(seed: u64) -> Value {
 /// That a trial has two rows.
 pub(super) fn differs(key: &str, other: &str, known: &str, found: &str) -> LedgerError {
     let parse = |text| serde_json::from_str(text).unwrap_or_default();
-    let paths: Vec<String> = crate::json::differences(&parse(known), &parse(found))
+    let paths: Vec<String> = blis_scenario::json::differences(&parse(known), &parse(found))
         .into_iter()
         .take(3)
         .map(|difference| format!("`{}`", difference.path))

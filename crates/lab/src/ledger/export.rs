@@ -6,8 +6,8 @@
 use super::{StudyCell, StudyEntry};
 use crate::interval::Interval;
 use crate::metric::Metric;
-use crate::row::Row;
-use crate::trial::CODE;
+use blis_scenario::CODE;
+use blis_scenario::row::Row;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

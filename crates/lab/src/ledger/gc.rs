@@ -1,7 +1,7 @@
 //! Making room: what no run of this program can ask for again.
 
 use super::{Ledger, LedgerError};
-use crate::trial::CODE;
+use blis_scenario::CODE;
 
 /// What was removed, or would be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Looking at what a ledger holds.
 
 use super::{Ledger, LedgerError};
-use crate::row::Row;
 use crate::trial;
+use blis_scenario::row::Row;
 use rusqlite::{Row as Line, types::ValueRef};
 
 /// A finished trial.
@@ -46,7 +46,7 @@ impl Ledger {
     pub fn counts(&self) -> Result<(u64, u64), LedgerError> {
         self.ask(|database| {
             let sql = "SELECT count(*), count(*) FILTER (WHERE code = ?1) FROM trials";
-            database.query_row(sql, [trial::CODE], |row| Ok((row.get(0)?, row.get(1)?)))
+            database.query_row(sql, [blis_scenario::CODE], |row| Ok((row.get(0)?, row.get(1)?)))
         })
     }
 

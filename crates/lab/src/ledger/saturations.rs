@@ -1,7 +1,7 @@
 //! Measured saturations, as the ledger keeps them.
 
 use super::{Ledger, LedgerError};
-use crate::trial::CODE;
+use blis_scenario::CODE;
 use rusqlite::params;
 use std::collections::BTreeMap;
 

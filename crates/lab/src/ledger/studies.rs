@@ -2,11 +2,12 @@
 
 use super::claims::seed_value;
 use super::{Ledger, LedgerError, read};
-use crate::hash::hash_long;
-use crate::row::Row;
-use crate::scenario::Plan;
 use crate::study::Study;
-use crate::trial::{CODE, Key};
+use crate::trial::Key;
+use blis_scenario::CODE;
+use blis_scenario::hash::hash_long;
+use blis_scenario::row::Row;
+use blis_scenario::scenario::Plan;
 use rusqlite::{Connection, Transaction, params};
 use std::collections::BTreeMap;
 

@@ -1,9 +1,10 @@
 //! Ledgers keep what they are given, share it, and say what is wrong with them.
 
 use super::*;
-use crate::row::Row;
-use crate::scenario::{Draft, Plan};
-use crate::trial::{self, CODE, Key, Runner, Unwatched};
+use crate::trial::{self, Key, Runner, Unwatched};
+use blis_scenario::row::Row;
+use blis_scenario::scenario::{Draft, Plan};
+use blis_scenario::{CODE, Saturations};
 use tempfile::TempDir;
 
 fn folder() -> TempDir {
@@ -12,7 +13,7 @@ fn folder() -> TempDir {
 
 fn plan(requests: u32) -> Plan {
     let text = format!("workload: {{distribution: {{num_requests: {requests}, rate: 50}}}}");
-    Draft::from_text("s.yaml", &text).expect("YAML").resolve().expect("legal")
+    Draft::from_text("s.yaml", &text).expect("YAML").plan().expect("legal")
 }
 
 fn open(folder: &TempDir) -> Ledger {
@@ -21,7 +22,7 @@ fn open(folder: &TempDir) -> Ledger {
 
 /// Runs `plan` with `seed` into `ledger`.
 fn run(ledger: &Ledger, plan: &Plan, seed: u64) -> Row {
-    let runner = Runner { jobs: 1, audit: false, ledger: Some(ledger) };
+    let runner = Runner::new(1, false, Some(ledger)).expect("readable");
     runner.rows(&[(plan, seed)], &Unwatched).expect("it runs").remove(0)
 }
 
@@ -38,7 +39,7 @@ fn a_finished_trial_is_found_by_its_content() {
     assert_eq!((entry.key.as_str(), entry.code.as_str()), (key.text(), CODE));
     assert_eq!(entry.row, row);
     let document = ledger.document(&entry).expect("it is there");
-    let (again, seed) = trial::read("t.json", &document).expect("a trial");
+    let (again, seed) = trial::read("t.json", &document, &Saturations::default()).expect("a trial");
     assert_eq!((again.canonical(), seed), (plan.canonical(), u64::MAX));
     assert_eq!(again.document(), plan.document());
 }
@@ -140,7 +141,7 @@ fn a_full_disk_is_told_and_loses_nothing() {
             database.pragma_update(None, "max_page_count", pages + 20)
         })
         .expect("it obeys");
-    let runner = Runner { jobs: 2, audit: false, ledger: Some(&ledger) };
+    let runner = Runner::new(2, false, Some(&ledger)).expect("readable");
     let trials: Vec<(&Plan, u64)> = (0..100).map(|seed| (&plan, seed)).collect();
     let failure = runner.rows(&trials, &Unwatched).expect_err("there is no room").to_string();
     assert!(failure.contains("ledger.db: the disk is full; finished trials are kept"), "{failure}");
@@ -148,7 +149,7 @@ fn a_full_disk_is_told_and_loses_nothing() {
     assert!(!kept.is_empty() && kept.len() < 100, "{} are kept", kept.len());
     drop(ledger);
     let ledger = open(&folder);
-    let runner = Runner { jobs: 2, audit: false, ledger: Some(&ledger) };
+    let runner = Runner::new(2, false, Some(&ledger)).expect("readable");
     let rows = runner.rows(&trials, &Unwatched).expect("there is room");
     let fresh = Runner { jobs: 2, ..Runner::default() }.rows(&trials, &Unwatched).expect("it runs");
     assert_eq!(rows, fresh);
@@ -222,7 +223,7 @@ fn threads_and_ledgers_share_trials_without_running_one_twice() {
             let (folder, trials, found) = (&folder, &trials, &found);
             scope.spawn(move || {
                 let ledger = open(folder);
-                let runner = Runner { jobs, audit: false, ledger: Some(&ledger) };
+                let runner = Runner::new(jobs, false, Some(&ledger)).expect("readable");
                 let rows = runner.rows(trials, &Unwatched).expect("it runs");
                 found.lock().expect("no panic").push(rows);
             });
@@ -241,7 +242,7 @@ fn an_audit_runs_again_and_compares() {
     let (folder, plan) = (folder(), plan(20));
     let ledger = open(&folder);
     run(&ledger, &plan, 1);
-    let audit = Runner { jobs: 1, audit: true, ledger: Some(&ledger) };
+    let audit = Runner::new(1, true, Some(&ledger)).expect("readable");
     audit.rows(&[(&plan, 1)], &Unwatched).expect("it agrees");
     let tamper = "UPDATE trials SET row = replace(row, '\"injected_requests\":20', \
                   '\"injected_requests\":21')";
@@ -297,11 +298,12 @@ fn the_exported_page_has_studies_verdicts_and_numbers() {
     let path = folder.path().join("s.yaml");
     fs::write(&path, STUDY).expect("written");
     let study = crate::study::read(&path).expect("legal");
+    let study = study.settle(&Runner::default(), &Unwatched).expect("legal");
     let ledger = open(&folder);
-    let plans = study.plans(None).expect("legal");
+    let plans = study.plans(None);
     let key = ledger.record_study("s", &study, &plans, 2).expect("it writes");
     assert!(export(&ledger.studies().expect("it reads")).contains("| 0 of 4 | 0 | 0 | 0 |"));
-    let runner = Runner { jobs: 1, audit: false, ledger: Some(&ledger) };
+    let runner = Runner::new(1, false, Some(&ledger)).expect("readable");
     let findings = study.run(&runner, &Unwatched).expect("it runs");
     let verdict = VerdictRecord {
         hypothesis: "h1".to_owned(),
@@ -363,11 +365,31 @@ fn seeds_that_only_shards_ran_do_not_count() {
     let path = folder.path().join("s.yaml");
     fs::write(&path, STUDY).expect("written");
     let study = crate::study::read(&path).expect("legal");
+    let study = study.settle(&Runner::default(), &Unwatched).expect("legal");
     let ledger = open(&folder);
-    let plans = study.plans(None).expect("legal");
+    let plans = study.plans(None);
     let seeds = |ledger: &Ledger| ledger.studies().expect("it reads")[0].cells[0].rows.len();
     ledger.record_study("s", &study, &plans, 5).expect("it writes");
     assert_eq!(seeds(&ledger), 5);
     ledger.record_study("s", &study, &plans, 2).expect("it writes");
     assert_eq!(seeds(&ledger), 2);
+}
+
+#[test]
+fn a_saturation_that_was_measured_once_is_known_to_every_runner_with_that_ledger() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let ledger = Ledger::open(&folder.path().join("l.db")).expect("it opens");
+    let text = "latency: {model: constant, step_us: 1000}
+engine: {max_num_running_reqs: 1, total_kv_blocks: 1000}
+workload: {distribution: {rate: 90%, prompt_tokens: {mean: 16, stdev: 0}, output_tokens: {mean: 10, stdev: 0}}}";
+    let checked = Draft::from_text("s.yaml", text).expect("YAML").resolve().expect("legal");
+    let runner = Runner::new(1, false, Some(&ledger)).expect("readable");
+    assert!(runner.saturations.all().is_empty());
+    let plan = runner.settle(checked.clone(), &Unwatched).expect("it can be measured");
+    let found = plan.saturation.expect("it was measured");
+    let again = Runner::new(1, false, Some(&ledger)).expect("readable");
+    assert_eq!(again.saturations.all().values().copied().collect::<Vec<_>>(), [found]);
+    // It is not measured again: the watch would stop that.
+    let plan = again.settle(checked, &trial::Elsewhere::default()).expect("it is known");
+    assert_eq!(plan.saturation, Some(found));
 }

@@ -3,7 +3,7 @@
 
 use super::number::Number;
 use crate::hypothesis::spelled;
-use crate::yaml;
+use blis_scenario::yaml;
 use std::ops::Range;
 
 /// What must hold at a point.

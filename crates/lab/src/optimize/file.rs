@@ -12,15 +12,17 @@
 //! confirm: {seeds: 10}
 //! ```
 
+use super::Outline;
 use super::constraint::Constraint;
 use super::number::{Mean, Number};
 use super::points::Points;
 use super::{Budget, Engine, Load, Objective, Search};
-use crate::problem::{Problem, hint, quoted};
-use crate::strategy;
 use crate::study::file::{PatchFields, base, workloads};
-use crate::yaml::{self, Amount, Kind, Node, Range, Whole};
 use blis_optimize::Grid;
+use blis_scenario::Saturations;
+use blis_scenario::problem::{Problem, hint, quoted};
+use blis_scenario::strategy;
+use blis_scenario::yaml::{self, Amount, Kind, Node, Range, Whole};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::path::Path;
@@ -100,9 +102,10 @@ struct ConfirmFields {
 ///
 /// # Errors
 /// If it cannot be read, or anything in it is illegal.
-pub fn read(path: &Path) -> Result<Search, Problem> {
+pub fn read(path: &Path) -> Result<Outline, Problem> {
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    Ok(Search { name, ..search(&yaml::read_file(path)?)? })
+    let Outline(found) = search(&yaml::read_file(path)?)?;
+    Ok(Outline(Search { name, ..found }))
 }
 
 /// Reads the search in `text` as if it stood in a file called `name`, beside which are the files
@@ -110,11 +113,11 @@ pub fn read(path: &Path) -> Result<Search, Problem> {
 ///
 /// # Errors
 /// If anything in it is illegal.
-pub fn read_text(name: &str, text: &str) -> Result<Search, Problem> {
+pub fn read_text(name: &str, text: &str) -> Result<Outline, Problem> {
     search(&yaml::read_text(name, text)?)
 }
 
-pub(super) fn search(tree: &Node) -> Result<Search, Problem> {
+pub(super) fn search(tree: &Node) -> Result<Outline, Problem> {
     let fields: Fields = yaml::decode(tree)?;
     let points = Points::read(tree)?;
     let loads = loads(tree, &fields.workloads)?;
@@ -136,7 +139,7 @@ pub(super) fn search(tree: &Node) -> Result<Search, Problem> {
     let constraints = written.into_iter().flat_map(|one| one.each(&names)).collect();
     let budget = budget(tree, &fields.budget)?;
     let confirm = size(fields.confirm.seeds.map_or(DEFAULT_CONFIRM, Whole::get));
-    let (loads, notes) = settled(loads, &points)?;
+    loads.iter().try_for_each(|load| load.check(&points))?;
     let question = fields.question;
     let name = String::new();
     let discussion = fields.discussion;
@@ -149,21 +152,25 @@ pub(super) fn search(tree: &Node) -> Result<Search, Problem> {
         confirm,
         points,
         loads,
-        notes,
+        notes: Vec::new(),
         discussion,
     };
     check_grid(tree, &found)?;
-    Ok(found)
+    Ok(Outline(found))
 }
 
 /// What every point is run on, with rates as they are written.
 fn loads(tree: &Node, fields: &[PatchFields]) -> Result<Vec<Load>, Problem> {
     let base = base(tree)?;
     if fields.is_empty() {
-        return Ok(vec![Load { name: None, base }]);
+        return Ok(vec![Load { name: None, base, saturations: Saturations::default() }]);
     }
     check_patches(tree)?;
-    let named = |(name, base): (String, Node)| Load { name: Some(name), base };
+    let named = |(name, base): (String, Node)| Load {
+        name: Some(name),
+        base,
+        saturations: Saturations::default(),
+    };
     Ok(workloads(tree, fields, &base)?.into_iter().map(named).collect())
 }
 
@@ -247,15 +254,11 @@ fn size(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// `loads` with rates that all points share, and what there is to know about them.
-fn settled(loads: Vec<Load>, points: &Points) -> Result<(Vec<Load>, Vec<String>), Problem> {
-    let settled = loads.into_iter().map(|load| load.settled(points));
-    let (loads, notes): (Vec<Load>, Vec<Vec<String>>) =
-        settled.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+/// The notes of each of `loads`; what is so in every workload is said once.
+pub(super) fn told_once(loads: &[Load], notes: &[Vec<String>]) -> Vec<String> {
     let mut told: Vec<String> = Vec::new();
-    for (load, own) in loads.iter().zip(&notes) {
+    for (load, own) in loads.iter().zip(notes) {
         for note in own {
-            // What is so in every workload is said once.
             let told_of =
                 load.name.as_ref().filter(|_| !notes.iter().all(|all| all.contains(note)));
             let note = told_of.map_or_else(|| note.clone(), |name| format!("{name}: {note}"));
@@ -264,7 +267,7 @@ fn settled(loads: Vec<Load>, points: &Points) -> Result<(Vec<Load>, Vec<String>)
             }
         }
     }
-    Ok((loads, told))
+    told
 }
 
 /// A grid that the budget cannot pay for is refused.

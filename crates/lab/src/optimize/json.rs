@@ -1,7 +1,7 @@
 //! All that a search found, as one JSON object.
 
 use super::{Call, Chosen, Findings, Front, Influence, Number, Plateau, Search, Sensitivity};
-use crate::json::{Fields, estimate};
+use blis_scenario::json::Fields;
 use serde_json::Value;
 
 /// The object.
@@ -162,9 +162,9 @@ fn measured(findings: &Findings, cell: usize, number: &Number) -> Value {
     fields.number("mean", findings.mean(cell, number).map(|(mean, _)| mean));
     fields.value("values", findings.values(cell, number));
     if let Some(paired) = findings.paired(cell, number).filter(|_| cell > 0) {
-        fields.value("difference", estimate(&paired.difference));
+        fields.value("difference", &paired.difference);
         if let Some(ratio) = &paired.ratio {
-            fields.value("ratio", estimate(ratio));
+            fields.value("ratio", ratio);
         }
     }
     fields.into_value()

@@ -2,35 +2,49 @@
 
 use super::Load;
 use super::points::Points;
-use crate::problem::Problem;
-use crate::scenario::{Draft, Plan, Workload};
+use crate::failure::Failure;
 use crate::study::patch::within;
+use crate::trial::{Runner, Watch};
 use blis_core::math::{count, float};
+use blis_scenario::Problem;
+use blis_scenario::scenario::{Checked, Draft, Plan, Workload};
+use blis_sim::Unobserved;
 use blis_workload::{Mix, Rate};
 
 impl Load {
-    /// The same with a rate that all points share, and what there is to know about it. A share of
+    /// Checks the hand-set point of every candidate.
+    pub(super) fn check(&self, points: &Points) -> Result<(), Problem> {
+        for (number, candidate) in points.candidates.iter().enumerate() {
+            let checked = self.checked(&self.draft(points, number, &candidate.hand))?;
+            if checked.plan().oracles.any() {
+                let message = "a search finds what a cluster could be set to, and no cluster knows \
+                               the future; leave `oracles` out";
+                return Err(Problem::new(self.base.place_of("oracles"), "oracles", message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the rate that all points share; what there is to know about the scenario. A share of
     /// saturation is that of the hand-set point's cluster: it is measured once, and parameters that
     /// change the engines do not change what they are sent.
-    pub(super) fn settled(mut self, points: &Points) -> Result<(Load, Vec<String>), Problem> {
-        let hand = |candidate: usize| &points.candidates[candidate].hand;
-        let plan = self.plan(points, 0, hand(0))?;
-        if plan.oracles.any() {
-            let message = "a search finds what a cluster could be set to, and no cluster knows the \
-                           future; leave `oracles` out";
-            return Err(Problem::new(self.base.place_of("oracles"), "oracles", message));
-        }
+    pub(super) fn settle(
+        &mut self,
+        points: &Points,
+        runner: &Runner<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<String>, Failure> {
+        self.saturations = runner.saturations.clone();
+        let hand = self.draft(points, 0, &points.candidates[0].hand);
+        let plan = runner.settle(self.checked(&hand)?, watch)?;
         if let (Some(_), Workload::Mix(mix)) = (plan.saturation, &plan.workload)
             && let Rate::Steady(rate) = mix.rate
         {
-            let mut draft = Draft::from_tree(self.base);
+            let mut draft = Draft::from_tree(self.base.clone());
             draft.set_amount("rate", "rate", &rate.to_string());
             self.base = draft.into_tree();
         }
-        for candidate in 1..points.candidates.len() {
-            self.plan(points, candidate, hand(candidate))?;
-        }
-        Ok((self, plan.notes))
+        Ok(plan.notes)
     }
 
     /// The scenario of candidate number `candidate` with these parameters.
@@ -39,8 +53,8 @@ impl Load {
         points: &Points,
         candidate: usize,
         settings: &[(String, String)],
-    ) -> Result<Plan, Problem> {
-        self.resolved(&Draft::from_tree(points.tree(&self.base, candidate, settings)))
+    ) -> Result<Plan, Failure> {
+        self.plan_of(&self.draft(points, candidate, settings))
     }
 
     /// The same with a share of its requests, if their number is given.
@@ -50,19 +64,27 @@ impl Load {
         candidate: usize,
         settings: &[(String, String)],
         share: f64,
-    ) -> Result<Plan, Problem> {
+    ) -> Result<Plan, Failure> {
         let plan = self.plan(points, candidate, settings)?;
         let Workload::Mix(Mix { num_requests: Some(requests), .. }) = &plan.workload else {
             return Ok(plan);
         };
         let fewer = count(float(*requests) * share).max(1);
-        let mut draft = Draft::from_tree(points.tree(&self.base, candidate, settings));
+        let mut draft = self.draft(points, candidate, settings);
         draft.set_amount("early", "num_requests", &fewer.to_string());
-        self.resolved(&draft)
+        self.plan_of(&draft)
+    }
+
+    fn draft(&self, points: &Points, candidate: usize, settings: &[(String, String)]) -> Draft {
+        Draft::from_tree(points.tree(&self.base, candidate, settings))
+    }
+
+    fn plan_of(&self, draft: &Draft) -> Result<Plan, Failure> {
+        Ok(self.checked(draft)?.settle(&self.saturations, &mut Unobserved)?)
     }
 
     /// The scenario in `draft`, checked; complaints say in which workload.
-    fn resolved(&self, draft: &Draft) -> Result<Plan, Problem> {
+    fn checked(&self, draft: &Draft) -> Result<Checked, Problem> {
         draft.resolve().map_err(|problem| match &self.name {
             None => problem,
             Some(name) => within(problem, &format!("the workload {name}")),

@@ -1,11 +1,11 @@
 //! What the ledger is told about the trials of a search, before they run.
 
 use super::{Engine, Objective, Search};
-use crate::hash::hash_long;
+use crate::failure::Failure;
 use crate::ledger::{Experiment, PlannedCell};
-use crate::run::RunFailure;
-use crate::scenario::Plan;
 use crate::trial::Runner;
+use blis_scenario::hash::hash_long;
+use blis_scenario::scenario::Plan;
 
 impl Search {
     /// The number and the name of call number `call`, from 1, of `engine`.
@@ -34,7 +34,7 @@ impl Search {
         labels: &[(usize, String)],
         points: &[Vec<Plan>],
         seeds: &[u64],
-    ) -> Result<(), RunFailure> {
+    ) -> Result<(), Failure> {
         let Some(ledger) = runner.ledger else { return Ok(()) };
         let mut cells = Vec::new();
         for ((number, label), plans) in labels.iter().zip(points) {

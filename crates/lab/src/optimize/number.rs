@@ -2,8 +2,8 @@
 
 use crate::hypothesis::{spelled, unknown};
 use crate::metric::Metric;
-use crate::row::Row;
 use blis_core::math::{exp, float, ln};
+use blis_scenario::row::Row;
 
 /// The runs of a point, by workload and seed.
 pub type Runs = Vec<Vec<Row>>;

@@ -3,13 +3,13 @@
 
 use super::Search;
 use super::search::by_point;
-use crate::json::Fields;
-use crate::problem::{Place, Problem, quoted};
-use crate::run::RunFailure;
+use crate::failure::Failure;
 use crate::trial::{Runner, Watch};
-use crate::yaml;
 use blis_core::Value;
 use blis_optimize::{Dimension, Kind, Point};
+use blis_scenario::json::Fields;
+use blis_scenario::problem::{Place, Problem, quoted};
+use blis_scenario::yaml;
 use serde_json::Value as Json;
 
 /// What was measured at a point.
@@ -94,7 +94,7 @@ impl Search {
         values: &[(String, String)],
         runner: &Runner<'_>,
         watch: &dyn Watch,
-    ) -> Result<Measures, RunFailure> {
+    ) -> Result<Measures, Failure> {
         let point = self.point(values)?;
         let (candidate, settings) = self.points.settings(&point);
         let mut points = vec![self.plans(candidate, &settings)?];

@@ -1,11 +1,11 @@
 //! What a search may choose: strategies and their parameters, as a space and as scenarios.
 
-use crate::problem::{Place, Problem, hint, quoted};
-use crate::strategy::{self, Parameter, ParameterKind, Strategy};
-use crate::yaml::{self, Kind as Shape, Node};
 use blis_core::Value;
 use blis_core::math::{count, float, ln, pow};
 use blis_optimize::{Dimension, Kind, Point, Space};
+use blis_scenario::problem::{Place, Problem, hint, quoted};
+use blis_scenario::strategy::{self, Parameter, ParameterKind, Strategy};
+use blis_scenario::yaml::{self, Kind as Shape, Node};
 
 /// The name of the choice among strategies.
 const CHOICE: &str = "strategy";

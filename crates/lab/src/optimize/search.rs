@@ -4,17 +4,17 @@ use super::findings::{Call, Control, Findings};
 use super::number::{Number, Runs};
 use super::race::Noise;
 use super::{Engine, Load, Objective, Search};
+use crate::failure::Failure;
 use crate::metric::Metric;
-use crate::problem::Place;
-use crate::row::Row;
-use crate::run::RunFailure;
-use crate::scenario::Plan;
 use crate::study::by_plan;
 use crate::trial::{Runner, Watch};
 use blis_core::math::ln;
 use blis_optimize::{
     Bayes, Grid, Measured, Nsga2, Observation, Optimizer, Point, Problem, Quasi, Random, Settings,
 };
+use blis_scenario::problem::Place;
+use blis_scenario::row::Row;
+use blis_scenario::scenario::Plan;
 
 /// Points that fill the space before a model is trusted.
 const INITIAL: usize = 10;
@@ -56,7 +56,7 @@ pub(super) struct Explored {
 struct Asked {
     point: Point,
     settings: (usize, Vec<(String, String)>),
-    plans: Result<Vec<Plan>, RunFailure>,
+    plans: Result<Vec<Plan>, Failure>,
 }
 
 impl Search {
@@ -96,7 +96,7 @@ impl Search {
         runner: &Runner<'_>,
         watch: &dyn Watch,
         control: bool,
-    ) -> Result<Findings, RunFailure> {
+    ) -> Result<Findings, Failure> {
         let mut points = vec![self.plans(0, &self.points.candidates[0].hand)?];
         let seeds = self.seeds();
         self.note(runner, &[(0, "by hand".to_owned())], &points, &seeds)?;
@@ -146,7 +146,7 @@ impl Search {
     }
 
     /// An objective of which the hand-set point has no sample says nothing about any point.
-    fn check_samples(&self, hand: &Sample) -> Result<(), RunFailure> {
+    fn check_samples(&self, hand: &Sample) -> Result<(), Failure> {
         let mut measured = self.objectives.iter().zip(&hand.objectives);
         let absent = measured.find(|(_, values)| values.iter().all(Option::is_none));
         let Some((objective, _)) = absent else { return Ok(()) };
@@ -156,7 +156,7 @@ impl Search {
             "no run of the hand-set point has a `{name}`: are there such requests in every \
              workload, and do they come after the warm-up?"
         );
-        Err(RunFailure::Input(crate::problem::Problem::new(Place::Unknown, field, message)))
+        Err(Failure::from(blis_scenario::problem::Problem::new(Place::Unknown, field, message)))
     }
 
     /// The seeds that every point is measured with. No study runs with them, so that a study of
@@ -226,7 +226,7 @@ impl Search {
         hand: &Hand,
         runner: &Runner<'_>,
         watch: &dyn Watch,
-    ) -> Result<Explored, RunFailure> {
+    ) -> Result<Explored, Failure> {
         let mut explored = Explored {
             engine,
             optimizer: self.engine(engine),
@@ -281,7 +281,7 @@ impl Search {
         hand: &Sample,
         runner: &Runner<'_>,
         watch: &dyn Watch,
-    ) -> Result<Vec<Runs>, RunFailure> {
+    ) -> Result<Vec<Runs>, Failure> {
         let first = explored.calls.len() + 1;
         let legal: Vec<(usize, &Asked, &Vec<Plan>)> = (first..)
             .zip(asked)
@@ -353,7 +353,7 @@ impl Search {
         explored: &mut Explored,
         point: Point,
         settings: (usize, Vec<(String, String)>),
-        why: &RunFailure,
+        why: &Failure,
     ) {
         let none = Sample {
             objectives: vec![vec![None]; self.objectives.len()],
@@ -372,9 +372,9 @@ impl Search {
         &self,
         candidate: usize,
         settings: &[(String, String)],
-    ) -> Result<Vec<Plan>, RunFailure> {
+    ) -> Result<Vec<Plan>, Failure> {
         let plan = |load: &Load| load.plan(&self.points, candidate, settings);
-        self.loads.iter().map(|load| plan(load).map_err(RunFailure::Input)).collect()
+        self.loads.iter().map(plan).collect()
     }
 
     /// The same with fewer requests, where their number is given.
@@ -382,10 +382,10 @@ impl Search {
         &self,
         candidate: usize,
         settings: &[(String, String)],
-    ) -> Result<Vec<Plan>, RunFailure> {
+    ) -> Result<Vec<Plan>, Failure> {
         let share = self.budget.early.unwrap_or(1.0);
         let plan = |load: &Load| load.plan_early(&self.points, candidate, settings, share);
-        self.loads.iter().map(|load| plan(load).map_err(RunFailure::Input)).collect()
+        self.loads.iter().map(plan).collect()
     }
 
     pub(super) fn sample(&self, runs: &[Vec<Row>]) -> Sample {
@@ -425,7 +425,7 @@ pub(super) fn by_point(
     seeds: &[u64],
     runner: &Runner<'_>,
     watch: &dyn Watch,
-) -> Result<Vec<Runs>, RunFailure> {
+) -> Result<Vec<Runs>, Failure> {
     let mut rows = by_plan(&points.concat(), seeds, runner, watch)?.into_iter();
     Ok(points.iter().map(|plans| rows.by_ref().take(plans.len()).collect()).collect())
 }

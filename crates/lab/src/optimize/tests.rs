@@ -4,10 +4,11 @@ mod workloads;
 
 use super::file::search;
 use super::{Findings, Search};
+use crate::Failure;
 use crate::ledger::Ledger;
 use crate::trial::{self, Elsewhere, Runner, Unwatched, Watch};
-use crate::yaml;
-use crate::{Draft, RunFailure};
+use blis_scenario::yaml;
+use blis_scenario::{Draft, RunFailure, Saturations};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Small and fast, and its parameters matter: a queue forms, and prefixes are shared.
@@ -26,7 +27,8 @@ confirm: {seeds: 3}
 
 fn read(text: &str) -> Result<Search, String> {
     let tree = yaml::read_text("s.yaml", text).expect("well-formed");
-    search(&tree).map_err(|problem| problem.to_string())
+    let outline = search(&tree).map_err(|problem| problem.to_string())?;
+    outline.settle(&Runner::default(), &Unwatched).map_err(|failure| failure.to_string())
 }
 
 fn run(text: &str, runner: &Runner<'_>, control: bool) -> Findings {
@@ -70,7 +72,7 @@ fn a_search_that_was_stopped_goes_on_from_the_ledger() {
     let runner = Runner { jobs: 2, ledger: Some(&ledger), ..Runner::default() };
     let limit = Limit { most: 23, finished: AtomicUsize::new(0) };
     let stopped = read(SEARCH).expect("legal").run(&runner, &limit, false);
-    assert!(matches!(stopped, Err(RunFailure::Interrupted)));
+    assert!(matches!(stopped, Err(Failure::Run(RunFailure::Interrupted))));
     assert!(limit.finished.load(Ordering::Relaxed) >= 23);
     let resumed = run(SEARCH, &runner, false);
     let whole = run(SEARCH, &Runner::default(), false);
@@ -160,7 +162,7 @@ fn a_share_of_saturation_is_measured_once_and_means_the_same_rate_for_all() {
     let search = read(&text).expect("legal");
     let hand = &search.points.candidates[0].hand;
     let of = |base: &yaml::Node| {
-        Draft::from_tree(search.points.tree(base, 0, hand)).resolve().expect("legal")
+        Draft::from_tree(search.points.tree(base, 0, hand)).plan().expect("legal")
     };
     let settled = of(&search.loads[0].base);
     assert_eq!(settled.saturation, None, "nothing is left to measure");
@@ -182,11 +184,11 @@ fn what_is_written_as_a_strategy_means_the_point_that_was_found() {
     std::fs::write(&path, candidate.strategy.text("best", &settings)).expect("it can be written");
     let plan = |strategy: String| {
         let mut tree = search.loads[0].base.clone();
-        crate::strategy::choose(&mut tree, yaml::Node::from_flag("strategy", &strategy));
-        Draft::from_tree(tree).resolve().expect("legal").identity
+        blis_scenario::strategy::choose(&mut tree, yaml::Node::from_flag("strategy", &strategy));
+        Draft::from_tree(tree).plan().expect("legal").identity
     };
     let found = Draft::from_tree(search.points.tree(&search.loads[0].base, 0, &settings));
-    let found = found.resolve().expect("legal").identity;
+    let found = found.plan().expect("legal").identity;
     assert_eq!(plan(path.to_string_lossy().into_owned()), found);
     assert_ne!(plan("slo-compound".to_owned()), found);
 }
@@ -228,13 +230,14 @@ fn trials_that_are_run_elsewhere_lead_to_the_same_findings() {
         let elsewhere = Elsewhere::default();
         match search.run(&runner, &elsewhere, false) {
             Ok(findings) => break findings,
-            Err(RunFailure::Interrupted) => {}
+            Err(Failure::Run(RunFailure::Interrupted)) => {}
             Err(failure) => panic!("{failure}"),
         }
         let needed = elsewhere.needed();
         assert!(!needed.is_empty(), "whatever stops it is needed");
         for (key, document) in needed {
-            let (plan, seed) = trial::read("trial", &document).expect("a legal trial");
+            let (plan, seed) =
+                trial::read("trial", &document, &Saturations::default()).expect("a legal trial");
             assert_eq!(trial::Key::of(&plan, seed), key);
             let row = trial::row(&plan, seed, false, &mut blis_sim::Unobserved).expect("a row");
             ledger.record(&key, &plan, &row).expect("it is kept");
@@ -318,7 +321,9 @@ confirm: {{seeds: 2}}
 fn an_objective_without_a_sample_is_refused_and_not_answered() {
     let search = read(&SEARCH.replace("critical.ttft_p99", "batch.ttft_p99")).expect("legal");
     let found = search.run(&Runner::default(), &Unwatched, false);
-    let Err(RunFailure::Input(problem)) = found else { panic!("there are no batch requests") };
+    let Err(Failure::Run(RunFailure::Input(problem))) = found else {
+        panic!("there are no batch requests")
+    };
     let told = problem.to_string();
     assert!(told.contains("objective: no run of the hand-set point has a `batch.ttft_p99`"));
 }

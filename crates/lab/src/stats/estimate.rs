@@ -3,6 +3,8 @@
 use super::bootstrap::bca;
 use super::student;
 use blis_core::math::float;
+use blis_scenario::json::Fields;
+use serde_json::Value;
 
 /// With fewer values a bootstrap knows too little of their tails: its intervals are too short
 /// whatever they are corrected for. Student's t is used alone.
@@ -19,6 +21,17 @@ pub struct Estimate {
     pub high: f64,
     /// Of how many values it is.
     pub values: usize,
+}
+
+impl From<&Estimate> for Value {
+    /// The mean and its interval as an object; ends that are not finite are left out.
+    fn from(found: &Estimate) -> Value {
+        let mut fields = Fields::default();
+        fields.number("mean", Some(found.mean));
+        fields.number("low", Some(found.low));
+        fields.number("high", Some(found.high));
+        fields.into_value()
+    }
 }
 
 /// The mean of independent `values` with the interval that leaves out the true mean with

@@ -3,8 +3,8 @@
 use super::file::PatchFields;
 use super::levels::{Choices, Level};
 use super::patch::{self, Setting};
-use crate::problem::{Problem, hint, quoted};
-use crate::yaml::{Kind, Node};
+use blis_scenario::problem::{Problem, hint, quoted};
+use blis_scenario::yaml::{Kind, Node};
 
 /// A named part of a strategy.
 #[derive(Clone, Debug)]
@@ -120,9 +120,9 @@ pub(super) fn add_references(
         patch::resolve(&tree, std::slice::from_ref(&level.name))
     };
     for level in &arms.levels {
-        let plan = resolved(level)?;
-        known.push(plan.canonical().to_owned());
-        let policies = &plan.policies;
+        let checked = resolved(level)?;
+        known.push(checked.meaning());
+        let policies = &checked.plan().policies;
         if policies.routing == "round-robin" {
             continue;
         }
@@ -135,7 +135,7 @@ pub(super) fn add_references(
         }
     }
     for level in added {
-        let meaning = resolved(&level)?.canonical().to_owned();
+        let meaning = resolved(&level)?.meaning();
         if !known.contains(&meaning) {
             known.push(meaning);
             arms.levels.push(level);

@@ -5,11 +5,11 @@
 
 use super::{Study, Warmup};
 use crate::capacity::{Climb, Question, Slo, Subject, Vary};
-use crate::problem::{Problem, hint, quoted};
-use crate::run::RunFailure;
-use crate::scenario::Draft;
+use crate::failure::Failure;
 use crate::trial::{Runner, Watch};
-use crate::yaml::{Node, Whole};
+use blis_scenario::problem::{Problem, hint, quoted};
+use blis_scenario::scenario::Draft;
+use blis_scenario::yaml::{Node, Whole};
 use serde::Deserialize;
 
 /// About how many runs the capacity of one seed takes, with its share of the pilot's.
@@ -67,7 +67,7 @@ impl Study {
         let Some(question) = &self.capacity else { return Ok(Vec::new()) };
         let subject = |cell: &super::Cell| {
             let draft = Draft::from_tree(cell.tree.clone());
-            Subject::new(&cell.levels.join(", "), draft, question.vary)
+            Subject::new(&cell.levels.join(", "), draft, &cell.plan, question.vary)
         };
         self.cells.iter().map(subject).collect()
     }
@@ -78,7 +78,7 @@ impl Study {
         subjects: &'a [Subject],
         runner: &'a Runner<'a>,
         watch: &'a dyn Watch,
-    ) -> Result<Option<Climb<'a>>, RunFailure> {
+    ) -> Result<Option<Climb<'a>>, Failure> {
         let Some(question) = &self.capacity else { return Ok(None) };
         let mut climb = Climb::new(question, subjects, runner, watch);
         climb.pilot()?;

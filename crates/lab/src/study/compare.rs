@@ -3,10 +3,10 @@
 use super::file::warmup;
 use super::levels::{self, Choices, Level};
 use super::patch::{self, settings};
-use super::{Cell, Study};
+use super::{Cell, Outline, Study};
 use crate::metric::Metric;
-use crate::problem::{Place, Problem};
-use crate::yaml::{self, Kind, Node};
+use blis_scenario::problem::{Place, Problem};
+use blis_scenario::yaml::{self, Kind, Node};
 use std::path::PathBuf;
 
 /// What to compare.
@@ -28,7 +28,7 @@ pub struct Sides<'a> {
 ///
 /// # Errors
 /// If a file cannot be read, or anything is illegal.
-pub fn compare(sides: &Sides<'_>) -> Result<Study, Problem> {
+pub fn compare(sides: &Sides<'_>) -> Result<Outline, Problem> {
     let mut arms: Vec<(String, Node)> = Vec::new();
     for file in sides.files {
         let tree = yaml::read_file(file)?;
@@ -62,11 +62,13 @@ pub fn compare(sides: &Sides<'_>) -> Result<Study, Problem> {
     }];
     let cell = |(name, tree): (String, Node)| {
         let levels = vec![name];
-        Ok(Cell { plan: patch::resolve(&tree, &levels)?, levels, own_warmup: false, tree })
+        let checked = patch::resolve(&tree, &levels)?;
+        Ok((Cell { plan: checked.plan().clone(), levels, own_warmup: false, tree }, checked))
     };
-    let cells = arms.into_iter().map(cell).collect::<Result<_, Problem>>()?;
+    let cells = arms.into_iter().map(cell).collect::<Result<Vec<_>, Problem>>()?;
+    let (cells, checked) = cells.into_iter().unzip();
     let flag = Node::from_flag("--warmup", sides.warmup.unwrap_or_default());
-    Ok(Study {
+    let study = Study {
         question: names.join(" or "),
         factors: vec!["arm".to_owned()],
         design: levels::design(&choices),
@@ -82,7 +84,8 @@ pub fn compare(sides: &Sides<'_>) -> Result<Study, Problem> {
         components: Vec::new(),
         levels: choices,
         base,
-    })
+    };
+    Ok(Outline { study, cells: checked })
 }
 
 /// The name and the patch in `name: {...}`.

@@ -16,6 +16,7 @@
 //!     fires: [reloaded_blocks(async)]
 //! ```
 
+use super::Outline;
 use super::arms::{self, Component};
 use super::capacity::{CapacityFields, question};
 use super::design::Design;
@@ -23,8 +24,8 @@ use super::levels::{self, Choices, Level};
 use super::predictions::hypotheses;
 use super::{Cell, Study, Warmup, patch};
 use crate::metric::Metric;
-use crate::problem::{Place, Problem};
-use crate::yaml::{self, Kind, Node, Whole};
+use blis_scenario::problem::{Place, Problem};
+use blis_scenario::yaml::{self, Kind, Node, Whole};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::path::Path;
@@ -134,7 +135,7 @@ pub fn form(path: &Path) -> Result<Form, Problem> {
 ///
 /// # Errors
 /// If it cannot be read, or anything in it is illegal.
-pub fn read(path: &Path) -> Result<Study, Problem> {
+pub fn read(path: &Path) -> Result<Outline, Problem> {
     let tree = yaml::read_file(path)?;
     study(&tree)
 }
@@ -144,11 +145,11 @@ pub fn read(path: &Path) -> Result<Study, Problem> {
 ///
 /// # Errors
 /// If anything in it is illegal.
-pub fn read_text(name: &str, text: &str) -> Result<Study, Problem> {
+pub fn read_text(name: &str, text: &str) -> Result<Outline, Problem> {
     study(&yaml::read_text(name, text)?)
 }
 
-pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
+pub(super) fn study(tree: &Node) -> Result<Outline, Problem> {
     let fields: StudyFields = yaml::decode(tree)?;
     let base = base(tree)?;
     let components = arms::components(tree);
@@ -175,11 +176,12 @@ pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
         let names = design.names(number);
         let at = design.levels(number);
         let tree = levels::tree(&base, &factors, &at, &components);
-        let plan = patch::resolve(&tree, &names)?;
+        let checked = patch::resolve(&tree, &names)?;
         let own_warmup = levels::sets(&factors, &at, &components, "warmup_s");
-        Ok(Cell { levels: names, plan, own_warmup, tree })
+        Ok((Cell { levels: names, plan: checked.plan().clone(), own_warmup, tree }, checked))
     };
-    let cells = (0..design.cells()).map(cell).collect::<Result<_, Problem>>()?;
+    let cells = (0..design.cells()).map(cell).collect::<Result<Vec<_>, Problem>>()?;
+    let (cells, checked) = cells.into_iter().unzip();
     let study = Study {
         question: fields.question,
         factors: design.factors.iter().map(|factor| factor.name.clone()).collect(),
@@ -199,7 +201,7 @@ pub(super) fn study(tree: &Node) -> Result<Study, Problem> {
     };
     // What cannot be searched is refused before anything runs.
     study.subjects()?;
-    Ok(study)
+    Ok(Outline { study, cells: checked })
 }
 
 /// The scenario under `base`, or in the file that it names.
@@ -337,7 +339,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Study, String> {
         let tree = yaml::read_text("s.yaml", text).expect("well-formed");
-        study(&tree).map_err(|problem| problem.to_string())
+        study(&tree).map(|outline| outline.study).map_err(|problem| problem.to_string())
     }
 
     const STUDY: &str = "

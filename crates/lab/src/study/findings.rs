@@ -2,11 +2,11 @@
 
 use crate::interval::Interval;
 use crate::metric::Metric;
-use crate::row::Row;
 use crate::stats::{Estimate, estimate};
 use crate::verdict::{Doubt, Evidence, Verdict};
 use blis_core::math::{exp, ln};
 use blis_metrics::Saturation;
+use blis_scenario::row::Row;
 
 /// What the runs of a study gave.
 #[derive(Clone, Debug, Default)]

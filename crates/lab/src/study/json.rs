@@ -2,8 +2,8 @@
 
 use super::{Cell, Findings, Study};
 use crate::hypothesis::Hypothesis;
-use crate::json::{Fields, estimate};
 use crate::verdict::{Effect, Verdict};
+use blis_scenario::json::Fields;
 use serde_json::Value;
 
 /// The object.
@@ -75,7 +75,7 @@ fn effect(effect: &Effect) -> Value {
     fields.text("right", effect.right.clone());
     fields.text("scale", effect.scale.name());
     if let Some(found) = effect.estimate {
-        fields.value("estimate", estimate(&found));
+        fields.value("estimate", &found);
     }
     fields.number("at_least", effect.at_least);
     fields.number("at_most", effect.at_most);

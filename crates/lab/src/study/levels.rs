@@ -3,8 +3,8 @@
 use super::arms::Component;
 use super::design::{Design, Factor};
 use super::patch::{self, Setting};
-use crate::problem::Problem;
-use crate::yaml::{Kind, Node};
+use blis_scenario::problem::Problem;
+use blis_scenario::yaml::{Kind, Node};
 
 /// One thing that cells differ in, with what each level sets.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! Patches: fields of a scenario and what they are set to.
 
-use crate::problem::{Place, Problem};
-use crate::scenario::{Draft, Plan};
-use crate::strategy;
-use crate::yaml::{Kind, Node};
+use blis_scenario::problem::{Place, Problem};
+use blis_scenario::scenario::{Checked, Draft};
+use blis_scenario::strategy;
+use blis_scenario::yaml::{Kind, Node};
 
 /// A field of the scenario, step by step, and its value.
 pub(crate) type Setting = (Vec<String>, Node);
@@ -47,7 +47,7 @@ pub(crate) fn apply(tree: &mut Node, settings: &[Setting]) {
 }
 
 /// The scenario in `tree`, checked; complaints say that it is that of `cell`.
-pub(crate) fn resolve(tree: &Node, cell: &[String]) -> Result<Plan, Problem> {
+pub(crate) fn resolve(tree: &Node, cell: &[String]) -> Result<Checked, Problem> {
     Draft::from_tree(tree.clone()).resolve().map_err(|problem| {
         let cell = cell.join(", ");
         if cell.is_empty() { problem } else { within(problem, &format!("the cell {cell}")) }

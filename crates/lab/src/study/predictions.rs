@@ -3,8 +3,8 @@
 use super::design::{Design, Factor};
 use super::file::HypothesisFields;
 use crate::hypothesis::{Hypothesis, Mistake, Prediction, parse, parse_value};
-use crate::problem::{Problem, hint, quoted};
-use crate::yaml::{Kind, Node};
+use blis_scenario::problem::{Problem, hint, quoted};
+use blis_scenario::yaml::{Kind, Node};
 
 /// `in: each` is every workload.
 const EACH: &str = "each";

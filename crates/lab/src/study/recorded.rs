@@ -1,9 +1,9 @@
 //! Runs of a study that leave it in the ledger: what it asks, which trials it needs, its verdicts.
 
 use super::{Findings, Study, json};
+use crate::failure::Failure;
 use crate::hypothesis::Hypothesis;
 use crate::ledger::VerdictRecord;
-use crate::run::RunFailure;
 use crate::trial::{Runner, Watch};
 use crate::verdict::Verdict;
 
@@ -17,9 +17,9 @@ impl Study {
         name: &str,
         runner: &Runner<'_>,
         watch: &dyn Watch,
-    ) -> Result<Findings, RunFailure> {
+    ) -> Result<Findings, Failure> {
         let warmup = self.settle(runner, watch)?;
-        let plans = self.plans(warmup)?;
+        let plans = self.plans(warmup);
         if let Some(ledger) = runner.ledger {
             // Before they are run, so that what an interrupted study has finished is known as its
             // own.

@@ -2,7 +2,7 @@
 
 use super::patch::{self, Setting};
 use super::{Component, Study};
-use crate::yaml::{Kind, Node};
+use blis_scenario::yaml::{Kind, Node};
 
 /// A field of a scenario by its path, and its value as text.
 pub type Stated = (String, String);
@@ -44,7 +44,7 @@ fn shown(value: &Node) -> String {
 #[cfg(test)]
 mod tests {
     use crate::study::file::study;
-    use crate::yaml;
+    use blis_scenario::yaml;
 
     #[test]
     fn what_arms_and_swept_fields_set_can_be_told() {
@@ -56,7 +56,8 @@ arms: [{name: a}, {name: b, with: [order], set: {engine: {block_size: 32}}}]
 sweep: {signals.snapshot_refresh_interval_us: [0, 5]}
 metrics: [ttft_p99]
 ";
-        let study = study(&yaml::read_text("s.yaml", text).expect("YAML")).expect("legal");
+        let outline = study(&yaml::read_text("s.yaml", text).expect("YAML")).expect("legal");
+        let study = outline.study();
         let told = |fields: Vec<super::Stated>| {
             fields.iter().map(|(path, value)| format!("{path}: {value}")).collect::<Vec<_>>()
         };

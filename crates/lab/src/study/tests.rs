@@ -3,10 +3,10 @@
 use super::*;
 use crate::trial::Unwatched;
 use crate::verdict::Outcome;
-use crate::yaml;
+use blis_scenario::yaml;
 
 fn read(text: &str) -> Result<Study, Problem> {
-    file::study(&yaml::read_text("s.yaml", text).expect("well-formed"))
+    file::study(&yaml::read_text("s.yaml", text).expect("well-formed")).map(|all| all.study)
 }
 
 const STRATEGY: &str = "
@@ -277,7 +277,7 @@ fn a_workload_that_says_its_warm_up_keeps_it() {
         assert_eq!(own, [true, true, false, false, false, false]);
         let warmup = study.settle(&Runner::default(), &Unwatched).expect("it runs");
         let expected = seconds.or(warmup).expect("it is known");
-        let plans = study.plans(warmup).expect("legal");
+        let plans = study.plans(warmup);
         for (plan, own) in plans.iter().zip(own) {
             let left_out = plan.warmup.as_secs_f64();
             let expected = if own { 0.0 } else { expected };
@@ -290,4 +290,14 @@ fn a_workload_that_says_its_warm_up_keeps_it() {
 fn what_is_said_besides_is_kept_as_written() {
     let study = read(SETTINGS).expect("legal");
     assert_eq!(study.discussion.as_deref(), Some("First.\n\nSecond.\n"));
+}
+
+#[test]
+fn the_arm_of_a_study_may_choose_a_strategy_and_sweep_its_parameters() {
+    let arm = yaml::read_text("a.yaml", "strategy: {name: no-kv, params: {pa: 5}}");
+    let mut tree = yaml::read_text("b.yaml", "routing: random\nscheduler: sjf").expect("YAML");
+    patch::apply(&mut tree, &patch::settings(&arm.expect("YAML")));
+    let plan = blis_scenario::Draft::from_tree(tree).plan().expect("legal");
+    assert_eq!(plan.policies.routing, "weighted(prefix-affinity:5,queue-depth:2; max-score)");
+    assert_eq!(plan.policies.scheduler, "fcfs");
 }

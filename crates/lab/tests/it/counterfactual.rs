@@ -1,8 +1,7 @@
 //! Decisions taken otherwise: what the regret of a router is.
 
-use crate::harness::plan;
-use blis_lab::Trial;
 use blis_lab::counterfactual::{Options, Regret, regret};
+use blis_scenario::{Draft, Trial};
 use blis_sim::{Pace, Unobserved};
 
 const TEXT: &str = "
@@ -18,7 +17,7 @@ workload:
 
 fn regret_of(routing: &str) -> Regret {
     let text = format!("{TEXT}routing: {routing}\n");
-    let plan = plan(&text);
+    let plan = Draft::from_text("s.yaml", &text).expect("well-formed").plan().expect("legal");
     let trial = Trial {
         seed: 7,
         pace: Pace::FastForward,

@@ -6,10 +6,11 @@ use crate::study::charts::quoted;
 use crate::study::grids::heading;
 use blis_core::SloClass;
 use blis_core::math::float;
+use blis_lab::Metric;
 use blis_lab::study::{Findings, Study};
 use blis_lab::verdict::{Effect, Verdict};
-use blis_lab::{Metric, Row};
 use blis_metrics::{Curves, SplitMs, SplitStats};
+use blis_scenario::Row;
 
 /// How the cells of a study are spread over a figure.
 struct Layout {

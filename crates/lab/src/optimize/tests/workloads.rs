@@ -1,12 +1,13 @@
 //! Searches over several workloads: what is a mean, what must hold in each, what stays the same.
 
 use super::{Limit, SEARCH, read, run};
+use crate::Failure;
 use crate::ledger::Ledger;
 use crate::metric::Metric;
 use crate::optimize::{Number, Search, search};
 use crate::trial::{Runner, Unwatched};
-use crate::{Row, RunFailure};
 use blis_core::math::{exp, ln};
+use blis_scenario::{Row, RunFailure};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 const CALM: &str = "{name: calm, set: {workload: {rate: 160}}}";
@@ -119,7 +120,7 @@ fn a_search_on_several_workloads_that_was_stopped_goes_on_with_the_same_trials()
         let limit = Limit { most: 9 + 9 * stops, finished: AtomicUsize::new(0) };
         match read(&text()).expect("legal").run(&runner(&cut), &limit, false) {
             Ok(found) => break found,
-            Err(RunFailure::Interrupted) => stops += 1,
+            Err(Failure::Run(RunFailure::Interrupted)) => stops += 1,
             Err(failure) => panic!("{failure}"),
         }
         assert!(limit.finished.load(Ordering::Relaxed) >= 9 * stops);
@@ -141,8 +142,8 @@ fn a_share_of_saturation_is_that_of_each_workload() {
         let plan = load.plan(&search.points, 0, hand).expect("legal");
         assert_eq!(plan.saturation, None, "nothing is left to measure");
         match plan.workload {
-            crate::scenario::Workload::Mix(mix) => format!("{:?}", mix.rate),
-            trace @ crate::scenario::Workload::Trace { .. } => panic!("{trace:?}"),
+            blis_scenario::scenario::Workload::Mix(mix) => format!("{:?}", mix.rate),
+            trace @ blis_scenario::scenario::Workload::Trace { .. } => panic!("{trace:?}"),
         }
     };
     let number = |text: String| -> f64 {

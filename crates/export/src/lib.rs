@@ -1,0 +1,57 @@
+//! Strategies as configuration of real systems: llm-d's endpoint picker and vLLM's server.
+//!
+//! A checked scenario goes in, text comes out, with a comment for every part that is not the same
+//! there. What a policy becomes is written down once, in [`coverage`]; what may be written at all
+//! is in the tables of [`llm_d`] and [`vllm`], against which every text is checked before it is
+//! handed out. Nothing here runs or reads files.
+
+pub mod coverage;
+mod legal;
+pub mod llm_d;
+mod spelled;
+pub mod vllm;
+mod write;
+
+pub use coverage::{Fit, Mapping, System};
+
+use blis_scenario::{Draft, Plan, RunFailure};
+
+/// The scenario of a strategy alone, or of a scenario's file, for export: what is sent does not
+/// matter, and neither need it be measured.
+///
+/// # Errors
+/// If anything in it is illegal.
+pub fn plan(draft: &Draft) -> Result<Plan, RunFailure> {
+    draft.without_workload().plan()
+}
+
+/// What is said about a part of a strategy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Note {
+    /// The part, e.g. "scorer `kv-pressure`".
+    part: String,
+    fit: Fit,
+    /// More, where the parameters matter.
+    more: Vec<String>,
+}
+
+/// The notes as comments of at most 100 columns: all that differs, what is missing first.
+fn comments(notes: &[Note]) -> String {
+    let order = |note: &&Note| match note.fit {
+        Fit::Missing(_) => 0,
+        Fit::Approximate(_) => 1,
+        Fit::Exact(_) => 2,
+    };
+    let mut sorted: Vec<&Note> = notes.iter().collect();
+    sorted.sort_by_key(order);
+    let mut out = String::new();
+    for note in sorted {
+        let (word, text) = note.fit.told();
+        let text = if text.is_empty() { String::new() } else { format!(": {text}") };
+        let first = format!("[{word}] {}{text}", note.part);
+        let all: Vec<&str> =
+            std::iter::once(first.as_str()).chain(note.more.iter().map(String::as_str)).collect();
+        out.push_str(&write::comment(&all.join(". "), "  "));
+    }
+    out
+}

@@ -1,0 +1,113 @@
+//! A strategy as the `EndpointPickerConfig` of llm-d's endpoint picker.
+
+mod parts;
+pub mod schema;
+
+use super::spelled::{Gate, Routing};
+use super::write::{Yaml, comment, line};
+use super::{Fit, Note, comments};
+use blis_scenario::scenario::Plan;
+use blis_sim::Freshness;
+use parts::Parts;
+
+/// A plugin, as it is declared.
+#[derive(Clone, Debug, PartialEq)]
+struct Plugin {
+    kind: &'static str,
+    /// If it is not that of its kind.
+    name: Option<&'static str>,
+    parameters: Vec<(&'static str, Yaml)>,
+}
+
+/// The configuration of `plan`, which is called `title` in its first line.
+///
+/// # Panics
+/// If the text is not what llm-d reads; a test exports every policy.
+pub fn export(plan: &Plan, title: &str) -> String {
+    let mut parts = Parts::new(plan);
+    parts.admission(&Gate::of(plan));
+    parts.routing(&Routing::of(plan));
+    parts.finish();
+    let mut notes = parts.notes.clone();
+    notes.push(signals(plan));
+    let text = head(title) + &comments(&notes) + &body(&parts);
+    let problems = schema::problems(&text);
+    assert!(
+        problems.is_empty(),
+        "the export is not what llm-d reads: {}\n{text}",
+        problems.join("; ")
+    );
+    text
+}
+
+fn head(title: &str) -> String {
+    let mut out =
+        comment(&format!("EndpointPickerConfig of {title}, written by `blis export llm-d`."), "");
+    let about = "For `--config-file` of llm-d's endpoint picker, release 0.8 and later. Weights: the \
+                 picker multiplies each score, which is within 0 to 1, by its weight and adds them up; \
+                 so does the simulator, after dividing all weights by the greatest. Only their ratios \
+                 matter, and these are the smallest whole numbers with the same ratios. What is left \
+                 out leaves the other weights as they are.";
+    out.push_str(&comment(about, ""));
+    out.push_str(&comment(
+        "Requests that may be turned away are those of an InferenceObjective with a negative \
+         priority: give sheddable, batch and background one, and critical and standard none.",
+        "",
+    ));
+    out.push_str("#\n");
+    out
+}
+
+fn body(parts: &Parts<'_>) -> String {
+    let mut out =
+        String::from("apiVersion: llm-d.ai/v1alpha1\nkind: EndpointPickerConfig\nplugins:\n");
+    for plugin in &parts.plugins {
+        line(&mut out, &format!("- type: {}", plugin.kind));
+        if let Some(name) = plugin.name {
+            line(&mut out, &format!("  name: {name}"));
+        }
+        if !plugin.parameters.is_empty() {
+            Yaml::Map(plugin.parameters.clone()).field("parameters", 2, &mut out);
+        }
+    }
+    if parts.hears_events() {
+        line(&mut out, "dataLayer:");
+        line(&mut out, "  sources:");
+        line(&mut out, "  - pluginRef: endpoint-notification-source");
+        line(&mut out, "    extractors:");
+        line(&mut out, "    - pluginRef: precise-prefix-cache-producer");
+    }
+    if parts.has("utilization-detector") {
+        line(&mut out, "flowControl:");
+        line(&mut out, "  saturationDetector:");
+        line(&mut out, "    pluginRef: utilization-detector");
+    }
+    line(&mut out, "schedulingProfiles:");
+    line(&mut out, "- name: default");
+    line(&mut out, "  plugins:");
+    for (name, weight) in &parts.profile {
+        line(&mut out, &format!("  - pluginRef: {name}"));
+        if let Some(weight) = weight {
+            line(&mut out, &format!("    weight: {weight}"));
+        }
+    }
+    out
+}
+
+/// How old signals are there.
+fn signals(plan: &Plan) -> Note {
+    let age = |freshness: Freshness| match freshness {
+        Freshness::Immediate => "always fresh".to_owned(),
+        Freshness::Periodic { interval } => format!("polled every {} ms", interval.as_millis_f64()),
+    };
+    let told =
+        format!("Simulated: load {}, KV memory {}", age(plan.signals.load), age(plan.signals.kv));
+    let fit = Fit::Approximate(
+        "the endpoint picker polls each server's metrics every 50 ms, or as \
+         `--refresh-metrics-interval` says",
+    );
+    Note { part: "signals".to_owned(), fit, more: vec![told] }
+}
+
+#[cfg(test)]
+mod tests;

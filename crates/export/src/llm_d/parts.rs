@@ -1,0 +1,363 @@
+//! The plugins that stand for the policies of a plan.
+
+use super::super::spelled::{Gate, Routing, Spelled};
+use super::super::write::Yaml;
+use super::super::{Fit, Note, coverage};
+use super::Plugin;
+use blis_core::math::{count, float};
+use blis_scenario::scenario::Plan;
+
+/// Blocks of the approximate producer have at least so many tokens.
+const LEAST_BLOCK: u32 = 64;
+/// A threshold that nothing reaches.
+const NEVER: f64 = 999_999_999.0;
+/// What a block in storage is worth to the precise producer, which wants all tiers or none.
+const STORAGE_WEIGHT: f64 = 0.3;
+
+const APPROX: &str = "approx-prefix-cache-producer";
+const PRECISE: &str = "precise-prefix-cache-producer";
+const DETECTOR: &str = "utilization-detector";
+
+/// What has been put together so far.
+pub(super) struct Parts<'a> {
+    plan: &'a Plan,
+    pub(super) plugins: Vec<Plugin>,
+    /// Plugins of the profile by name, with the weights of scorers.
+    pub(super) profile: Vec<(&'static str, Option<f64>)>,
+    pub(super) notes: Vec<Note>,
+    /// Thresholds of the saturation detector: waiting requests, and the share of blocks in use.
+    detector: Option<(f64, f64)>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn new(plan: &'a Plan) -> Parts<'a> {
+        let (plugins, profile, notes) = (Vec::new(), Vec::new(), Vec::new());
+        Parts { plan, plugins, profile, notes, detector: None }
+    }
+
+    pub(super) fn has(&self, kind: &str) -> bool {
+        self.plugins.iter().any(|plugin| plugin.kind == kind)
+    }
+
+    pub(super) fn hears_events(&self) -> bool {
+        self.has(PRECISE)
+    }
+
+    /// Who enters.
+    pub(super) fn admission(&mut self, gate: &Gate) {
+        match gate {
+            Gate::One(gate) => self.gate(gate),
+            Gate::Composed(all, members) if all.name == "all-of" => {
+                self.note(all, Vec::new());
+                for member in members {
+                    self.admission(member);
+                }
+            }
+            Gate::Composed(any, _) => self.note(any, Vec::new()),
+        }
+    }
+
+    fn gate(&mut self, gate: &Spelled) {
+        let number = |name: &str| gate.number(name).unwrap_or_default();
+        match gate.name.as_str() {
+            "slo-gated" => self.detect(number("threshold").max(1.0), 1.0),
+            "kv-gate" => {
+                let blocks = f64::from(self.plan.engine.total_kv_blocks.max(1));
+                let free = number("free-share").max(number("free-blocks") / blocks);
+                self.detect(NEVER, (1.0 - free).clamp(0.01, 1.0));
+            }
+            "probabilistic" => {
+                self.plugin(
+                    "probabilistic-admitter",
+                    vec![
+                        (
+                            "queueDepthThreshold",
+                            Yaml::Number(number("queue-threshold").ceil().max(1.0)),
+                        ),
+                        ("kvCacheUtilThreshold", Yaml::Number(number("kv-threshold"))),
+                        ("power", Yaml::Number(number("power"))),
+                        ("k", Yaml::Number(number("k"))),
+                    ],
+                );
+                self.detect(NEVER, 1.0);
+            }
+            "latency-slo" | "ttft-budget" => {
+                self.predictor();
+                self.plugin("latency-slo-admitter", Vec::new());
+            }
+            _ => {}
+        }
+        self.note(gate, Vec::new());
+    }
+
+    /// Where requests go.
+    pub(super) fn routing(&mut self, routing: &Routing) {
+        let policy = &routing.policy;
+        self.note(policy, Vec::new());
+        match policy.name.as_str() {
+            "least-loaded" | "power-of-two" => {
+                self.in_flight();
+                self.scorer_plugin("active-request-scorer", Vec::new(), 1.0);
+                self.picker("max-score-picker");
+            }
+            "random" | "round-robin" => self.picker("random-picker"),
+            "session-affinity" => {
+                let ttl = policy.number("ttl").unwrap_or_default();
+                let config = Yaml::Map(vec![
+                    (
+                        "sources",
+                        Yaml::List(vec![Yaml::Map(vec![("header", Yaml::text("x-session-id"))])]),
+                    ),
+                    ("evictionTtlSeconds", Yaml::Number(ttl)),
+                ]);
+                self.plugin(
+                    "session-affinity-filter",
+                    vec![("strategy", Yaml::text("session_id")), ("sessionIdConfig", config)],
+                );
+                self.profile.push(("session-affinity-filter", None));
+                self.in_flight();
+                self.scorer_plugin("active-request-scorer", Vec::new(), 1.0);
+                self.picker("max-score-picker");
+            }
+            _ => {}
+        }
+        for filter in &routing.filters {
+            self.filter(filter);
+        }
+        for (scorer, weight) in &routing.scorers {
+            self.scorer(scorer, *weight);
+        }
+        if let Some(picker) = &routing.picker {
+            let more = match (picker.name.as_str(), picker.value_of("ties"), picker.value_of("top"))
+            {
+                ("max-score", Some(ties), _) if ties == "lowest-index" => {
+                    vec!["Ties by index have no counterpart".to_owned()]
+                }
+                ("random", _, Some(top)) if top != "auto" => {
+                    vec![format!("Drawing from the best {top} alone has no counterpart")]
+                }
+                _ => Vec::new(),
+            };
+            self.note(picker, more);
+            self.picker(match picker.name.as_str() {
+                "random" => "random-picker",
+                "weighted-random" => "weighted-random-picker",
+                _ => "max-score-picker",
+            });
+        }
+    }
+
+    fn scorer(&mut self, scorer: &Spelled, weight: f64) {
+        let mut more = Vec::new();
+        match scorer.name.as_str() {
+            "prefix-affinity" => {
+                let blocks = scorer.number("lru-capacity");
+                self.approximate(blocks);
+                self.prefix_scorer("approximate-prefix", APPROX, weight);
+            }
+            "precise-prefix" => {
+                self.precise(scorer.number("cpu-weight").unwrap_or(1.0));
+                self.prefix_scorer("precise-prefix", PRECISE, weight);
+                if scorer.value("normalise") == "min-max" {
+                    more.push(
+                        "Scores relative to the other instances have no counterpart".to_owned(),
+                    );
+                }
+            }
+            "queue-depth" => self.scorer_plugin("queue-scorer", Vec::new(), weight),
+            "kv-utilization" => {
+                self.scorer_plugin("kv-cache-utilization-scorer", Vec::new(), weight);
+            }
+            "load-balance" => {
+                self.in_flight();
+                self.scorer_plugin("active-request-scorer", Vec::new(), weight);
+            }
+            "no-hit-lru" => {
+                match scorer.value("knowledge").as_str() {
+                    "precise" => self.precise(scorer.number("cpu-weight").unwrap_or(1.0)),
+                    _ => self.approximate(None),
+                }
+                self.scorer_plugin("no-hit-lru-scorer", Vec::new(), weight);
+            }
+            "predicted-latency" | "slo-headroom" => {
+                self.predictor();
+                let headroom = vec![("headroomSelectionStrategy", Yaml::text("most"))];
+                self.scorer_plugin("latency-scorer", headroom, weight);
+            }
+            "session" => {
+                let ttl = format!("{}s", scorer.number("ttl").unwrap_or_default());
+                let header = ("headerName", Yaml::text("x-session-id"));
+                self.plugin("session-id-producer", vec![header, ("ttl", Yaml::Text(ttl))]);
+                let producer = ("sessionIDProducerName", Yaml::text("session-id-producer"));
+                self.scorer_plugin("session-affinity-scorer", vec![producer], weight);
+            }
+            "token-load" => {
+                self.in_flight();
+                let threshold = scorer.number("threshold").unwrap_or_default().ceil();
+                let parameters = vec![("queueThresholdTokens", Yaml::Number(threshold))];
+                self.scorer_plugin("token-load-scorer", parameters, weight);
+                if scorer.value("normalise") == "min-max" {
+                    more.push(
+                        "Scores relative to the other instances have no counterpart: set \
+                         `queueThresholdTokens` to what a busy server has in flight"
+                            .to_owned(),
+                    );
+                }
+            }
+            _ => more.push(format!("Left out, with its weight of {weight}")),
+        }
+        self.note(scorer, more);
+    }
+
+    fn filter(&mut self, filter: &Spelled) {
+        let number = |name: &str| filter.number(name).unwrap_or_default();
+        match filter.name.as_str() {
+            "kv-filter" => {
+                self.detect(NEVER, number("max-utilization").clamp(0.01, 1.0));
+                self.profile.push((DETECTOR, None));
+            }
+            "prefix-affinity-filter" => {
+                self.approximate(None);
+                self.in_flight();
+                let prefill_us = self.plan.cluster().step.prefill_token_us;
+                let throughput =
+                    if prefill_us > 0.0 { float(count(1e6 / prefill_us)) } else { 1e6 };
+                self.plugin(
+                    "prefix-cache-affinity-filter",
+                    vec![
+                        ("affinityThreshold", Yaml::Number(number("threshold"))),
+                        ("explorationProbability", Yaml::Number(number("exploration"))),
+                        ("maxTTFTPenaltyMs", Yaml::Number(number("max-penalty"))),
+                        ("ttftSource", Yaml::text("prefillThroughput")),
+                        ("peakPrefillThroughput", Yaml::Number(throughput.max(1.0))),
+                    ],
+                );
+                self.profile.push(("prefix-cache-affinity-filter", None));
+            }
+            "slo-headroom-filter" => {
+                self.predictor();
+                let explore = ("epsilonExploreNeg", Yaml::Number(number("exploration")));
+                self.plugin("slo-headroom-tier-filter", vec![explore]);
+                self.profile.push(("slo-headroom-tier-filter", None));
+            }
+            _ => {}
+        }
+        self.note(filter, Vec::new());
+    }
+
+    /// Declares the saturation detector, if anything reads it, and a picker, if there is none yet.
+    pub(super) fn finish(&mut self) {
+        if let Some((queue, kv)) = self.detector {
+            let parameters = vec![
+                ("queueDepthThreshold", Yaml::Number(queue.ceil())),
+                ("kvCacheUtilThreshold", Yaml::Number(kv)),
+            ];
+            self.plugin(DETECTOR, parameters);
+        }
+        if !self.plugins.iter().any(|plugin| plugin.kind.ends_with("-picker")) {
+            self.picker("max-score-picker");
+        }
+    }
+
+    /// The stricter of what the saturation detector was told and this.
+    fn detect(&mut self, queue: f64, kv: f64) {
+        let (old_queue, old_kv) = self.detector.unwrap_or((NEVER, 1.0));
+        self.detector = Some((old_queue.min(queue), old_kv.min(kv)));
+    }
+
+    /// The memory of what was sent, of `blocks` blocks of the engine; by default of all that an
+    /// instance and its CPU tier hold.
+    fn approximate(&mut self, blocks: Option<f64>) {
+        let engine = &self.plan.engine;
+        let held = engine.total_kv_blocks + engine.tier.map_or(0, |tier| tier.blocks);
+        let tokens = blocks.unwrap_or(f64::from(held)) * f64::from(engine.block_size);
+        let block = engine.block_size.max(LEAST_BLOCK);
+        let capacity = (tokens / f64::from(block)).floor().max(1.0);
+        self.plugin(
+            APPROX,
+            vec![
+                ("autoTune", Yaml::Flag(false)),
+                ("blockSizeTokens", Yaml::Number(f64::from(block))),
+                ("lruCapacityPerServer", Yaml::Number(capacity)),
+            ],
+        );
+    }
+
+    /// The index of what KV events tell.
+    fn precise(&mut self, cpu_weight: f64) {
+        let model = Yaml::Text(self.plan.model.clone());
+        let render = Yaml::Map(vec![("url", Yaml::text("http://localhost:8000"))]);
+        self.plugin("token-producer", vec![("modelName", model), ("vllm", render)]);
+        self.plugin("endpoint-notification-source", Vec::new());
+        let size = Yaml::Number(f64::from(self.plan.engine.block_size));
+        let mut parameters = vec![("tokenProcessorConfig", Yaml::Map(vec![("blockSize", size)]))];
+        if self.plan.engine.tier.is_some() {
+            let tier = |name: &str, weight: f64| {
+                Yaml::Map(vec![("name", Yaml::text(name)), ("weight", Yaml::Number(weight))])
+            };
+            let tiers =
+                vec![tier("gpu", 1.0), tier("cpu", cpu_weight), tier("storage", STORAGE_WEIGHT)];
+            let tiers = Yaml::Map(vec![("kvCacheBackendConfigs", Yaml::List(tiers))]);
+            parameters.push(("indexerConfig", tiers));
+        }
+        if let Some(ttl) = self.plan.signals.speculation {
+            parameters.push(("speculativeIndexing", Yaml::Flag(true)));
+            let ttl = format!("{}ms", ttl.as_millis_f64());
+            parameters.push(("speculativeTTL", Yaml::Text(ttl)));
+        }
+        self.plugin(PRECISE, parameters);
+    }
+
+    fn predictor(&mut self) {
+        self.plugin("predicted-latency-producer", vec![("streamingMode", Yaml::Flag(true))]);
+    }
+
+    fn in_flight(&mut self) {
+        self.plugin("inflight-load-producer", Vec::new());
+    }
+
+    /// Declares a plugin of `kind`, unless there is one.
+    fn plugin(&mut self, kind: &'static str, parameters: Vec<(&'static str, Yaml)>) {
+        if !self.has(kind) {
+            self.plugins.push(Plugin { kind, name: None, parameters });
+        }
+    }
+
+    fn prefix_scorer(&mut self, name: &'static str, producer: &str, weight: f64) {
+        let parameters = vec![("prefixMatchInfoProducerName", Yaml::text(producer))];
+        self.plugins.push(Plugin { kind: "prefix-cache-scorer", name: Some(name), parameters });
+        self.weigh(name, weight);
+    }
+
+    fn scorer_plugin(
+        &mut self,
+        kind: &'static str,
+        parameters: Vec<(&'static str, Yaml)>,
+        weight: f64,
+    ) {
+        self.plugin(kind, parameters);
+        self.weigh(kind, weight);
+    }
+
+    /// Gives the scorer a weight. Two that become one add their weights.
+    fn weigh(&mut self, name: &'static str, weight: f64) {
+        match self.profile.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = Some(known.unwrap_or_default() + weight),
+            None => self.profile.push((name, Some(weight))),
+        }
+    }
+
+    fn picker(&mut self, kind: &'static str) {
+        self.plugin(kind, Vec::new());
+        self.profile.push((kind, None));
+    }
+
+    fn note(&mut self, policy: &Spelled, more: Vec<String>) {
+        let mut fit = coverage::fit(policy.kind, &policy.name);
+        if let (Fit::Exact(text), false) = (fit, more.is_empty()) {
+            // A parameter makes the difference.
+            fit = Fit::Approximate(text);
+        }
+        self.notes.push(Note { part: policy.part(), fit, more });
+    }
+}

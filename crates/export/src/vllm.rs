@@ -1,0 +1,247 @@
+//! The engine of a scenario as a command line of vLLM's server.
+
+pub mod schema;
+
+use super::spelled::Spelled;
+use super::write::{Yaml, comment};
+use super::{Fit, Note, comments, coverage};
+use blis_core::SloClass;
+use blis_core::math::{count, float};
+use blis_latency::Catalogue;
+use blis_scenario::scenario::Plan;
+use blis_sim::{Preemption, Reload};
+use std::fmt;
+
+/// A flag and its value, if it has one.
+type Flag = (&'static str, Option<String>);
+
+/// The command line of `plan`, which is called `title` in its first line, with the flags that its
+/// policies need.
+///
+/// # Panics
+/// If the text is not what vLLM reads; a test exports every policy.
+pub fn export(plan: &Plan, title: &str) -> String {
+    let mut made = Made { plan, flags: Vec::new(), notes: Vec::new() };
+    made.machine();
+    made.batch();
+    made.order();
+    made.memory();
+    made.tier();
+    made.events();
+    let mut out =
+        comment(&format!("vLLM's server for {title}, written by `blis export vllm`."), "");
+    let count = plan.instances;
+    let which = match count {
+        1 => "For vLLM 0.28 or later.".to_owned(),
+        count => format!("One of {count} equal servers, of vLLM 0.28 or later."),
+    };
+    let many = format!(
+        "{which} Put llm-d's endpoint picker in front, with what `blis export llm-d` writes."
+    );
+    out.push_str(&comment(&many, ""));
+    out.push_str("#\n");
+    out.push_str(&comments(&made.notes));
+    out.push_str(&made.command());
+    let problems = schema::problems(&out);
+    assert!(
+        problems.is_empty(),
+        "the export is not what vLLM reads: {}\n{out}",
+        problems.join("; ")
+    );
+    out
+}
+
+struct Made<'a> {
+    plan: &'a Plan,
+    flags: Vec<Flag>,
+    notes: Vec<Note>,
+}
+
+impl Made<'_> {
+    fn flag(&mut self, name: &'static str, value: &dyn fmt::Display) {
+        self.flags.push((name, Some(value.to_string())));
+    }
+
+    fn switch(&mut self, name: &'static str) {
+        self.flags.push((name, None));
+    }
+
+    fn policy(&mut self, policy: &Spelled, more: Vec<String>) {
+        let fit = coverage::fit(policy.kind, &policy.name);
+        self.notes.push(Note { part: policy.part(), fit, more });
+    }
+
+    fn say(&mut self, part: &str, fit: Fit) {
+        self.notes.push(Note { part: part.to_owned(), fit, more: Vec::new() });
+    }
+
+    fn machine(&mut self) {
+        if let Some(tp) = self.plan.tp {
+            self.flag("--tensor-parallel-size", &tp);
+        }
+        if let Some(gpu) = &self.plan.hardware {
+            let more = vec![format!("Simulated: {gpu}")];
+            let fit = Fit::Exact("the machine is where the server runs");
+            self.notes.push(Note { part: "hardware".to_owned(), fit, more });
+        }
+    }
+
+    fn batch(&mut self) {
+        let engine = self.plan.engine;
+        self.flag("--max-num-seqs", &engine.max_num_running_reqs);
+        self.flag("--max-num-batched-tokens", &engine.max_num_scheduled_tokens);
+        self.switch("--enable-chunked-prefill");
+        if engine.long_prefill_token_threshold > 0 {
+            self.flag("--long-prefill-token-threshold", &engine.long_prefill_token_threshold);
+        }
+        self.switch(if engine.reserve_full_prompt {
+            "--scheduler-reserve-full-isl"
+        } else {
+            "--no-scheduler-reserve-full-isl"
+        });
+        if engine.watermark_blocks > 0 {
+            let share = f64::from(engine.watermark_blocks) / f64::from(engine.total_kv_blocks);
+            let share = float(count(share * 1e6)) / 1e6;
+            self.flag("--watermark", &share);
+        }
+        if engine.max_num_running_reqs > engine.max_num_scheduled_tokens {
+            let fit = Fit::Missing(
+                "vLLM wants at least as many tokens as requests in a step, and will not start; lower \
+                 `--max-num-seqs`",
+            );
+            self.say("token budget", fit);
+        }
+    }
+
+    /// Who is scheduled first, and who is preempted.
+    fn order(&mut self) {
+        let order = Spelled::of("order", &self.plan.policies.scheduler);
+        let priority = Spelled::of("priority", &self.plan.policies.priority);
+        let preempt = Spelled::of("preempt", &self.plan.policies.preempt);
+        let by_priority = matches!(order.name.as_str(), "priority-fcfs" | "sjf" | "edf")
+            || preempt.name == "lowest-priority";
+        let scheduling = if by_priority { "priority" } else { "fcfs" };
+        self.flag("--scheduling-policy", &scheduling);
+        self.policy(&order, Vec::new());
+        let numbers = bases(&priority).map(|all| format!("Send {all}"));
+        self.policy(&priority, numbers.into_iter().collect());
+        if by_priority && preempt.name == "tail" {
+            let fit = Fit::Approximate(
+                "with `--scheduling-policy priority` the least important is preempted, of equals the \
+                 last to come",
+            );
+            self.say(&preempt.part(), fit);
+        } else {
+            self.policy(&preempt, Vec::new());
+        }
+    }
+
+    fn memory(&mut self) {
+        let engine = self.plan.engine;
+        self.switch("--enable-prefix-caching");
+        self.flag("--block-size", &engine.block_size);
+        self.flag("--num-gpu-blocks-override", &engine.total_kv_blocks);
+        let fit = Fit::Exact(
+            "`--num-gpu-blocks-override` makes the server as small as the simulated one; leave it out \
+             to use all memory within `--gpu-memory-utilization`",
+        );
+        self.say("KV blocks", fit);
+        self.policy(&Spelled::of("evict", &self.plan.policies.evict), Vec::new());
+        if engine.preemption == Preemption::Swap {
+            let fit = Fit::Missing(
+                "vLLM recomputes what a preempted request had; with a CPU tier much of it is found there",
+            );
+            self.say("preemption by swapping", fit);
+        }
+    }
+
+    fn tier(&mut self) {
+        let Some(tier) = self.plan.engine.tier else { return };
+        self.policy(&Spelled::of("offload", &self.plan.policies.offload), Vec::new());
+        let size = Catalogue::shipped().model(&self.plan.model).map(|model| {
+            model.shape().kv_bytes_per_token() * f64::from(self.plan.engine.block_size)
+        });
+        let mut extra = vec![("block_size", Yaml::Number(f64::from(self.plan.engine.block_size)))];
+        if let Some(block) = size {
+            let bytes = float(count(block * f64::from(tier.blocks)));
+            extra.push(("cpu_bytes_to_use", Yaml::Number(bytes)));
+            let fit = Fit::Exact(
+                "`cpu_bytes_to_use` is the size of the simulated tier, summed over the GPUs of a \
+                 server; LMCache instead: connector `LMCacheConnectorV1`, and its size in GB as \
+                 `LMCACHE_MAX_LOCAL_CPU_SIZE`",
+            );
+            self.say("CPU tier", fit);
+        } else {
+            extra.push(("cpu_bytes_to_use", Yaml::Number(1e9)));
+            let fit = Fit::Approximate(
+                "the size of this model's blocks is not known; set `cpu_bytes_to_use` yourself",
+            );
+            self.say("CPU tier", fit);
+        }
+        let config = Yaml::Map(vec![
+            ("kv_connector", Yaml::text("OffloadingConnector")),
+            ("kv_role", Yaml::text("kv_both")),
+            ("kv_connector_extra_config", Yaml::Map(extra)),
+        ]);
+        self.flag("--kv-transfer-config", &config.flow());
+        match tier.reload {
+            Reload::Async => self.say("reload `async`", Fit::Exact("")),
+            Reload::Blocking => self.say(
+                "reload `blocking`",
+                Fit::Missing(
+                    "the connector loads while others run; simulate `reload: async` to see it",
+                ),
+            ),
+        }
+    }
+
+    fn events(&mut self) {
+        if !self.plan.hears_events {
+            return;
+        }
+        let config = Yaml::Map(vec![
+            ("enable_kv_cache_events", Yaml::Flag(true)),
+            ("publisher", Yaml::text("zmq")),
+            ("endpoint", Yaml::text("tcp://*:5557")),
+            ("topic", Yaml::Text(format!("kv@$(POD_IP):8000@{}", self.plan.model))),
+        ]);
+        self.flag("--kv-events-config", &config.flow());
+        let fit = Fit::Exact(
+            "the router's precise index listens to the server's KV events; put the address that the \
+             endpoint picker knows the server by into the topic",
+        );
+        self.say("KV events", fit);
+    }
+
+    fn command(&self) -> String {
+        let mut lines = vec![format!("vllm serve {}", self.plan.model)];
+        for (name, value) in &self.flags {
+            lines.push(match value {
+                None => format!("  {name}"),
+                Some(value) if value.contains('{') => format!("  {name} '{value}'"),
+                Some(value) => format!("  {name} {value}"),
+            });
+        }
+        lines.join(" \\\n") + "\n"
+    }
+}
+
+/// The number that requests of each class are sent with: vLLM schedules the lowest first.
+fn bases(priority: &Spelled) -> Option<String> {
+    let prefix = match priority.name.as_str() {
+        "slo-class" => "",
+        "slo-tiered" => "base-",
+        _ => return None,
+    };
+    let class = |class: SloClass| {
+        let value = priority.number(&format!("{prefix}{}", class.name())).unwrap_or_default();
+        // vLLM reads whole numbers.
+        let number = format!("{:.0}", -value);
+        format!("{} {}", class.name(), if number == "-0" { "0" } else { &number })
+    };
+    let all: Vec<String> = SloClass::ALL.into_iter().map(class).collect();
+    Some(format!("`priority`: {}", all.join(", ")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Tests of the file beside.
+
+use super::*;
+use crate::coverage::System;
+use crate::plan;
+use blis_policy::kinds;
+use blis_scenario::scenario::Draft;
+use blis_scenario::strategy;
+
+fn exported(text: &str) -> String {
+    let draft = Draft::from_text("s.yaml", text).expect("YAML");
+    export(&plan(&draft).expect(text), "a test")
+}
+
+/// A scenario with the policy `name` of `kind`, for those of the engine.
+fn scenario(kind: &str, name: &str) -> String {
+    match kind {
+        "order" if name.contains("priority") => format!("scheduler: {name}\npriority: slo-class"),
+        "order" => format!("scheduler: {name}"),
+        "priority" if name == "constant" => "priority: constant".to_owned(),
+        "priority" => format!("scheduler: priority-fcfs\npriority: {name}"),
+        "preempt" => format!("preempt: {name}"),
+        "evict" => format!("evict: {name}"),
+        "offload" => format!("kv_tier: {{cpu_blocks: 1000, offload: {name}, reload: async}}"),
+        _ => panic!("{kind} is not the engine's"),
+    }
+}
+
+#[test]
+fn every_policy_of_the_engine_is_exported_as_the_table_says() {
+    let mut seen = 0;
+    for kind in kinds().into_iter().filter(|kind| System::of(kind.name) == System::Vllm) {
+        for entry in &kind.entries {
+            // `export` itself refuses what vLLM does not read.
+            let text = exported(&scenario(kind.name, entry.name));
+            let mapping = coverage::of(kind.name, entry.name);
+            for flag in mapping.by {
+                assert!(
+                    text.contains(&format!("  {flag}")),
+                    "{} without {flag}:\n{text}",
+                    entry.name
+                );
+            }
+            let (word, _) = mapping.fit.told();
+            let note = format!("# [{word}] {} `{}`", kind.name, entry.name);
+            assert!(text.contains(&note), "no comment `{note}`:\n{text}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "a short registry: {seen}");
+}
+
+#[test]
+fn every_strategy_that_ships_is_exported() {
+    for shipped in strategy::ALL {
+        let text = exported(&format!("strategy: {}", shipped.name));
+        let comments = text.lines().filter(|line| line.starts_with('#'));
+        assert!(comments.clone().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(comments.count() > 5 && schema::problems(&text).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn an_engine_with_a_tier_and_classes_is_written_out() {
+    let text = exported(
+        "model: meta-llama/llama-3.1-8b-instruct
+engine: {preset: vllm-h100, total_kv_blocks: 5000, long_prefill_token_threshold: 512, watermark: 0.01}
+scheduler: priority-fcfs
+priority: slo-class
+kv_tier: {cpu_blocks: 1000, reload: async}
+routing: {policy: weighted, scorers: 'pp:2,qd:1'}
+",
+    );
+    let command = &text[text.find("vllm serve").expect("a command")..];
+    let wanted = "\
+vllm serve meta-llama/llama-3.1-8b-instruct \\
+  --tensor-parallel-size 2 \\
+  --max-num-seqs 1024 \\
+  --max-num-batched-tokens 8192 \\
+  --enable-chunked-prefill \\
+  --long-prefill-token-threshold 512 \\
+  --scheduler-reserve-full-isl \\
+  --watermark 0.01 \\
+  --scheduling-policy priority \\
+  --enable-prefix-caching \\
+  --block-size 16 \\
+  --num-gpu-blocks-override 5000 \\
+  --kv-transfer-config '{\"kv_connector\": \"OffloadingConnector\", \"kv_role\": \"kv_both\", \
+\"kv_connector_extra_config\": {\"block_size\": 16, \"cpu_bytes_to_use\": 2097152000}}' \\
+  --kv-events-config '{\"enable_kv_cache_events\": true, \"publisher\": \"zmq\", \"endpoint\": \
+\"tcp://*:5557\", \"topic\": \"kv@$(POD_IP):8000@meta-llama/llama-3.1-8b-instruct\"}'
+";
+    assert_eq!(command, wanted);
+    let told = text.replace("\n#  ", "");
+    assert!(
+        told.contains("critical -10, standard -5, sheddable -1, batch -1, background 0"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_vllm_does_not_read_is_found() {
+    let text = exported("strategy: precise\nkv_tier: {cpu_blocks: 500}");
+    // Comments name flags too.
+    let good = &text[text.find("vllm serve").expect("a command")..];
+    let problems = schema::problems(good);
+    assert!(problems.is_empty(), "{problems:?}");
+    for (from, to) in [
+        ("--max-num-seqs", "--max-num-sequences"),
+        ("--max-num-seqs 256", "--max-num-seqs 0"),
+        ("--max-num-seqs 256", "--max-num-seqs"),
+        ("--enable-prefix-caching", "--enable-prefix-caching true"),
+        ("--scheduling-policy fcfs", "--scheduling-policy sjf"),
+        ("--block-size 16", "--block-size 16 \\\n  --block-size 16"),
+        ("kv_connector\"", "connector\""),
+        ("\"publisher\": \"zmq\"", "\"publisher\": \"nats\""),
+        ("vllm serve", "vllm run"),
+    ] {
+        let bad = good.replacen(from, to, 1);
+        assert_ne!(bad, good, "`{from}` is not in\n{good}");
+        assert!(!schema::problems(&bad).is_empty(), "`{to}` was accepted");
+    }
+}

@@ -1,0 +1,222 @@
+//! Fits a latency profile to what a server logged, and says how good it is.
+//!
+//! The binary reads files through [`crate::measured`], calls [`calibrate`] and prints the result.
+
+use crate::measured::{Measured, read_grid};
+use blis_latency::fit::judge::{Errors, Region, drift, errors, leave_one_out, workloads};
+use blis_latency::fit::log::Run;
+use blis_latency::fit::{FitError, Options, fit};
+use blis_latency::profile::Profile;
+use blis_latency::profile::padding::Padding;
+use blis_latency::profile::term::{ALL, Site};
+use blis_scenario::json::Fields;
+use blis_scenario::problem::{Problem, hint, quoted};
+use blis_scenario::profile::{ProfileFile, ProfiledMachine};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// Steps of a server are no larger than this, so larger single steps say nothing about it.
+const LARGEST_STEP: u32 = 2304;
+
+/// How servers pad their batches, by name.
+const PADDINGS: [&str; 2] = ["measured-server", "none"];
+
+/// A fit and what it was made from.
+#[derive(Clone, Debug)]
+pub struct Calibration {
+    /// The profile, with its drift and provenance.
+    pub file: ProfileFile,
+    /// What it was fitted to.
+    pub runs: Vec<Run>,
+    /// For each workload, the profile that was fitted to all others; empty if there is only one
+    /// workload.
+    pub left_out: Vec<(String, Profile)>,
+}
+
+/// The errors of one kind of step in one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RegionError {
+    /// Name of the run.
+    pub run: String,
+    /// Kind of step.
+    pub region: &'static str,
+    /// Of the profile.
+    pub fitted: Errors,
+    /// Of the profile that was fitted without the run's workload.
+    pub left_out: Option<Errors>,
+}
+
+/// One coefficient.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoefficientRow {
+    /// Its name.
+    pub name: String,
+    /// Its value in microseconds by unit.
+    pub value: f64,
+    /// Its standard error; `None` if it is at its bound or nobody knows.
+    pub error: Option<f64>,
+    /// Unit.
+    pub unit: &'static str,
+    /// What it stands for.
+    pub help: &'static str,
+}
+
+/// The padding called `name`.
+///
+/// # Errors
+/// If there is none.
+pub fn padding(name: &str) -> Result<Padding, String> {
+    match name {
+        "measured-server" => Ok(Padding::measured_server()),
+        "none" => Ok(Padding::none()),
+        other => {
+            let hint = hint(other, PADDINGS);
+            Err(format!("found `{other}`{hint}; legal: {}", quoted(&PADDINGS)))
+        }
+    }
+}
+
+/// What a fit sees of `measured`, and of the single steps in the files `grids`.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn runs(
+    measured: &[Measured],
+    grids: &[PathBuf],
+    block_size: u32,
+) -> Result<Vec<Run>, Problem> {
+    let mut runs: Vec<Run> = measured.iter().map(|run| run.run(block_size)).collect();
+    for path in grids {
+        runs.push(read_grid(path, LARGEST_STEP)?);
+    }
+    Ok(runs)
+}
+
+/// Fits a profile of `machine` to `runs`.
+///
+/// # Errors
+/// If there are too few steps.
+pub fn calibrate(
+    runs: Vec<Run>,
+    padding: Padding,
+    machine: ProfiledMachine,
+) -> Result<Calibration, Problem> {
+    let refuse = |error: FitError| Problem::of_file("calibrate", error.to_string());
+    let options = Options { provenance: provenance(&runs), ..Options::of(padding) };
+    let left_out = if workloads(&runs).len() > 1 {
+        leave_one_out(&runs, &options).map_err(refuse)?
+    } else {
+        Vec::new()
+    };
+    let mut parameters = fit(&runs, &options).map_err(refuse)?.parameters().clone();
+    parameters.drift = drift(&runs, &left_out);
+    let profile = Profile::new(parameters).map_err(|error| refuse(error.into()))?;
+    Ok(Calibration { file: ProfileFile { machine, profile }, runs, left_out })
+}
+
+/// What a profile says about where it comes from. No date: the same files give the same bytes.
+fn provenance(runs: &[Run]) -> Vec<String> {
+    let version = env!("CARGO_PKG_VERSION");
+    let mut lines = vec![format!("fitted by blis {version} to the steps of {} runs", runs.len())];
+    for run in runs {
+        let seconds: f64 = run.rows.iter().map(|row| row.micros / 1e6).sum();
+        let site = match run.site {
+            Site::Served => "of a server",
+            Site::Bare => "measured apart",
+        };
+        let (name, steps) = (&run.name, run.rows.len());
+        lines.push(format!("{name}: {steps} steps {site}, {seconds:.3} s together"));
+    }
+    lines
+}
+
+impl Calibration {
+    /// Errors by run and kind of step; kinds that a run has no steps of are left out.
+    pub fn errors(&self) -> Vec<RegionError> {
+        let of_run = |run: &Run| -> Vec<RegionError> {
+            let without = self.left_out.iter().find(|(workload, _)| *workload == run.workload);
+            let row = |region: Region| {
+                let fitted = errors(&self.file.profile, run, region)?;
+                let left_out = without.and_then(|(_, profile)| errors(profile, run, region));
+                Some(RegionError { run: run.name.clone(), region: region.name(), fitted, left_out })
+            };
+            Region::ALL.into_iter().filter_map(row).collect()
+        };
+        self.runs.iter().flat_map(of_run).collect()
+    }
+
+    /// All coefficients.
+    pub fn coefficients(&self) -> Vec<CoefficientRow> {
+        let parameters = self.file.profile.parameters();
+        let error = |at: usize| {
+            let variance = parameters.covariance.get(at).map_or(0.0, |row| row[at]);
+            (variance > 0.0).then(|| variance.sqrt())
+        };
+        let terms = ALL.iter().zip(parameters.terms_us).enumerate();
+        let terms = terms.map(|(at, (term, value))| CoefficientRow {
+            name: term.name.to_owned(),
+            value,
+            error: error(at),
+            unit: term.unit,
+            help: term.help,
+        });
+        let sizes = parameters.sizes_us.iter().enumerate();
+        let sizes = sizes.map(|(at, &(size, value))| CoefficientRow {
+            name: format!("size {size}"),
+            value,
+            error: error(ALL.len() + at),
+            unit: "us/step",
+            help: "steps with prefill of this padded size",
+        });
+        let gap = &parameters.gap;
+        let gaps = [
+            ("gap", gap.step_us, "us/step", "from the end of a step to the next"),
+            ("gap_decode_seq", gap.decode_seq_us, "us/sequence", "and for each that decoded"),
+            ("gap_prefill_seq", gap.prefill_seq_us, "us/sequence", "and for each that caught up"),
+        ];
+        let gaps = gaps.map(|(name, value, unit, help)| CoefficientRow {
+            name: name.to_owned(),
+            value,
+            error: None,
+            unit,
+            help,
+        });
+        terms.chain(sizes).chain(gaps).collect()
+    }
+
+    /// Errors, coefficients and drift as one JSON object.
+    pub fn object(&self) -> Value {
+        let errors = self.errors().into_iter().map(|row| {
+            let mut fields = Fields::default();
+            fields.text("run", row.run);
+            fields.text("region", row.region);
+            fields.count("steps", row.fitted.steps as u64);
+            fields.number("seconds", Some(row.fitted.seconds));
+            fields.number("mean_absolute_error", Some(row.fitted.mean_absolute));
+            fields.number("total_error", Some(row.fitted.total));
+            let left_out = row.left_out;
+            fields.number("left_out_mean_absolute_error", left_out.map(|e| e.mean_absolute));
+            fields.number("left_out_total_error", left_out.map(|errors| errors.total));
+            fields.into_value()
+        });
+        let coefficients = self.coefficients().into_iter().map(|row| {
+            let mut fields = Fields::default();
+            fields.text("name", row.name);
+            fields.number("value", Some(row.value));
+            fields.number("standard_error", row.error);
+            fields.text("unit", row.unit);
+            fields.into_value()
+        });
+        let mut all = Fields::default();
+        all.value("errors", errors.collect::<Vec<_>>());
+        all.value("coefficients", coefficients.collect::<Vec<_>>());
+        all.number("drift", Some(self.file.profile.parameters().drift));
+        all.into_value()
+    }
+}
+
+/// The catalogue's name of a model, or the name itself if it is not there.
+pub fn model_name(name: &str) -> String {
+    let catalogue = blis_latency::Catalogue::shipped();
+    catalogue.model(name).map_or_else(|| name.to_owned(), |model| model.name.clone())
+}

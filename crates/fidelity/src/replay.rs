@@ -1,0 +1,127 @@
+//! Replays of measured runs: the same arrivals through the simulator, request by request.
+
+use crate::measured::Measured;
+use blis_core::Time;
+use blis_latency::StepTime;
+use blis_metrics::{Fact, Listener, Status};
+use blis_scenario::Trial;
+use blis_scenario::problem::Problem;
+use blis_scenario::run::{RunFailure, run_scenario};
+use blis_scenario::scenario::{Draft, Plan};
+use blis_sim::Unobserved;
+use std::sync::Arc;
+
+/// The settings of the server that was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Tokens of a KV block.
+    pub block_size: u32,
+    /// KV blocks; by default what a run's log says.
+    pub total_kv_blocks: Option<u32>,
+    /// Most requests running at once.
+    pub max_num_running_reqs: u32,
+    /// Token budget of a step.
+    pub max_num_scheduled_tokens: u32,
+    /// Whether a request is scheduled only if blocks for its whole prompt are free.
+    pub reserve_full_prompt: bool,
+}
+
+impl Default for Server {
+    /// The server of `data/h200/README.md`.
+    fn default() -> Server {
+        Server {
+            block_size: 16,
+            total_kv_blocks: None,
+            max_num_running_reqs: 256,
+            max_num_scheduled_tokens: 2048,
+            reserve_full_prompt: false,
+        }
+    }
+}
+
+/// How a request fared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fared {
+    /// Its number in the trace.
+    pub id: u64,
+    /// Arrival to first token.
+    pub ttft_us: f64,
+    /// Arrival to last token.
+    pub e2e_us: f64,
+    /// Tokens it generated.
+    pub output_tokens: u32,
+    /// Tokens of its prompt that were cached when it was first scheduled.
+    pub cached_tokens: u32,
+    /// How often it was preempted.
+    pub preemptions: u32,
+}
+
+/// The plan of a run of the arrivals of `measured` on one instance of `server`. Its latency model
+/// is a stand-in.
+///
+/// # Errors
+/// If the requests are not known, or cannot be replayed.
+pub fn plan(measured: &Measured, server: &Server) -> Result<Plan, RunFailure> {
+    let Some(path) = &measured.requests_path else {
+        let message = "the run's requests are not known, so they cannot be replayed; put \
+                       `NAME.requests.csv` beside `NAME.steps.csv`";
+        return Err(Problem::of_file(&measured.name, message).into());
+    };
+    let blocks = server.total_kv_blocks.unwrap_or_else(|| measured.usable_blocks());
+    let mut draft = Draft::default();
+    let mut set = |path: &str, value: String| draft.set("validate", path, &value);
+    set("latency.model", "constant".to_owned());
+    set("engine.total_kv_blocks", blocks.to_string());
+    set("engine.block_size", server.block_size.to_string());
+    set("engine.max_num_running_reqs", server.max_num_running_reqs.to_string());
+    set("engine.max_num_scheduled_tokens", server.max_num_scheduled_tokens.to_string());
+    set("engine.reserve_full_prompt", server.reserve_full_prompt.to_string());
+    set("workload.trace", path.display().to_string());
+    set("workload.trace_format", "h200".to_owned());
+    draft.plan()
+}
+
+/// Serves the requests of `plan` with steps that take as long as `latency` says. Requests are in
+/// the order of their numbers.
+///
+/// # Errors
+/// If the trace can no longer be read, or a request cannot be served.
+pub fn replay(plan: &Plan, latency: Arc<dyn StepTime>) -> Result<Vec<Fared>, RunFailure> {
+    let mut plan = plan.clone();
+    plan.latency = latency;
+    let trial = Trial::new(plan.seed);
+    let mut ledger = Ledger::default();
+    run_scenario(&plan, trial, &mut [&mut ledger], None, &mut Unobserved)?;
+    if let Some(id) = ledger.unserved {
+        let message = format!("request `{id}` can never be served with this many KV blocks");
+        return Err(RunFailure::Input(Problem::of_file("validate", message)));
+    }
+    ledger.fared.sort_by_key(|request| request.id);
+    Ok(ledger.fared)
+}
+
+/// Writes down how every request fared.
+#[derive(Default)]
+struct Ledger {
+    fared: Vec<Fared>,
+    unserved: Option<u64>,
+}
+
+impl Listener for Ledger {
+    fn hear(&mut self, _: Time, fact: &Fact<'_>) {
+        let Fact::Closed { status, record } = fact else { return };
+        let id = record.name.and_then(|name| name.parse().ok()).unwrap_or(record.request.0);
+        let (Status::Finished, Some(ttft), Some(e2e)) = (status, record.ttft, record.e2e) else {
+            self.unserved = Some(id);
+            return;
+        };
+        self.fared.push(Fared {
+            id,
+            ttft_us: ttft.as_micros_f64(),
+            e2e_us: e2e.as_micros_f64(),
+            output_tokens: record.output_tokens,
+            cached_tokens: record.cached_tokens.unwrap_or(0),
+            preemptions: record.preemptions,
+        });
+    }
+}

@@ -1,0 +1,291 @@
+//! Predictions against measured runs: replays every workload and compares what requests saw.
+//!
+//! By default a workload is predicted by a profile that was fitted to all other workloads. Each
+//! number comes with an interval: the same replay with profiles that the measurements allow just
+//! as well, on servers that are slower or faster throughout by as much as whole runs were off.
+
+mod judge;
+mod numbers;
+mod outside;
+
+pub use blis_latency::fit::beyond::Beyond;
+pub use blis_latency::fit::judge::Errors;
+pub use judge::{Coverage, Transfer, beyond, coverage, mean_error, transfer, widest};
+pub use numbers::{Metric, Quantity, Seen, Statistic, numbers_of, sorted};
+pub use outside::Outside;
+
+use crate::measured::{Measured, MeasuredRequest, first_runs};
+use crate::replay::{Fared, Server, plan, replay};
+use blis_core::math::float;
+use blis_latency::StepTime;
+use blis_latency::fit::judge::{Region, drift, errors, leave_one_out, workloads};
+use blis_latency::fit::log::Run;
+use blis_latency::fit::{FitError, Options as FitOptions, fit, resample};
+use blis_latency::profile::Profile;
+use blis_latency::profile::padding::Padding;
+use blis_scenario::pool;
+use blis_scenario::problem::Problem;
+use blis_scenario::profile::ProfileFile;
+use blis_scenario::run::RunFailure;
+use blis_scenario::scenario::Plan;
+use std::sync::Arc;
+
+/// Share of the resampled predictions that is below an interval, and above it.
+const TAIL: f64 = 0.05;
+
+/// Which profile predicts a workload.
+#[derive(Clone, Debug)]
+pub enum Basis {
+    /// The one that was fitted to all other workloads.
+    LeaveOneOut,
+    /// The one that was fitted to all workloads, this one included: not a test of anything but the
+    /// terms of the model.
+    Refit,
+    /// This one.
+    Given(Box<ProfileFile>),
+}
+
+/// How to validate.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which profile predicts.
+    pub basis: Basis,
+    /// The server that was measured.
+    pub server: Server,
+    /// How it pads its batches.
+    pub padding: Padding,
+    /// Resampled predictions for an interval; 0: no intervals.
+    pub resamples: u32,
+    /// What the resampling follows from.
+    pub seed: u64,
+    /// Replays at a time; 0: one for each core.
+    pub jobs: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            basis: Basis::LeaveOneOut,
+            server: Server::default(),
+            padding: Padding::measured_server(),
+            resamples: 60,
+            seed: 1,
+            jobs: 0,
+        }
+    }
+}
+
+/// One number, predicted and measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cell {
+    /// Which number.
+    pub quantity: Quantity,
+    /// What the profile predicts.
+    pub predicted: f64,
+    /// The interval about it, if there is one.
+    pub interval: Option<(f64, f64)>,
+    /// What was measured.
+    pub measured: f64,
+    /// What a second run of the same arrivals gave.
+    pub repeat: Option<f64>,
+}
+
+/// A workload, predicted and measured.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// Its name.
+    pub workload: String,
+    /// Step times of the profile on the steps that were measured.
+    pub steps: Option<Errors>,
+    /// Steps that were measured where nothing was fitted to.
+    pub outside: Outside,
+    /// The numbers.
+    pub cells: Vec<Cell>,
+    /// Requests whose cached tokens are those that were measured, as a share.
+    pub cached_equal: f64,
+    /// What requests saw in the replay.
+    pub predicted: Vec<Fared>,
+    /// What they saw in the server.
+    pub measured: Vec<MeasuredRequest>,
+    /// What they saw in a second run.
+    pub repeat: Option<Vec<MeasuredRequest>>,
+}
+
+impl Cell {
+    /// How far the prediction is off, relative to what was measured.
+    pub fn error(&self) -> Option<f64> {
+        relative(self.predicted, self.measured)
+    }
+
+    /// How far the second run was off.
+    pub fn spread(&self) -> Option<f64> {
+        relative(self.repeat?, self.measured)
+    }
+
+    /// Whether the interval has the measured value in it.
+    pub fn is_covered(&self) -> Option<bool> {
+        self.interval.map(|(low, high)| low <= self.measured && self.measured <= high)
+    }
+
+    /// The width of the interval, relative to what was measured.
+    pub fn width(&self) -> Option<f64> {
+        let (low, high) = self.interval?;
+        (self.measured > 0.0).then(|| (high - low) / self.measured)
+    }
+}
+
+fn relative(found: f64, truth: f64) -> Option<f64> {
+    (truth > 0.0).then(|| found / truth - 1.0)
+}
+
+/// A workload to be predicted: its first run and, if there is one, its second.
+struct Case<'a> {
+    first: &'a Measured,
+    second: Option<&'a Measured>,
+    plan: Plan,
+    profile: Profile,
+    /// What its intervals are resampled from.
+    seen: Vec<Run>,
+    drift: f64,
+}
+
+/// Predicts the workloads of `measured` that are in `wanted` (all of them if that is empty) and
+/// compares. `runs` is what may be fitted to: those of `measured`, and steps measured apart.
+///
+/// # Errors
+/// If a workload is unknown, cannot be replayed, or too little is left to fit to.
+pub fn validate(
+    measured: &[Measured],
+    runs: &[Run],
+    wanted: &[String],
+    options: &Options,
+) -> Result<Vec<Compared>, RunFailure> {
+    let mut cases = Vec::new();
+    for first in first_runs(measured) {
+        if wanted.is_empty() || wanted.contains(&first.workload) {
+            cases.push(case(first, measured, runs, options)?);
+        }
+    }
+    let resamples = options.resamples as usize;
+    let work: Vec<(usize, u64)> =
+        (0..cases.len()).flat_map(|at| (0..=resamples as u64).map(move |n| (at, n))).collect();
+    let replayed = pool::each(options.jobs, &work, |&(at, number)| {
+        let case = &cases[at];
+        let profile = match number.checked_sub(1) {
+            None => case.profile.clone(),
+            Some(index) => case.resampled(options, index).map_err(refused)?,
+        };
+        replay(&case.plan, Arc::new(profile) as Arc<dyn StepTime>)
+    })?;
+    let mut replayed = replayed.into_iter();
+    let mut compared = Vec::new();
+    for case in &cases {
+        let own: Result<Vec<Vec<Fared>>, RunFailure> =
+            replayed.by_ref().take(resamples + 1).collect();
+        compared.push(case.compare(own?, options));
+    }
+    Ok(compared)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
+fn refused(error: FitError) -> RunFailure {
+    let advice = match error {
+        FitError::TooFew { .. } => {
+            "; name more runs to fit to with `--data`, or take a profile with `--profile`"
+        }
+        _ => "",
+    };
+    RunFailure::Input(Problem::of_file("validate", format!("{error}{advice}")))
+}
+
+fn case<'a>(
+    first: &'a Measured,
+    measured: &'a [Measured],
+    runs: &[Run],
+    options: &Options,
+) -> Result<Case<'a>, RunFailure> {
+    let fit_options = FitOptions::of(options.padding.clone());
+    let keep = |run: &&Run| match options.basis {
+        Basis::LeaveOneOut => run.workload != first.workload,
+        Basis::Refit | Basis::Given(_) => true,
+    };
+    let seen: Vec<Run> = runs.iter().filter(keep).cloned().collect();
+    let (profile, drift) = match &options.basis {
+        Basis::Given(file) => (file.profile.clone(), file.profile.parameters().drift),
+        Basis::LeaveOneOut | Basis::Refit => {
+            let off = match workloads(&seen).len() {
+                0 | 1 => 0.0,
+                _ => drift(&seen, &leave_one_out(&seen, &fit_options).map_err(refused)?),
+            };
+            (fit(&seen, &fit_options).map_err(refused)?, off)
+        }
+    };
+    let second = |run: &&Measured| run.name != first.name && run.workload == first.workload;
+    let plan = plan(first, &options.server)?;
+    Ok(Case { first, second: measured.iter().find(second), plan, profile, seen, drift })
+}
+
+impl Case<'_> {
+    /// The `index`-th other profile that might as well be true.
+    fn resampled(&self, options: &Options, index: u64) -> Result<Profile, FitError> {
+        match options.basis {
+            Basis::Given(_) => {
+                resample::varied(&self.profile, self.drift, options.seed, index).map_err(Into::into)
+            }
+            Basis::LeaveOneOut | Basis::Refit => {
+                let fit_options = FitOptions::of(options.padding.clone());
+                let seen = &self.seen;
+                resample::resampled(seen, &fit_options, self.drift, options.seed, index)
+            }
+        }
+    }
+
+    /// Compares `replayed`, the first of which is the prediction, with what was measured.
+    fn compare(&self, replayed: Vec<Vec<Fared>>, options: &Options) -> Compared {
+        let measured = numbers_of(self.first.requests.iter().map(Into::into));
+        let repeat = self.second.map(|run| numbers_of(run.requests.iter().map(Into::into)));
+        let all: Vec<Vec<(Quantity, f64)>> =
+            replayed.iter().map(|run| numbers_of(run.iter().map(Into::into))).collect();
+        let find = |numbers: &[(Quantity, f64)], wanted: Quantity| {
+            numbers.iter().find(|(quantity, _)| *quantity == wanted).map(|&(_, value)| value)
+        };
+        let cell = |&(quantity, measured): &(Quantity, f64)| {
+            let predicted = find(&all[0], quantity)?;
+            let others: Vec<f64> =
+                all[1..].iter().filter_map(|numbers| find(numbers, quantity)).collect();
+            let repeat = repeat.as_ref().and_then(|numbers| find(numbers, quantity));
+            let interval = interval(others);
+            Some(Cell { quantity, predicted, interval, measured, repeat })
+        };
+        let block_size = options.server.block_size;
+        let predicted = replayed.into_iter().next().unwrap_or_default();
+        let run = self.first.run(block_size);
+        Compared {
+            workload: self.first.workload.clone(),
+            steps: errors(&self.profile, &run, Region::All),
+            outside: Outside::of(&self.profile, &run),
+            cells: measured.iter().filter_map(cell).collect(),
+            cached_equal: cached_equal(&predicted, &self.first.requests),
+            predicted,
+            measured: self.first.requests.clone(),
+            repeat: self.second.map(|run| run.requests.clone()),
+        }
+    }
+}
+
+/// The middle of the values, without the tails.
+fn interval(mut values: Vec<f64>) -> Option<(f64, f64)> {
+    values.sort_by(f64::total_cmp);
+    let low = numbers::quantile(&values, TAIL)?;
+    Some((low, numbers::quantile(&values, 1.0 - TAIL)?))
+}
+
+/// The share of requests, paired by number, whose cached tokens are equal.
+fn cached_equal(predicted: &[Fared], measured: &[MeasuredRequest]) -> f64 {
+    let cached = |id: u64| {
+        let at = predicted.binary_search_by_key(&id, |request| request.id).ok()?;
+        Some(predicted[at].cached_tokens)
+    };
+    let equal = measured.iter().filter(|request| cached(request.id) == Some(request.cached_tokens));
+    float(equal.count() as u64) / float(measured.len().max(1) as u64)
+}

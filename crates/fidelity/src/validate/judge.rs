@@ -1,0 +1,124 @@
+//! How good the predictions are all together: whether intervals hold what was measured without
+//! being wide, and how much a profile says about workloads of another kind.
+
+use super::{Cell, Compared, Metric, Options, Quantity, Statistic, numbers_of};
+use crate::measured::{Measured, first_runs};
+use crate::replay::{plan, replay};
+use blis_core::math::float;
+use blis_latency::fit::beyond::{Beyond, beyond as fits_beyond};
+use blis_latency::fit::log::Run;
+use blis_latency::fit::{Options as FitOptions, fit};
+use blis_latency::profile::term::Site;
+use blis_scenario::run::RunFailure;
+use std::sync::Arc;
+
+/// How many intervals hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Numbers with an interval and something measured.
+    pub cells: u32,
+    /// Those whose interval has what was measured in it.
+    pub covered: u32,
+    /// Those whose interval is no wider than twice the spread of repeated runs and 10 %.
+    pub narrow: u32,
+}
+
+/// How many intervals of `all` hold.
+pub fn coverage(all: &[Compared]) -> Coverage {
+    let mut found = Coverage::default();
+    for compared in all {
+        for cell in &compared.cells {
+            let (Some(covered), Some(width)) = (cell.is_covered(), cell.width()) else { continue };
+            found.cells += 1;
+            found.covered += u32::from(covered);
+            found.narrow += u32::from(width <= widest(all, cell));
+        }
+    }
+    found
+}
+
+/// How wide an interval may be, relative to what was measured: twice the spread of repeated runs
+/// and 10 %.
+pub fn widest(all: &[Compared], cell: &Cell) -> f64 {
+    let spread = cell.spread().map_or_else(|| usual_spread(all, cell.quantity), f64::abs);
+    2.0 * spread + 0.1
+}
+
+/// Mean spread of a number over the workloads that were run twice; what a workload that was run
+/// once is taken to have.
+fn usual_spread(all: &[Compared], quantity: Quantity) -> f64 {
+    let cells = all.iter().flat_map(|compared| &compared.cells);
+    let spreads = cells.filter(|cell| cell.quantity == quantity).filter_map(Cell::spread);
+    let (sum, count) =
+        spreads.fold((0.0, 0_u32), |(sum, count), spread| (sum + spread.abs(), count + 1));
+    if count == 0 { 0.0 } else { sum / f64::from(count) }
+}
+
+/// What a fit to one workload and to pure steps says about another workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transfer {
+    /// The workload that was fitted to.
+    pub from: String,
+    /// The workload that was predicted.
+    pub to: String,
+    /// Relative error of the mean E2E.
+    pub e2e_mean: f64,
+}
+
+/// Fits to each workload alone, with those steps measured apart that only decode or only prefill,
+/// and predicts all others.
+///
+/// # Errors
+/// As [`super::validate`].
+pub fn transfer(
+    measured: &[Measured],
+    runs: &[Run],
+    options: &Options,
+) -> Result<Vec<Transfer>, RunFailure> {
+    let first = first_runs(measured);
+    let mut found = Vec::new();
+    for from in &first {
+        let mut seen: Vec<Run> = runs.iter().filter(|run| run.name == from.name).cloned().collect();
+        seen.extend(runs.iter().filter(|run| run.site == Site::Bare).map(pure));
+        let fit_options = FitOptions::of(options.padding.clone());
+        let profile = Arc::new(fit(&seen, &fit_options).map_err(super::refused)?);
+        for to in first.iter().filter(|to| to.name != from.name) {
+            let fared = replay(&plan(to, &options.server)?, profile.clone())?;
+            let mean = Quantity::Latency(Metric::E2e, Statistic::Mean);
+            let of = |numbers: Vec<(Quantity, f64)>| {
+                numbers.into_iter().find(|(quantity, _)| *quantity == mean).map(|(_, value)| value)
+            };
+            let predicted = of(numbers_of(fared.iter().map(Into::into)));
+            let truth = of(numbers_of(to.requests.iter().map(Into::into)));
+            if let (Some(predicted), Some(truth)) = (predicted, truth) {
+                let e2e_mean = predicted / truth - 1.0;
+                found.push(Transfer { from: from.name.clone(), to: to.name.clone(), e2e_mean });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// How far fits are off on steps of a kind that they have not seen.
+///
+/// # Errors
+/// If `runs` are too little to fit to.
+pub fn beyond(runs: &[Run], options: &Options) -> Result<Vec<Beyond>, RunFailure> {
+    fits_beyond(runs, &FitOptions::of(options.padding.clone())).map_err(super::refused)
+}
+
+/// The steps of a run that only decode or only prefill.
+fn pure(run: &Run) -> Run {
+    let mut run = run.clone();
+    run.rows.retain(|row| row.shape.only_decodes() || row.shape.decode_seqs == 0);
+    run
+}
+
+/// Mean of the absolute errors of a number over all workloads.
+pub fn mean_error(all: &[Compared], quantity: Quantity) -> Option<f64> {
+    let cells = all.iter().flat_map(|compared| &compared.cells);
+    let errors: Vec<f64> =
+        cells.filter(|cell| cell.quantity == quantity).filter_map(Cell::error).collect();
+    let count = float(errors.len() as u64);
+    (count > 0.0).then(|| errors.iter().map(|error| error.abs()).sum::<f64>() / count)
+}

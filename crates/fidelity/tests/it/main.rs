@@ -1,0 +1,3 @@
+//! Predictions against what was measured on an H200.
+
+mod fidelity;

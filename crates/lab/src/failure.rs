@@ -1,0 +1,26 @@
+//! Why an experiment gave nothing.
+
+use crate::ledger::LedgerError;
+use blis_scenario::{Problem, RunFailure};
+
+/// Why an experiment gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A run failed, or its input is bad.
+    #[error(transparent)]
+    Run(#[from] RunFailure),
+    /// The ledger does not keep what it should.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl Failure {
+    /// Whoever watches has stopped it.
+    pub const INTERRUPTED: Failure = Failure::Run(RunFailure::Interrupted);
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Failure {
+        Failure::Run(RunFailure::Input(problem))
+    }
+}

@@ -1,0 +1,279 @@
+//! Profile files: a fitted step-time model as YAML, readable by people, with its provenance, the
+//! ranges it was fitted to and how sure its coefficients are; and those that ship.
+//!
+//! `blis calibrate` writes them, `latency.model` reads them.
+
+mod write;
+
+pub use write::text;
+
+use crate::legal::{Coefficient, Finite};
+use crate::problem::{Problem, hint, quoted};
+use crate::yaml::{self, Amount, Node, Range as Legal, Whole};
+use blis_latency::profile::padding::{Padding, Sizes};
+use blis_latency::profile::term::{ALL, TERMS};
+use blis_latency::profile::{Gap, Parameters, Profile, Range, VARIABLES};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What the first line of a profile says. The number changes when a term changes its meaning, and
+/// not when one is added: a profile that lacks a term does without it.
+pub const FORMAT: &str = "blis-profile/2";
+
+/// What the formats before it begin with.
+const OLDER: &str = "blis-profile/";
+
+/// A profile and the machine it was fitted on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProfileFile {
+    /// The machine.
+    pub machine: ProfiledMachine,
+    /// The model.
+    pub profile: Profile,
+}
+
+/// The machine that a profile was fitted on, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProfiledMachine {
+    /// Name of the model.
+    pub model: Option<String>,
+    /// Name of the GPU.
+    pub hardware: Option<String>,
+    /// Tensor parallelism.
+    pub tp: Option<u32>,
+}
+
+/// Profiles that ship, by file name.
+const SHIPPED: [(&str, &str); 1] =
+    [("llama-3.1-8b-h200-tp1.yaml", include_str!("../profiles/llama-3.1-8b-h200-tp1.yaml"))];
+
+#[derive(Clone, Copy, Debug)]
+struct Spread;
+
+impl Legal for Spread {
+    const MIN: f64 = 1.0;
+    const MAX: f64 = 1000.0;
+    const LEGAL: &'static str = "a number from 1 to 1000";
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Drift;
+
+impl Legal for Drift {
+    const MIN: f64 = 0.0;
+    const MAX: f64 = 1.0;
+    const LEGAL: &'static str = "a number from 0 to 1";
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    format: String,
+    #[serde(default)]
+    machine: MachineFields,
+    #[serde(default)]
+    provenance: Vec<String>,
+    padding: PaddingFields,
+    usual_spread: Amount<Spread>,
+    drift: Option<Amount<Drift>>,
+    terms_us: BTreeMap<String, Amount<Coefficient>>,
+    #[serde(default)]
+    sizes_us: Vec<SizeFields>,
+    gap_us: GapFields,
+    #[serde(default)]
+    ranges: BTreeMap<String, Vec<Amount<Finite>>>,
+    #[serde(default)]
+    covariance: Vec<Vec<Amount<Finite>>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct MachineFields {
+    model: Option<String>,
+    hardware: Option<String>,
+    tp: Option<Whole<1, 1024>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PaddingFields {
+    decode: SizesFields,
+    prefill: SizesFields,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SizesFields {
+    sizes: Vec<Whole<1, 1_000_000>>,
+    then_multiples_of: Whole<1, 1_000_000>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SizeFields {
+    tokens: Whole<1, 1_000_000>,
+    us: Amount<Coefficient>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GapFields {
+    step: Amount<Coefficient>,
+    decode_seq: Amount<Coefficient>,
+    prefill_seq: Amount<Coefficient>,
+}
+
+/// The profile in the file `path`.
+///
+/// # Errors
+/// If it cannot be read, or is not a profile.
+pub fn read(path: &Path) -> Result<ProfileFile, Problem> {
+    from_tree(&yaml::read_file(path)?)
+}
+
+/// The profile in `text`, as if it stood in a file called `name`.
+///
+/// # Errors
+/// If it is not a profile.
+pub fn from_text(name: &str, text: &str) -> Result<ProfileFile, Problem> {
+    from_tree(&yaml::read_text(name, text)?)
+}
+
+/// All profiles that ship.
+///
+/// # Panics
+/// If one is malformed; a test reads them.
+pub fn all_shipped() -> Vec<ProfileFile> {
+    SHIPPED.iter().map(|&(name, text)| from_text(name, text).expect("tested")).collect()
+}
+
+/// The profile that ships for a machine; `None` of `hardware` and `tp` agrees with all.
+///
+/// # Panics
+/// If a shipped profile is malformed; a test reads them.
+pub fn shipped(model: &str, hardware: Option<&str>, tp: Option<u32>) -> Option<ProfileFile> {
+    all_shipped().into_iter().find(|file| {
+        let machine = &file.machine;
+        let same = |gpu: &str| {
+            machine.hardware.as_deref().is_some_and(|known| known.eq_ignore_ascii_case(gpu))
+        };
+        machine.model.as_deref() == Some(model)
+            && hardware.is_none_or(same)
+            && tp.is_none_or(|tp| machine.tp == Some(tp))
+    })
+}
+
+fn from_tree(tree: &Node) -> Result<ProfileFile, Problem> {
+    let problem = |path: &str, message: String| Problem::new(tree.place_of(path), path, message);
+    if let Some(yaml::Kind::Scalar { text, .. }) = tree.field("format").map(|node| &node.kind)
+        && text != FORMAT
+    {
+        let advice = if text.starts_with(OLDER) {
+            "; its terms mean something else in this version: fit it again, with `blis calibrate`"
+        } else {
+            ""
+        };
+        return Err(problem("format", format!("found `{text}`; legal: `{FORMAT}`{advice}")));
+    }
+    let fields: Fields = yaml::decode(tree)?;
+    let mut terms_us = [0.0; TERMS];
+    for (name, value) in &fields.terms_us {
+        let known = ALL.map(|term| term.name);
+        let Some(at) = known.iter().position(|term| term == name) else {
+            let hint = hint(name, known);
+            let message = format!("unknown term `{name}`{hint}; known: {}", quoted(&known));
+            return Err(problem(&format!("terms_us.{name}"), message));
+        };
+        terms_us[at] = value.get();
+    }
+    let parameters = Parameters {
+        padding: Padding {
+            decode: fields.padding.decode.sizes("padding.decode.sizes", tree)?,
+            prefill: fields.padding.prefill.sizes("padding.prefill.sizes", tree)?,
+        },
+        usual_spread: fields.usual_spread.get(),
+        terms_us,
+        sizes_us: fields.sizes_us.iter().map(|s| (s.tokens.get_u32(), s.us.get())).collect(),
+        gap: Gap {
+            step_us: fields.gap_us.step.get(),
+            decode_seq_us: fields.gap_us.decode_seq.get(),
+            prefill_seq_us: fields.gap_us.prefill_seq.get(),
+        },
+        ranges: ranges(&fields, tree)?,
+        covariance: covariance(&fields, tree)?,
+        drift: fields.drift.map_or(0.0, |drift| drift.get()),
+        provenance: fields.provenance,
+    };
+    let profile = Profile::new(parameters).map_err(|error| problem("", error.to_string()))?;
+    debug_assert_eq!(fields.format, FORMAT);
+    let MachineFields { model, hardware, tp } = fields.machine;
+    let machine = ProfiledMachine { model, hardware, tp: tp.map(Whole::get_u32) };
+    Ok(ProfileFile { machine, profile })
+}
+
+impl SizesFields {
+    fn sizes(&self, path: &str, tree: &Node) -> Result<Sizes, Problem> {
+        let listed: Vec<u32> = self.sizes.iter().map(|size| size.get_u32()).collect();
+        if let Some(at) = listed.windows(2).position(|pair| pair[0] >= pair[1]) {
+            let path = format!("{path}[{}]", at + 1);
+            let message = format!("found `{}`; legal: more than the size before", listed[at + 1]);
+            return Err(Problem::new(tree.place_of(&path), path, message));
+        }
+        Ok(Sizes { listed, then_multiples_of: self.then_multiples_of.get_u32() })
+    }
+}
+
+fn ranges(fields: &Fields, tree: &Node) -> Result<[Option<Range>; VARIABLES.len()], Problem> {
+    let mut ranges = [None; VARIABLES.len()];
+    for (name, ends) in &fields.ranges {
+        let path = format!("ranges.{name}");
+        let problem = |message: String| Problem::new(tree.place_of(&path), &path, message);
+        let at = VARIABLES.iter().position(|variable| variable == name).ok_or_else(|| {
+            let hint = hint(name, VARIABLES);
+            problem(format!("unknown variable `{name}`{hint}; known: {}", quoted(&VARIABLES)))
+        })?;
+        let (min, max) = match ends.as_slice() {
+            [min, max] if min.get() <= max.get() => (min.get(), max.get()),
+            _ => return Err(problem("legal: the least and the greatest value".to_owned())),
+        };
+        ranges[at] = Some(Range { min, max });
+    }
+    Ok(ranges)
+}
+
+/// The whole square, of which a file has the lower triangle: that of its own terms and sizes. Terms
+/// that it lacks do not vary.
+fn covariance(fields: &Fields, tree: &Node) -> Result<Vec<Vec<f64>>, Problem> {
+    let rows = &fields.covariance;
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let has = |at: &usize| fields.terms_us.contains_key(ALL[*at].name);
+    let sizes = TERMS..TERMS + fields.sizes_us.len();
+    let places: Vec<usize> = (0..TERMS).filter(has).chain(sizes.clone()).collect();
+    if rows.len() != places.len() {
+        let message = format!(
+            "found {} rows; legal: {}, one for each of `terms_us` and then of `sizes_us`, or none",
+            rows.len(),
+            places.len()
+        );
+        return Err(Problem::new(tree.place_of("covariance"), "covariance", message));
+    }
+    let mut square = vec![vec![0.0; sizes.end]; sizes.end];
+    for (i, row) in rows.iter().enumerate() {
+        if row.len() != i + 1 {
+            let path = format!("covariance[{i}]");
+            let message = format!("found {} numbers; legal: {} (a triangle)", row.len(), i + 1);
+            return Err(Problem::new(tree.place_of(&path), path, message));
+        }
+        for (j, cell) in row.iter().enumerate() {
+            square[places[i]][places[j]] = cell.get();
+            square[places[j]][places[i]] = cell.get();
+        }
+    }
+    Ok(square)
+}
+
+#[cfg(test)]
+mod tests;

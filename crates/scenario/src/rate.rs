@@ -1,0 +1,280 @@
+//! A rate as it is written: requests per second, a share of the cluster's saturation, a ramp or
+//! steps of either.
+//!
+//! ```yaml
+//! rate: 400
+//! rate: 90%                                  # of saturation; the same as {of_saturation: 0.9}
+//! rate: {ramp: {from: 3, to: 60, over_s: 600}}
+//! rate: {steps: [{rate: 50%, for_s: 300}, {rate: 120%, for_s: 60}, {rate: 50%, for_s: 300}]}
+//! ```
+//!
+//! What saturation is, and how it is measured, is in `saturation.rs`.
+
+use crate::legal::PerSecond;
+use crate::yaml::{self, Amount, Range};
+use blis_core::Span;
+use blis_workload::Rate;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
+use std::fmt;
+
+/// A rate over time, as written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RateSpec {
+    /// The same from start to end.
+    Level(Level),
+    /// A straight line from one to the other, and the last one for good.
+    Ramp {
+        /// At the start.
+        from: Level,
+        /// At the end.
+        to: Level,
+        /// Seconds from start to end.
+        over_s: f64,
+    },
+    /// Each for so many seconds, and the last one for good.
+    Steps(Vec<(Level, f64)>),
+}
+
+/// One rate, as written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Level {
+    /// Requests per second.
+    PerSecond(f64),
+    /// A share of the cluster's saturation.
+    OfSaturation(f64),
+}
+
+/// A share of saturation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct ShareOfSaturation;
+
+impl Range for ShareOfSaturation {
+    const MIN: f64 = 1e-6;
+    const MAX: f64 = 1_000.0;
+    const LEGAL: &'static str = "a number from 1e-6 to 1000 (1 is saturation)";
+}
+
+/// Seconds that a part of a rate lasts: from a microsecond to ten years.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Seconds;
+
+impl Range for Seconds {
+    const MIN: f64 = 1e-6;
+    const MAX: f64 = 315_360_000.0;
+    const LEGAL: &'static str = "a number from 1e-6 to 315360000 (seconds)";
+}
+
+impl RateSpec {
+    /// Whether it can only be known once the cluster's saturation is.
+    pub fn needs_saturation(&self) -> bool {
+        let relative = |level: &Level| matches!(level, Level::OfSaturation(_));
+        match self {
+            RateSpec::Level(level) => relative(level),
+            RateSpec::Ramp { from, to, .. } => relative(from) || relative(to),
+            RateSpec::Steps(steps) => steps.iter().any(|(level, _)| relative(level)),
+        }
+    }
+
+    /// The rate of a cluster with this saturation, in requests per second.
+    pub fn rate(&self, saturation: f64) -> Rate {
+        let per_sec = |level: Level| match level {
+            Level::PerSecond(per_sec) => per_sec,
+            Level::OfSaturation(share) => share * saturation,
+        };
+        let lasting = Span::from_secs_f64;
+        match self {
+            RateSpec::Level(level) => Rate::Steady(per_sec(*level)),
+            RateSpec::Ramp { from, to, over_s } => {
+                Rate::ramp(per_sec(*from), per_sec(*to), lasting(*over_s))
+            }
+            RateSpec::Steps(steps) => {
+                Rate::steps(steps.iter().map(|&(level, for_s)| (per_sec(level), lasting(for_s))))
+            }
+        }
+    }
+}
+
+const LEGAL: &str = "a number from 1e-9 to 1e9 (requests per second), or a percentage of the \
+                     cluster's saturation such as `90%`";
+
+/// A rate that is written as one word: a number or a percentage.
+fn level<E: Error>(text: &str) -> Result<Level, E> {
+    let (number, percent) = match text.strip_suffix('%') {
+        Some(number) => (number, true),
+        None => (text, false),
+    };
+    let refused = || E::invalid_value(Unexpected::Str(text), &LEGAL);
+    let value = yaml::float(number).ok_or_else(refused)?;
+    let (level, min, max) = if percent {
+        let share = value / 100.0;
+        (Level::OfSaturation(share), ShareOfSaturation::MIN, ShareOfSaturation::MAX)
+    } else {
+        (Level::PerSecond(value), PerSecond::MIN, PerSecond::MAX)
+    };
+    let (Level::PerSecond(found) | Level::OfSaturation(found)) = level;
+    if (min..=max).contains(&found) { Ok(level) } else { Err(refused()) }
+}
+
+impl<'de> Deserialize<'de> for RateSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RateSpec, D::Error> {
+        deserializer.deserialize_any(RateVisitor)
+    }
+}
+
+struct RateVisitor;
+
+impl<'de> Visitor<'de> for RateVisitor {
+    type Value = RateSpec;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{LEGAL}, or one of the fields `of_saturation`, `ramp`, `steps`")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<RateSpec, E> {
+        level(text).map(RateSpec::Level)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RateSpec, A::Error> {
+        const KNOWN: &[&str] = &["of_saturation", "ramp", "steps"];
+        let mut found = None;
+        while let Some(name) = map.next_key::<String>()? {
+            let rate = match name.as_str() {
+                "of_saturation" => {
+                    let share: Amount<ShareOfSaturation> = map.next_value()?;
+                    RateSpec::Level(Level::OfSaturation(share.get()))
+                }
+                "ramp" => {
+                    let RampFields { from, to, over_s } = map.next_value()?;
+                    RateSpec::Ramp { from: from.0, to: to.0, over_s: over_s.get() }
+                }
+                "steps" => {
+                    let steps: Vec<StepFields> = map.next_value()?;
+                    if steps.is_empty() {
+                        return Err(A::Error::custom("`steps` is empty; add at least one"));
+                    }
+                    let step = |fields: &StepFields| (fields.rate.0, fields.for_s.get());
+                    RateSpec::Steps(steps.iter().map(step).collect())
+                }
+                other => return Err(A::Error::unknown_field(other, KNOWN)),
+            };
+            if found.replace(rate).is_some() {
+                let message = "only one of `of_saturation`, `ramp`, `steps` can be the rate";
+                return Err(A::Error::custom(message));
+            }
+        }
+        found.ok_or_else(|| A::Error::custom(format!("no rate; legal: {LEGAL}")))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RampFields {
+    from: LevelOrZero,
+    to: LevelOrZero,
+    over_s: Amount<Seconds>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StepFields {
+    rate: LevelOrZero,
+    for_s: Amount<Seconds>,
+}
+
+/// One rate within a ramp or among steps, which may be 0 for a while.
+struct LevelOrZero(Level);
+
+impl<'de> Deserialize<'de> for LevelOrZero {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LevelOrZero, D::Error> {
+        deserializer.deserialize_any(LevelVisitor)
+    }
+}
+
+struct LevelVisitor;
+
+impl<'de> Visitor<'de> for LevelVisitor {
+    type Value = LevelOrZero;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0, {LEGAL}, or `of_saturation`")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<LevelOrZero, E> {
+        let zero = yaml::float(text.strip_suffix('%').unwrap_or(text)) == Some(0.0);
+        let level = if zero { Level::PerSecond(0.0) } else { level(text)? };
+        Ok(LevelOrZero(level))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LevelOrZero, A::Error> {
+        match RateVisitor.visit_map(map)? {
+            RateSpec::Level(level) => Ok(LevelOrZero(level)),
+            RateSpec::Ramp { .. } | RateSpec::Steps(_) => {
+                Err(A::Error::custom("a ramp or steps within a ramp or steps; write one rate"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Holder {
+        rate: RateSpec,
+    }
+
+    fn read(text: &str) -> Result<RateSpec, String> {
+        let tree = yaml::read_text("r.yaml", &format!("rate: {text}")).expect("well-formed");
+        let holder: Result<Holder, _> = yaml::decode(&tree);
+        holder.map(|holder| holder.rate).map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn every_form_of_a_rate_is_read() {
+        let share = |share| RateSpec::Level(Level::OfSaturation(share));
+        assert_eq!(read("400"), Ok(RateSpec::Level(Level::PerSecond(400.0))));
+        assert_eq!(read("90%"), Ok(share(0.9)));
+        assert_eq!(read("{of_saturation: 0.9}"), Ok(share(0.9)));
+        let ramp = read("{ramp: {from: 0, to: 120%, over_s: 600}}").expect("legal");
+        assert!(ramp.needs_saturation());
+        assert_eq!(ramp.rate(50.0), Rate::ramp(0.0, 60.0, Span::from_secs_f64(600.0)));
+        let steps = read("{steps: [{rate: 8, for_s: 1}, {rate: {of_saturation: 2}, for_s: 2}]}");
+        let expected = [(8.0, Span::from_secs_f64(1.0)), (20.0, Span::from_secs_f64(2.0))];
+        assert_eq!(steps.expect("legal").rate(10.0), Rate::steps(expected));
+    }
+
+    #[test]
+    fn what_is_no_rate_is_refused_with_its_place() {
+        for (text, place, message) in [
+            ("-1", "7: rate", format!("found `-1`; legal: {LEGAL}")),
+            ("0", "7: rate", format!("found `0`; legal: {LEGAL}")),
+            ("inf", "7: rate", format!("found `inf`; legal: {LEGAL}")),
+            ("9_0%", "7: rate", format!("found `9_0%`; legal: {LEGAL}")),
+            (
+                "{of_saturation: 0}",
+                "23: rate.of_saturation",
+                "found `0`; legal: a number from 1e-6 to 1000 (1 is saturation)".to_owned(),
+            ),
+            (
+                "{ramp: {from: 1, to: 2}}",
+                "14: rate.ramp",
+                "field `over_s` is missing; add it".to_owned(),
+            ),
+            ("{steps: []}", "7: rate", "`steps` is empty; add at least one".to_owned()),
+            (
+                "{slope: 1}",
+                "7: rate",
+                "unknown field `slope`; known: `of_saturation`, `ramp`, `steps`".to_owned(),
+            ),
+            (
+                "{of_saturation: 1, ramp: {from: 1, to: 2, over_s: 3}}",
+                "7: rate",
+                "only one of `of_saturation`, `ramp`, `steps` can be the rate".to_owned(),
+            ),
+        ] {
+            assert_eq!(read(text).expect_err(text), format!("r.yaml:1:{place}: {message}"));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The canonical text of a plan and its hash: equal exactly if two scenarios mean the same.
+
+use crate::scenario::plan::{Plan, Workload};
+use blis_core::{SloClass, Span, Time};
+use blis_metrics::SloTargets;
+use blis_sim::{Engine, Freshness, Gateway, Signals};
+use blis_workload::{Client, Mix, Retry, TraceEdit};
+use std::fmt::Write;
+
+/// Every field that has an effect on the numbers, one a line.
+pub(crate) fn canonical(plan: &Plan) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &dyn std::fmt::Display| {
+        writeln!(text, "{name}: {value}").expect("writing to a string cannot fail");
+    };
+    line("latency", &plan.latency_name);
+    line("cluster.instances", &plan.instances);
+    if plan.gateways > 1 {
+        line("cluster.gateways", &plan.gateways);
+    }
+    // Destructured without `..`, so that a new field makes this line decide how it is spelled.
+    let Engine {
+        total_kv_blocks,
+        block_size,
+        max_num_running_reqs,
+        max_num_scheduled_tokens,
+        long_prefill_token_threshold,
+        reserve_full_prompt,
+        watermark_blocks,
+        preemption,
+        tier,
+    } = plan.engine;
+    line("engine.total_kv_blocks", &total_kv_blocks);
+    line("engine.block_size", &block_size);
+    line("engine.max_num_running_reqs", &max_num_running_reqs);
+    line("engine.max_num_scheduled_tokens", &max_num_scheduled_tokens);
+    line("engine.long_prefill_token_threshold", &long_prefill_token_threshold);
+    line("engine.reserve_full_prompt", &reserve_full_prompt);
+    line("engine.watermark_blocks", &watermark_blocks);
+    // Without a tier there is nothing to swap to.
+    if let Some(tier) = tier {
+        line("engine.preemption", &format_args!("{preemption:?}"));
+        line("kv_tier", &format_args!("{tier:?}"));
+        line("kv_tier.offload", &plan.policies.offload);
+    }
+    let Gateway { admission_latency, routing_latency } = plan.gateway;
+    line("gateway.admission_latency", &admission_latency);
+    line("gateway.routing_latency", &routing_latency);
+    let Signals { load, kv, event_delay, speculation } = plan.signals;
+    match load {
+        Freshness::Immediate => line("signals", &"immediate"),
+        Freshness::Periodic { interval } => line("signals.interval", &interval),
+    }
+    if kv != load {
+        line("signals.kv", &format_args!("{kv:?}"));
+    }
+    if plan.hears_events {
+        line("signals.event_delay", &event_delay);
+        line("signals.speculation", &speculation.unwrap_or(Span::ZERO));
+    }
+    line("admission", &plan.policies.admission);
+    line("routing", &plan.policies.routing);
+    line("scheduler", &plan.policies.scheduler);
+    line("priority", &plan.policies.priority);
+    line("preempt", &plan.policies.preempt);
+    line("evict", &plan.policies.evict);
+    match plan.horizon {
+        None => line("horizon", &"none"),
+        Some(horizon) => line("horizon", &horizon),
+    }
+    if plan.warmup > Time::ZERO {
+        line("warmup", &plan.warmup);
+    }
+    targets(&plan.slo, &mut line);
+    workload(&plan.workload, &mut line);
+    if let Some(patience) = plan.patience {
+        line("workload.patience", &patience);
+    }
+    text
+}
+
+fn targets(slo: &SloTargets, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {
+    for class in SloClass::ALL {
+        let target = slo.of(class);
+        for (name, value) in
+            [("ttft_ms", target.ttft_ms), ("itl_ms", target.itl_ms), ("e2e_ms", target.e2e_ms)]
+        {
+            if let Some(value) = value {
+                line(&format!("slo.{}.{name}", class.name()), &value);
+            }
+        }
+    }
+}
+
+fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {
+    match workload {
+        Workload::Trace { path: _, options, requests, closed_loop: _, hash } => {
+            line("workload.trace.requests", requests);
+            if let Some(format) = options.format {
+                line("workload.trace.format", &format.name());
+            }
+            if options.edit != TraceEdit::default() {
+                line("workload.trace.edit", &format_args!("{:?}", options.edit));
+            }
+            line("workload.trace.hash", &format_args!("{hash:016x}"));
+        }
+        Workload::Mix(mix) => {
+            let Mix { clients, rate, num_requests, horizon: _, seed: _ } = mix;
+            line("workload.rate", &format_args!("{rate:?}"));
+            match num_requests {
+                None => line("workload.num_requests", &"none"),
+                Some(requests) => line("workload.num_requests", requests),
+            }
+            for (index, client) in clients.iter().enumerate() {
+                let Client {
+                    name: _,
+                    tenant,
+                    class,
+                    share,
+                    arrival,
+                    prefix_group,
+                    prefix_tokens,
+                    input,
+                    output,
+                    activity,
+                    sessions,
+                    deadline,
+                    patience,
+                    retry,
+                } = client;
+                let mut text = format!(
+                    "tenant={tenant:?} class={} share={share} arrival={arrival:?} \
+                     prefix_group={prefix_group:?} prefix_tokens={prefix_tokens} input={input:?} \
+                     output={output:?} activity={activity:?} sessions={sessions:?} \
+                     deadline={deadline:?}",
+                    class.name()
+                );
+                if let Some(Retry { at_most, backoff }) = retry {
+                    text = format!("{text} retry={at_most} backoff={backoff:?}");
+                }
+                if let Some(patience) = patience {
+                    text = format!("{text} patience={patience:?}");
+                }
+                line(&format!("workload.clients[{index}]"), &text);
+            }
+        }
+    }
+}

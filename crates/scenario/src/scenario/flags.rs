@@ -1,0 +1,328 @@
+//! The flags that describe a scenario: one row each, from which a program makes its parser and its
+//! help, and the patch on the scenario.
+//!
+//! A flag is the field it stands for, so it carries no default and no check of its own: both belong
+//! to the scenario. The binary spells them `--num-instances`, Python `num_instances`.
+
+use super::Draft;
+use crate::problem::{Place, Problem, hint};
+
+/// One flag.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// Its name, without dashes before it.
+    pub name: &'static str,
+    /// What its value is, for help.
+    pub value: &'static str,
+    /// The group it stands under in help.
+    pub heading: &'static str,
+    /// One sentence, with the default.
+    pub help: &'static str,
+    meaning: Meaning,
+}
+
+/// What a flag does to the scenario.
+#[derive(Clone, Copy, Debug)]
+enum Meaning {
+    /// Sets the field at this path.
+    Field(&'static str),
+    /// Sets the field at this path to a comma-separated list.
+    List(&'static str),
+    /// Sets this amount of whichever workload there is.
+    Amount(&'static str),
+    /// Chooses the policy of this kind.
+    Policy(&'static str),
+    /// Chooses this kind of workload; the value is its path.
+    Workload(&'static str),
+    /// Chooses a built-in workload by name.
+    BuiltIn,
+    /// Chooses a strategy.
+    Strategy,
+}
+
+use Meaning::{Amount, BuiltIn, Field, List, Policy, Strategy, Workload};
+
+const MODEL: &str = "Model and machine";
+const ENGINE: &str = "Engine";
+const TIER: &str = "KV tier";
+const CLUSTER: &str = "Cluster";
+const POLICY: &str = "Policies";
+const WORKLOAD: &str = "Workload";
+
+const fn flag(
+    heading: &'static str,
+    name: &'static str,
+    value: &'static str,
+    meaning: Meaning,
+    help: &'static str,
+) -> Flag {
+    Flag { name, value, heading, help, meaning }
+}
+
+/// All flags.
+// Two lines a flag: formatted one argument a line, the table could not be read as one.
+#[rustfmt::skip]
+pub const FLAGS: &[Flag] = &[
+    flag(MODEL, "model", "NAME", Field("model"),
+        "Model in the catalogue [default: meta-llama/llama-3.1-8b-instruct]"),
+    flag(MODEL, "hardware", "GPU", Field("hardware"),
+        "GPU in the catalogue [default: H100]"),
+    flag(MODEL, "tp", "N", Field("tp"),
+        "Tensor parallelism [default: 2]"),
+    flag(MODEL, "latency-model", "MODEL", Field("latency.model"),
+        "coefficients (alias blackbox), constant, profile, roofline, or FILE.yaml [default: what \
+         is known of the machine: coefficients, else its profile]"),
+    flag(MODEL, "alpha-coeffs", "A0,A1,A2", List("latency.alpha_us"),
+        "Ingress fixed, ingress per prompt token, output processing per token, in us"),
+    flag(MODEL, "beta-coeffs", "B0,B1,B2", List("latency.beta_us"),
+        "Step fixed, per prefill token, per decode token, in us"),
+    flag(ENGINE, "total-kv-blocks", "N", Field("engine.total_kv_blocks"),
+        "KV blocks of an instance [default: the machine's]"),
+    flag(ENGINE, "block-size-in-tokens", "N", Field("engine.block_size"),
+        "Tokens of a KV block [default: 16] [alias: --block-size]"),
+    flag(ENGINE, "max-num-running-reqs", "N", Field("engine.max_num_running_reqs"),
+        "Most requests running at once [default: 256]"),
+    flag(ENGINE, "max-num-scheduled-tokens", "N", Field("engine.max_num_scheduled_tokens"),
+        "Token budget of a step [default: 2048]"),
+    flag(ENGINE, "long-prefill-token-threshold", "N", Field("engine.long_prefill_token_threshold"),
+        "Most prompt tokens of one request in a step; 0: no limit [default: 0]"),
+    flag(ENGINE, "reserve-full-prompt", "BOOL", Field("engine.reserve_full_prompt"),
+        "Schedule a request only if its whole prompt fits [default: true]"),
+    flag(ENGINE, "gpu-memory-utilization", "SHARE", Field("engine.gpu_memory_utilization"),
+        "Count the KV blocks from the GPUs' memory, of which the server may use this share"),
+    flag(ENGINE, "preemption-mode", "MODE", Field("engine.preemption"),
+        "What becomes of the KV of a preempted request: recompute or swap [default: recompute]"),
+    flag(TIER, "kv-cpu-blocks", "N", Field("kv_tier.cpu_blocks"),
+        "Blocks of the CPU tier; 0: none [default: 0]"),
+    flag(TIER, "kv-offload", "POLICY", Field("kv_tier.offload.policy"),
+        "What is copied to it: threshold, on-evict or write-through [default: threshold]"),
+    flag(TIER, "kv-offload-threshold", "SHARE", Field("kv_tier.offload.params.threshold"),
+        "Share of the GPU blocks above which idle ones are copied out [default: 0.9]"),
+    flag(TIER, "kv-reload", "MODE", Field("kv_tier.reload"),
+        "Who waits for copies back: blocking (the step), async (the request) [default: blocking]"),
+    flag(TIER, "kv-link", "NAME", Field("kv_tier.link"),
+        "Speed of the link by name, e.g. h200-pcie [default: the machine's]"),
+    flag(TIER, "kv-transfer-bandwidth", "BLOCKS/US", Field("kv_tier.bandwidth_blocks_per_us"),
+        "Bandwidth of the link in blocks per us, each direction [default: the link's]"),
+    flag(TIER, "kv-transfer-base-latency", "US", Field("kv_tier.base_latency_us"),
+        "Fixed cost of a transfer, in us [default: the link's]"),
+    flag(CLUSTER, "num-instances", "N", Field("cluster.instances"),
+        "Engine instances [default: 1]"),
+    flag(CLUSTER, "num-gateways", "N", Field("cluster.gateways"),
+        "Replicas of the gateway, each with a view of its own [default: 1]"),
+    flag(CLUSTER, "admission-latency", "US", Field("gateway.admission_latency_us"),
+        "From arrival to the admission decision, in us [default: 0]"),
+    flag(CLUSTER, "routing-latency", "US", Field("gateway.routing_latency_us"),
+        "From admission to the routing decision, in us [default: 0]"),
+    flag(CLUSTER, "snapshot-refresh-interval", "US", Field("signals.snapshot_refresh_interval_us"),
+        "Age that the router's view may reach, in us; 0: always fresh [default: 0]"),
+    flag(CLUSTER, "kv-event-delay", "US", Field("signals.kv_event_delay_us"),
+        "How long KV events take to reach the router, in us [default: 0]"),
+    flag(CLUSTER, "horizon", "US", Field("horizon_us"),
+        "Stop at this simulated time, in us [default: never]"),
+    flag(CLUSTER, "seed", "N", Field("seed"),
+        "Seed of every random draw [default: the workload's, else 42]"),
+    flag(POLICY, "strategy", "NAME[PARAMETER=VALUE,...]", Strategy,
+        "A bundle of policies, by name or file; see `blis strategies` [default: none]"),
+    flag(POLICY, "admission-policy", "POLICY", Policy("admission"),
+        "Who enters [default: always-admit]"),
+    flag(POLICY, "token-bucket-capacity", "TOKENS", Field("admission.params.capacity"),
+        "Capacity of token-bucket [default: 10000]"),
+    flag(POLICY, "token-bucket-refill-rate", "TOKENS/S", Field("admission.params.refill-rate"),
+        "Refill rate of token-bucket [default: 1000]"),
+    flag(POLICY, "routing-policy", "POLICY", Policy("routing"),
+        "Where requests go [default: round-robin]"),
+    flag(POLICY, "routing-scorers", "S:W,...", Field("routing.scorers"),
+        "Scorers and weights of weighted [default: pa:3,qd:2,kv:2]"),
+    flag(POLICY, "lru-capacity", "BLOCKS", Field("routing.lru_capacity"),
+        "Blocks that prefix-affinity remembers per instance, or auto [default: auto]"),
+    flag(POLICY, "scheduler", "POLICY", Policy("scheduler"),
+        "Who is scheduled first [default: fcfs]"),
+    flag(POLICY, "priority-policy", "POLICY", Policy("priority"),
+        "How important a waiting request is [default: constant]"),
+    flag(POLICY, "preempt", "POLICY", Policy("preempt"),
+        "Who is preempted when blocks run out [default: tail]"),
+    flag(POLICY, "evict", "POLICY", Policy("evict"),
+        "Which cached blocks are dropped first [default: lru]"),
+    flag(WORKLOAD, "workload-spec", "FILE", Workload("spec"),
+        "Workload specification (version 2 YAML)"),
+    flag(WORKLOAD, "trace", "FILE", Workload("trace"),
+        "Requests to replay: native JSONL, or a trace of another format"),
+    flag(WORKLOAD, "workload", "NAME", BuiltIn,
+        "A shipped workload (listed by `blis workloads`), or distribution"),
+    flag(WORKLOAD, "rate", "PER_SEC", Amount("rate"),
+        "Requests per second; replaces the aggregate_rate of --workload-spec [default: 1]"),
+    flag(WORKLOAD, "num-requests", "N", Amount("num_requests"),
+        "How many requests; replaces that of --workload-spec; 0: up to the horizon [default: 100]"),
+    flag(WORKLOAD, "prompt-tokens", "N", Field("workload.distribution.prompt_tokens.mean"),
+        "Mean prompt length [default: 512]"),
+    flag(WORKLOAD, "prompt-tokens-stdev", "N", Field("workload.distribution.prompt_tokens.stdev"),
+        "Its standard deviation [default: 256]"),
+    flag(WORKLOAD, "prompt-tokens-min", "N", Field("workload.distribution.prompt_tokens.min"),
+        "Its least value [default: 2]"),
+    flag(WORKLOAD, "prompt-tokens-max", "N", Field("workload.distribution.prompt_tokens.max"),
+        "Its greatest value [default: 7000]"),
+    flag(WORKLOAD, "output-tokens", "N", Field("workload.distribution.output_tokens.mean"),
+        "Mean output length [default: 512]"),
+    flag(WORKLOAD, "output-tokens-stdev", "N", Field("workload.distribution.output_tokens.stdev"),
+        "Its standard deviation [default: 256]"),
+    flag(WORKLOAD, "output-tokens-min", "N", Field("workload.distribution.output_tokens.min"),
+        "Its least value [default: 2]"),
+    flag(WORKLOAD, "output-tokens-max", "N", Field("workload.distribution.output_tokens.max"),
+        "Its greatest value [default: 7000]"),
+    flag(WORKLOAD, "prefix-tokens", "N", Field("workload.distribution.prefix_tokens"),
+        "Tokens that all prompts start with [default: 0]"),
+    flag(WORKLOAD, "patience-ms", "MS", Field("workload.patience_ms"),
+        "Clients give up without a first token after so long, in ms [default: they wait]"),
+    flag(WORKLOAD, "trace-format", "FORMAT", Field("workload.trace_format"),
+        "Format of --trace [default: that of its first line]"),
+    flag(WORKLOAD, "speedup", "X", Field("workload.speedup"),
+        "Divide the arrival times of --trace by this [default: 1]"),
+    flag(WORKLOAD, "trace-start", "S", Field("workload.trace_start_s"),
+        "Leave out what arrives before this time of --trace, in s; it becomes 0"),
+    flag(WORKLOAD, "trace-end", "S", Field("workload.trace_end_s"),
+        "Leave out what arrives at this time of --trace or later, in s"),
+    flag(WORKLOAD, "trace-sample", "SHARE", Field("workload.trace_sample"),
+        "Keep this share of the sessions of --trace, each whole"),
+    flag(WORKLOAD, "trace-limit", "N", Field("workload.trace_limit"),
+        "Stop after this many requests of --trace"),
+];
+
+/// Flags that were given, each by its index in [`FLAGS`], with how it was spelled and its value.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    given: Vec<(usize, String, String)>,
+}
+
+impl Given {
+    /// Adds the flag at `index`, which was spelled `spelling`, with the value `text`.
+    pub fn push(&mut self, index: usize, spelling: String, text: String) {
+        self.given.push((index, spelling, text));
+    }
+
+    /// Adds the flag `name`, spelled with underscores for hyphens, with the value `text`.
+    ///
+    /// # Errors
+    /// If there is no such flag.
+    pub fn push_named(&mut self, name: &str, text: String) -> Result<(), Problem> {
+        let spelled = |flag: &Flag| flag.name.replace('-', "_");
+        let Some(index) = FLAGS.iter().position(|flag| spelled(flag) == name) else {
+            let known: Vec<String> = FLAGS.iter().map(spelled).collect();
+            let hint = hint(name, known.iter().map(String::as_str));
+            let message = format!("unknown setting `{name}`{hint}");
+            return Err(Problem::new(Place::Unknown, name, message));
+        };
+        self.push(index, name.to_owned(), text);
+        Ok(())
+    }
+
+    /// The same flags once for each strategy that is given, with its name; once if there is none.
+    pub fn by_strategy(&self) -> Vec<(Option<String>, Given)> {
+        let is_strategy = |(index, ..): &&(usize, String, String)| FLAGS[*index].is_repeated();
+        let others = self.given.iter().filter(|flag| !is_strategy(flag));
+        let others: Vec<(usize, String, String)> = others.cloned().collect();
+        let with = |flag: &(usize, String, String)| {
+            let mut given = others.clone();
+            given.push(flag.clone());
+            (Some(flag.2.clone()), Given { given })
+        };
+        let all: Vec<_> = self.given.iter().filter(is_strategy).map(with).collect();
+        if all.is_empty() { vec![(None, self.clone())] } else { all }
+    }
+
+    /// Sets what the flags say into `draft`, in the order of [`FLAGS`].
+    ///
+    /// # Errors
+    /// If flags contradict one another.
+    pub fn apply(&self, draft: &mut Draft) -> Result<(), Problem> {
+        self.check()?;
+        let mut given: Vec<_> = self.given.iter().collect();
+        // The kind of workload decides where amounts go, and a policy drops the settings of the one
+        // before, so these are chosen first.
+        given.sort_by_key(|(index, ..)| (!FLAGS[*index].chooses(), *index));
+        for (index, spelling, text) in given {
+            FLAGS[*index].apply(spelling, text, draft);
+        }
+        Ok(())
+    }
+
+    /// Refuses flags that contradict one another.
+    ///
+    /// # Errors
+    /// If more than one kind of workload is given.
+    pub fn check(&self) -> Result<(), Problem> {
+        let kinds = ["workload-spec", "trace", "workload"];
+        let given: Vec<&str> = kinds
+            .into_iter()
+            .filter_map(|kind| self.given.iter().find(|(index, ..)| FLAGS[*index].name == kind))
+            .map(|(_, spelling, _)| spelling.as_str())
+            .collect();
+        match given[..] {
+            [first, second, ..] => Err(Problem::new(
+                Place::Flag(second.into()),
+                "workload",
+                format!("`{first}` is given as well; keep exactly one of the two"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Flag {
+    /// Whether it may be given several times. Of several strategies the last counts, but for those
+    /// who compare them.
+    pub fn is_repeated(&self) -> bool {
+        matches!(self.meaning, Strategy)
+    }
+
+    fn chooses(&self) -> bool {
+        matches!(self.meaning, Workload(_) | BuiltIn | Strategy | Policy(_))
+    }
+
+    fn apply(&self, name: &str, text: &str, draft: &mut Draft) {
+        match self.meaning {
+            Field(path) => draft.set(name, path, text),
+            List(path) => draft.set_list(name, path, text),
+            Amount(field) => draft.set_amount(name, field, text),
+            Policy(kind) => draft.set_policy(name, kind, text),
+            Workload(kind) => draft.choose_workload(name, kind, Some(text)),
+            BuiltIn if text == "distribution" => {
+                draft.choose_workload(name, "distribution", None);
+            }
+            BuiltIn => draft.choose_workload(name, "preset", Some(text)),
+            Strategy => draft.choose_strategy(name, text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(flags: &[(&str, &str)]) -> Result<Draft, Problem> {
+        let (mut given, mut draft) = (Given::default(), Draft::default());
+        for (name, text) in flags {
+            given.push_named(name, (*text).to_owned())?;
+        }
+        given.apply(&mut draft)?;
+        Ok(draft)
+    }
+
+    #[test]
+    fn settings_are_named_with_underscores_and_are_the_flags() {
+        let draft = given(&[("rate", "3"), ("workload", "distribution"), ("num_instances", "4")]);
+        let plan = draft.expect("legal").plan().expect("legal");
+        assert_eq!(plan.instances, 4);
+        let Err(problem) = given(&[("num_instance", "4")]) else { panic!("unknown") };
+        assert!(problem.message.ends_with("did you mean `num_instances`?"), "{problem}");
+    }
+
+    #[test]
+    fn two_kinds_of_workload_contradict_one_another() {
+        let Err(problem) = given(&[("trace", "a"), ("workload", "b")]) else { panic!("two") };
+        assert_eq!(
+            problem.to_string(),
+            "workload: `trace` is given as well; keep exactly one of the two"
+        );
+    }
+}

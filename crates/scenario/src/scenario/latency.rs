@@ -1,0 +1,221 @@
+//! Which latency model a scenario has: coefficients, a constant, a profile or the roofline.
+
+use super::machine::Reader;
+use super::workload::beside;
+use crate::hash;
+use crate::legal::Coefficient;
+use crate::problem::{Problem, hint, quoted};
+use crate::profile::{self, ProfileFile};
+use crate::yaml::{Amount, Whole};
+use blis_core::Span;
+use blis_latency::{Catalogue, Coefficients, Constant, Fit, ModelShape, Roofline, StepTime};
+use std::path::Path;
+use std::sync::Arc;
+
+const DEFAULT_STEP_US: f64 = 100.0;
+
+/// The models that have a name.
+const KNOWN: [&str; 4] = ["coefficients", "constant", "profile", "roofline"];
+
+/// A latency model, and the machine that it stands for if it is not the one of a fit.
+pub(super) struct Chosen {
+    pub(super) model: Arc<dyn StepTime>,
+    /// The same, in words: equal exactly if the models are.
+    pub(super) name: String,
+    pub(super) hardware: Option<String>,
+    pub(super) tp: Option<u32>,
+    /// What whoever reads its times must know.
+    pub(super) caveat: Option<String>,
+}
+
+impl Chosen {
+    fn plain(model: impl StepTime + 'static, name: String) -> Chosen {
+        Chosen { model: Arc::new(model), name, hardware: None, tp: None, caveat: None }
+    }
+
+    fn profiled(file: ProfileFile) -> Chosen {
+        // The text of a profile has its coefficients to the last bit.
+        let hash = hash::hash(profile::text(&file).as_bytes());
+        let ProfileFile { machine, profile } = file;
+        Chosen {
+            model: Arc::new(profile),
+            name: format!("profile {hash:016x}"),
+            hardware: machine.hardware,
+            tp: machine.tp,
+            caveat: None,
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// The latency model that is asked for; without asking, the coefficients of the catalogue, or
+    /// the profile that ships for the machine if there are none.
+    pub(super) fn latency(
+        &self,
+        catalogue: &Catalogue,
+        fit: Result<&Fit, &Problem>,
+    ) -> Result<Chosen, Problem> {
+        let fields = &self.scenario.latency;
+        match fields.model.as_deref() {
+            None => {
+                let given = fields.alpha_us.is_some() || fields.beta_us.is_some();
+                let profile = if given || fit.is_ok() { None } else { self.shipped(catalogue) };
+                match profile.filter(|_| fields.step_us.is_none()) {
+                    Some(file) => Ok(Chosen::profiled(file)),
+                    None => self.linear(fit),
+                }
+            }
+            Some("coefficients" | "blackbox") => self.linear(fit),
+            Some("constant") => self.constant(),
+            Some("profile") => {
+                self.without_coefficients("profile")?;
+                let file = self.shipped(catalogue).ok_or_else(|| {
+                    let message = "no profile of this machine ships; give the path of one, or \
+                                   `roofline`";
+                    self.problem("latency.model", message)
+                })?;
+                Ok(Chosen::profiled(file))
+            }
+            Some("roofline") => self.roofline(catalogue, fit.ok()),
+            Some(path) if is_path(path) => {
+                self.without_coefficients("profile")?;
+                let path = beside(self.tree, "latency.model", path);
+                profile::read(&path).map(Chosen::profiled)
+            }
+            Some(other) => {
+                let message = format!(
+                    "found `{other}`{}; legal: {} (`blackbox` is an alias of `coefficients`), or \
+                     the path of a profile (`FILE.yaml`)",
+                    hint(other, KNOWN),
+                    quoted(&KNOWN)
+                );
+                Err(self.problem("latency.model", message))
+            }
+        }
+    }
+
+    fn shipped(&self, catalogue: &Catalogue) -> Option<ProfileFile> {
+        let model = catalogue.model(self.model())?;
+        let tp = self.scenario.tp.map(Whole::get_u32);
+        profile::shipped(&model.name, self.scenario.hardware.as_deref(), tp)
+    }
+
+    fn linear(&self, fit: Result<&Fit, &Problem>) -> Result<Chosen, Problem> {
+        let fields = &self.scenario.latency;
+        if fields.step_us.is_some() {
+            let message = "only the latency model `constant` reads it; remove it";
+            return Err(self.problem("latency.step_us", message));
+        }
+        let alpha = self.coefficients("latency.alpha_us", fields.alpha_us.as_ref())?;
+        let beta = self.coefficients("latency.beta_us", fields.beta_us.as_ref())?;
+        let (alpha, beta) = match (alpha, beta, fit) {
+            (Some(alpha), Some(beta), _) => (alpha, beta),
+            (alpha, beta, Ok(fit)) => (alpha.unwrap_or(fit.alpha_us), beta.unwrap_or(fit.beta_us)),
+            (_, _, Err(problem)) => return Err(problem.clone()),
+        };
+        let model = Coefficients::new(alpha, beta)
+            .map_err(|error| self.problem("latency", error.to_string()))?;
+        Ok(Chosen::plain(model, format!("coefficients alpha_us={alpha:?} beta_us={beta:?}")))
+    }
+
+    fn constant(&self) -> Result<Chosen, Problem> {
+        self.without_lists("constant")?;
+        let micros = self.scenario.latency.step_us.map_or(DEFAULT_STEP_US, |step| step.get());
+        let model = Constant { step: Span::from_micros_f64(micros) };
+        Ok(Chosen::plain(model, format!("constant step_us={micros:?}")))
+    }
+
+    /// The roofline of the scenario's machine; what it leaves open is that of the model's fit.
+    fn roofline(&self, catalogue: &Catalogue, fit: Option<&Fit>) -> Result<Chosen, Problem> {
+        self.without_coefficients("roofline")?;
+        let gpus: Vec<&str> = catalogue.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
+        let given = self.scenario.hardware.as_deref();
+        let Some(name) = given.or_else(|| fit.map(|fit| fit.gpu.as_str())) else {
+            let message = format!("missing; the roofline needs one of {}", quoted(&gpus));
+            return Err(self.problem("hardware", message));
+        };
+        let gpu = catalogue.gpu(name).and_then(|gpu| Some((gpu, catalogue.efficiency(gpu)?)));
+        let (gpu, efficiency) = gpu.ok_or_else(|| {
+            let hint = hint(name, gpus.iter().copied());
+            let message = format!("unknown GPU `{name}`{hint}; known: {}", quoted(&gpus));
+            self.problem("hardware", message)
+        })?;
+        let tp = self.scenario.tp.map(Whole::get_u32).or_else(|| fit.map(|fit| fit.tp));
+        let tp = tp.unwrap_or(1);
+        let shape = self.shape(catalogue)?;
+        let model = Roofline::new(shape, gpu.sheet(), tp, efficiency)
+            .map_err(|error| self.problem("tp", error.to_string()))?;
+        let name = format!("roofline {model:?}");
+        let (hardware, caveat) = (Some(gpu.name.clone()), gpu.caveat());
+        Ok(Chosen { hardware, tp: Some(tp), caveat, ..Chosen::plain(model, name) })
+    }
+
+    /// The shape of the scenario's model: of the catalogue, or of a `config.json`.
+    pub(super) fn shape(&self, catalogue: &Catalogue) -> Result<ModelShape, Problem> {
+        let name = self.model();
+        if is_config(name) {
+            let path = beside(self.tree, "model", name);
+            let text = std::fs::read_to_string(&path)
+                .map_err(|error| Problem::unreadable(&path.display().to_string(), &error))?;
+            return ModelShape::from_hf_config(&text)
+                .map_err(|error| self.problem("model", error.to_string()));
+        }
+        catalogue.model(name).map(blis_latency::Model::shape).ok_or_else(|| {
+            let names: Vec<&str> = catalogue.models.iter().map(|m| m.name.as_str()).collect();
+            let hint = hint(name, names.iter().copied());
+            let message = format!(
+                "unknown model `{name}`{hint}; known: {}; or the path of a `config.json`",
+                quoted(&names)
+            );
+            self.problem("model", message)
+        })
+    }
+
+    fn without_coefficients(&self, model: &str) -> Result<(), Problem> {
+        if self.scenario.latency.step_us.is_some() {
+            return Err(self.unread("latency.step_us", model));
+        }
+        self.without_lists(model)
+    }
+
+    fn without_lists(&self, model: &str) -> Result<(), Problem> {
+        let fields = &self.scenario.latency;
+        for (path, given) in [
+            ("latency.alpha_us", fields.alpha_us.is_some()),
+            ("latency.beta_us", fields.beta_us.is_some()),
+        ] {
+            if given {
+                return Err(self.unread(path, model));
+            }
+        }
+        Ok(())
+    }
+
+    fn unread(&self, path: &str, model: &str) -> Problem {
+        self.problem(path, format!("the latency model `{model}` does not read it; remove it"))
+    }
+
+    fn coefficients(
+        &self,
+        path: &str,
+        list: Option<&Vec<Amount<Coefficient>>>,
+    ) -> Result<Option<[f64; 3]>, Problem> {
+        let Some(list) = list else { return Ok(None) };
+        let numbers: Vec<f64> = list.iter().map(Amount::get).collect();
+        <[f64; 3]>::try_from(numbers).map(Some).map_err(|numbers| {
+            let message = format!("found {} numbers; legal: three (microseconds)", numbers.len());
+            self.problem(path, message)
+        })
+    }
+}
+
+/// Whether the name of a model is meant as the path of a profile.
+pub(super) fn is_path(name: &str) -> bool {
+    let ending = Path::new(name).extension();
+    name.contains('/') || ending.is_some_and(|ending| ending == "yaml" || ending == "yml")
+}
+
+/// Whether the name of a model is meant as the path of a `config.json`.
+pub(super) fn is_config(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|ending| ending == "json")
+}

@@ -1,0 +1,258 @@
+//! A checked scenario with all defaults filled in, from which any number of runs can be built.
+
+use crate::hash;
+use crate::legal::LONGEST_US;
+use crate::problem::Problem;
+use crate::scenario::canonical::canonical;
+use crate::scenario::oracles::Oracles;
+use crate::scenario::policies::Policies;
+use crate::workload_spec::trace_problem;
+use crate::yaml::Node;
+use blis_core::{InstanceId, RequestId, Source, Span, Time};
+use blis_latency::StepTime;
+use blis_metrics::SloTargets;
+use blis_policy::Cluster;
+use blis_sim::{Config, Engine, Gateway, Pace, Signals};
+use blis_workload::{Mix, TraceOptions, TraceSource};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// When a run without a horizon ends at the latest: after a century, far from the end of the clock,
+/// so that no legal span can carry a run past it.
+const LAST: Time = Time::from_micros(10 * LONGEST_US);
+
+/// A checked scenario. Building a run from it can only fail if a trace file changes meanwhile.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// A short name for reports.
+    pub name: Option<String>,
+    /// The seed of a single run.
+    pub seed: u64,
+    /// The model's name.
+    pub model: String,
+    /// The GPU's name; absent if no fit of the catalogue is used.
+    pub hardware: Option<String>,
+    /// Tensor parallelism; absent if no fit of the catalogue is used.
+    pub tp: Option<u32>,
+    /// Number of instances.
+    pub instances: u32,
+    /// Number of replicas of the gateway.
+    pub gateways: u32,
+    /// The engine of each instance.
+    pub engine: Engine,
+    /// Delays of the gateway.
+    pub gateway: Gateway,
+    /// How fresh the router's view is.
+    pub signals: Signals,
+    /// Whether a policy of the gateway listens to KV events.
+    pub hears_events: bool,
+    /// How long things take.
+    pub latency: Arc<dyn StepTime>,
+    /// The same, in words.
+    pub latency_name: String,
+    /// What whoever reads the times must know of them, e.g. that they are not measured.
+    pub latency_caveat: Option<String>,
+    /// The policies' full spellings; of a decision that an oracle takes, the oracle's.
+    pub policies: PolicyNames,
+    /// The decisions that oracles take.
+    pub oracles: Oracles,
+    /// When to stop at the latest.
+    pub horizon: Option<Time>,
+    /// Requests that arrive earlier are not counted.
+    pub warmup: Time,
+    /// Targets by class.
+    pub slo: SloTargets,
+    /// What is sent.
+    pub workload: Workload,
+    /// How long clients that do not say it themselves wait for the first token.
+    pub patience: Option<Span>,
+    /// What that is called: the name of a preset or a file, or how it is written out.
+    pub workload_name: String,
+    /// The cluster's saturation on this workload in arrivals per second, if the rate is a share of
+    /// it.
+    pub saturation: Option<f64>,
+    /// What was accepted although it changes nothing, and other things that the user should know.
+    pub notes: Vec<String>,
+    /// The files that a specification of the workload names and that were read as well.
+    pub files: Vec<PathBuf>,
+    pub(crate) texts: Policies,
+    pub(crate) canonical: String,
+    /// The scenario as it was written.
+    pub(crate) tree: Node,
+    /// A long hash of `canonical`.
+    pub identity: u128,
+}
+
+/// The full spelling of each policy of a plan: its name and the parameters that are not defaults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyNames {
+    /// Who enters.
+    pub admission: String,
+    /// Where they go.
+    pub routing: String,
+    /// Who is scheduled first.
+    pub scheduler: String,
+    /// How important a waiting request is.
+    pub priority: String,
+    /// Who is preempted.
+    pub preempt: String,
+    /// Which cached blocks go first.
+    pub evict: String,
+    /// Which blocks are copied to the CPU tier, if there is one.
+    pub offload: String,
+}
+
+/// What distinguishes one run of a plan from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// Seed of the workload and of the policies' random choices.
+    pub seed: u64,
+    /// Whether runs of equal steps are taken at once.
+    pub pace: Pace,
+    /// Whether every invariant is checked along the way.
+    pub audit: bool,
+    /// Time between samples of all instances, for those who listen to them; `None`: no samples.
+    pub sample_interval: Option<Span>,
+    /// A request that goes elsewhere than the router says, to see what would have been.
+    pub overrule: Option<(RequestId, InstanceId)>,
+    /// Whether the distributions of latencies are reported.
+    pub curves: bool,
+}
+
+impl Trial {
+    /// The plain run with `seed`: as fast as it goes, with nothing besides.
+    pub const fn new(seed: u64) -> Trial {
+        Trial {
+            seed,
+            pace: Pace::FastForward,
+            audit: false,
+            sample_interval: None,
+            overrule: None,
+            curves: false,
+        }
+    }
+}
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub enum Workload {
+    /// Generated requests; the seed is the run's.
+    Mix(Mix),
+    /// Requests read from a file.
+    Trace {
+        /// The file.
+        path: PathBuf,
+        /// How to read it.
+        options: TraceOptions,
+        /// How many requests it gives.
+        requests: u64,
+        /// Whether some of them follow up on others.
+        closed_loop: bool,
+        /// Hash of its content.
+        hash: u64,
+    },
+}
+
+impl Workload {
+    /// Whether some requests depend on when others end.
+    pub fn is_closed_loop(&self) -> bool {
+        match self {
+            Workload::Mix(mix) => mix.is_closed_loop(),
+            Workload::Trace { closed_loop, .. } => *closed_loop,
+        }
+    }
+}
+
+impl Plan {
+    /// What `sim` needs for `trial`, but for the future, which oracles are told of.
+    ///
+    /// # Panics
+    /// Never: all texts were checked when the plan was made.
+    pub fn config(&self, trial: &Trial) -> Config {
+        let cluster = self.cluster();
+        let build = || self.texts.build(&cluster).expect("the plan's policies were built before");
+        let more = (1..self.gateways).map(|_| build().into_gateway()).collect();
+        let Oracles { routing, scheduler, evict: _ } = self.oracles;
+        Config {
+            instances: self.instances,
+            engine: self.engine,
+            gateway: self.gateway,
+            signals: self.signals,
+            patience: self.patience,
+            policies: build().into_sim(more, self.oracles, &cluster),
+            oracles: blis_sim::Oracles { routing, scheduler },
+            future: None,
+            latency: self.latency.clone(),
+            seed: trial.seed,
+            overrule: trial.overrule,
+            horizon: Some(self.horizon.unwrap_or(LAST)),
+            pace: trial.pace,
+            audit: trial.audit,
+            sample_interval: trial.sample_interval,
+        }
+    }
+
+    /// The requests of a run with `seed`.
+    ///
+    /// # Errors
+    /// If the trace file can no longer be opened.
+    pub fn source(&self, seed: u64) -> Result<Box<dyn Source>, Problem> {
+        match &self.workload {
+            Workload::Mix(mix) => Ok(Box::new(Mix { seed, ..mix.clone() }.source())),
+            Workload::Trace { path, options, requests, .. } => {
+                let source =
+                    TraceSource::open(path, options).map_err(|error| trace_problem(&error))?;
+                Ok(Box::new(source.expecting(*requests)))
+            }
+        }
+    }
+
+    /// How many requests a run will see, if that is known beforehand.
+    pub fn expected_requests(&self) -> Option<u64> {
+        match &self.workload {
+            Workload::Mix(mix) => mix.expected(),
+            Workload::Trace { requests, closed_loop, .. } => {
+                Some(*requests).filter(|_| !closed_loop)
+            }
+        }
+    }
+
+    /// The scenario as text: every field with its value, defaults included, always in the same
+    /// order. The seed and the names are left out: they are not part of what is compared.
+    pub fn canonical(&self) -> &str {
+        &self.canonical
+    }
+
+    /// A hash of [`Plan::canonical`], as 16 hexadecimal digits. Stable across versions of the
+    /// program as long as the scenario means the same.
+    pub fn hash(&self) -> String {
+        format!("{:016x}", hash::hash(self.canonical.as_bytes()))
+    }
+
+    /// The scenario as it was written, in JSON and on one line: with every patch and flag in it,
+    /// with paths that are good from anywhere on this machine, and without the seed.
+    pub fn document(&self) -> String {
+        self.tree.to_json()
+    }
+
+    /// The same, with a warm-up of so many seconds.
+    #[must_use]
+    pub fn warmed(&self, seconds: f64) -> Plan {
+        let mut plan = self.clone();
+        plan.warmup = Time::ZERO + Span::from_secs_f64(seconds);
+        plan.tree.set(&["warmup_s"], Node::from_flag("warmup", &seconds.to_string()));
+        plan.name_itself();
+        plan
+    }
+
+    /// Writes down what it is, once all of it is known.
+    pub(crate) fn name_itself(&mut self) {
+        self.canonical = canonical(self);
+        self.identity = hash::hash_long(self.canonical.as_bytes());
+    }
+
+    /// What policies know of the cluster.
+    pub fn cluster(&self) -> Cluster {
+        super::cost::cluster(self.instances, &self.engine, &*self.latency, &self.slo)
+    }
+}

@@ -1,0 +1,265 @@
+//! Flags are fields, defaults written out mean the same as left out, and nothing illegal gets
+//! through.
+
+use super::*;
+use crate::run::RunFailure;
+
+const WRITTEN_OUT: &str = "
+name: a name does not matter
+description: nor does a description
+seed: 42
+model: meta-llama/llama-3.1-8b-instruct
+hardware: H100
+tp: 2
+latency:
+  model: coefficients
+cluster: {instances: 1}
+engine:
+  preset: vllm-a100
+  total_kv_blocks: 132139
+  block_size: 16
+  max_num_running_reqs: 256
+  max_num_scheduled_tokens: 2048
+  long_prefill_token_threshold: 0
+  reserve_full_prompt: true
+  watermark: 0.0
+gateway: {admission_latency_us: 0, routing_latency_us: 0}
+signals: {snapshot_refresh_interval_us: 0}
+admission: always-admit
+routing: {policy: round-robin}
+scheduler: fcfs
+priority: constant
+preempt: tail
+evict: {policy: lru, params: {}}
+horizon_us: 9223372036854775807
+slo: {}
+workload:
+  distribution:
+    rate: 1.0
+    num_requests: 100
+    arrival: constant
+    prompt_tokens: {mean: 512, stdev: 256, min: 2, max: 7000}
+    output_tokens: {mean: 512, stdev: 256, min: 2, max: 7000}
+    prefix_tokens: 0
+";
+
+fn resolve(text: &str) -> Result<Plan, String> {
+    Draft::from_text("s.yaml", text)
+        .map_err(RunFailure::from)
+        .and_then(|draft| draft.plan())
+        .map_err(|problem| problem.to_string())
+}
+
+#[track_caller]
+fn refused(text: &str, message: &str) {
+    assert_eq!(resolve(text).expect_err("must be refused"), message, "{text}");
+}
+
+#[test]
+fn defaults_written_out_are_the_same_scenario_as_defaults_left_out() {
+    let omitted = Draft::default().plan().expect("legal");
+    let written = resolve(WRITTEN_OUT).expect("legal");
+    assert_eq!(omitted.canonical(), written.canonical());
+    assert_eq!(omitted.hash(), written.hash());
+    assert_eq!((omitted.seed, written.seed), (42, 42));
+    let other = resolve("cluster: {instances: 2}").expect("legal");
+    assert_ne!(omitted.hash(), other.hash());
+}
+
+#[test]
+fn equal_spellings_of_a_policy_are_the_same_scenario() {
+    let hash = |text: &str| resolve(text).expect("legal").hash();
+    let short = hash("admission: token-bucket[capacity=5]");
+    assert_eq!(short, hash("admission: {policy: token-bucket, params: {capacity: 5.0}}"));
+    assert_eq!(short, hash("admission: {policy: 'token-bucket[capacity=5]', params: {}}"));
+    let scorers = hash("routing: {policy: weighted, scorers: 'pa:3,qd:2'}");
+    let list = "[{name: prefix-affinity, weight: 3}, {name: qd, weight: 2}]";
+    assert_eq!(scorers, hash(&format!("routing: {{policy: weighted, scorers: {list}}}")));
+}
+
+#[test]
+fn a_flag_is_the_field_it_stands_for() {
+    let mut draft = Draft::from_text("s.yaml", "routing: round-robin\ncluster: {instances: 9}\n")
+        .expect("legal");
+    draft.set("--num-instances", "cluster.instances", "4");
+    draft.set("--routing-policy", "routing.policy", "weighted");
+    draft.set("--routing-scorers", "routing.scorers", "qd:1");
+    draft.set_list("--beta-coeffs", "latency.beta_us", "1,2,3");
+    draft.set_amount("--rate", "rate", "7");
+    let yaml = "cluster: {instances: 4}\nrouting: {policy: weighted, scorers: 'qd:1'}\n\
+                latency: {beta_us: [1, 2, 3]}\nworkload: {distribution: {rate: 7}}";
+    let plan = draft.plan().expect("legal");
+    assert_eq!(plan.canonical(), resolve(yaml).expect("legal").canonical());
+}
+
+#[test]
+fn a_problem_names_the_flag_or_the_place_in_the_file() {
+    let mut draft = Draft::from_text("s.yaml", "routing:\n  policy: wieghted\n").expect("legal");
+    let known = "known: `always-busiest`";
+    let problem = draft.plan().expect_err("unknown").to_string();
+    let start = "s.yaml:2:11: routing.policy: unknown routing policy `wieghted`, did you mean \
+                 `weighted`?; ";
+    assert!(problem.starts_with(&format!("{start}{known}")), "{problem}");
+    draft.set("--routing-policy", "routing.policy", "robin");
+    let problem = draft.plan().expect_err("unknown").to_string();
+    assert!(problem.starts_with("--routing-policy: unknown routing policy `robin`"), "{problem}");
+}
+
+#[test]
+fn numbers_out_of_range_are_refused() {
+    refused(
+        "engine: {total_kv_blocks: 1000000000000}",
+        "s.yaml:1:27: engine.total_kv_blocks: found `1000000000000`; legal: a whole number from \
+         1 to 2147483648",
+    );
+    refused(
+        "engine: {block_size: 0}",
+        "s.yaml:1:22: engine.block_size: found `0`; legal: a whole number from 1 to 65536",
+    );
+    refused(
+        "horizon_us: 0",
+        "s.yaml:1:13: horizon_us: found `0`; legal: a whole number, at least 1",
+    );
+    refused(
+        "latency: {alpha_us: [1, 2]}",
+        "s.yaml:1:21: latency.alpha_us: found 2 numbers; legal: three (microseconds)",
+    );
+    refused(
+        "latency: {beta_us: [1, .inf, 2]}",
+        "s.yaml:1:24: latency.beta_us[1]: found `.inf`; legal: a number from 0 to 1e9 \
+         (microseconds)",
+    );
+    refused(
+        "workload: {distribution: {prompt_tokens: {mean: -1}}}",
+        "s.yaml:1:49: workload.distribution.prompt_tokens.mean: found `-1`; legal: a number from 0 \
+         to 1073741824",
+    );
+    refused(
+        "engine: {preset: vllm-h1000}",
+        "s.yaml:1:18: engine.preset: found `vllm-h1000`, did you mean `vllm-h100`?; legal: \
+         `vllm-a100`, `vllm-h100`, `vllm-b200`",
+    );
+}
+
+#[test]
+fn lengths_in_a_file_are_refused_with_both_values() {
+    refused(
+        "workload: {distribution: {prompt_tokens: {mean: 5, min: 10, max: 20}}}",
+        "s.yaml:1:49: workload.distribution.prompt_tokens.mean: found `5`; legal: at least 10, the \
+         value of `prompt_tokens.min`",
+    );
+    refused(
+        "workload: {distribution: {output_tokens: {min: 8000}}}",
+        "s.yaml:1:48: workload.distribution.output_tokens.min: found `8000`; legal: at most 7000, \
+         the default of `output_tokens.max`",
+    );
+}
+
+#[test]
+fn a_list_of_scorers_holds_names_alone() {
+    let legal = "legal: the name of a scorer alone; write parameters as `scorers: \
+                 'name[parameter=value]:weight'`";
+    for name in ["pa:1,qd", "pa,qd", "pa[lru-capacity=5]"] {
+        refused(
+            &format!("routing: {{policy: weighted, scorers: [{{name: '{name}', weight: 1}}]}}"),
+            &format!("s.yaml:1:38: routing.scorers: found `{name}`; {legal}"),
+        );
+    }
+    refused(
+        "admission: {policy: token-bucket, params: {capacity: '5,refill-rate=3'}}",
+        "s.yaml:1:43: admission.params: found `capacity: 5,refill-rate=3`; legal: one parameter a \
+         line",
+    );
+}
+
+#[test]
+fn settings_that_nothing_reads_are_refused() {
+    refused(
+        "routing: {policy: random, scorers: 'pa:1'}",
+        "s.yaml:1:36: routing.scorers: `scorers` is given, but routing policy `random` does not \
+         read it; `weighted` does",
+    );
+    refused(
+        "latency: {step_us: 3}",
+        "s.yaml:1:20: latency.step_us: only the latency model `constant` reads it; remove it",
+    );
+    refused(
+        "workload: {rate: 3}",
+        "s.yaml:1:18: workload.rate: it only replaces the value of `workload.spec` or `workload.preset`; remove it",
+    );
+    refused(
+        "workload: {distribution: {cv: 2}}",
+        "s.yaml:1:31: workload.distribution.cv: arrivals that are `constant` have no `cv`; remove \
+         it, or use `gamma`",
+    );
+    refused(
+        "workload: {mix: {}, distribution: {}}",
+        "s.yaml:1:11: workload: `distribution`, `mix` are given together; keep exactly one",
+    );
+}
+
+#[test]
+fn an_unknown_machine_needs_coefficients_and_blocks() {
+    let known = "known: `meta-llama/llama-3.1-8b-instruct`; or give alpha and beta coefficients \
+                 and the number of KV blocks";
+    refused("model: gpt", &format!("s.yaml:1:8: model: unknown model `gpt`; {known}"));
+    refused(
+        "model: gpt\nlatency: {alpha_us: [1, 2, 3], beta_us: [1, 2, 3]}",
+        "s.yaml:1:1: engine.total_kv_blocks: missing; the catalogue does not know this machine, \
+         so say how many KV blocks an instance has",
+    );
+    let text = "model: gpt\nlatency: {model: constant}\nengine: {total_kv_blocks: 5}";
+    assert_eq!(resolve(text).expect("legal").engine.total_kv_blocks, 5);
+}
+
+#[test]
+fn the_same_memory_holds_fewer_larger_blocks() {
+    let blocks = |size: u32| {
+        let text = format!("engine: {{block_size: {size}}}");
+        resolve(&text).expect("legal").engine.total_kv_blocks
+    };
+    assert_eq!((blocks(16), blocks(32), blocks(65_536)), (132_139, 66_069, 32));
+}
+
+#[test]
+fn a_mangled_scenario_never_panics() {
+    let whole = include_str!("../../../../scenarios/shared-prefix.yaml");
+    let swaps = ["0", "-1", "{", "]", ":", "~", ".nan", "1e400", "\"", "*a", "9999999999999"];
+    let words: Vec<usize> = whole.match_indices([' ', '\n']).map(|(at, _)| at).collect();
+    for (number, pair) in words.windows(2).enumerate() {
+        let swap = swaps[number % swaps.len()];
+        let text = format!("{} {swap}{}", &whole[..pair[0]], &whole[pair[1]..]);
+        let _ = resolve(&text);
+        let _ = resolve(&whole[..pair[1]]);
+    }
+}
+
+/// A workload of conversations; `pacing` says who waits for whom.
+fn conversations(evict: &str, pacing: &str) -> String {
+    format!(
+        "evict: {evict}\nworkload:\n  mix:\n    aggregate_rate: 5\n    num_requests: 20\n    \
+         clients:\n      - id: a\n        rate_fraction: 1\n        arrival: {{process: poisson}}\n        \
+         input_distribution: {{type: constant, params: {{value: 50}}}}\n        \
+         output_distribution: {{type: constant, params: {{value: 20}}}}\n        \
+         reasoning: {{multi_turn: {{max_rounds: 3, think_time_us: 1000{pacing}}}}}\n"
+    )
+}
+
+#[test]
+fn an_oracle_is_refused_where_the_requests_to_come_are_not_known() {
+    let resolve = |text: &str| {
+        Draft::from_text("s.yaml", text).map_err(RunFailure::from).and_then(|draft| draft.plan())
+    };
+    let known = resolve(&conversations("belady", "")).expect("arrivals are given");
+    let note = "`belady` knows the requests to come: what it gives is a bound, not a strategy";
+    assert!(known.notes.iter().any(|told| told == note), "{:?}", known.notes);
+    let closed = ", closed_loop: true";
+    resolve(&conversations("lru", closed)).expect("only oracles mind");
+    let refused = resolve(&conversations("belady", closed)).expect_err("nobody can know");
+    assert_eq!(
+        refused.to_string(),
+        "s.yaml:1:8: evict: found `belady`, which must know all requests beforehand, but clients of \
+         this workload wait for answers before they ask again, or retry; give another policy, e.g. \
+         `lru`, or `oracles: [evict]`, which learns them from a run with that policy"
+    );
+}

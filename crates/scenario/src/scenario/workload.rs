@@ -1,0 +1,434 @@
+//! The workload of a scenario: which of the four kinds it is, and its defaults.
+
+use crate::hash;
+use crate::presets;
+use crate::problem::{Place, Problem, hint, quoted};
+use crate::rate::{Level, RateSpec};
+use crate::scenario::latency::{is_config, is_path};
+use crate::scenario::plan::Workload;
+use crate::scenario::schema::{
+    DistributionFields, MixFields, Scenario, TokenFields, WorkloadFields,
+};
+use crate::workload_spec::{
+    self, ClassNames, ClientContext, Clients, Section, SpecFile, trace_problem,
+};
+use crate::yaml::{Kind, Node, Whole};
+use blis_core::{Span, Time};
+use blis_metrics::SloTargets;
+use blis_workload::{
+    MAX_TOKENS, Mix, Rate, Sample, SimpleLength, SimpleWorkload, SpecError, TraceEdit, TraceFormat,
+    TraceOptions, TraceSource,
+};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+const DISTRIBUTION: &str = "workload.distribution";
+const DEFAULT_RATE: RateSpec = RateSpec::Level(Level::PerSecond(1.0));
+/// What is taken for the cluster's saturation while it is not known. Only the checks see it, and it
+/// is high so that no number of requests takes too long.
+const UNKNOWN_SATURATION: f64 = 1e6;
+const DEFAULT_REQUESTS: u64 = 100;
+
+/// The workload, and what its own file says about seed and horizon.
+pub(super) struct Resolved {
+    pub(super) workload: Workload,
+    /// The rate as written. Until saturation is measured, where it is a share of that, the
+    /// workload's is the share itself.
+    pub(super) rate: Option<RateSpec>,
+    pub(super) notes: Vec<String>,
+    /// Targets that go with the workload.
+    pub(super) slo: Option<SloTargets>,
+    pub(super) seed: Option<u64>,
+    pub(super) horizon: Option<Time>,
+    /// The files that a specification is read from besides its own.
+    pub(super) files: Vec<PathBuf>,
+}
+
+impl Resolved {
+    fn new(workload: Workload, rate: Option<RateSpec>, horizon: Option<Time>) -> Resolved {
+        let (notes, files) = (Vec::new(), Vec::new());
+        Resolved { workload, rate, notes, slo: None, seed: None, horizon, files }
+    }
+}
+
+/// A workload on its way: the scenario, the tree it was decoded from, and what else is known.
+pub(super) struct Reader<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) tree: &'a Node,
+    /// The model that is simulated, by its name in the catalogue.
+    pub(super) model: &'a str,
+    /// When the scenario ends.
+    pub(super) horizon: Option<Time>,
+}
+
+/// The paths of the files that `tree` is read from besides itself, as they were written.
+pub(super) fn files(tree: &Node) -> Vec<PathBuf> {
+    paths(tree).into_iter().map(|(_, path)| path).collect()
+}
+
+/// What the workload is called.
+pub(super) fn name(fields: &WorkloadFields) -> String {
+    let file = |path: &String| match Path::new(path).file_name() {
+        Some(name) => name.to_string_lossy().into_owned(),
+        None => path.clone(),
+    };
+    match fields {
+        WorkloadFields { preset: Some(name), .. } => name.clone(),
+        WorkloadFields { spec: Some(path), .. } => format!("specification {}", file(path)),
+        WorkloadFields { trace: Some(path), .. } => format!("trace {}", file(path)),
+        WorkloadFields { mix: Some(_), .. } => "a mix of clients".to_owned(),
+        _ => "a distribution".to_owned(),
+    }
+}
+
+/// The fields that name files, and these.
+pub(super) fn paths(tree: &Node) -> Vec<(&'static [&'static str], PathBuf)> {
+    type Means = fn(&str) -> bool;
+    let fields: [(&[&str], Means); 4] = [
+        (&["workload", "spec"], |_| true),
+        (&["workload", "trace"], |_| true),
+        (&["latency", "model"], is_path),
+        (&["model"], is_config),
+    ];
+    let path = |(field, means): (&'static [&'static str], Means)| {
+        let node = field.iter().try_fold(tree, |node, step| node.field(step))?;
+        match &node.kind {
+            Kind::Scalar { text, .. } if !text.is_empty() && means(text) => {
+                Some((field, beside(tree, &field.join("."), text)))
+            }
+            _ => None,
+        }
+    };
+    fields.into_iter().filter_map(path).collect()
+}
+
+impl Reader<'_> {
+    /// Reads and checks the workload.
+    pub(super) fn read(&self) -> Result<Resolved, Problem> {
+        let fields = &self.scenario.workload;
+        self.check_kinds()?;
+        if let Some(name) = &fields.preset {
+            return self.spec(self.preset(name)?);
+        }
+        match (&fields.spec, &fields.trace, &fields.mix) {
+            (Some(path), ..) => {
+                self.spec(workload_spec::read(&self.path("workload.spec", path)?, self.model)?)
+            }
+            (_, Some(path), _) => self.trace(&self.path("workload.trace", path)?),
+            (.., Some(fields)) => self.mix(fields),
+            _ => self.distribution(&fields.distribution.clone().unwrap_or_default()),
+        }
+    }
+
+    fn preset(&self, name: &str) -> Result<SpecFile, Problem> {
+        const PATH: &str = "workload.preset";
+        let unknown = |text| Problem::new(self.tree.place_of(PATH), PATH, text);
+        presets::find(name).map_err(unknown)?.read(self.model)
+    }
+
+    fn path(&self, field: &str, path: &str) -> Result<PathBuf, Problem> {
+        if path.is_empty() {
+            let message = "found ``; legal: the path of a file";
+            return Err(Problem::new(self.tree.place_of(field), field, message));
+        }
+        Ok(beside(self.tree, field, path))
+    }
+
+    /// Refuses more than one kind of workload, and amounts that replace nothing.
+    fn check_kinds(&self) -> Result<(), Problem> {
+        let (fields, tree) = (&self.scenario.workload, self.tree);
+        let kinds = [
+            ("preset", fields.preset.is_some()),
+            ("spec", fields.spec.is_some()),
+            ("trace", fields.trace.is_some()),
+            ("distribution", fields.distribution.is_some()),
+            ("mix", fields.mix.is_some()),
+        ];
+        let given: Vec<&str> =
+            kinds.iter().filter(|(_, given)| *given).map(|(kind, _)| *kind).collect();
+        if given.len() > 1 {
+            let lengths = tree.place_of("workload.distribution");
+            if matches!(lengths, Place::Flag(_)) {
+                let others: Vec<&str> =
+                    given.iter().copied().filter(|kind| *kind != "distribution").collect();
+                let message = format!(
+                    "it belongs to the workload `distribution`, but the workload is {}; remove it",
+                    quoted(&others)
+                );
+                return Err(Problem::new(lengths, "workload", message));
+            }
+            let message = format!("{} are given together; keep exactly one", quoted(&given));
+            return Err(Problem::new(tree.place_of("workload"), "workload", message));
+        }
+        let specified = given == ["spec"] || given == ["preset"];
+        let traced = given == ["trace"];
+        let dependent = [
+            ("workload.rate", fields.rate.is_some(), specified),
+            ("workload.num_requests", fields.num_requests.is_some(), specified),
+            ("workload.trace_format", fields.trace_format.is_some(), traced),
+            ("workload.speedup", fields.speedup.is_some(), traced),
+            ("workload.trace_start_s", fields.trace_start_s.is_some(), traced),
+            ("workload.trace_end_s", fields.trace_end_s.is_some(), traced),
+            ("workload.trace_sample", fields.trace_sample.is_some(), traced),
+            ("workload.trace_limit", fields.trace_limit.is_some(), traced),
+        ];
+        if let Some((path, ..)) = dependent.iter().find(|(_, given, legal)| *given && !legal) {
+            let message = match *path {
+                "workload.rate" | "workload.num_requests" if traced => {
+                    "a trace has its own arrivals; remove it, or use `speedup` or `trace_limit`"
+                }
+                "workload.rate" | "workload.num_requests" => {
+                    "it only replaces the value of `workload.spec` or `workload.preset`; remove it"
+                }
+                _ => "it only changes how a trace is read; remove it, or give `workload.trace`",
+            };
+            return Err(Problem::new(tree.place_of(path), *path, message));
+        }
+        Ok(())
+    }
+
+    fn spec(&self, file: SpecFile) -> Result<Resolved, Problem> {
+        let (scenario, tree) = (self.scenario, self.tree);
+        let fields = &scenario.workload;
+        let mut mix = file.mix;
+        let rate = fields.rate.clone().or(file.rate);
+        let Some(written) = &rate else {
+            let message = "missing; write the requests per second of all clients, or give `--rate`";
+            return Err(Problem::new(file.tree.place.clone(), "aggregate_rate", message));
+        };
+        mix.rate = provisional(written);
+        if let Some(requests) = fields.num_requests {
+            mix.num_requests = Some(requests.get()).filter(|&n| n > 0);
+        }
+        // The scenario's own horizon wins over the specification's, even if it is later.
+        let explicit = scenario.horizon_us.is_some();
+        mix.horizon = if explicit { self.horizon } else { file.horizon };
+        mix.validate().map_err(|error| {
+            // What the scenario replaces is the scenario's fault.
+            let replaced = match error.field.as_str() {
+                "rate" if fields.rate.is_some() => Some("workload.rate"),
+                "rate" | "num_requests" if fields.num_requests.is_some() => {
+                    Some("workload.num_requests")
+                }
+                _ => None,
+            };
+            match replaced {
+                Some(path) => {
+                    Problem::new(tree.place_of(path), path, workload_spec::message(&error))
+                }
+                None => workload_spec::translate(&file.tree, "", &error),
+            }
+        })?;
+        let SpecFile { notes, seed, slo, files, .. } = file;
+        let horizon = mix.horizon;
+        Ok(Resolved { workload: Workload::Mix(mix), rate, notes, seed, slo, horizon, files })
+    }
+
+    fn mix(&self, fields: &MixFields) -> Result<Resolved, Problem> {
+        const BASE: &str = "workload.mix";
+        let (tree, horizon) = (self.tree, self.horizon);
+        let context = ClientContext { names: ClassNames::Current, model: self.model };
+        let (clients, cohorts) = (&fields.clients, &fields.cohorts);
+        let section = Section { tree, base: BASE, clients, cohorts };
+        let Clients { clients, notes } = workload_spec::read_clients(&section, &context)?;
+        let rate = fields.aggregate_rate.clone().unwrap_or(DEFAULT_RATE);
+        let mix = Mix {
+            clients,
+            rate: provisional(&rate),
+            num_requests: requests(fields.num_requests, &rate, horizon),
+            horizon,
+            seed: 0,
+        };
+        mix.validate().map_err(|error| workload_spec::translate(tree, BASE, &error))?;
+        Ok(Resolved { notes, ..Resolved::new(Workload::Mix(mix), Some(rate), horizon) })
+    }
+
+    fn distribution(&self, fields: &DistributionFields) -> Result<Resolved, Problem> {
+        let (tree, horizon) = (self.tree, self.horizon);
+        let process = fields.arrival.as_deref().unwrap_or("constant");
+        let arrival = workload_spec::arrival(process, fields.cv.map(|cv| cv.get())).map_err(
+            |(field, text)| {
+                let path = format!("{DISTRIBUTION}.{}", field.replace("process", "arrival"));
+                Problem::new(tree.place_of(&path), path, text)
+            },
+        )?;
+        let prompt = Lengths { tree, group: "prompt_tokens" }.read(&fields.prompt_tokens)?;
+        let output = Lengths { tree, group: "output_tokens" }.read(&fields.output_tokens)?;
+        let rate = fields.rate.clone().unwrap_or(DEFAULT_RATE);
+        let mix = Mix::simple(SimpleWorkload {
+            rate: provisional(&rate),
+            num_requests: requests(fields.num_requests, &rate, horizon),
+            horizon,
+            seed: 0,
+            arrival,
+            prefix_tokens: fields.prefix_tokens.map_or(0, Whole::get_u32),
+            prompt,
+            output,
+        });
+        mix.validate().map_err(|error| in_distribution(tree, &error))?;
+        Ok(Resolved::new(Workload::Mix(mix), Some(rate), horizon))
+    }
+
+    /// The requests of a trace. It is read once to check it, and again in every run.
+    fn trace(&self, path: &Path) -> Result<Resolved, Problem> {
+        let name = path.display().to_string();
+        let unreadable = |error: std::io::Error| Problem::unreadable(&name, &error);
+        let meta = std::fs::metadata(path).map_err(unreadable)?;
+        if !meta.is_file() {
+            return Err(Problem::of_file(&name, "not a regular file; name a trace file"));
+        }
+        let options = self.trace_options()?;
+        let hash = hash_file(path).map_err(unreadable)?;
+        let summary = TraceSource::open(path, &options)
+            .and_then(TraceSource::summarize)
+            .map_err(|error| trace_problem(&error))?;
+        let workload = Workload::Trace {
+            path: path.to_owned(),
+            options,
+            requests: summary.requests,
+            closed_loop: summary.follow_ups > 0,
+            hash,
+        };
+        let mut resolved = Resolved::new(workload, None, self.horizon);
+        if summary.skipped.total() > 0 {
+            resolved.notes.push(format!("{name}: left out {}", summary.skipped));
+        }
+        Ok(resolved)
+    }
+
+    fn trace_options(&self) -> Result<TraceOptions, Problem> {
+        let fields = &self.scenario.workload;
+        let problem = |path: &str, message| Problem::new(self.tree.place_of(path), path, message);
+        let format = match fields.trace_format.as_deref() {
+            None => None,
+            Some(name) => Some(TraceFormat::from_name(name).ok_or_else(|| {
+                let known = TraceFormat::ALL.map(TraceFormat::name);
+                let hint = hint(name, known);
+                let message = format!("found `{name}`{hint}; legal: {}", quoted(&known));
+                problem("workload.trace_format", message)
+            })?),
+        };
+        let edit = TraceEdit {
+            speedup: fields.speedup.map_or(1.0, |speedup| speedup.get()),
+            from: fields.trace_start_s.map(|start| Span::from_secs_f64(start.get())),
+            until: fields.trace_end_s.map(|end| Span::from_secs_f64(end.get())),
+            sample: fields.trace_sample.map(|share| Sample { share: share.get(), seed: 0 }),
+            limit: fields.trace_limit.map(Whole::get),
+        };
+        edit.validate().map_err(|error| {
+            let path = match error.field.as_str() {
+                "speedup" => "workload.speedup",
+                "from" => "workload.trace_start_s",
+                "until" => "workload.trace_end_s",
+                "limit" => "workload.trace_limit",
+                _ => "workload.trace_sample",
+            };
+            problem(path, workload_spec::message(&error))
+        })?;
+        Ok(TraceOptions { format, edit })
+    }
+}
+
+/// `path` as the one who wrote it sees it: relative to the file it stands in, or to the current
+/// directory if it stands on the command line.
+pub(super) fn beside(tree: &Node, field: &str, path: &str) -> PathBuf {
+    match tree.place_of(field) {
+        Place::File { file, .. } => {
+            Path::new(&*file).parent().map_or_else(|| PathBuf::from(path), |dir| dir.join(path))
+        }
+        Place::Flag(_) | Place::Unknown => PathBuf::from(path),
+    }
+}
+
+fn hash_file(path: &Path) -> std::io::Result<u64> {
+    let mut file = File::open(path)?;
+    let mut buffer = vec![0; 1 << 16];
+    let mut state = hash::START;
+    loop {
+        let read = file.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(state);
+        }
+        state = hash::hash_more(state, &buffer[..read]);
+    }
+}
+
+/// How many requests; without a number, they go on until the horizon, or else, if the rate changes,
+/// until its last change.
+fn requests<const MIN: u64, const MAX: u64>(
+    given: Option<Whole<MIN, MAX>>,
+    rate: &RateSpec,
+    horizon: Option<Time>,
+) -> Option<u64> {
+    let endless = matches!(rate, RateSpec::Level(_)) && horizon.is_none();
+    let default = endless.then_some(DEFAULT_REQUESTS);
+    given.map(Whole::get).or(default).filter(|&n| n > 0)
+}
+
+/// The rate, as long as the cluster's saturation is not known.
+fn provisional(rate: &RateSpec) -> Rate {
+    rate.rate(UNKNOWN_SATURATION)
+}
+
+/// The lengths at one place of a distribution.
+struct Lengths<'a> {
+    tree: &'a Node,
+    /// `prompt_tokens` or `output_tokens`.
+    group: &'static str,
+}
+
+impl Lengths<'_> {
+    fn read(&self, fields: &TokenFields) -> Result<SimpleLength, Problem> {
+        let length = SimpleLength {
+            mean: fields.mean.map_or(512.0, |mean| mean.get()),
+            std_dev: fields.stdev.map_or(256.0, |stdev| stdev.get()),
+            min: fields.min.map_or(2, Whole::get_u32),
+            max: fields.max.map_or(7_000, Whole::get_u32),
+        };
+        let (mean, least, most) = (length.mean, f64::from(length.min), f64::from(length.max));
+        self.ordered(("min", least), ("max", most))?;
+        // A mean that is no legal number at all is refused with the rest of the mix.
+        if (0.0..=f64::from(MAX_TOKENS)).contains(&mean) {
+            self.ordered(("mean", mean), ("max", most))?;
+            self.ordered(("min", least), ("mean", mean))?;
+        }
+        Ok(length)
+    }
+
+    /// Refuses a first that is greater than the second. The one that was given is to blame; if both
+    /// were, the mean or else the second is.
+    fn ordered(&self, first: (&str, f64), second: (&str, f64)) -> Result<(), Problem> {
+        if first.1 <= second.1 {
+            return Ok(());
+        }
+        let path = |field: &str| format!("{DISTRIBUTION}.{}.{field}", self.group);
+        let given = |field: &str| self.tree.has(&path(field));
+        let blame_first = given(first.0) && (first.0 == "mean" || !given(second.0));
+        let ((field, found), (other, bound), direction) =
+            if blame_first { (first, second, "at most") } else { (second, first, "at least") };
+        let place = self.tree.place_of(&path(field));
+        let name = match (&place, other) {
+            (Place::Flag(_), "mean") => format!("--{}", self.group.replace('_', "-")),
+            (Place::Flag(_), _) => format!("--{}-{other}", self.group.replace('_', "-")),
+            _ => format!("{}.{other}", self.group),
+        };
+        let origin = if given(other) { "the value of" } else { "the default of" };
+        let message = format!("found `{found}`; legal: {direction} {bound}, {origin} `{name}`");
+        Err(Problem::new(place, path(field), message))
+    }
+}
+
+fn in_distribution(tree: &Node, error: &SpecError) -> Problem {
+    let field = error
+        .field
+        .replace("clients[0].", "")
+        .replace("input.text.", "prompt_tokens.")
+        .replace("output.", "output_tokens.")
+        .replace("arrival.", "")
+        .replace("std_dev", "stdev");
+    let at = |field: &str| format!("{DISTRIBUTION}.{field}");
+    let requests = workload_spec::at_fault(tree, &at("rate"), &at("num_requests"), error);
+    let path = if requests { at("num_requests") } else { at(&field) };
+    Problem::new(tree.place_of(&path), path, workload_spec::message(error))
+}

@@ -1,0 +1,139 @@
+//! Tests of the file beside.
+
+use super::*;
+use crate::run::RunFailure;
+use crate::scenario::Draft;
+
+fn policies(text: &str) -> Result<[String; 4], String> {
+    let plan = Draft::from_text("s.yaml", text)
+        .map_err(RunFailure::from)
+        .and_then(|draft| draft.plan())
+        .map_err(|problem| problem.to_string())?;
+    let names = plan.policies;
+    Ok([names.admission, names.routing, names.scheduler, names.priority])
+}
+
+fn routing(text: &str) -> String {
+    policies(text).map_or_else(|error| panic!("{error}"), |[_, routing, ..]| routing)
+}
+
+#[test]
+fn every_strategy_that_ships_is_well_made_and_makes_a_scenario_at_all_ends_of_its_ranges() {
+    for shipped in ALL {
+        let strategy = shipped.read().unwrap_or_else(|problem| panic!("{problem}"));
+        assert_eq!(strategy.name, shipped.name);
+        assert!(!strategy.help.ends_with('.') && !strategy.help.is_empty(), "{}", shipped.name);
+        let mut texts = vec![format!("strategy: {}", shipped.name)];
+        for parameter in &strategy.parameters {
+            let ends = match &parameter.kind {
+                ParameterKind::Float { min, max, .. } => vec![min.to_string(), max.to_string()],
+                ParameterKind::Int { min, max } => vec![min.to_string(), max.to_string()],
+                ParameterKind::Choice(choices) => choices.clone(),
+            };
+            let named = |end| format!("strategy: '{}[{}={end}]'", shipped.name, parameter.name);
+            texts.extend(ends.into_iter().map(named));
+        }
+        for text in texts {
+            if let Err(error) = policies(&text) {
+                panic!("{text}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_scenario_may_change_the_parameters_of_its_strategy_in_either_form() {
+    let expected = "weighted(prefix-affinity:5,queue-depth:2; max-score)";
+    assert_eq!(routing("strategy: no-kv[pa=5]"), expected);
+    assert_eq!(routing("strategy: {name: no-kv, params: {pa: 5}}"), expected);
+    assert_eq!(routing("strategy: {name: 'no-kv[pa=1]', params: {pa: 5}}"), expected);
+    let plain = "weighted(prefix-affinity:3,queue-depth:2; max-score)";
+    assert_eq!(routing("strategy: no-kv"), plain);
+}
+
+#[test]
+fn what_the_scenario_says_itself_wins() {
+    let own = "strategy: slo-compound\nscheduler: sjf\npriority: constant";
+    let [admission, _, scheduler, priority] = policies(own).expect("legal");
+    assert_eq!((scheduler.as_str(), priority.as_str()), ("sjf", "constant"));
+    assert_eq!(admission, "slo-gated");
+    let scorers = routing("strategy: no-kv\nrouting: {scorers: 'qd:1'}");
+    assert_eq!(scorers, "weighted(queue-depth:1; max-score)");
+    assert_eq!(routing("strategy: no-kv\nrouting: random"), "random");
+}
+
+#[test]
+fn a_strategy_chosen_later_replaces_the_policies_that_were_there() {
+    let draft = Draft::from_text("s.yaml", "routing: random\nscheduler: sjf\nseed: 7");
+    let mut draft = draft.expect("well-formed");
+    draft.choose_strategy("--strategy", "no-kv[qd=3]");
+    let plan = draft.plan().expect("legal");
+    assert_eq!(plan.policies.routing, "weighted(prefix-affinity:1,queue-depth:1; max-score)");
+    assert_eq!((plan.policies.scheduler.as_str(), plan.seed), ("fcfs", 7));
+}
+
+#[test]
+fn mistakes_are_told_with_their_place_and_what_is_legal() {
+    for (text, message) in [
+        (
+            "strategy: no-kw",
+            "s.yaml:1:11: strategy: unknown strategy `no-kw`, did you mean `no-kv`",
+        ),
+        ("strategy: no-kv[pq=1]", "unknown parameter `pq`, did you mean `pa`?; known: `pa`, `qd`"),
+        ("strategy: round-robin[pa=1]", "strategy `round-robin` has no parameters"),
+        ("strategy: no-kv[pa=11]", "strategy.pa: `pa` is `11`; legal: a number from 0 to 10"),
+        ("strategy: no-kv[pa=x]", "`pa` is `x`; legal: a number"),
+        ("strategy: no-kv[pa]", "legal: `name`, `name[parameter=value,...]`"),
+        ("strategy: [no-kv]", "legal: `name`"),
+        ("strategy: {params: {pa: 1}}", "legal: `name`"),
+        ("strategy: nowhere.yaml", "s.yaml:1:11: strategy: `nowhere.yaml`: cannot read"),
+    ] {
+        let found = policies(text).expect_err(text);
+        assert!(found.contains(message), "{found}\nnot: {message}");
+    }
+}
+
+#[test]
+fn a_strategy_file_that_is_not_well_made_is_refused() {
+    let good = "name: a\nhelp: b\nparameters: {x: {default: 1, min: 0, max: 2, help: c}}\n\
+                set: {routing: {policy: weighted, scorers: 'pa:{x},qd:1'}}\n";
+    let read = |text: &str| {
+        let tree = yaml::read_text("a.yaml", text).expect("well-formed");
+        Strategy::from_tree(&tree).map_err(|problem| problem.to_string())
+    };
+    assert!(read(good).is_ok());
+    for (from, to, message) in [
+        ("'pa:{x},qd:1'", "'pa:{y},qd:1'", "`{y}` is not among the parameters"),
+        ("'pa:{x},qd:1'", "'pa:3,qd:1'", "parameters.x: is never used"),
+        ("default: 1", "default: 3", "its default is `3`; legal: a number from 0 to 2"),
+        ("max: 2", "max: 0", "`min` and `max` are not a range of numbers"),
+        ("max: 2,", "", "legal: `min` and `max`"),
+        ("help: c", "", "parameters.x."),
+        ("routing: {", "roting: {", "set.roting: is not a part of a strategy"),
+    ] {
+        let text = good.replace(from, to);
+        assert_ne!(text, good);
+        let found = read(&text).expect_err(message);
+        assert!(found.contains(message), "{found}\nnot: {message}");
+    }
+}
+
+#[test]
+fn a_strategy_cannot_name_an_oracle() {
+    let file = |set: &str| {
+        let text = format!("name: a\nhelp: b\n{set}\n");
+        let tree = yaml::read_text("a.yaml", &text).expect("well-formed");
+        let fields = Strategy::from_tree(&tree).and_then(|strategy| strategy.fields(&[]));
+        fields.map(drop).map_err(|problem| problem.to_string())
+    };
+    assert_eq!(file("set: {evict: lru}"), Ok(()));
+    for evict in ["belady", "{policy: belady}", "' belady '"] {
+        let found = file(&format!("set: {{evict: {evict}}}")).expect_err(evict);
+        assert!(found.contains("set.evict: found `belady`, an oracle, which cannot be"), "{found}");
+    }
+    let chosen = "parameters: {e: {default: belady, choices: [lru, belady], help: c}}\n\
+                  set: {evict: '{e}'}";
+    assert!(file(chosen).expect_err("an oracle").contains("an oracle"));
+    let found = file("set: {oracles: [routing]}").expect_err("an oracle");
+    assert!(found.contains("set.oracles: is not a part of a strategy"), "{found}");
+}

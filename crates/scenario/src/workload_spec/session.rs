@@ -1,0 +1,151 @@
+//! Conversations: rounds, think time, what a round knows of those before, and what it waits for.
+//!
+//! `max_rounds`, `think_time_us`, `context_growth` and `single_session` are the Go program's. The
+//! other fields are ours: a distribution of `rounds`, exponential think times, and rounds that wait
+//! for the answer to the one before.
+
+use crate::legal::LONGEST_US;
+use crate::problem::Problem;
+use crate::workload_spec::client::Reader;
+use crate::workload_spec::group::Group;
+use crate::workload_spec::length::LengthSpec;
+use crate::workload_spec::notes::{Note, Notes};
+use crate::yaml::Whole;
+use blis_core::Span;
+use blis_workload::{Context, Length, OnRejection, Pacing, Sessions, Think};
+use serde::Deserialize;
+
+/// Most rounds of a session; `blis_workload::session::MAX_ROUNDS` as the schema needs it.
+pub(super) const MOST_ROUNDS: u64 = blis_workload::session::MAX_ROUNDS as u64;
+
+/// `reasoning:` as written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ReasoningSpec {
+    reason_ratio_distribution: Group<LengthSpec>,
+    multi_turn: Group<MultiTurnSpec>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct MultiTurnSpec {
+    max_rounds: Option<Whole<1, MOST_ROUNDS>>,
+    rounds: Group<LengthSpec>,
+    think_time_us: Option<Whole<0, LONGEST_US>>,
+    think_time: Option<ThinkWord>,
+    context_growth: Option<GrowthWord>,
+    single_session: bool,
+    closed_loop: bool,
+    on_rejection: Option<RejectionWord>,
+    retry_after_us: Option<Whole<0, LONGEST_US>>,
+    retries: Option<Whole<1, 1_000_000>>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum ThinkWord {
+    Constant,
+    Exponential,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum GrowthWord {
+    Accumulate,
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum RejectionWord {
+    End,
+    Retry,
+}
+
+const MULTI_TURN: &str = "reasoning.multi_turn";
+
+impl Reader<'_> {
+    pub(super) fn sessions(
+        &self,
+        spec: &Group<ReasoningSpec>,
+        notes: &mut Notes<'_>,
+    ) -> Result<Option<Sessions>, Problem> {
+        let Some(reasoning) = spec.given() else { return Ok(None) };
+        if let Some(ratio) = reasoning.reason_ratio_distribution.given() {
+            const FIELD: &str = "reasoning.reason_ratio_distribution";
+            self.count(FIELD, ratio)?;
+            notes.add(Note::ReasonRatio, &self.at(FIELD));
+        }
+        let Some(turns) = reasoning.multi_turn.given() else { return Ok(None) };
+        let think = Span::from_micros(turns.think_time_us.map_or(0, Whole::get));
+        Ok(Some(Sessions {
+            rounds: self.rounds(turns)?,
+            think: match turns.think_time {
+                None | Some(ThinkWord::Constant) => Think::Constant(think),
+                Some(ThinkWord::Exponential) => Think::Exponential(think),
+            },
+            context: match turns.context_growth {
+                None | Some(GrowthWord::None) => Context::Fresh,
+                Some(GrowthWord::Accumulate) => Context::Accumulate,
+            },
+            pacing: self.pacing(turns)?,
+            single: turns.single_session,
+        }))
+    }
+
+    fn rounds(&self, turns: &MultiTurnSpec) -> Result<Length, Problem> {
+        match (turns.max_rounds, turns.rounds.given()) {
+            (Some(rounds), None) => Ok(Length::Constant(rounds.get_u32())),
+            (None, Some(rounds)) => self.length(&format!("{MULTI_TURN}.rounds"), rounds),
+            (Some(_), Some(_)) => {
+                let message = "`rounds` and `max_rounds` are given together; keep one of them";
+                Err(self.problem(&format!("{MULTI_TURN}.rounds"), message))
+            }
+            (None, None) => {
+                let message = "how many rounds a session has is missing; write `max_rounds`, e.g. \
+                               `4`, or a distribution as `rounds`";
+                Err(self.problem(MULTI_TURN, message))
+            }
+        }
+    }
+
+    fn pacing(&self, turns: &MultiTurnSpec) -> Result<Pacing, Problem> {
+        let retries = turns.on_rejection == Some(RejectionWord::Retry);
+        let refused = |field: &str, message: &str| {
+            Err(self.problem(&format!("{MULTI_TURN}.{field}"), message))
+        };
+        if !turns.closed_loop && turns.on_rejection.is_some() {
+            return refused(
+                "on_rejection",
+                "only a closed loop hears of a rejection; add `closed_loop: true`, or remove it",
+            );
+        }
+        for (field, given) in [
+            ("retry_after_us", turns.retry_after_us.is_some()),
+            ("retries", turns.retries.is_some()),
+        ] {
+            if given && !retries {
+                let message = "only `on_rejection: retry` reads it; add that, or remove it";
+                return refused(field, message);
+            }
+        }
+        if !turns.closed_loop {
+            return Ok(Pacing::Open);
+        }
+        Ok(Pacing::Closed(match (retries, turns.retry_after_us, turns.retries) {
+            (false, ..) => OnRejection::End,
+            (true, Some(after), Some(times)) => OnRejection::Retry {
+                after: Span::from_micros(after.get()),
+                at_most: times.get_u32(),
+            },
+            (true, None, _) => {
+                let message = "`retry` needs `retry_after_us`; add how long the client waits";
+                return refused("on_rejection", message);
+            }
+            (true, _, None) => {
+                let message = "`retry` needs `retries`; add how often a round is sent again";
+                return refused("on_rejection", message);
+            }
+        }))
+    }
+}
