@@ -293,7 +293,7 @@ pub fn read_grid(path: &Path, largest: u32) -> Result<Run, Problem> {
     let rows = rows.into_iter().map(grid_row);
     let rows = rows.filter(|row| row.shape.prefill_tokens <= largest).collect();
     let name = run_name(path);
-    Ok(Run { workload: name.clone(), name, site: Site::Bare, rows })
+    Ok(Run { workload: name.clone(), name, site: Site::Bare, rows, trace: None })
 }
 
 /// A step of equal sequences.
@@ -311,7 +311,7 @@ fn grid_row([seqs, tokens, past, decodes, context, micros]: [f64; 6]) -> Row {
         decode_longest: longest,
         shared_context: 0,
     };
-    Row { shape, micros, gap_micros: None }
+    Row { shape, micros, gap_micros: None, weight: 1.0 }
 }
 
 #[cfg(test)]
