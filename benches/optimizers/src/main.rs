@@ -13,10 +13,10 @@
 
 use blis_core::Value;
 use blis_core::random::{Dice, Purpose};
-use blis_optimize::standard::{self, Standard};
 use blis_optimize::{
     Bayes, Kind, Measured, Observation, Optimizer, Point, Problem, Quasi, Random, Settings,
 };
+use standard::Standard;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -24,6 +24,8 @@ use std::time::Instant;
 #[cfg(feature = "egobox")]
 mod ego;
 mod judge;
+#[path = "../../../crates/optimize/tests/it/standard.rs"]
+mod standard;
 
 /// How many points every method spreads before it learns.
 const INITIAL: usize = 10;

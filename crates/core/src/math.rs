@@ -4,6 +4,8 @@
 //! systems, and a last bit is enough to send a request elsewhere. `clippy.toml` forbids the
 //! standard ones.
 
+pub mod normal;
+
 /// Natural logarithm.
 pub fn ln(x: f64) -> f64 {
     libm::log(x)

@@ -5,6 +5,10 @@
 //! checked result.
 
 use std::fmt;
+use std::ops::RangeInclusive;
+
+/// A text of a declaration.
+type Text = &'static str;
 
 /// One parameter of a policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,6 +41,50 @@ impl fmt::Display for When {
 }
 
 impl Param {
+    const fn new(name: &'static str, kind: ParamKind, unit: &'static str) -> Param {
+        Param { name, kind, unit, help: "", when: None }
+    }
+
+    /// A number.
+    pub const fn float(name: Text, legal: RangeInclusive<f64>, default: f64, unit: Text) -> Param {
+        let (min, max) = (*legal.start(), *legal.end());
+        Param::new(name, ParamKind::Float { min, max, default }, unit)
+    }
+
+    /// A number best searched on a logarithmic scale.
+    pub const fn log(name: Text, legal: RangeInclusive<f64>, default: f64, unit: Text) -> Param {
+        let (min, max) = (*legal.start(), *legal.end());
+        Param::new(name, ParamKind::Log { min, max, default }, unit)
+    }
+
+    /// A whole number.
+    pub const fn int(name: Text, legal: RangeInclusive<u64>, default: u64, unit: Text) -> Param {
+        let (min, max) = (*legal.start(), *legal.end());
+        Param::new(name, ParamKind::Int { min, max, default }, unit)
+    }
+
+    /// A whole number, or the word `auto`, which is the default.
+    pub const fn int_or_auto(name: Text, legal: RangeInclusive<u64>, unit: Text) -> Param {
+        let (min, max) = (*legal.start(), *legal.end());
+        Param::new(name, ParamKind::IntOrAuto { min, max }, unit)
+    }
+
+    /// `true` or `false`.
+    pub const fn flag(name: &'static str, default: bool) -> Param {
+        Param::new(name, ParamKind::Flag { default }, "")
+    }
+
+    /// One of a few words; the first is the default.
+    pub const fn choice(name: &'static str, options: &'static [&'static str]) -> Param {
+        Param::new(name, ParamKind::Choice { options }, "")
+    }
+
+    /// The same parameter with its one sentence of help.
+    #[must_use]
+    pub const fn help(self, help: &'static str) -> Param {
+        Param { help, ..self }
+    }
+
     /// The same parameter, read only if `param` is any of `is`.
     #[must_use]
     pub const fn only_if(self, param: &'static str, is: &'static [&'static str]) -> Param {
@@ -365,34 +413,10 @@ mod tests {
     use super::*;
 
     const PARAMS: &[Param] = &[
-        Param {
-            name: "capacity",
-            kind: ParamKind::Float { min: 1.0, max: 1e9, default: 10_000.0 },
-            unit: "tokens",
-            help: "size of the bucket",
-            when: None,
-        },
-        Param {
-            name: "lru",
-            kind: ParamKind::IntOrAuto { min: 1, max: 99 },
-            unit: "",
-            help: "",
-            when: None,
-        },
-        Param {
-            name: "ties",
-            kind: ParamKind::Choice { options: &["random", "lowest-index"] },
-            unit: "",
-            help: "",
-            when: None,
-        },
-        Param {
-            name: "seed",
-            kind: ParamKind::Int { min: 0, max: 9, default: 0 },
-            unit: "",
-            help: "",
-            when: Some(When { param: "ties", is: &["random"] }),
-        },
+        Param::float("capacity", 1.0..=1e9, 10_000.0, "tokens").help("size of the bucket"),
+        Param::int_or_auto("lru", 1..=99, ""),
+        Param::choice("ties", &["random", "lowest-index"]),
+        Param::int("seed", 0..=9, 0, "").only_if("ties", &["random"]),
     ];
 
     #[test]

@@ -7,7 +7,6 @@
 mod bootstrap;
 mod estimate;
 mod holm;
-mod normal;
 mod sequence;
 mod spending;
 mod student;

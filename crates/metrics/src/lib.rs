@@ -26,4 +26,5 @@ pub use slo::{SloTarget, SloTargets};
 pub use summary::Summary;
 
 #[cfg(test)]
-mod engine;
+#[path = "../tests/toy/mod.rs"]
+mod toy;

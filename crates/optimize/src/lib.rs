@@ -1,7 +1,7 @@
 //! Optimisation by asking and telling.
 //!
 //! An [`Optimizer`] is asked for points, somebody measures them and tells. Engines: [`Bayes`]
-//! (Gaussian processes, for measurements that cost), [`Nsga2`] (for thousands of cheap ones),
+//! (Gaussian processes, for measurements that cost), [`evolution`] (for thousands of cheap ones),
 //! [`Quasi`] and [`Random`] (controls) and [`Grid`] (small spaces). Any history gives a
 //! [`Recommendation`] and a [`Sensitivity`].
 //!
@@ -25,14 +25,13 @@ mod search;
 mod sensitivity;
 mod sobol;
 mod space;
-pub mod standard;
 mod warp;
 
 pub use bayes::{Bayes, Settings, Several};
 pub use control::{Grid, Quasi, Random};
 pub use history::{History, Measured, Observation, Problem, TellError};
 pub use kind::Kind;
-pub use nsga2::Nsga2;
+pub use nsga2::evolution;
 pub use recommend::{Estimate, Recommendation, recommend};
 pub use sensitivity::{
     Influence, Pair, Plateau, Sensitivity, Share, sensitivity, sensitivity_around,

@@ -62,20 +62,6 @@ pub(crate) fn ln_sum(terms: &[f64]) -> f64 {
     greatest + ln(terms.iter().map(|term| exp(term - greatest)).sum())
 }
 
-/// The quantile of probability `p` in 0 < p < 1, by bisection: it is needed rarely.
-pub(crate) fn quantile(p: f64) -> f64 {
-    let (mut low, mut high) = (-40.0, 40.0);
-    for _ in 0..100 {
-        let middle = 0.5 * (low + high);
-        if cumulative(middle) < p {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    0.5 * (low + high)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,14 +104,6 @@ mod tests {
             assert!(now.0 <= last.0 && now.1 < last.1, "z {z}: {now:?} after {last:?}");
             last = now;
         }
-    }
-
-    #[test]
-    fn quantiles_invert_the_cumulative_distribution() {
-        for p in [1e-9, 0.025, 0.5, 0.8, 0.999] {
-            assert!((cumulative(quantile(p)) / p - 1.0).abs() < 1e-9, "p {p}");
-        }
-        assert!((quantile(0.975) - 1.959_963_985).abs() < 1e-8);
     }
 
     #[test]

@@ -15,9 +15,19 @@ use blis_core::Dice;
 use blis_core::math::{float, pow};
 use blis_core::random::Purpose;
 
+/// An engine with a population of `population`, at least four.
+///
+/// # Panics
+/// If the population is smaller.
+pub fn evolution(problem: Problem, seed: u64, population: usize) -> Box<dyn Optimizer> {
+    assert!(population >= 4, "a population has at least four members");
+    let history = History::new(problem);
+    Box::new(Nsga2 { history, seed, population, survivors: Vec::new(), counted: 0 })
+}
+
 /// An evolving population.
 #[derive(Clone, Debug)]
-pub struct Nsga2 {
+struct Nsga2 {
     history: History,
     seed: u64,
     population: usize,
@@ -45,16 +55,6 @@ const MUTATION_INDEX: f64 = 20.0;
 const CROSSOVER: f64 = 0.9;
 
 impl Nsga2 {
-    /// An engine with a population of `population`, at least four.
-    ///
-    /// # Panics
-    /// If the population is smaller.
-    pub fn new(problem: Problem, seed: u64, population: usize) -> Nsga2 {
-        assert!(population >= 4, "a population has at least four members");
-        let history = History::new(problem);
-        Nsga2 { history, seed, population, survivors: Vec::new(), counted: 0 }
-    }
-
     /// The next generation, once as many were told as the population has members.
     fn advance(&mut self) {
         let observations = self.history.observations();

@@ -1,7 +1,7 @@
 //! Fronts of several objectives, all minimised: dominance, ranks, crowding, hypervolume.
 
 /// Whether `a` is at least as good as `b` everywhere and better somewhere.
-pub fn dominates(a: &[f64], b: &[f64]) -> bool {
+pub(crate) fn dominates(a: &[f64], b: &[f64]) -> bool {
     a.iter().zip(b).all(|(x, y)| x <= y) && a.iter().zip(b).any(|(x, y)| x < y)
 }
 

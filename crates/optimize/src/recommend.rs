@@ -6,8 +6,9 @@
 
 use crate::history::History;
 use crate::model::{Model, Role};
-use crate::normal::{cumulative, quantile};
+use crate::normal::cumulative;
 use crate::space::Point;
+use blis_core::math::normal::quantile;
 
 /// A measured point, and what is believed about it.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,12 +9,12 @@ use crate::gp::{Data, Gp};
 use crate::history::{History, near};
 use crate::kind::{Kind, middle_of};
 use crate::model::{Model, Role};
-use crate::normal::quantile;
 use crate::recommend::recommend;
 use crate::sobol::Sobol;
 use crate::space::Space;
 use blis_core::Value;
 use blis_core::math::float;
+use blis_core::math::normal::quantile;
 
 /// What a model says about the dimensions of its space.
 #[derive(Clone, Debug, PartialEq)]

@@ -500,27 +500,9 @@ mod tests {
     #[test]
     fn parameters_of_policies_become_dimensions() {
         const PARAMS: &[Param] = &[
-            Param {
-                name: "lru",
-                kind: ParamKind::IntOrAuto { min: 1, max: 99 },
-                unit: "blocks",
-                help: "",
-                when: None,
-            },
-            Param {
-                name: "on",
-                kind: ParamKind::Flag { default: true },
-                unit: "",
-                help: "",
-                when: None,
-            },
-            Param {
-                name: "blocks",
-                kind: ParamKind::Int { min: 1, max: 100_000, default: 7 },
-                unit: "",
-                help: "",
-                when: None,
-            },
+            Param::int_or_auto("lru", 1..=99, "blocks"),
+            Param::flag("on", true),
+            Param::int("blocks", 1..=100_000, 7, ""),
         ];
         let mut dimensions = vec![Dimension::new("rate", Kind::Float { min: 0.0, max: 1.0 })];
         dimensions.extend(Space::of_params(PARAMS, 1));

@@ -6,33 +6,38 @@
 //! what they declare in `needs`.
 
 pub mod admission;
-pub mod build;
+mod chosen;
+mod classes;
 pub mod contract;
 pub mod evict;
+mod gate;
 pub mod guest;
 pub mod offload;
 pub mod order;
+mod policies;
 pub mod predict;
 pub mod preempt;
 pub mod priority;
 pub mod registry;
+mod router;
 pub mod routing;
 pub mod spec;
 pub mod view;
 pub mod weights;
 
-pub use build::{
-    RoutingText, build_admission, build_evict, build_offload, build_order, build_preempt,
-    build_priority, build_router,
-};
+pub use chosen::{Chosen, Policy};
 pub use contract::{
     Admission, Choice, Evict, Filter, Firings, Offload, Order, Picker, Preempt, Priority, Router,
     Scorer, Verdict,
 };
+pub use gate::Gate;
 pub use guest::{Guest, Guests};
+pub use policies::Policies;
 pub use registry::{Entry, Kind, kinds, reference_markdown};
-pub use spec::{Built, Cluster, PolicyError, Spec, StepCost};
+pub use router::{PartsText, RouterParts, Routing};
+pub use spec::{Cluster, PolicyError, Spec, StepCost};
 pub use view::{
     Answer, ClusterView, InstanceView, Intent, MemoryView, Needs, PerClass, RunningView, UseView,
     WaitingView,
 };
+pub use weights::{Profiles, Scorers};

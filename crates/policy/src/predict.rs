@@ -9,7 +9,7 @@
 
 use crate::spec::{Cluster, StepCost};
 use crate::view::{ClusterView, InstanceView, Needs, PerClass};
-use blis_core::{Param, ParamKind, RequestView, SloClass, Span, Values, math};
+use blis_core::{Param, RequestView, SloClass, Span, Values, math};
 
 /// Foretells times from the steps of an engine.
 #[derive(Clone, Copy, Debug)]
@@ -136,8 +136,7 @@ pub struct Budgets(PerClass<Option<f64>>);
 impl Budgets {
     /// The parameter of a class, which is named like it.
     pub const fn param(class: SloClass, help: &'static str) -> Param {
-        let kind = ParamKind::IntOrAuto { min: 1, max: 10_000_000 };
-        Param { name: class.name(), kind, unit: "ms", help, when: None }
+        Param::int_or_auto(class.name(), 1..=10_000_000, "ms").help(help)
     }
 
     /// The parameters of all classes.

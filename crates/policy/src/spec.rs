@@ -1,13 +1,14 @@
 //! How a policy introduces itself, and how its text becomes a policy.
 //!
 //! Everywhere (flags, scenario files, studies) a policy is spelled `name` or
-//! `name[parameter=value,...]`, by its name or its alias. `build` calls this file for every kind.
+//! `name[parameter=value,...]`, by its name or its alias. `chosen` calls this file for every kind.
 //! It must never panic, whatever the text.
 
+use crate::chosen::Policy;
+use crate::contract::{Admission, Scorer};
 use crate::view::{Needs, PerClass};
 use blis_core::param::ParamError;
 use blis_core::{Param, Span, Values};
-use std::fmt;
 
 /// Names longer than this are not compared with the known ones: nothing is near them.
 const LONGEST_NAME: usize = 64;
@@ -78,20 +79,12 @@ pub struct Spec<P: ?Sized> {
     pub build: fn(&Values, &Cluster) -> Box<P>,
 }
 
-/// A policy made from its text.
-pub struct Built<P: ?Sized> {
-    /// The policy.
-    pub policy: Box<P>,
-    /// What it reads.
-    pub needs: Needs,
-    /// Its full spelling: the name, and every parameter that differs from its default; for routers
-    /// made of them, filters, scorers and picker. Equal spellings decide equally.
-    pub canonical: String,
-}
-
-impl<P: ?Sized> fmt::Debug for Built<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Built").field(&self.canonical).finish()
+#[cfg(test)]
+impl<P: ?Sized> Spec<P> {
+    /// One for tests: in a small cluster, with these parameters.
+    pub(crate) fn made(&self, given: &[(&'static str, &'static str)]) -> Box<P> {
+        let values = Values::parse(self.params, given.iter().copied()).expect("legal");
+        (self.build)(&values, &Cluster::SMALL)
     }
 }
 
@@ -160,6 +153,32 @@ pub enum PolicyError {
         /// What would make it useful; empty, or starts with "; ".
         remedy: &'static str,
     },
+    /// A setting was given that none of those reads who could.
+    #[error("`{setting}` is given, but none of {readers} reads it; {remedy}")]
+    NobodyReads {
+        /// The setting, e.g. `priority`.
+        setting: &'static str,
+        /// Who could, e.g. "the scorers `qd:1`".
+        readers: String,
+        /// What would make it useful.
+        remedy: &'static str,
+    },
+}
+
+impl PolicyError {
+    /// The kind of policy or the setting that is at fault, as the error calls it.
+    pub fn part(&self) -> &'static str {
+        match self {
+            PolicyError::Unknown { kind, .. }
+            | PolicyError::Param { kind, .. }
+            | PolicyError::Syntax { kind, .. } => kind,
+            PolicyError::Composition { .. } => <dyn Admission>::KIND,
+            PolicyError::Weights { .. } => <dyn Scorer>::KIND,
+            PolicyError::Unread { setting, .. } | PolicyError::NobodyReads { setting, .. } => {
+                setting
+            }
+        }
+    }
 }
 
 fn hint(nearest: Option<&&'static str>) -> String {
@@ -172,42 +191,6 @@ pub(crate) struct Parsed<'a> {
     pub(crate) name: &'a str,
     /// The parameters as written.
     pub(crate) given: Vec<(&'a str, &'a str)>,
-}
-
-/// The policy of `registry` whose name or alias is `name`.
-///
-/// # Errors
-/// If there is none; the error carries the nearest name.
-pub fn find<'r, P: ?Sized>(
-    kind: &'static str,
-    registry: &[&'r Spec<P>],
-    name: &str,
-) -> Result<&'r Spec<P>, PolicyError> {
-    let named = |spec: &&&Spec<P>| spec.name == name || spec.alias == Some(name);
-    if let Some(spec) = registry.iter().find(named) {
-        return Ok(spec);
-    }
-    let spellings = registry.iter().flat_map(|spec| [Some(spec.name), spec.alias]).flatten();
-    Err(PolicyError::Unknown {
-        kind,
-        name: name.to_owned(),
-        known: registry.iter().map(|spec| spec.name).collect(),
-        nearest: nearest(name, spellings),
-    })
-}
-
-/// The policy that `text` spells, checked and made.
-///
-/// # Errors
-/// If the text is malformed, the name unknown, or a parameter unknown, repeated or out of range.
-pub fn build_from_text<P: ?Sized>(
-    kind: &'static str,
-    registry: &[&Spec<P>],
-    text: &str,
-    cluster: &Cluster,
-) -> Result<Built<P>, PolicyError> {
-    let parsed = parse(kind, text)?;
-    build_spec(kind, find(kind, registry, parsed.name)?, &parsed.given, cluster)
 }
 
 /// Takes `text` apart into a name and its parameters.
@@ -242,54 +225,6 @@ pub(crate) fn parse<'a>(kind: &'static str, text: &'a str) -> Result<Parsed<'a>,
     Ok(Parsed { name, given })
 }
 
-/// Makes the policy of `spec` with the parameters `given`.
-pub(crate) fn build_spec<P: ?Sized>(
-    kind: &'static str,
-    spec: &Spec<P>,
-    given: &[(&str, &str)],
-    cluster: &Cluster,
-) -> Result<Built<P>, PolicyError> {
-    let values = values(kind, spec, given)?;
-    Ok(Built {
-        policy: (spec.build)(&values, cluster),
-        needs: (spec.needs)(&values),
-        canonical: canonical(spec.name, &values),
-    })
-}
-
-/// The parameters of `spec` with what is `given`.
-pub(crate) fn values<P: ?Sized>(
-    kind: &'static str,
-    spec: &Spec<P>,
-    given: &[(&str, &str)],
-) -> Result<Values, PolicyError> {
-    values_of(kind, spec.name, spec.params, given)
-}
-
-/// The parameters `params` of the policy `name` with what is `given`.
-pub(crate) fn values_of(
-    kind: &'static str,
-    name: &'static str,
-    params: &'static [Param],
-    given: &[(&str, &str)],
-) -> Result<Values, PolicyError> {
-    Values::parse(params, given.iter().copied()).map_err(|source| PolicyError::Param {
-        kind,
-        name,
-        source,
-    })
-}
-
-/// `name`, or `name[parameter=value,...]` with the parameters that differ from their defaults.
-pub(crate) fn canonical(name: &str, values: &Values) -> String {
-    let changed: Vec<String> = values
-        .iter()
-        .filter(|(param, value)| **value != param.kind.default_value())
-        .map(|(param, value)| format!("{}={value}", param.name))
-        .collect();
-    if changed.is_empty() { name.to_owned() } else { format!("{name}[{}]", changed.join(",")) }
-}
-
 /// The spelling nearest to `name`, if any is near enough to be what was meant.
 pub(crate) fn nearest(
     name: &str,
@@ -310,68 +245,4 @@ pub(crate) fn nearest(
         },
     );
     best.map(|(known, _)| known)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{admission, routing};
-
-    const CLUSTER: Cluster = Cluster { instances: 2, ..Cluster::SMALL };
-
-    fn canonical_of(text: &str) -> Result<String, String> {
-        build_from_text("admission policy", admission::ALL, text, &CLUSTER)
-            .map(|built| built.canonical)
-            .map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn the_canonical_spelling_names_what_differs_from_the_defaults() {
-        for (text, canonical) in [
-            ("always-admit", "always-admit"),
-            (" token-bucket ", "token-bucket"),
-            ("token-bucket[capacity=10000]", "token-bucket"),
-            ("token-bucket[refill-rate=5, capacity = 1e4]", "token-bucket[refill-rate=5]"),
-            (
-                "token-bucket[refill-rate=0.5,capacity=7]",
-                "token-bucket[capacity=7,refill-rate=0.5]",
-            ),
-        ] {
-            assert_eq!(canonical_of(text).as_deref(), Ok(canonical), "{text}");
-        }
-    }
-
-    #[test]
-    fn malformed_texts_are_refused_with_what_is_wrong() {
-        for (text, complaint) in [
-            ("", "the name is missing"),
-            ("[capacity=1]", "the name is missing"),
-            ("token-bucket[capacity=1", "without a `]`"),
-            ("token-bucket[capacity=1]x", "without a `]`"),
-            ("token-bucket]", "stray `]`"),
-            ("token-bucket[]", "`` is not `parameter=value`"),
-            ("token-bucket[capacity]", "`capacity` is not `parameter=value`"),
-            ("token-bucket[capacity=1,capacity=2]", "given twice"),
-            ("token-bucket[capacity=0]", "a number from 1 to"),
-            ("token-bucket[rate=1]", "known: `capacity`, `refill-rate`"),
-            ("always-admit[x=1]", "this policy has none"),
-            ("token-buckt", "did you mean `token-bucket`?"),
-        ] {
-            let error = canonical_of(text).expect_err(text);
-            assert!(error.contains(complaint), "{text}: {error}");
-        }
-    }
-
-    #[test]
-    fn a_misspelt_name_gets_the_nearest_known_one() {
-        let nearest = |name: &str| match find("scorer", routing::scorers::ALL, name).err() {
-            Some(PolicyError::Unknown { nearest, .. }) => nearest,
-            other => panic!("{name}: {other:?}"),
-        };
-        assert_eq!(nearest("prefix_affinity"), Some("prefix-affinity"));
-        assert_eq!(nearest("queuedepth"), Some("queue-depth"));
-        assert_eq!(nearest("kv-utilisation"), Some("kv-utilization"));
-        assert_eq!(nearest("zzz"), None);
-        assert_eq!(nearest(&"q".repeat(100_000)), None);
-    }
 }

@@ -8,15 +8,14 @@
 //! floats in equal order and decide equally to the last bit. It must never panic, whatever the
 //! text.
 
+use crate::chosen::{Chosen, Policy};
 use crate::contract::Scorer;
 use crate::guest::Guests;
 use crate::routing::scorers::prefix_affinity;
-use crate::spec::{Built, Cluster, PolicyError, parse};
+use crate::spec::{Cluster, PolicyError, parse};
 use crate::view::Needs;
 use blis_core::math;
-
-/// The kind, as errors name it.
-pub const KIND: &str = "scorer";
+use std::fmt;
 
 /// Decimal places up to which weights are taken as the decimal numbers they were written as.
 const DECIMALS: u32 = 12;
@@ -42,114 +41,110 @@ impl Profiles {
     }
 }
 
+/// Scorers that were chosen, by name, each with a weight for each of two profiles: the smallest
+/// whole numbers of these ratios. No scorer has 0 in both.
+#[derive(Clone, Debug)]
+pub struct Scorers(Vec<(Chosen<dyn Scorer>, [f64; 2])>);
+
 /// Scorers with their weights, in the order in which scores are added up.
 pub struct WeightedScorers {
     /// Name, weight and scorer, by name; the greatest weight is 1.
     pub scorers: Vec<(&'static str, f64, Box<dyn Scorer>)>,
     /// Weights in the second profile, scorer by scorer; the greatest is 1. The same as the first if
-    /// there is only one. No scorer has 0 in both.
+    /// there is only one.
     pub second: Vec<f64>,
-    /// What any of them reads.
-    pub needs: Needs,
-    /// `scorer:weight,...` or `scorer:weight/weight,...`, by name, with the smallest whole weights
-    /// of these ratios.
-    pub canonical: String,
 }
 
-/// One entry of the list.
-struct Weighted {
-    name: &'static str,
-    weights: [f64; 2],
-    built: Built<dyn Scorer>,
-}
-
-impl WeightedScorers {
-    /// The scorers that `text` spells. `lru_capacity` is the parameter of that name of
-    /// `prefix-affinity`, when it is given apart from the list.
+impl Scorers {
+    /// The scorers that `text` spells; some may be `guests`. `lru_capacity` is the parameter of that
+    /// name of `prefix-affinity`, when it is given apart from the list.
     ///
     /// # Errors
     /// If a scorer is unknown, repeated or refuses its parameters; if a weight is missing, negative
     /// or not finite, or all are 0; if `lru_capacity` is given and no scorer reads it.
-    pub fn parse(
-        text: &str,
-        profiles: Profiles,
-        lru_capacity: Option<u64>,
-        cluster: &Cluster,
-    ) -> Result<WeightedScorers, PolicyError> {
-        WeightedScorers::parse_with(text, profiles, lru_capacity, &Guests::default(), cluster)
-    }
-
-    /// The same, where scorers may be `guests` too.
-    ///
-    /// # Errors
-    /// As [`WeightedScorers::parse`].
-    pub fn parse_with(
+    pub fn new(
         text: &str,
         profiles: Profiles,
         lru_capacity: Option<u64>,
         guests: &Guests,
-        cluster: &Cluster,
-    ) -> Result<WeightedScorers, PolicyError> {
+    ) -> Result<Scorers, PolicyError> {
         let wrong = |problem| wrong(text, profiles, problem);
         let lru_capacity = lru_capacity.map(|blocks| blocks.to_string());
-        let mut list: Vec<Weighted> = Vec::new();
+        let mut list: Vec<(Chosen<dyn Scorer>, [f64; 2])> = Vec::new();
         for item in items(text) {
             let (scorer, weights) = item
                 .rsplit_once(':')
                 .filter(|(_, weight)| !weight.contains(']'))
                 .ok_or_else(|| wrong(format!("`{}` has no weight", item.trim())))?;
-            let (name, built) = build_scorer(scorer, lru_capacity.as_deref(), guests, cluster)?;
+            let scorer = choose(scorer, lru_capacity.as_deref(), guests)?;
+            let name = scorer.name();
             let weights = read_weights(weights, profiles).map_err(|found| {
                 wrong(format!("the weight of `{name}` is `{found}`, not a number of 0 or more"))
             })?;
-            if list.iter().any(|other| other.name == name) {
+            if list.iter().any(|(other, _)| other.name() == name) {
                 return Err(wrong(format!("`{name}` is given twice")));
             }
-            list.push(Weighted { name, weights, built });
+            list.push((scorer, weights));
         }
         // A scorer without weight cannot change a decision, so it is not asked at all.
-        list.retain(|entry| entry.weights.iter().any(|weight| *weight > 0.0));
-        if (0..2).any(|profile| list.iter().all(|entry| entry.weights[profile] <= 0.0)) {
+        list.retain(|(_, weights)| weights.iter().any(|weight| *weight > 0.0));
+        if (0..2).any(|profile| list.iter().all(|(_, weights)| weights[profile] <= 0.0)) {
             return Err(wrong("all weights are 0".to_owned()));
         }
-        if lru_capacity.is_some() && list.iter().all(|e| e.name != prefix_affinity::SPEC.name) {
-            return Err(PolicyError::Unread {
+        if lru_capacity.is_some()
+            && list.iter().all(|(s, _)| s.name() != prefix_affinity::SPEC.name)
+        {
+            return Err(PolicyError::NobodyReads {
                 setting: prefix_affinity::LRU_CAPACITY,
-                reader: format!("none of the scorers `{text}`"),
-                remedy: "; add `prefix-affinity` to them",
+                readers: format!("the scorers `{text}`"),
+                remedy: "add `prefix-affinity` to them",
             });
         }
-        list.sort_by_key(|entry| entry.name);
-        Ok(WeightedScorers::new(list))
+        list.sort_by_key(|(scorer, _)| scorer.name());
+        for profile in 0..2 {
+            let reduced = reduce(&list.iter().map(|(_, w)| w[profile]).collect::<Vec<f64>>());
+            for ((_, weights), reduced) in list.iter_mut().zip(reduced) {
+                weights[profile] = reduced;
+            }
+        }
+        Ok(Scorers(list))
     }
 
-    fn new(list: Vec<Weighted>) -> WeightedScorers {
-        let reduced = |profile: usize| {
-            reduce(&list.iter().map(|entry| entry.weights[profile]).collect::<Vec<f64>>())
+    /// The scorers with their weights in the first profile.
+    pub fn iter(&self) -> impl Iterator<Item = (&Chosen<dyn Scorer>, f64)> {
+        self.0.iter().map(|(scorer, [weight, _])| (scorer, *weight))
+    }
+
+    /// What any of them reads.
+    pub fn needs(&self) -> Needs {
+        self.0.iter().fold(Needs::NONE, |needs, (scorer, _)| needs.or(scorer.needs()))
+    }
+
+    /// Makes them.
+    pub fn build(&self, cluster: &Cluster) -> WeightedScorers {
+        let scaled = |profile: usize| scaled(self.0.iter().map(|(_, w)| w[profile]).collect());
+        let of = |((scorer, _), weight): (&(Chosen<dyn Scorer>, _), f64)| {
+            (scorer.name(), weight, scorer.build(cluster))
         };
-        let (first, second) = (reduced(0), reduced(1));
-        let spelled: Vec<String> = list
-            .iter()
-            .zip(first.iter().zip(&second))
-            .map(|(entry, (one, other))| {
-                let name = &entry.built.canonical;
-                if first == second {
-                    format!("{name}:{one}")
-                } else {
-                    format!("{name}:{one}/{other}")
-                }
-            })
-            .collect();
         WeightedScorers {
-            needs: list.iter().fold(Needs::NONE, |needs, entry| needs.or(entry.built.needs)),
-            canonical: spelled.join(","),
-            second: scaled(second),
-            scorers: list
-                .into_iter()
-                .zip(scaled(first))
-                .map(|(entry, weight)| (entry.name, weight, entry.built.policy))
-                .collect(),
+            scorers: self.0.iter().zip(scaled(0)).map(of).collect(),
+            second: scaled(1),
         }
+    }
+}
+
+/// `scorer:weight,...`, or `scorer:weight/weight,...` if the profiles differ.
+impl fmt::Display for Scorers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let same = self.0.iter().all(|(_, [one, other])| one.to_bits() == other.to_bits());
+        for (at, (scorer, [one, other])) in self.0.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{scorer}:{one}")?;
+            if !same {
+                write!(f, "/{other}")?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -179,21 +174,20 @@ pub(crate) fn items(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The scorer that `text` spells, `scorer` or `scorer[parameter=value,...]`, and its name.
-fn build_scorer(
+/// The scorer that `text` spells: `scorer` or `scorer[parameter=value,...]`.
+fn choose(
     text: &str,
     lru_capacity: Option<&str>,
     guests: &Guests,
-    cluster: &Cluster,
-) -> Result<(&'static str, Built<dyn Scorer>), PolicyError> {
-    let mut parsed = parse(KIND, text)?;
+) -> Result<Chosen<dyn Scorer>, PolicyError> {
+    let mut parsed = parse(<dyn Scorer>::KIND, text)?;
     let is = |name: &str| {
         prefix_affinity::SPEC.name == name || prefix_affinity::SPEC.alias == Some(name)
     };
     if let Some(blocks) = lru_capacity.filter(|_| is(parsed.name)) {
         parsed.given.push((prefix_affinity::LRU_CAPACITY, blocks));
     }
-    guests.scorers().build(&parsed, cluster)
+    Chosen::of(&parsed, guests)
 }
 
 /// The weights that `text` spells; the error is what is not one.
@@ -242,11 +236,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const CLUSTER: Cluster = Cluster { instances: 2, ..Cluster::SMALL };
-
     fn canonical(text: &str) -> Result<String, String> {
-        WeightedScorers::parse(text, Profiles::One, None, &CLUSTER)
-            .map(|list| list.canonical)
+        Scorers::new(text, Profiles::One, None, &Guests::NONE)
+            .map(|list| list.to_string())
             .map_err(|error| error.to_string())
     }
 
@@ -296,18 +288,20 @@ mod tests {
 
     #[test]
     fn a_list_of_two_profiles_has_two_weights_a_scorer_or_one_for_both() {
-        let two = |text| WeightedScorers::parse(text, Profiles::Two, None, &CLUSTER);
-        let list = two("qd:4/2, pa:6/2, kv:0/5").expect("legal");
-        assert_eq!(list.canonical, "kv-utilization:0/5,prefix-affinity:3/2,queue-depth:2/2");
-        let first: Vec<f64> = list.scorers.iter().map(|(_, weight, _)| *weight).collect();
-        assert_eq!((first, list.second), (vec![0.0, 1.0, 2.0 / 3.0], vec![1.0, 0.4, 0.4]));
-        assert_eq!(two("pa:3,qd:2").expect("legal").canonical, "prefix-affinity:3,queue-depth:2");
-        assert_eq!(two("pa:3/6,qd:2/4").expect("legal").second, [1.0, 2.0 / 3.0]);
+        let two =
+            |text| Scorers::new(text, Profiles::Two, None, &Guests::NONE).expect("a legal list");
+        let list = two("qd:4/2, pa:6/2, kv:0/5");
+        assert_eq!(list.to_string(), "kv-utilization:0/5,prefix-affinity:3/2,queue-depth:2/2");
+        let built = list.build(&Cluster::SMALL);
+        let first: Vec<f64> = built.scorers.iter().map(|(_, weight, _)| *weight).collect();
+        assert_eq!((first, built.second), (vec![0.0, 1.0, 2.0 / 3.0], vec![1.0, 0.4, 0.4]));
+        assert_eq!(two("pa:3,qd:2").to_string(), "prefix-affinity:3,queue-depth:2");
+        assert_eq!(two("pa:3/6,qd:2/4").build(&Cluster::SMALL).second, [1.0, 2.0 / 3.0]);
     }
 
     #[test]
     fn senseless_profiles_are_refused_with_what_is_wrong() {
-        let two = |text| WeightedScorers::parse(text, Profiles::Two, None, &CLUSTER).err();
+        let two = |text| Scorers::new(text, Profiles::Two, None, &Guests::NONE).err();
         for (text, complaint) in [
             ("pa:3/0,qd:2/0", "all weights are 0"),
             ("pa:3/", "is `3/`, not a number"),
@@ -324,8 +318,8 @@ mod tests {
     #[test]
     fn a_capacity_given_apart_reaches_the_scorer_that_reads_it() {
         let parse = |text| {
-            WeightedScorers::parse(text, Profiles::One, Some(77), &CLUSTER)
-                .map(|list| list.canonical)
+            Scorers::new(text, Profiles::One, Some(77), &Guests::NONE)
+                .map(|list| list.to_string())
                 .map_err(|error| error.to_string())
         };
         assert_eq!(parse("pa:1").as_deref(), Ok("prefix-affinity[lru-capacity=77]:1"));
@@ -345,7 +339,7 @@ mod tests {
         #[test]
         fn any_text_is_read_or_refused(text in "([a-z]{0,3}|pa|qd|[\\[\\],:=0-9.eE-]|\\PC){0,12}") {
             let _ = canonical(&text);
-            let _ = WeightedScorers::parse(&text, Profiles::Two, None, &CLUSTER);
+            let _ = Scorers::new(&text, Profiles::Two, None, &Guests::NONE);
         }
 
         #[test]

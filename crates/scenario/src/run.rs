@@ -190,6 +190,9 @@ fn future(plan: &Plan, trial: Trial, observer: &mut dyn Observer) -> Result<Futu
 
 /// Tells all requests that arrive in a run of `plan`, in order of arrival. Where clients wait for
 /// answers, they are those that arrive under its policies.
+///
+/// # Errors
+/// If the workload cannot be read.
 pub fn requests(
     plan: &Plan,
     trial: Trial,
@@ -251,7 +254,7 @@ fn audit_config(plan: &Plan) -> AuditConfig {
         max_running: plan.engine.max_num_running_reqs,
         max_step_tokens: plan.engine.max_num_scheduled_tokens,
         max_context_tokens: None,
-        fcfs: plan.policies.scheduler == "fcfs",
+        fcfs: plan.scheduler() == "fcfs",
         loads_beside: plan.engine.tier.is_some_and(|tier| tier.reload == Reload::Async),
         max_preemptions: 10_000,
     }

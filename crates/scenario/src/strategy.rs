@@ -231,6 +231,9 @@ pub fn choose(tree: &mut Node, value: Node) {
 }
 
 /// `tree` with the fields of the strategy that it names, below its own.
+///
+/// # Errors
+/// If there is no such strategy, or its parameters are illegal.
 pub fn expand(tree: &Node) -> Result<Node, Problem> {
     let Some(named) = tree.field(FIELD) else { return Ok(tree.clone()) };
     let (name, given) = spelled(named)?;
@@ -266,6 +269,9 @@ pub fn beside(place: &Place, name: &str) -> String {
 
 /// The name and the parameters that a `strategy` field spells: `name[a=1,...]`, or `{name,
 /// params}`.
+///
+/// # Errors
+/// If it is neither.
 pub fn spelled(node: &Node) -> Result<(String, Vec<(String, Node)>), Problem> {
     let illegal = |node: &Node| {
         let legal = "`name`, `name[parameter=value,...]`, or the fields `name` and `params`";

@@ -10,7 +10,8 @@ use crate::study::by_plan;
 use crate::trial::{Runner, Watch};
 use blis_core::math::ln;
 use blis_optimize::{
-    Bayes, Grid, Measured, Nsga2, Observation, Optimizer, Point, Problem, Quasi, Random, Settings,
+    Bayes, Grid, Measured, Observation, Optimizer, Point, Problem, Quasi, Random, Settings,
+    evolution,
 };
 use blis_scenario::problem::Place;
 use blis_scenario::row::Row;
@@ -200,9 +201,7 @@ impl Search {
             Engine::Random => Box::new(Random::new(problem, seed)),
             Engine::Sobol => Box::new(Quasi::new(problem, seed)),
             Engine::Grid => Box::new(Grid::new(problem, self.grid_steps().unwrap_or(2))),
-            Engine::Nsga2 => {
-                Box::new(Nsga2::new(problem, seed, (self.budget.calls / 10).clamp(8, 100)))
-            }
+            Engine::Nsga2 => evolution(problem, seed, (self.budget.calls / 10).clamp(8, 100)),
         }
     }
 

@@ -3,8 +3,8 @@
 //! Resampling draws from a stream of its own, the same for every question: two looks at the same
 //! values give the same interval to the last bit.
 
-use super::normal;
 use blis_core::Dice;
+use blis_core::math::normal;
 use blis_core::math::{count, float, pow};
 use blis_core::random::Purpose;
 

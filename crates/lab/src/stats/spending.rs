@@ -6,7 +6,7 @@
 //! the function that stays nearest to Pocock's equally strict looks. From the joint distribution of
 //! the looks, which is that of a sum that grows, follows the two-sided level of each.
 
-use super::normal;
+use blis_core::math::normal;
 use blis_core::math::{exp, float, ln};
 use std::f64::consts::{E, PI};
 

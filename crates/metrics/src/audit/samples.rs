@@ -48,8 +48,8 @@ impl Audit {
 mod tests {
     use super::super::{AuditConfig, AuditReport};
     use super::*;
-    use crate::engine::{Cluster, mixed_jobs, run, tell};
     use crate::fact::Fact;
+    use crate::toy::{Cluster, mixed_jobs, run, tell};
     use blis_core::Time;
 
     const CONFIG: AuditConfig = AuditConfig {

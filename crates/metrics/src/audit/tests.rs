@@ -3,10 +3,10 @@
 use super::report::KEPT;
 use super::*;
 use crate::end::End;
-use crate::engine::{Cluster, Facts, mixed_jobs, run, single_server_jobs, tell};
 use crate::report::{Latency, Report};
 use crate::slo::SloTargets;
 use crate::summary::Summary;
+use crate::toy::{Cluster, Facts, mixed_jobs, run, single_server_jobs, tell};
 use blis_core::RequestId;
 
 const CLUSTER: Cluster =

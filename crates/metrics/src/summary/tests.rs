@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::end::End;
-use crate::engine::{Cluster, Facts, Fate, Job, mixed_jobs, run, single_server_jobs, tell};
 use crate::report::Saturation;
 use crate::slo::SloTarget;
+use crate::toy::{Cluster, Facts, Fate, Job, mixed_jobs, run, single_server_jobs, tell};
 
 const ONE: Cluster = Cluster { instances: 1, max_running: 1, preempt_every: None, horizon: None };
 const FOUR: Cluster =

@@ -1,12 +1,12 @@
 //! Promises that hold for every engine.
 
+use crate::standard::by_name;
 use crate::{measure, search};
 use blis_core::Value;
 use blis_core::math::ln;
-use blis_optimize::standard::by_name;
 use blis_optimize::{
-    Bayes, Dimension, Grid, Kind, Measured, Nsga2, Observation, Optimizer, Point, Problem, Quasi,
-    Random, Settings, Several, Space, TellError, recommend,
+    Bayes, Dimension, Grid, Kind, Measured, Observation, Optimizer, Point, Problem, Quasi, Random,
+    Settings, Several, Space, TellError, evolution, recommend,
 };
 
 fn engines(problem: &Problem, seed: u64) -> Vec<(&'static str, Box<dyn Optimizer>)> {
@@ -18,7 +18,7 @@ fn engines(problem: &Problem, seed: u64) -> Vec<(&'static str, Box<dyn Optimizer
     vec![
         ("bayes", Box::new(Bayes::new(p(), settings))),
         ("weighted", Box::new(Bayes::new(p(), weighted))),
-        ("nsga2", Box::new(Nsga2::new(p(), seed, 6))),
+        ("nsga2", evolution(p(), seed, 6)),
         ("quasi", Box::new(Quasi::new(p(), seed))),
         ("random", Box::new(Random::new(p(), seed))),
         ("grid", Box::new(Grid::new(p(), 4))),

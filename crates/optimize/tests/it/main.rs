@@ -2,11 +2,12 @@
 
 mod engines;
 mod quality;
+mod standard;
 
 use blis_core::Dice;
 use blis_core::random::Purpose;
-use blis_optimize::standard::Standard;
 use blis_optimize::{Measured, Observation, Optimizer, Point};
+use standard::Standard;
 
 /// Measures `point` of `standard`; the noise depends on `seed` and `call` only.
 pub(crate) fn measure(standard: &Standard, point: Point, seed: u64, call: usize) -> Observation {

@@ -1,9 +1,9 @@
 //! How well the engines search: with slack, so that only a broken engine fails.
 
 use crate::search;
-use blis_optimize::standard::{Standard, by_name};
+use crate::standard::{Standard, by_name};
 use blis_optimize::{
-    Bayes, Nsga2, Optimizer, Random, Settings, Several, pareto, recommend, sensitivity,
+    Bayes, Optimizer, Random, Settings, Several, evolution, pareto, recommend, sensitivity,
 };
 
 const SEEDS: u64 = 5;
@@ -102,15 +102,14 @@ fn fronts_grow_beyond_those_of_chance() {
 fn a_population_beats_chance_after_hundreds_of_measurements() {
     let standard = by_name("zdt1").expect("a standard problem");
     let problem = standard.problem();
-    let evolved = volume(standard, 400, |seed| Box::new(Nsga2::new(problem.clone(), seed, 20)));
+    let evolved = volume(standard, 400, |seed| evolution(problem.clone(), seed, 20));
     let chance = volume(standard, 400, random(standard));
     // What chance leaves of the ideal volume, evolution at least halves.
     let ideal = 1.1 * 11.0 - 1.0 / 3.0;
     assert!(ideal - evolved < 0.5 * (ideal - chance), "{evolved}, by chance {chance} of {ideal}");
     let constrained = by_name("gardner").expect("a standard problem");
     let problem = constrained.problem();
-    let evolved =
-        regret(constrained, (200, 1), |seed| Box::new(Nsga2::new(problem.clone(), seed, 20)));
+    let evolved = regret(constrained, (200, 1), |seed| evolution(problem.clone(), seed, 20));
     assert!(evolved < 0.1, "{evolved}");
 }
 

@@ -101,13 +101,14 @@ impl Admission for AllOf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::build_admission;
+    use crate::gate::Gate;
+    use crate::guest::Guests;
     use crate::spec::Cluster;
     use crate::view::examples::{NOTHING, cluster, dice, instances, request};
     use blis_core::SloClass;
 
     fn gates(text: &str) -> Box<dyn Admission> {
-        build_admission(text, &Cluster::SMALL).expect("legal").policy
+        Gate::new(text, &[], &Guests::NONE).expect("legal").build(&Cluster::SMALL)
     }
 
     fn asks(class: SloClass) -> RequestView<'static> {

@@ -114,7 +114,8 @@ impl Admission for AnyOf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::build_admission;
+    use crate::gate::Gate;
+    use crate::guest::Guests;
     use crate::spec::Cluster;
     use crate::view::examples::{NOTHING, cluster, dice, instances, request};
     use blis_core::SloClass;
@@ -122,7 +123,7 @@ mod tests {
     /// Verdicts about batch requests of ten tokens that come to a cluster with queues of 9 and go
     /// to an instance with so many free blocks, one after the other.
     fn verdicts(text: &str, free: &[u32]) -> Vec<Verdict> {
-        let mut gates = build_admission(text, &Cluster::SMALL).expect("legal").policy;
+        let mut gates = Gate::new(text, &[], &Guests::NONE).expect("legal").build(&Cluster::SMALL);
         let views = instances(&[9]);
         let asks = RequestView { class: SloClass::Batch, input_tokens: 10, ..request(&NOTHING) };
         let mut enter = |free_blocks: &u32| {

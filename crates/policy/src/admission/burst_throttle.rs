@@ -18,11 +18,11 @@
 //! **Origin** ours, for arrivals that cluster (gamma gaps with a coefficient of variation of 2 to
 //! 3.5): queues and memory tell of a burst when it is in them already.
 
-use crate::admission::classes::{Shares, share};
+use crate::classes::{Shares, share};
 use crate::contract::{Admission, Firings, Verdict};
 use crate::spec::Spec;
 use crate::view::{ClusterView, Needs};
-use blis_core::{Dice, Param, ParamKind, RequestView, SloClass, Time, Values, math};
+use blis_core::{Dice, Param, RequestView, SloClass, Time, Values, math};
 
 /// How `burst-throttle` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
@@ -30,41 +30,16 @@ pub const SPEC: Spec<dyn Admission> = Spec {
     alias: None,
     help: "Turns unimportant classes away while arrivals come faster than usual",
     params: &[
-        Param {
-            name: "short",
-            kind: ParamKind::Log { min: 0.001, max: 3_600.0, default: 0.5 },
-            unit: "s",
-            help: "How far back the rate of arrivals lately reaches",
-            when: None,
-        },
-        Param {
-            name: "long",
-            kind: ParamKind::Log { min: 0.01, max: 86_400.0, default: 30.0 },
-            unit: "s",
-            help: "How far back the usual rate of arrivals reaches",
-            when: None,
-        },
-        Param {
-            name: "start",
-            kind: ParamKind::Log { min: 1.0, max: 100.0, default: 1.8 },
-            unit: "times the usual rate",
-            help: "A burst begins when arrivals are so many times as fast",
-            when: None,
-        },
-        Param {
-            name: "stop",
-            kind: ParamKind::Log { min: 0.1, max: 100.0, default: 1.2 },
-            unit: "times the usual rate",
-            help: "A burst is over when arrivals are less than so many times as fast",
-            when: None,
-        },
-        Param {
-            name: "slack",
-            kind: ParamKind::Float { min: 0.0, max: 100_000.0, default: 8.0 },
-            unit: "requests per instance",
-            help: "Nobody is turned away while fewer are in flight",
-            when: None,
-        },
+        Param::log("short", 0.001..=3_600.0, 0.5, "s")
+            .help("How far back the rate of arrivals lately reaches"),
+        Param::log("long", 0.01..=86_400.0, 30.0, "s")
+            .help("How far back the usual rate of arrivals reaches"),
+        Param::log("start", 1.0..=100.0, 1.8, "times the usual rate")
+            .help("A burst begins when arrivals are so many times as fast"),
+        Param::log("stop", 0.1..=100.0, 1.2, "times the usual rate")
+            .help("A burst is over when arrivals are less than so many times as fast"),
+        Param::float("slack", 0.0..=100_000.0, 8.0, "requests per instance")
+            .help("Nobody is turned away while fewer are in flight"),
         share(SloClass::Critical, 0.0, "Share of critical requests turned away in a burst"),
         share(SloClass::Standard, 0.0, "Share of standard requests turned away in a burst"),
         share(SloClass::Sheddable, 1.0, "Share of sheddable requests turned away in a burst"),

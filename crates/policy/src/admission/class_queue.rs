@@ -20,10 +20,11 @@
 //! **Origin** ours. A gate with one limit for all classes counts, of a queue ordered by class,
 //! those whom an important request would not wait for.
 
+use crate::classes::numbers;
 use crate::contract::{Admission, Firings, Verdict};
 use crate::spec::{Cluster, Spec};
 use crate::view::{ClusterView, InstanceView, Needs, PerClass};
-use blis_core::{Dice, Param, ParamKind, RequestView, SloClass, Values};
+use blis_core::{Dice, Param, RequestView, SloClass, Values};
 
 /// How `class-queue` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
@@ -38,35 +39,19 @@ pub const SPEC: Spec<dyn Admission> = Spec {
         wait(SloClass::Sheddable, 0.03, "Longest wait of sheddable requests, in times they run"),
         wait(SloClass::Batch, 0.03, "Longest wait of batch requests, in times they run"),
         wait(SloClass::Background, 0.01, "Longest wait of background requests, in times they run"),
-        Param {
-            name: "protect",
-            kind: ParamKind::Choice { options: &["critical", "standard", "nobody"] },
-            unit: "",
-            help: "Classes up to this one are always let in",
-            when: None,
-        },
-        Param {
-            name: "slack",
-            kind: ParamKind::Float { min: 0.0, max: 100_000.0, default: 2.0 },
-            unit: "requests",
-            help: "So many may be ahead in any case",
-            when: None,
-        },
-        Param {
-            name: "floor",
-            kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.01 },
-            unit: "",
-            help: "The share of requests that is let in all the same",
-            when: None,
-        },
+        Param::choice("protect", &["critical", "standard", "nobody"])
+            .help("Classes up to this one are always let in"),
+        Param::float("slack", 0.0..=100_000.0, 2.0, "requests")
+            .help("So many may be ahead in any case"),
+        Param::float("floor", 0.0..=1.0, 0.01, "")
+            .help("The share of requests that is let in all the same"),
     ],
     needs: |_| Needs { load: true, classes: true, ..Needs::NONE },
     build: |values, cluster| Box::new(ClassQueue::new(values, cluster)),
 };
 
 const fn wait(class: SloClass, default: f64, help: &'static str) -> Param {
-    let kind = ParamKind::Float { min: 0.0, max: 1_000.0, default };
-    Param { name: class.name(), kind, unit: "times they run", help, when: None }
+    Param::float(class.name(), 0.0..=1_000.0, default, "times they run").help(help)
 }
 
 /// A gate that holds the queue ahead of a class against the batch.
@@ -86,7 +71,7 @@ impl ClassQueue {
     fn new(values: &Values, cluster: &Cluster) -> ClassQueue {
         let protected = SloClass::ALL.iter().find(|c| c.name() == values.choice("protect"));
         ClassQueue {
-            waits: SloClass::ALL.map(|class| values.float(class.name())),
+            waits: numbers(values),
             first_shed: protected.map_or(0, |class| class.index() + 1),
             slack: values.float("slack"),
             floor: values.float("floor"),
@@ -132,7 +117,7 @@ impl Admission for ClassQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::classes::values;
+    use crate::classes::values;
     use crate::view::examples::{NOTHING, cluster, dice, instances, request};
 
     const CLUSTER: Cluster = Cluster { max_running: 128, ..Cluster::SMALL };

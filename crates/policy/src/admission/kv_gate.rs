@@ -14,11 +14,11 @@
 //!
 //! **Origin** ours, after the free-block watermark of vLLM's block manager, moved to the gateway.
 
-use crate::admission::classes::{flag, flags};
+use crate::classes::{flag, flags};
 use crate::contract::{Admission, Verdict};
 use crate::spec::{Cluster, Spec};
 use crate::view::{ClusterView, InstanceView, Needs, PerClass};
-use blis_core::{Dice, Param, ParamKind, RequestView, SloClass, Time, Values, math};
+use blis_core::{Dice, Param, RequestView, SloClass, Time, Values, math};
 
 /// How `kv-gate` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
@@ -26,34 +26,14 @@ pub const SPEC: Spec<dyn Admission> = Spec {
     alias: None,
     help: "Turns unimportant classes away where too few KV blocks are free",
     params: &[
-        Param {
-            name: "at",
-            kind: ParamKind::Choice { options: &["instance", "cluster"] },
-            unit: "",
-            help: "Whether the chosen instance must have room or all on average",
-            when: None,
-        },
-        Param {
-            name: "free-share",
-            kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.05 },
-            unit: "of all blocks",
-            help: "Share of an instance's blocks that must stay free",
-            when: None,
-        },
-        Param {
-            name: "free-blocks",
-            kind: ParamKind::Int { min: 0, max: 100_000_000, default: 0 },
-            unit: "blocks",
-            help: "Blocks of an instance that must stay free",
-            when: None,
-        },
-        Param {
-            name: "prompt",
-            kind: ParamKind::Flag { default: true },
-            unit: "",
-            help: "Whether the prompt must fit into the free blocks besides",
-            when: None,
-        },
+        Param::choice("at", &["instance", "cluster"])
+            .help("Whether the chosen instance must have room or all on average"),
+        Param::float("free-share", 0.0..=1.0, 0.05, "of all blocks")
+            .help("Share of an instance's blocks that must stay free"),
+        Param::int("free-blocks", 0..=100_000_000, 0, "blocks")
+            .help("Blocks of an instance that must stay free"),
+        Param::flag("prompt", true)
+            .help("Whether the prompt must fit into the free blocks besides"),
         flag(SloClass::Critical, false, "Whether critical requests may be turned away"),
         flag(SloClass::Standard, false, "Whether standard requests may be turned away"),
         flag(SloClass::Sheddable, true, "Whether sheddable requests may be turned away"),
@@ -123,7 +103,7 @@ impl Admission for KvGate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::classes::values;
+    use crate::classes::values;
     use crate::view::examples::{NOTHING, cluster, dice, instances, request};
 
     const CLUSTER: Cluster = Cluster { instances: 2, blocks: 100, ..Cluster::SMALL };

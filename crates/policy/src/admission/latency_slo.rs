@@ -22,14 +22,12 @@
 //! makes; here they come from the line of step costs and one learned factor. There, requests of
 //! negative priority may be shed; here, those of the classes that say so.
 
-use crate::admission::classes::{flag, flags};
+use crate::classes::{flag, flags};
 use crate::contract::{Admission, Verdict};
 use crate::predict::{Cached, Predictor};
 use crate::spec::{Cluster, Spec};
 use crate::view::{Answer, ClusterView, InstanceView, Needs, PerClass};
-use blis_core::{
-    Dice, Param, ParamKind, RequestId, RequestView, SloClass, Span, Time, Values, math,
-};
+use blis_core::{Dice, Param, RequestId, RequestView, SloClass, Span, Time, Values, math};
 use std::collections::BTreeMap;
 
 /// How `latency-slo` introduces itself.
@@ -38,41 +36,15 @@ pub const SPEC: Spec<dyn Admission> = Spec {
     alias: None,
     help: "Turns unimportant classes away while no instance is predicted to meet their targets",
     params: &[
-        Param {
-            name: "ttft",
-            kind: ParamKind::Log { min: 1.0, max: 1e7, default: 2_000.0 },
-            unit: "ms",
-            help: "Time to first token of a class that was promised nothing",
-            when: None,
-        },
-        Param {
-            name: "tpot",
-            kind: ParamKind::Float { min: 0.0, max: 1e6, default: 0.0 },
-            unit: "ms",
-            help: "Target of the time from token to token, with 0 for none",
-            when: None,
-        },
-        Param {
-            name: "cached",
-            kind: ParamKind::Choice { options: Cached::WORDS },
-            unit: "",
-            help: "What of the prompt is taken to be cached",
-            when: None,
-        },
-        Param {
-            name: "cold",
-            kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.02 },
-            unit: "of all blocks",
-            help: "KV utilization below which an instance takes anybody",
-            when: None,
-        },
-        Param {
-            name: "learning",
-            kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.05 },
-            unit: "",
-            help: "Weight of each answer in the correction of predictions",
-            when: None,
-        },
+        Param::log("ttft", 1.0..=1e7, 2_000.0, "ms")
+            .help("Time to first token of a class that was promised nothing"),
+        Param::float("tpot", 0.0..=1e6, 0.0, "ms")
+            .help("Target of the time from token to token, with 0 for none"),
+        Param::choice("cached", Cached::WORDS).help("What of the prompt is taken to be cached"),
+        Param::float("cold", 0.0..=1.0, 0.02, "of all blocks")
+            .help("KV utilization below which an instance takes anybody"),
+        Param::float("learning", 0.0..=1.0, 0.05, "")
+            .help("Weight of each answer in the correction of predictions"),
         flag(SloClass::Critical, false, "Whether critical requests may be turned away"),
         flag(SloClass::Standard, false, "Whether standard requests may be turned away"),
         flag(SloClass::Sheddable, true, "Whether sheddable requests may be turned away"),
@@ -181,7 +153,7 @@ impl Admission for LatencySlo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::classes::values;
+    use crate::classes::values;
     use crate::spec::StepCost;
     use crate::view::examples::{NOTHING, cluster, dice, instances, request};
     use blis_core::InstanceId;

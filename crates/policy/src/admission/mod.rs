@@ -5,7 +5,6 @@ pub mod always_admit;
 pub mod any_of;
 pub mod burst_throttle;
 pub mod class_queue;
-mod classes;
 pub mod kv_gate;
 pub mod latency_slo;
 pub mod probabilistic;

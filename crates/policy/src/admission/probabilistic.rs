@@ -16,11 +16,11 @@
 //! **Origin** llm-d's `probabilistic-admitter`, with its defaults. There, requests of negative
 //! priority may be shed; here, those of the classes that say so.
 
-use crate::admission::classes::{flag, flags};
+use crate::classes::{flag, flags};
 use crate::contract::{Admission, Verdict};
 use crate::spec::Spec;
 use crate::view::{ClusterView, InstanceView, Needs, PerClass};
-use blis_core::{Dice, Param, ParamKind, RequestView, SloClass, Values, math};
+use blis_core::{Dice, Param, RequestView, SloClass, Values, math};
 
 /// How `probabilistic` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
@@ -28,34 +28,12 @@ pub const SPEC: Spec<dyn Admission> = Spec {
     alias: None,
     help: "Turns unimportant classes away the more often, the more saturated the cluster is",
     params: &[
-        Param {
-            name: "queue-threshold",
-            kind: ParamKind::Log { min: 0.1, max: 100_000.0, default: 5.0 },
-            unit: "requests",
-            help: "Waiting requests at which an instance is saturated",
-            when: None,
-        },
-        Param {
-            name: "kv-threshold",
-            kind: ParamKind::Float { min: 0.01, max: 1.0, default: 0.8 },
-            unit: "of all blocks",
-            help: "KV utilization at which an instance is saturated",
-            when: None,
-        },
-        Param {
-            name: "power",
-            kind: ParamKind::Log { min: 0.1, max: 50.0, default: 5.0 },
-            unit: "",
-            help: "How steep the ramp is",
-            when: None,
-        },
-        Param {
-            name: "k",
-            kind: ParamKind::Log { min: 0.001, max: 1e9, default: 300.0 },
-            unit: "",
-            help: "Factor of the ramp",
-            when: None,
-        },
+        Param::log("queue-threshold", 0.1..=100_000.0, 5.0, "requests")
+            .help("Waiting requests at which an instance is saturated"),
+        Param::float("kv-threshold", 0.01..=1.0, 0.8, "of all blocks")
+            .help("KV utilization at which an instance is saturated"),
+        Param::log("power", 0.1..=50.0, 5.0, "").help("How steep the ramp is"),
+        Param::log("k", 0.001..=1e9, 300.0, "").help("Factor of the ramp"),
         flag(SloClass::Critical, false, "Whether critical requests may be turned away"),
         flag(SloClass::Standard, false, "Whether standard requests may be turned away"),
         flag(SloClass::Sheddable, true, "Whether sheddable requests may be turned away"),
@@ -116,7 +94,7 @@ impl Admission for Probabilistic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::classes::values;
+    use crate::classes::values;
     use crate::view::examples::{NOTHING, cluster, dice, instances, request};
 
     fn instance(queue_depth: u32, kv_utilization: f64) -> InstanceView {

@@ -14,11 +14,11 @@
 //!
 //! **Origin** ours, after connection-level backpressure: admit work whose cost is sunk.
 
-use crate::admission::classes::{flag, flags};
+use crate::classes::{flag, flags};
 use crate::contract::{Admission, Verdict};
 use crate::spec::Spec;
 use crate::view::{ClusterView, InstanceView, Needs, PerClass};
-use blis_core::{Dice, Param, ParamKind, RequestView, SloClass, Values, math};
+use blis_core::{Dice, Param, RequestView, SloClass, Values, math};
 
 /// How `session-backpressure` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
@@ -26,20 +26,10 @@ pub const SPEC: Spec<dyn Admission> = Spec {
     alias: None,
     help: "Turns new sessions away while the cluster is loaded, and later rounds never",
     params: &[
-        Param {
-            name: "threshold",
-            kind: ParamKind::Float { min: 0.0, max: 100_000.0, default: 64.0 },
-            unit: "requests per instance",
-            help: "Mean load above which no session begins",
-            when: None,
-        },
-        Param {
-            name: "signal",
-            kind: ParamKind::Choice { options: &["load", "queue"] },
-            unit: "",
-            help: "Whether all requests of an instance count or only those that wait",
-            when: None,
-        },
+        Param::float("threshold", 0.0..=100_000.0, 64.0, "requests per instance")
+            .help("Mean load above which no session begins"),
+        Param::choice("signal", &["load", "queue"])
+            .help("Whether all requests of an instance count or only those that wait"),
         flag(SloClass::Critical, false, "Whether new critical sessions may be turned away"),
         flag(SloClass::Standard, true, "Whether new standard sessions may be turned away"),
         flag(SloClass::Sheddable, true, "Whether new sheddable sessions may be turned away"),
@@ -94,7 +84,7 @@ impl Admission for SessionBackpressure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::classes::values;
+    use crate::classes::values;
     use crate::view::examples::{NOTHING, cluster, dice, instances, request};
     use blis_core::SessionId;
 

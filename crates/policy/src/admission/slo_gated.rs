@@ -11,11 +11,11 @@
 //!
 //! **Origin** ours, after llm-d's shedding of sheddable requests at saturation, by queues alone.
 
-use crate::admission::classes::{Shares, share};
+use crate::classes::{Shares, share};
 use crate::contract::{Admission, Verdict};
 use crate::spec::Spec;
 use crate::view::{ClusterView, Needs};
-use blis_core::{Dice, Param, ParamKind, RequestView, SloClass, Values, math};
+use blis_core::{Dice, Param, RequestView, SloClass, Values, math};
 
 /// How `slo-gated` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
@@ -23,20 +23,10 @@ pub const SPEC: Spec<dyn Admission> = Spec {
     alias: None,
     help: "Turns unimportant classes away while queues are longer than a threshold",
     params: &[
-        Param {
-            name: "threshold",
-            kind: ParamKind::Float { min: 0.0, max: 100_000.0, default: 5.0 },
-            unit: "requests",
-            help: "Queues longer than this are long",
-            when: None,
-        },
-        Param {
-            name: "statistic",
-            kind: ParamKind::Choice { options: &["max", "mean"] },
-            unit: "",
-            help: "Whether the longest queue counts or the mean of all",
-            when: None,
-        },
+        Param::float("threshold", 0.0..=100_000.0, 5.0, "requests")
+            .help("Queues longer than this are long"),
+        Param::choice("statistic", &["max", "mean"])
+            .help("Whether the longest queue counts or the mean of all"),
         share(SloClass::Critical, 0.0, "Share of critical requests turned away"),
         share(SloClass::Standard, 0.0, "Share of standard requests turned away"),
         share(SloClass::Sheddable, 1.0, "Share of sheddable requests turned away"),
@@ -91,7 +81,7 @@ impl Admission for SloGated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::classes::values;
+    use crate::classes::values;
     use crate::view::examples::{NOTHING, cluster, dice, instances, request};
 
     /// The classes that are turned away at queues of these lengths.

@@ -14,7 +14,7 @@
 use crate::contract::{Admission, Verdict};
 use crate::spec::Spec;
 use crate::view::{ClusterView, Needs};
-use blis_core::{Dice, Param, ParamKind, RequestView, Time, Values, math};
+use blis_core::{Dice, Param, RequestView, Time, Values, math};
 
 /// How `token-bucket` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
@@ -22,20 +22,10 @@ pub const SPEC: Spec<dyn Admission> = Spec {
     alias: None,
     help: "Lets a request in while a bucket that refills steadily holds its prompt tokens",
     params: &[
-        Param {
-            name: "capacity",
-            kind: ParamKind::Log { min: 1.0, max: 1e9, default: 10_000.0 },
-            unit: "tokens",
-            help: "Largest burst, and the level at the start",
-            when: None,
-        },
-        Param {
-            name: "refill-rate",
-            kind: ParamKind::Log { min: 0.001, max: 1e9, default: 1_000.0 },
-            unit: "tokens/s",
-            help: "Prompt tokens let in per second in the long run",
-            when: None,
-        },
+        Param::log("capacity", 1.0..=1e9, 10_000.0, "tokens")
+            .help("Largest burst, and the level at the start"),
+        Param::log("refill-rate", 0.001..=1e9, 1_000.0, "tokens/s")
+            .help("Prompt tokens let in per second in the long run"),
     ],
     needs: |_| Needs::NONE,
     build: |values, _| Box::new(TokenBucket::new(values)),

@@ -17,12 +17,12 @@
 //! **Origin** ours. The wait for a place in a full batch, and for memory, is not in the prediction:
 //! combine it with a gate on queues or memory where those are what is short.
 
-use crate::admission::classes::{flag, flags};
+use crate::classes::{flag, flags};
 use crate::contract::{Admission, Verdict};
 use crate::predict::{Cached, Predictor};
 use crate::spec::{Cluster, Spec};
 use crate::view::{ClusterView, Needs, PerClass};
-use blis_core::{Dice, Param, ParamKind, RequestView, SloClass, Span, Values, math};
+use blis_core::{Dice, Param, RequestView, SloClass, Span, Values, math};
 
 /// How `ttft-budget` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
@@ -30,20 +30,9 @@ pub const SPEC: Spec<dyn Admission> = Spec {
     alias: None,
     help: "Turns requests away whose first token no instance is predicted to deliver in time",
     params: &[
-        Param {
-            name: "factor",
-            kind: ParamKind::Log { min: 0.01, max: 100.0, default: 1.0 },
-            unit: "times the target",
-            help: "How many times the target the prediction may be",
-            when: None,
-        },
-        Param {
-            name: "cached",
-            kind: ParamKind::Choice { options: Cached::WORDS },
-            unit: "",
-            help: "What of the prompt is taken to be cached",
-            when: None,
-        },
+        Param::log("factor", 0.01..=100.0, 1.0, "times the target")
+            .help("How many times the target the prediction may be"),
+        Param::choice("cached", Cached::WORDS).help("What of the prompt is taken to be cached"),
         target("target-critical", "Time to first token of critical requests")
             .only_if("critical", &["true"]),
         target("target-standard", "Time to first token of standard requests")
@@ -53,13 +42,8 @@ pub const SPEC: Spec<dyn Admission> = Spec {
         target("target-batch", "Time to first token of batch requests").only_if("batch", &["true"]),
         target("target-background", "Time to first token of background requests")
             .only_if("background", &["true"]),
-        Param {
-            name: "fallback",
-            kind: ParamKind::Log { min: 1.0, max: 1e7, default: 2_000.0 },
-            unit: "ms",
-            help: "Time to first token of a class that was promised nothing",
-            when: None,
-        },
+        Param::log("fallback", 1.0..=1e7, 2_000.0, "ms")
+            .help("Time to first token of a class that was promised nothing"),
         flag(SloClass::Critical, false, "Whether critical requests may be turned away"),
         flag(SloClass::Standard, true, "Whether standard requests may be turned away"),
         flag(SloClass::Sheddable, true, "Whether sheddable requests may be turned away"),
@@ -74,13 +58,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
 };
 
 const fn target(name: &'static str, help: &'static str) -> Param {
-    Param {
-        name,
-        kind: ParamKind::IntOrAuto { min: 1, max: 10_000_000 },
-        unit: "ms",
-        help,
-        when: None,
-    }
+    Param::int_or_auto(name, 1..=10_000_000, "ms").help(help)
 }
 
 /// A gate that predicts.
@@ -132,7 +110,7 @@ impl Admission for TtftBudget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::classes::values;
+    use crate::classes::values;
     use crate::spec::StepCost;
     use crate::view::InstanceView;
     use crate::view::examples::{NOTHING, cluster, dice, instances, request};

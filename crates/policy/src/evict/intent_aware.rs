@@ -19,7 +19,7 @@
 use crate::contract::Evict;
 use crate::spec::Spec;
 use crate::view::{Needs, UseView};
-use blis_core::{Param, ParamKind, Values};
+use blis_core::{Param, Values};
 
 /// How `intent-aware` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {
@@ -41,13 +41,7 @@ pub const SPEC: Spec<dyn Evict> = Spec {
 };
 
 const fn credit(name: &'static str, default: f64, help: &'static str) -> Param {
-    Param {
-        name,
-        kind: ParamKind::Float { min: 0.0, max: 86_400.0, default },
-        unit: "s",
-        help,
-        when: None,
-    }
+    Param::float(name, 0.0..=86_400.0, default, "s").help(help)
 }
 
 /// A run is worth the second in which its credit runs out; the latest that was ever said holds, and

@@ -18,20 +18,15 @@
 use crate::contract::Evict;
 use crate::spec::Spec;
 use crate::view::{Needs, UseView};
-use blis_core::{Param, ParamKind, Span};
+use blis_core::{Param, Span};
 
 /// How `session-aware` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {
     name: "session-aware",
     alias: None,
     help: "Drops the cached blocks of live sessions last",
-    params: &[Param {
-        name: "grace",
-        kind: ParamKind::Log { min: 0.001, max: 86_400.0, default: 60.0 },
-        unit: "s",
-        help: "For how long after a round its session counts as live",
-        when: None,
-    }],
+    params: &[Param::log("grace", 0.001..=86_400.0, 60.0, "s")
+        .help("For how long after a round its session counts as live")],
     needs: |_| Needs::NONE,
     build: |values, _| Box::new(SessionAware { grace: Span::from_secs_f64(values.float("grace")) }),
 };

@@ -12,10 +12,11 @@
 //! **Origin** ours: the strict form of what priority-aware caches do. Nothing ages, so classes that
 //! leave no room for others starve them of cache.
 
+use crate::classes::{numbers, weight};
 use crate::contract::Evict;
 use crate::spec::Spec;
-use crate::view::{Needs, UseView};
-use blis_core::{Param, ParamKind, SloClass, Values};
+use crate::view::{Needs, PerClass, UseView};
+use blis_core::SloClass;
 
 /// How `slo-aware` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {
@@ -23,31 +24,20 @@ pub const SPEC: Spec<dyn Evict> = Spec {
     alias: None,
     help: "Drops the cached blocks of unimportant service classes first",
     params: &[
-        class(SloClass::Critical, 10.0, "Worth of blocks that a critical request has used"),
-        class(SloClass::Standard, 5.0, "Worth of blocks that a standard request has used"),
-        class(SloClass::Sheddable, 1.0, "Worth of blocks that a sheddable request has used"),
-        class(SloClass::Batch, 1.0, "Worth of blocks that a batch request has used"),
-        class(SloClass::Background, 0.0, "Worth of blocks that a background request has used"),
+        weight(SloClass::Critical, 10.0, "Worth of blocks that a critical request has used"),
+        weight(SloClass::Standard, 5.0, "Worth of blocks that a standard request has used"),
+        weight(SloClass::Sheddable, 1.0, "Worth of blocks that a sheddable request has used"),
+        weight(SloClass::Batch, 1.0, "Worth of blocks that a batch request has used"),
+        weight(SloClass::Background, 0.0, "Worth of blocks that a background request has used"),
     ],
     needs: |_| Needs::NONE,
-    build: |values, _| Box::new(SloAware::new(values)),
+    build: |values, _| Box::new(SloAware { worths: numbers(values) }),
 };
-
-const fn class(class: SloClass, default: f64, help: &'static str) -> Param {
-    let kind = ParamKind::Float { min: 0.0, max: 100.0, default };
-    Param { name: class.name(), kind, unit: "", help, when: None }
-}
 
 /// A worth for each service class; a run has the highest of those that have used it.
 #[derive(Clone, Copy, Debug)]
 pub struct SloAware {
-    worths: [f64; SloClass::ALL.len()],
-}
-
-impl SloAware {
-    fn new(values: &Values) -> SloAware {
-        SloAware { worths: SloClass::ALL.map(|class| values.float(class.name())) }
-    }
+    worths: PerClass<f64>,
 }
 
 impl Evict for SloAware {
@@ -62,8 +52,7 @@ mod tests {
     use crate::view::examples::used;
 
     fn worth(given: &[(&'static str, &'static str)], class: SloClass, before: f64) -> f64 {
-        let values = Values::parse(SPEC.params, given.iter().copied()).expect("legal");
-        SloAware::new(&values).worth(&UseView { class, worth: before, ..used() })
+        SPEC.made(given).worth(&UseView { class, worth: before, ..used() })
     }
 
     #[test]

@@ -16,7 +16,7 @@
 use crate::contract::Order;
 use crate::spec::Spec;
 use crate::view::{Needs, WaitingView};
-use blis_core::{Param, ParamKind, Span, Time, Values};
+use blis_core::{Param, Span, Time, Values};
 
 /// How `cache-first` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {
@@ -24,20 +24,10 @@ pub const SPEC: Spec<dyn Order> = Spec {
     alias: None,
     help: "Schedules the longest cached prefix first, up to a bound of patience",
     params: &[
-        Param {
-            name: "by",
-            kind: ParamKind::Choice { options: &["cached", "expected"] },
-            unit: "",
-            help: "Whether what is cached counts or what the router expected to be",
-            when: None,
-        },
-        Param {
-            name: "patience",
-            kind: ParamKind::Log { min: 0.001, max: 86_400.0, default: 2.0 },
-            unit: "s",
-            help: "For how long a request can be overtaken",
-            when: None,
-        },
+        Param::choice("by", &["cached", "expected"])
+            .help("Whether what is cached counts or what the router expected to be"),
+        Param::log("patience", 0.001..=86_400.0, 2.0, "s")
+            .help("For how long a request can be overtaken"),
     ],
     needs: |values| Needs { cached: values.choice("by") == "cached", ..Needs::NONE },
     build: |values, _| Box::new(CacheFirst::new(values)),

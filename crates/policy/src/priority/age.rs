@@ -11,10 +11,11 @@
 //! **Origin** L. Kleinrock, "A delay dependent queue discipline", Naval Research Logistics
 //! Quarterly 11(3-4), 1964. With equal slopes it is the order of arrival.
 
+use crate::classes::numbers;
 use crate::contract::Priority;
 use crate::spec::Spec;
 use crate::view::{Needs, PerClass, WaitingView};
-use blis_core::{Param, ParamKind, SloClass, Time, Values};
+use blis_core::{Param, SloClass, Time};
 
 /// How `age` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {
@@ -29,24 +30,17 @@ pub const SPEC: Spec<dyn Priority> = Spec {
         slope(SloClass::Background, 0.5, "How fast the priority of background requests grows"),
     ],
     needs: |_| Needs::NONE,
-    build: |values, _| Box::new(Age::new(values)),
+    build: |values, _| Box::new(Age { slopes: numbers(values) }),
 };
 
 const fn slope(class: SloClass, default: f64, help: &'static str) -> Param {
-    let kind = ParamKind::Float { min: 0.0, max: 1_000.0, default };
-    Param { name: class.name(), kind, unit: "per s", help, when: None }
+    Param::float(class.name(), 0.0..=1_000.0, default, "per s").help(help)
 }
 
 /// Priorities that accumulate.
 #[derive(Clone, Copy, Debug)]
 pub struct Age {
     slopes: PerClass<f64>,
-}
-
-impl Age {
-    fn new(values: &Values) -> Age {
-        Age { slopes: SloClass::ALL.map(|class| values.float(class.name())) }
-    }
 }
 
 impl Priority for Age {
@@ -66,36 +60,35 @@ mod tests {
     use crate::view::examples::waiting;
     use blis_core::RequestView;
 
-    fn policy(given: &[(&'static str, &'static str)]) -> Age {
-        Age::new(&Values::parse(SPEC.params, given.iter().copied()).expect("legal"))
-    }
+    type Given = [(&'static str, &'static str)];
 
-    fn priority(policy: Age, class: SloClass, arrival: u64, now: u64) -> f64 {
+    fn priority(given: &Given, class: SloClass, arrival: u64, now: u64) -> f64 {
         let any = waiting(1);
         let request = RequestView { class, arrival: Time::from_micros(arrival), ..any.request };
-        policy.priority(&WaitingView { request, ..any }, Time::from_micros(now))
+        SPEC.made(given).priority(&WaitingView { request, ..any }, Time::from_micros(now))
     }
 
     #[test]
     fn priority_is_the_age_times_the_slope_of_the_class() {
-        let standard = priority(policy(&[]), SloClass::Standard, 1_000_000, 3_000_000);
+        let standard = priority(&[], SloClass::Standard, 1_000_000, 3_000_000);
         assert_eq!(standard.to_bits(), 10.0_f64.to_bits());
         let batch = [("batch", "7")];
-        let batch = priority(policy(&batch), SloClass::Batch, 1_000_000, 3_000_000);
+        let batch = priority(&batch, SloClass::Batch, 1_000_000, 3_000_000);
         assert_eq!(batch.to_bits(), 14.0_f64.to_bits());
     }
 
     #[test]
     fn an_old_request_of_a_slow_class_overtakes_a_younger_one_of_a_fast_class() {
         let now = 100_000_000;
-        let batch = priority(policy(&[]), SloClass::Batch, 0, now);
-        assert!(batch > priority(policy(&[]), SloClass::Critical, 91_000_000, now));
-        assert!(batch < priority(policy(&[]), SloClass::Critical, 89_000_000, now));
+        let batch = priority(&[], SloClass::Batch, 0, now);
+        assert!(batch > priority(&[], SloClass::Critical, 91_000_000, now));
+        assert!(batch < priority(&[], SloClass::Critical, 89_000_000, now));
     }
 
     #[test]
     fn priorities_vary_unless_all_slopes_are_0() {
         let none = SloClass::ALL.map(|class| (class.name(), "0"));
-        assert!(policy(&[]).varies() && policy(&none[1..]).varies() && !policy(&none).varies());
+        let varies = |given: &Given| SPEC.made(given).varies();
+        assert!(varies(&[]) && varies(&none[1..]) && !varies(&none));
     }
 }

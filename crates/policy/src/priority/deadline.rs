@@ -18,7 +18,7 @@
 use crate::contract::Priority;
 use crate::spec::{Cluster, Spec};
 use crate::view::{Needs, PerClass, WaitingView};
-use blis_core::{Param, ParamKind, Span, Time, Values};
+use blis_core::{Param, Span, Time, Values};
 
 /// How `deadline` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {
@@ -26,27 +26,11 @@ pub const SPEC: Spec<dyn Priority> = Spec {
     alias: None,
     help: "Lets priority grow, up to a bound, as a request's deadline nears",
     params: &[
-        Param {
-            name: "horizon",
-            kind: ParamKind::Log { min: 0.001, max: 86_400.0, default: 60.0 },
-            unit: "s",
-            help: "Deadline of a request that has none, and the longest of any",
-            when: None,
-        },
-        Param {
-            name: "most",
-            kind: ParamKind::Log { min: 1.0, max: 1e6, default: 100.0 },
-            unit: "",
-            help: "Greatest priority",
-            when: None,
-        },
-        Param {
-            name: "late",
-            kind: ParamKind::Choice { options: &["keep", "drop"] },
-            unit: "",
-            help: "Whether a request that is late keeps the greatest priority or falls to 0",
-            when: None,
-        },
+        Param::log("horizon", 0.001..=86_400.0, 60.0, "s")
+            .help("Deadline of a request that has none, and the longest of any"),
+        Param::log("most", 1.0..=1e6, 100.0, "").help("Greatest priority"),
+        Param::choice("late", &["keep", "drop"])
+            .help("Whether a request that is late keeps the greatest priority or falls to 0"),
     ],
     needs: |_| Needs::NONE,
     build: |values, cluster| Box::new(Deadline::new(values, cluster)),

@@ -9,10 +9,11 @@
 //! **Origin** the priority classes of llm-d and of vLLM's `priority` scheduling. It does not age,
 //! so a steady stream of important requests starves the others.
 
+use crate::classes::{numbers, weight};
 use crate::contract::Priority;
 use crate::spec::Spec;
-use crate::view::{Needs, WaitingView};
-use blis_core::{Param, ParamKind, SloClass as Class, Time, Values};
+use crate::view::{Needs, PerClass, WaitingView};
+use blis_core::{SloClass as Class, Time};
 
 /// How `slo-class` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {
@@ -20,31 +21,20 @@ pub const SPEC: Spec<dyn Priority> = Spec {
     alias: None,
     help: "Gives each service class a fixed priority",
     params: &[
-        class(Class::Critical, 10.0, "Priority of critical requests"),
-        class(Class::Standard, 5.0, "Priority of standard requests"),
-        class(Class::Sheddable, 1.0, "Priority of sheddable requests"),
-        class(Class::Batch, 1.0, "Priority of batch requests"),
-        class(Class::Background, 0.0, "Priority of background requests"),
+        weight(Class::Critical, 10.0, "Priority of critical requests"),
+        weight(Class::Standard, 5.0, "Priority of standard requests"),
+        weight(Class::Sheddable, 1.0, "Priority of sheddable requests"),
+        weight(Class::Batch, 1.0, "Priority of batch requests"),
+        weight(Class::Background, 0.0, "Priority of background requests"),
     ],
     needs: |_| Needs::NONE,
-    build: |values, _| Box::new(SloClass::new(values)),
+    build: |values, _| Box::new(SloClass { priorities: numbers(values) }),
 };
-
-const fn class(class: Class, default: f64, help: &'static str) -> Param {
-    let kind = ParamKind::Float { min: 0.0, max: 100.0, default };
-    Param { name: class.name(), kind, unit: "", help, when: None }
-}
 
 /// A priority for each service class.
 #[derive(Clone, Copy, Debug)]
 pub struct SloClass {
-    priorities: [f64; Class::ALL.len()],
-}
-
-impl SloClass {
-    fn new(values: &Values) -> SloClass {
-        SloClass { priorities: Class::ALL.map(|class| values.float(class.name())) }
-    }
+    priorities: PerClass<f64>,
 }
 
 impl Priority for SloClass {
@@ -60,8 +50,7 @@ mod tests {
     use blis_core::RequestView;
 
     fn priorities(given: &[(&'static str, &'static str)]) -> Vec<f64> {
-        let values = Values::parse(SPEC.params, given.iter().copied()).expect("legal");
-        let policy = SloClass::new(&values);
+        let policy = SPEC.made(given);
         let priority = |class| {
             let any = waiting(1);
             let request = RequestView { class, ..any.request };
@@ -78,6 +67,6 @@ mod tests {
 
     #[test]
     fn priorities_do_not_change_while_a_request_waits() {
-        assert!(!SloClass::new(&Values::defaults(SPEC.params)).varies());
+        assert!(!SPEC.made(&[]).varies());
     }
 }

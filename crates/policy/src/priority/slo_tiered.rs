@@ -18,7 +18,7 @@
 use crate::contract::Priority;
 use crate::spec::Spec;
 use crate::view::{Needs, PerClass, WaitingView};
-use blis_core::{Param, ParamKind, SloClass, Span, Time, Values};
+use blis_core::{Param, SloClass, Span, Time, Values};
 
 /// How `slo-tiered` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {
@@ -31,13 +31,8 @@ pub const SPEC: Spec<dyn Priority> = Spec {
         base("base-sheddable", 1.0, "Priority of fresh sheddable requests"),
         base("base-batch", 1.0, "Priority of fresh batch requests"),
         base("base-background", 0.0, "Priority of fresh background requests"),
-        Param {
-            name: "age-weight",
-            kind: ParamKind::Float { min: 0.0, max: 1_000.0, default: 1.0 },
-            unit: "per s",
-            help: "How much a second of waiting is worth after the grace",
-            when: None,
-        },
+        Param::float("age-weight", 0.0..=1_000.0, 1.0, "per s")
+            .help("How much a second of waiting is worth after the grace"),
         grace("grace-critical", 0.0, "For how long a critical request does not age"),
         grace("grace-standard", 100.0, "For how long a standard request does not age"),
         grace("grace-sheddable", 200.0, "For how long a sheddable request does not age"),
@@ -49,23 +44,11 @@ pub const SPEC: Spec<dyn Priority> = Spec {
 };
 
 const fn base(name: &'static str, default: f64, help: &'static str) -> Param {
-    Param {
-        name,
-        kind: ParamKind::Float { min: 0.0, max: 100.0, default },
-        unit: "",
-        help,
-        when: None,
-    }
+    Param::float(name, 0.0..=100.0, default, "").help(help)
 }
 
 const fn grace(name: &'static str, default: f64, help: &'static str) -> Param {
-    Param {
-        name,
-        kind: ParamKind::Float { min: 0.0, max: 1e6, default },
-        unit: "ms",
-        help,
-        when: None,
-    }
+    Param::float(name, 0.0..=1e6, default, "ms").help(help)
 }
 
 /// Tiers that age.

@@ -20,7 +20,7 @@ use crate::contract::{Choice, Firings, Router};
 use crate::spec::Spec;
 use crate::view::{ClusterView, InstanceView, Needs};
 use blis_core::random::mix;
-use blis_core::{Dice, InstanceId, Param, ParamKind, RequestView, Time, Values, When, math};
+use blis_core::{Dice, InstanceId, Param, RequestView, Time, Values, math};
 
 /// How `consistent-hash` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
@@ -28,34 +28,15 @@ pub const SPEC: Spec<dyn Router> = Spec {
     alias: None,
     help: "Sends requests of a session, or with the same prefix, to the same instance by a hash",
     params: &[
-        Param {
-            name: "key",
-            kind: ParamKind::Choice { options: &["session", "prefix"] },
-            unit: "",
-            help: "Whether the session is hashed if there is one, or always the prompt",
-            when: None,
-        },
-        Param {
-            name: "prefix-blocks",
-            kind: ParamKind::Int { min: 1, max: 1_000_000, default: 1 },
-            unit: "blocks",
-            help: "How many of the prompt's first blocks are hashed",
-            when: None,
-        },
-        Param {
-            name: "bounded",
-            kind: ParamKind::Flag { default: false },
-            unit: "",
-            help: "Whether instances with more than their part of the load are passed over",
-            when: None,
-        },
-        Param {
-            name: "load-factor",
-            kind: ParamKind::Float { min: 1.0, max: 100.0, default: 1.25 },
-            unit: "",
-            help: "The most load an instance may have if bounded, as a multiple of the mean",
-            when: Some(When { param: "bounded", is: &["true"] }),
-        },
+        Param::choice("key", &["session", "prefix"])
+            .help("Whether the session is hashed if there is one, or always the prompt"),
+        Param::int("prefix-blocks", 1..=1_000_000, 1, "blocks")
+            .help("How many of the prompt's first blocks are hashed"),
+        Param::flag("bounded", false)
+            .help("Whether instances with more than their part of the load are passed over"),
+        Param::float("load-factor", 1.0..=100.0, 1.25, "")
+            .help("The most load an instance may have if bounded, as a multiple of the mean")
+            .only_if("bounded", &["true"]),
     ],
     needs: |values| Needs { load: values.flag("bounded"), ..Needs::NONE },
     build: |values, _| Box::new(ConsistentHash::new(values)),

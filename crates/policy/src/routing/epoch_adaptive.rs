@@ -18,13 +18,11 @@
 //! hill only. Answers of requests that were sent under older weights are not counted.
 
 use crate::contract::{Choice, Firings, Router};
+use crate::router::RouterParts;
 use crate::routing::weighted::{self, Parts, Weighted};
 use crate::spec::{Cluster, Spec};
 use crate::view::{Answer, ClusterView, Needs, PerClass};
-use crate::weights::Profiles;
-use blis_core::{
-    Dice, InstanceId, Param, ParamKind, RequestId, RequestView, Span, Time, Values, math,
-};
+use blis_core::{Dice, InstanceId, Param, RequestId, RequestView, Span, Time, Values, math};
 
 /// The scorers when none are given: those of `weighted`, with the one that is moved.
 pub(crate) fn default_scorers(values: &Values) -> &'static str {
@@ -44,51 +42,24 @@ pub const SPEC: Spec<dyn Router> = Spec {
     alias: None,
     help: "Weighs scorers and moves one of the weights by steps while answers get better",
     params: &[
-        Param {
-            name: "moves",
-            kind: ParamKind::Choice {
-                options: &["prefix-affinity", "precise-prefix", "queue-depth", "kv-utilization"],
-            },
-            unit: "",
-            help: "The scorer whose weight is moved against all others",
-            when: None,
-        },
-        Param {
-            name: "epoch",
-            kind: ParamKind::Int { min: 1, max: 1_000_000, default: 200 },
-            unit: "answers",
-            help: "How many answers are averaged",
-            when: None,
-        },
-        Param {
-            name: "step",
-            kind: ParamKind::Float { min: 0.001, max: 1.0, default: 0.1 },
-            unit: "",
-            help: "The share by which the weight changes",
-            when: None,
-        },
-        Param {
-            name: "range",
-            kind: ParamKind::Log { min: 1.0, max: 100.0, default: 4.0 },
-            unit: "",
-            help: "How many times as much or as little as at the start the weight may become",
-            when: None,
-        },
-        Param {
-            name: "reward",
-            kind: ParamKind::Choice { options: &["mean-ttft", "ttft-targets"] },
-            unit: "",
-            help: "Whether a short mean TTFT is good or a large share of TTFT targets met",
-            when: None,
-        },
+        Param::choice(
+            "moves",
+            &["prefix-affinity", "precise-prefix", "queue-depth", "kv-utilization"],
+        )
+        .help("The scorer whose weight is moved against all others"),
+        Param::int("epoch", 1..=1_000_000, 200, "answers").help("How many answers are averaged"),
+        Param::float("step", 0.001..=1.0, 0.1, "").help("The share by which the weight changes"),
+        Param::log("range", 1.0..=100.0, 4.0, "")
+            .help("How many times as much or as little as at the start the weight may become"),
+        Param::choice("reward", &["mean-ttft", "ttft-targets"])
+            .help("Whether a short mean TTFT is good or a large share of TTFT targets met"),
     ],
     needs: |values| {
         let events = values.choice("moves") == "precise-prefix";
         OWN_NEEDS.or(Needs { load: true, kv: true, events, ..Needs::NONE })
     },
     build: |values, cluster| {
-        let parts = Parts::default_of(default_scorers(values), Profiles::One, cluster);
-        Box::new(EpochAdaptive::new(parts, values, cluster).expect("it moves a default scorer"))
+        RouterParts::default_of("epoch-adaptive", values).build(values, cluster)
     },
 };
 
@@ -120,23 +91,18 @@ enum Reward {
 impl EpochAdaptive {
     /// A router made of `parts`, with the parameters `values`.
     ///
-    /// # Errors
-    /// If the scorer to be moved is not among the parts; says so.
-    pub(crate) fn new(
-        parts: Parts,
-        values: &Values,
-        cluster: &Cluster,
-    ) -> Result<EpochAdaptive, String> {
+    /// # Panics
+    /// If the scorer that it moves is not among the parts, which was checked before.
+    pub(crate) fn new(parts: Parts, values: &Values, cluster: &Cluster) -> EpochAdaptive {
         let moves = values.choice("moves");
         let scorers = &parts.scorers.scorers;
-        let moved = scorers.iter().position(|(name, ..)| *name == moves).ok_or_else(|| {
-            format!("`{}` moves the weight of `{moves}`, which is not among them", SPEC.name)
-        })?;
+        let moved = scorers.iter().position(|(name, ..)| *name == moves);
+        let moved = moved.expect("the scorer whose weight moves is among the parts");
         let reward = match values.choice("reward") {
             "mean-ttft" => Reward::MeanTtft,
             _ => Reward::Targets(cluster.ttft_targets),
         };
-        Ok(EpochAdaptive {
+        EpochAdaptive {
             weights: scorers.iter().map(|(_, weight, _)| *weight).collect(),
             weighted: parts.weighted(),
             moved,
@@ -148,7 +114,7 @@ impl EpochAdaptive {
             earned: 0.0,
             newest: None,
             older: None,
-        })
+        }
     }
 
     /// What an answer earns; `None` if it tells nothing.
@@ -266,7 +232,8 @@ impl Climb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::{RoutingText, build_router};
+    use crate::guest::Guests;
+    use crate::router::{PartsText, Routing};
     use crate::view::examples::{cluster, dice, instances, prompt, request};
     use blis_core::SloClass;
 
@@ -276,14 +243,13 @@ mod tests {
     };
 
     fn router(policy: &str) -> Box<dyn Router> {
-        let text = RoutingText {
-            policy,
+        let parts = PartsText {
             scorers: Some("pa:1,qd:1"),
-            filters: None,
             picker: Some("max-score[ties=lowest-index]"),
-            lru_capacity: None,
+            ..PartsText::default()
         };
-        let mut router = build_router(&text, &CLUSTER).expect("legal").policy;
+        let routing = Routing::new(policy, &[], &parts, &Guests::NONE).expect("legal");
+        let mut router = routing.build(&CLUSTER);
         router.sent(&request(&prompt(&[1, 2, 3])), InstanceId(1), Time::ZERO);
         router
     }

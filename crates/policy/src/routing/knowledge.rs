@@ -9,25 +9,16 @@
 use crate::routing::prefix_index::PrefixIndex;
 use crate::spec::Cluster;
 use crate::view::{ClusterView, InstanceView, Needs};
-use blis_core::{InstanceId, Param, ParamKind, RequestView, Values, When};
+use blis_core::{InstanceId, Param, RequestView, Values};
 
 /// The parameter `knowledge`.
-pub const PARAM: Param = Param {
-    name: "knowledge",
-    kind: ParamKind::Choice { options: &["approximate", "precise"] },
-    unit: "",
-    help: "Whether hits are guessed from what was sent, or read from KV events",
-    when: None,
-};
+pub const PARAM: Param = Param::choice("knowledge", &["approximate", "precise"])
+    .help("Whether hits are guessed from what was sent, or read from KV events");
 
 /// The parameter `cpu-weight`.
-pub const CPU_WEIGHT: Param = Param {
-    name: "cpu-weight",
-    kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.8 },
-    unit: "blocks",
-    help: "What a block in the CPU tier is worth if knowledge is precise",
-    when: Some(When { param: "knowledge", is: &["precise"] }),
-};
+pub const CPU_WEIGHT: Param = Param::float("cpu-weight", 0.0..=1.0, 0.8, "blocks")
+    .help("What a block in the CPU tier is worth if knowledge is precise")
+    .only_if("knowledge", &["precise"]);
 
 /// What the policy whose `values` have [`PARAM`] reads for it.
 pub fn needs(values: &Values) -> Needs {

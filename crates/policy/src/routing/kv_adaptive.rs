@@ -16,11 +16,11 @@
 //! for what it keeps, and costs preemptions when there is none.
 
 use crate::contract::{Choice, Firings, Router};
+use crate::router::RouterParts;
 use crate::routing::weighted::{Parts, Weighted};
 use crate::spec::Spec;
 use crate::view::{ClusterView, Needs};
-use crate::weights::Profiles;
-use blis_core::{Dice, InstanceId, Param, ParamKind, RequestView, Time, Values, math};
+use blis_core::{Dice, InstanceId, Param, RequestView, Time, Values, math};
 
 /// The scorers when none are given.
 pub const DEFAULT_SCORERS: &str = "pa:3/2,qd:2,kv:2/5";
@@ -35,33 +35,15 @@ pub const SPEC: Spec<dyn Router> = Spec {
     alias: None,
     help: "Weighs scorers by one set of weights, and by another when KV blocks are scarce",
     params: &[
-        Param {
-            name: "scarce-above",
-            kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.8 },
-            unit: "",
-            help: "The share of KV blocks in use beyond which they are scarce",
-            when: None,
-        },
-        Param {
-            name: "hysteresis",
-            kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.1 },
-            unit: "",
-            help: "How far below that the share must fall until they are plenty again",
-            when: None,
-        },
-        Param {
-            name: "measure",
-            kind: ParamKind::Choice { options: &["max", "mean"] },
-            unit: "",
-            help: "Whether the fullest instance counts or the mean of all",
-            when: None,
-        },
+        Param::float("scarce-above", 0.0..=1.0, 0.8, "")
+            .help("The share of KV blocks in use beyond which they are scarce"),
+        Param::float("hysteresis", 0.0..=1.0, 0.1, "")
+            .help("How far below that the share must fall until they are plenty again"),
+        Param::choice("measure", &["max", "mean"])
+            .help("Whether the fullest instance counts or the mean of all"),
     ],
-    needs: |_| Needs { load: true, kv: true, ..Needs::NONE },
-    build: |values, cluster| {
-        let parts = Parts::default_of(DEFAULT_SCORERS, Profiles::Two, cluster);
-        Box::new(KvAdaptive::new(parts, values))
-    },
+    needs: |values| RouterParts::default_of("kv-adaptive", values).needs(),
+    build: |values, cluster| RouterParts::default_of("kv-adaptive", values).build(values, cluster),
 };
 
 /// Two profiles of weights, switched by the share of blocks in use.
@@ -145,19 +127,15 @@ impl Router for KvAdaptive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::{RoutingText, build_router};
+    use crate::guest::Guests;
+    use crate::router::{PartsText, Routing};
     use crate::spec::Cluster;
     use crate::view::examples::{cluster, dice, instances, prompt, request};
 
     fn router(policy: &str) -> Box<dyn Router> {
-        let text = RoutingText {
-            policy,
-            scorers: Some("pa:2/0,kv:1"),
-            filters: None,
-            picker: None,
-            lru_capacity: None,
-        };
-        let mut router = build_router(&text, &Cluster::SMALL).expect("legal").policy;
+        let parts = PartsText { scorers: Some("pa:2/0,kv:1"), ..PartsText::default() };
+        let routing = Routing::new(policy, &[], &parts, &Guests::NONE).expect("legal");
+        let mut router = routing.build(&Cluster::SMALL);
         router.sent(&request(&prompt(&[1])), InstanceId(0), Time::ZERO);
         router
     }

@@ -15,7 +15,7 @@
 use crate::contract::{Choice, Firings, Router};
 use crate::spec::Spec;
 use crate::view::{ClusterView, Needs};
-use blis_core::{Dice, InstanceId, Param, ParamKind, RequestView, Time};
+use blis_core::{Dice, InstanceId, Param, RequestView, Time};
 
 /// The most instances that are drawn.
 const MOST: usize = 16;
@@ -25,13 +25,8 @@ pub const SPEC: Spec<dyn Router> = Spec {
     name: "power-of-two",
     alias: None,
     help: "Draws two instances at random and sends each request to the less loaded one",
-    params: &[Param {
-        name: "choices",
-        kind: ParamKind::Int { min: 1, max: MOST as u64, default: 2 },
-        unit: "instances",
-        help: "How many different instances are drawn",
-        when: None,
-    }],
+    params: &[Param::int("choices", 1..=MOST as u64, 2, "instances")
+        .help("How many different instances are drawn")],
     needs: |_| Needs { load: true, ..Needs::NONE },
     build: |values, _| {
         let choices = usize::try_from(values.int("choices")).unwrap_or(MOST);

@@ -3,17 +3,12 @@
 //! Used by `session` and `session-affinity`. It forgets who has not come back in time, so memory
 //! does not grow with the length of a run; a request costs the logarithm of the sessions known.
 
-use blis_core::{InstanceId, Param, ParamKind, SessionId, Span, Time, Values};
+use blis_core::{InstanceId, Param, SessionId, Span, Time, Values};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The parameter `ttl`, whose value [`Seats::of`] reads.
-pub const TTL: Param = Param {
-    name: "ttl",
-    kind: ParamKind::Log { min: 0.001, max: 1e7, default: 600.0 },
-    unit: "s",
-    help: "How long a session without a request is remembered",
-    when: None,
-};
+pub const TTL: Param = Param::log("ttl", 0.001..=1e7, 600.0, "s")
+    .help("How long a session without a request is remembered");
 
 /// The last instance of each session that is remembered.
 #[derive(Clone, Debug)]

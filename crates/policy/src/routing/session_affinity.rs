@@ -19,7 +19,7 @@ use crate::routing::seats::{self, Seats};
 use crate::routing::ties::{self, Ties};
 use crate::spec::Spec;
 use crate::view::{ClusterView, InstanceView, Needs};
-use blis_core::{Dice, InstanceId, Param, ParamKind, RequestView, Time};
+use blis_core::{Dice, InstanceId, Param, RequestView, Time};
 
 /// How `session-affinity` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
@@ -28,13 +28,8 @@ pub const SPEC: Spec<dyn Router> = Spec {
     help: "Sends a session to the instance of its last round unless that is too busy",
     params: &[
         seats::TTL,
-        Param {
-            name: "max-excess",
-            kind: ParamKind::Int { min: 0, max: 1_000_000, default: 16 },
-            unit: "requests",
-            help: "How much more load than the least loaded one the session's instance may have",
-            when: None,
-        },
+        Param::int("max-excess", 0..=1_000_000, 16, "requests")
+            .help("How much more load than the least loaded one the session's instance may have"),
         ties::PARAM,
     ],
     needs: |_| Needs { load: true, ..Needs::NONE },

@@ -3,16 +3,11 @@
 //! Used by `least-loaded` and `max-score`. The random choice comes from the request's own dice and
 //! is drawn only if there is a tie, so breaking ties never disturbs anything else.
 
-use blis_core::{Dice, Param, ParamKind, Values};
+use blis_core::{Dice, Param, Values};
 
 /// The parameter `ties`, whose value [`Ties::of`] reads.
-pub const PARAM: Param = Param {
-    name: "ties",
-    kind: ParamKind::Choice { options: &["random", "lowest-index"] },
-    unit: "",
-    help: "Which of several equally good instances is taken",
-    when: None,
-};
+pub const PARAM: Param = Param::choice("ties", &["random", "lowest-index"])
+    .help("Which of several equally good instances is taken");
 
 /// How equally good instances are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

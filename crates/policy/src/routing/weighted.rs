@@ -12,11 +12,12 @@
 //! **Origin** llm-d's scheduler profile: filters, scorers with weights, then a picker.
 
 use crate::contract::{Choice, Filter, Firings, Picker, Router, Scorer};
+use crate::router::RouterParts;
 use crate::routing::pickers::max_score;
-use crate::spec::{Cluster, Spec};
-use crate::view::{ClusterView, InstanceView, Intent, Needs};
-use crate::weights::{Profiles, WeightedScorers};
-use blis_core::{Dice, InstanceId, RequestView, Time, Values, math};
+use crate::spec::Spec;
+use crate::view::{ClusterView, InstanceView, Intent};
+use crate::weights::WeightedScorers;
+use blis_core::{Dice, InstanceId, RequestView, Time, math};
 
 /// The scorers when none are given.
 pub const DEFAULT_SCORERS: &str = "pa:3,qd:2,kv:2";
@@ -32,10 +33,8 @@ pub const SPEC: Spec<dyn Router> = Spec {
     alias: None,
     help: "Adds up the weighted scores of several scorers and lets a picker choose",
     params: &[],
-    needs: |_| Needs { load: true, kv: true, ..Needs::NONE },
-    build: |_, cluster| {
-        Box::new(Parts::default_of(DEFAULT_SCORERS, Profiles::One, cluster).weighted())
-    },
+    needs: |values| RouterParts::default_of("weighted", values).needs(),
+    build: |values, cluster| RouterParts::default_of("weighted", values).build(values, cluster),
 };
 
 /// What a router that weighs scores is made of.
@@ -49,16 +48,6 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The scorers of `text`, without filters, with the picker that is used if none is given.
-    ///
-    /// # Panics
-    /// If `text` is not legal: it is one of the defaults.
-    pub(crate) fn default_of(text: &str, profiles: Profiles, cluster: &Cluster) -> Parts {
-        let scorers = WeightedScorers::parse(text, profiles, None, cluster);
-        let picker = (max_score::SPEC.build)(&Values::defaults(max_score::SPEC.params), cluster);
-        Parts { filters: Vec::new(), scorers: scorers.expect("defaults are legal"), picker }
-    }
-
     /// A router that adds up the scorers in their order, among what the filters keep.
     pub fn weighted(self) -> Weighted {
         let sieve = |(name, filter)| Sieve { name, filter, narrowed: 0, passed_over: 0 };
@@ -256,20 +245,21 @@ impl Router for Weighted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::{RoutingText, build_router};
+    use crate::guest::Guests;
+    use crate::router::{PartsText, Routing};
+    use crate::spec::Cluster;
     use crate::view::examples::{cluster, dice, instances, prompt, request};
 
     const CLUSTER: Cluster = Cluster { instances: 2, ..Cluster::SMALL };
 
     fn router(scorers: &str) -> Box<dyn Router> {
-        let text = RoutingText {
-            policy: "weighted",
+        let parts = PartsText {
             scorers: Some(scorers),
-            filters: None,
             picker: Some("max-score[ties=lowest-index]"),
-            lru_capacity: None,
+            ..PartsText::default()
         };
-        build_router(&text, &CLUSTER).expect("legal").policy
+        let routing = Routing::new("weighted", &[], &parts, &Guests::NONE).expect("legal");
+        routing.build(&CLUSTER)
     }
 
     /// Where a prompt whose first half is warm on instance 1 goes, when that is the busier one.

@@ -2,7 +2,7 @@
 
 use crate::views::{CLUSTER, Question, questions};
 use blis_core::{Content, RequestId, Segment, SloClass, Span, StreamId, Time};
-use blis_policy::{Admission, Answer, InstanceView, Verdict, admission, build_admission};
+use blis_policy::{Admission, Answer, Gate, Guests, InstanceView, Verdict, admission};
 use proptest::prelude::*;
 
 /// Every policy alone, and compositions of them.
@@ -22,7 +22,7 @@ fn texts() -> Vec<String> {
 }
 
 fn build(text: &str) -> Box<dyn Admission> {
-    build_admission(text, &CLUSTER).expect("legal").policy
+    Gate::new(text, &[], &Guests::NONE).expect("legal").build(&CLUSTER)
 }
 
 /// What becomes of request `number` at both doors, if it is routed to the first instance. Whoever

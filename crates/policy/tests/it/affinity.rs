@@ -5,7 +5,7 @@ use blis_core::random::Purpose;
 use blis_core::{
     Content, Dice, InstanceId, RequestId, RequestView, Segment, SloClass, StreamId, TenantId, Time,
 };
-use blis_policy::{ClusterView, InstanceView, Router, RoutingText, build_router};
+use blis_policy::{ClusterView, Guests, InstanceView, PartsText, Router, Routing};
 use proptest::prelude::*;
 
 /// A prompt of blocks of stream `shared`, then of stream `own`.
@@ -33,14 +33,13 @@ fn request(id: u64, prompt: &Content) -> RequestView<'_> {
 }
 
 fn weighted(scorers: &str, picker: &str) -> Box<dyn Router> {
-    let text = RoutingText {
-        policy: "weighted",
+    let parts = PartsText {
         scorers: Some(scorers),
-        filters: None,
         picker: Some(picker),
         lru_capacity: Some(1_000_000),
+        filters: None,
     };
-    build_router(&text, &CLUSTER).expect("legal").policy
+    Routing::new("weighted", &[], &parts, &Guests::NONE).expect("legal").build(&CLUSTER)
 }
 
 /// Where `prompts` go, when nobody ever finishes.

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Files of policy folders that hold no policy.
-const MACHINERY: &[&str] = &["classes", "knowledge", "mod", "prefix_index", "seats", "ties"];
+const MACHINERY: &[&str] = &["knowledge", "mod", "prefix_index", "seats", "ties"];
 
 /// The folder of a kind.
 fn folder(kind: &str) -> PathBuf {
@@ -121,10 +121,9 @@ fn what_is_read_only_under_a_setting_names_a_legal_one_and_says_so() {
 
 #[test]
 fn a_parameter_that_nothing_reads_is_refused() {
-    use blis_policy::{Cluster, RoutingText, build_admission, build_router};
+    use blis_policy::{Gate, Guests, PartsText, Routing};
     let router = |policy: &str, scorers: Option<&str>| {
-        let text = RoutingText { policy, scorers, filters: None, picker: None, lru_capacity: None };
-        build_router(&text, &Cluster::SMALL).map(|built| built.canonical)
+        Routing::new(policy, &[], &PartsText { scorers, ..PartsText::default() }, &Guests::NONE)
     };
     for (scorers, setting) in [
         ("predicted-latency[cpu-weight=0.5]:1", "`knowledge` is `precise`"),
@@ -139,7 +138,7 @@ fn a_parameter_that_nothing_reads_is_refused() {
     assert!(error.contains("read only if `bounded` is `true`"), "{error}");
     assert!(router("consistent-hash[bounded=true,load-factor=2]", None).is_ok());
     assert!(router("weighted", Some("pp[cpu-weight=0.5]:1")).is_ok(), "always read there");
-    let gate = |text| build_admission(text, &Cluster::SMALL).map(|built| built.canonical);
+    let gate = |text| Gate::new(text, &[], &Guests::NONE);
     let error = gate("ttft-budget[target-critical=100]").expect_err("unread").to_string();
     assert!(error.contains("read only if `critical` is `true`"), "{error}");
     assert!(gate("ttft-budget[target-critical=100,critical=true]").is_ok());

@@ -4,8 +4,9 @@ use crate::variants::{spell, variants};
 use crate::views::{CLUSTER, Question, questions};
 use blis_core::{Content, Dice, InstanceId, RequestView, Segment, Span, StreamId, Values};
 use blis_policy::routing::{self, filters, pickers, scorers};
-use blis_policy::spec::{Built, build_from_text};
-use blis_policy::{Answer, Choice, ClusterView, Filter, Router, RoutingText, Scorer, build_router};
+use blis_policy::{
+    Answer, Choice, Chosen, ClusterView, Filter, Guests, PartsText, Router, Routing, Scorer,
+};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -47,21 +48,13 @@ fn all_routers() -> impl Iterator<Item = String> {
     routing::ALL.iter().flat_map(move |spec| spelled(spec.name, spec.params))
 }
 
-fn router(policy: &str) -> Built<dyn Router> {
-    let text =
-        RoutingText { policy, scorers: None, filters: None, picker: None, lru_capacity: None };
-    build_router(&text, &CLUSTER).expect("legal")
+fn router(policy: &str, parts: &PartsText<'_>) -> Routing {
+    Routing::new(policy, &[], parts, &Guests::NONE).expect("legal")
 }
 
 fn weighted(scorers: &str, picker: &str) -> Box<dyn Router> {
-    let text = RoutingText {
-        policy: "weighted",
-        scorers: Some(scorers),
-        filters: None,
-        picker: Some(picker),
-        lru_capacity: None,
-    };
-    build_router(&text, &CLUSTER).expect("legal").policy
+    let parts = PartsText { scorers: Some(scorers), picker: Some(picker), ..PartsText::default() };
+    router("weighted", &parts).build(&CLUSTER)
 }
 
 /// All scores of `scorer` over `sequence`, when each request goes to the instance it likes best.
@@ -146,11 +139,11 @@ proptest! {
     #[test]
     fn routers_choose_an_instance_that_exists_and_are_deterministic(sequence in questions()) {
         for policy in all_routers() {
-            let first = decisions(&mut *router(&policy).policy, &sequence);
+            let first = decisions(&mut *router(&policy, &PartsText::default()).build(&CLUSTER), &sequence);
             for (choice, question) in first.iter().zip(&sequence) {
                 prop_assert!(choice.instance.index() < question.instances.len(), "{}", policy);
             }
-            prop_assert_eq!(first, decisions(&mut *router(&policy).policy, &sequence));
+            prop_assert_eq!(first, decisions(&mut *router(&policy, &PartsText::default()).build(&CLUSTER), &sequence));
         }
     }
 
@@ -212,8 +205,8 @@ proptest! {
             .map(|q| Question { instances: q.instances[..1].to_vec(), ..q.clone() })
             .collect();
         for spec in routing::ALL {
-            let built = build_from_text("routing policy", routing::ALL, spec.name, &CLUSTER);
-            let choices = decisions(&mut *built.expect("legal").policy, &alone);
+            let mut router = Chosen::<dyn Router>::plain(spec).build(&CLUSTER);
+            let choices = decisions(&mut *router, &alone);
             prop_assert!(choices.iter().all(|choice| choice.instance.0 == 0), "{}", spec.name);
         }
     }
@@ -228,7 +221,7 @@ fn clusters_without_blocks_or_instances_can_be_built_for() {
         ..blis_policy::Cluster::SMALL
     };
     for spec in routing::ALL {
-        let built = build_from_text("routing policy", routing::ALL, spec.name, &empty);
+        let mut router = Chosen::<dyn Router>::plain(spec).build(&empty);
         let question = Question {
             prompt: Content::new(
                 [Segment { stream: StreamId(1), tokens: 3 * CLUSTER.block_size }],
@@ -240,7 +233,7 @@ fn clusters_without_blocks_or_instances_can_be_built_for() {
             deadline: None,
             instances: vec![blis_policy::InstanceView::idle(InstanceId(0), 0)],
         };
-        let choices = decisions(&mut *built.expect("legal").policy, &[question.clone(), question]);
+        let choices = decisions(&mut *router, &[question.clone(), question]);
         assert!(choices.iter().all(|choice| choice.intent.expected_hit_blocks.unwrap_or(0) == 0));
     }
 }
@@ -270,8 +263,7 @@ proptest! {
     #[test]
     fn an_absolute_score_is_the_same_among_fewer_instances(sequence in questions()) {
         for text in ABSOLUTE {
-            let built = build_from_text("scorer", scorers::ALL, text, &CLUSTER);
-            let mut scorer = built.expect("legal").policy;
+            let mut scorer = Chosen::<dyn Scorer>::parse(text).expect("legal").build(&CLUSTER);
             for (number, question) in (0..).zip(sequence.iter().filter(|q| q.instances.len() > 1)) {
                 let (request, fewer) = (question.request(number), half(question));
                 let mut scores = vec![f64::NAN; question.instances.len()];
@@ -340,17 +332,15 @@ proptest! {
         sequence in questions(),
     ) {
         for policy in ["weighted", "kv-adaptive", "epoch-adaptive"] {
-            let text = RoutingText {
-                policy,
-                scorers: None,
+            let parts = PartsText {
                 filters: Some(
                     "kv-filter[max-utilization=0.5],prefix-affinity-filter[threshold=0.3],\
                      slo-headroom-filter[critical=20,standard=20,exploration=0.5]",
                 ),
                 picker: Some("weighted-random"),
-                lru_capacity: None,
+                ..PartsText::default()
             };
-            let mut router = build_router(&text, &CLUSTER).expect("legal").policy;
+            let mut router = router(policy, &parts).build(&CLUSTER);
             for (number, question) in (0..).zip(&sequence) {
                 let (request, cluster) = (question.request(number), question.cluster(number));
                 let choice = router.route(&request, &cluster, &mut Question::dice(number));

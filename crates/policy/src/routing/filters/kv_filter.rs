@@ -12,20 +12,15 @@
 use crate::contract::Filter;
 use crate::spec::Spec;
 use crate::view::{ClusterView, Needs};
-use blis_core::{Dice, Param, ParamKind, RequestView};
+use blis_core::{Dice, Param, RequestView};
 
 /// How `kv-filter` introduces itself.
 pub const SPEC: Spec<dyn Filter> = Spec {
     name: "kv-filter",
     alias: None,
     help: "Leaves out instances whose KV blocks are nearly all in use",
-    params: &[Param {
-        name: "max-utilization",
-        kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.8 },
-        unit: "",
-        help: "The greatest share of blocks in use that is still considered",
-        when: None,
-    }],
+    params: &[Param::float("max-utilization", 0.0..=1.0, 0.8, "")
+        .help("The greatest share of blocks in use that is still considered")],
     needs: |_| Needs { kv: true, ..Needs::NONE },
     build: |values, _| Box::new(KvFilter { most: values.float("max-utilization") }),
 };

@@ -22,7 +22,7 @@ use crate::predict::Predictor;
 use crate::routing::knowledge::{self, Knowledge};
 use crate::spec::{Cluster, Spec};
 use crate::view::ClusterView;
-use blis_core::{Dice, InstanceId, Param, ParamKind, RequestView, Time, Values};
+use blis_core::{Dice, InstanceId, Param, RequestView, Time, Values};
 
 /// How `prefix-affinity-filter` introduces itself.
 pub const SPEC: Spec<dyn Filter> = Spec {
@@ -30,27 +30,12 @@ pub const SPEC: Spec<dyn Filter> = Spec {
     alias: None,
     help: "Leaves out instances that hold little of the prompt, unless the others are too slow",
     params: &[
-        Param {
-            name: "threshold",
-            kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.8 },
-            unit: "",
-            help: "The least cached share of the prompt that makes an instance warm",
-            when: None,
-        },
-        Param {
-            name: "exploration",
-            kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.0 },
-            unit: "",
-            help: "The share of requests that may go to cold instances nevertheless",
-            when: None,
-        },
-        Param {
-            name: "max-penalty",
-            kind: ParamKind::Float { min: 0.0, max: 1e7, default: 18_000.0 },
-            unit: "ms",
-            help: "How much later the first token may come from a warm instance",
-            when: None,
-        },
+        Param::float("threshold", 0.0..=1.0, 0.8, "")
+            .help("The least cached share of the prompt that makes an instance warm"),
+        Param::float("exploration", 0.0..=1.0, 0.0, "")
+            .help("The share of requests that may go to cold instances nevertheless"),
+        Param::float("max-penalty", 0.0..=1e7, 18_000.0, "ms")
+            .help("How much later the first token may come from a warm instance"),
         knowledge::PARAM,
         knowledge::CPU_WEIGHT,
     ],

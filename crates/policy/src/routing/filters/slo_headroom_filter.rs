@@ -20,7 +20,7 @@ use crate::predict::{Budgets, Predictor};
 use crate::routing::knowledge::{self, Knowledge};
 use crate::spec::{Cluster, Spec};
 use crate::view::ClusterView;
-use blis_core::{Dice, InstanceId, Param, ParamKind, RequestView, Time, Values};
+use blis_core::{Dice, InstanceId, Param, RequestView, Time, Values};
 
 /// How `slo-headroom-filter` introduces itself.
 pub const SPEC: Spec<dyn Filter> = Spec {
@@ -45,21 +45,11 @@ pub const SPEC: Spec<dyn Filter> = Spec {
     build: |values, cluster| Box::new(SloHeadroomFilter::new(values, cluster)),
 };
 
-const MARGIN: Param = Param {
-    name: "margin",
-    kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.0 },
-    unit: "",
-    help: "The share of the budget that must be left",
-    when: None,
-};
+const MARGIN: Param =
+    Param::float("margin", 0.0..=1.0, 0.0, "").help("The share of the budget that must be left");
 
-const EXPLORATION: Param = Param {
-    name: "exploration",
-    kind: ParamKind::Float { min: 0.0, max: 1.0, default: 0.01 },
-    unit: "",
-    help: "The share of requests that go to instances predicted to be late",
-    when: None,
-};
+const EXPLORATION: Param = Param::float("exploration", 0.0..=1.0, 0.01, "")
+    .help("The share of requests that go to instances predicted to be late");
 
 /// A limit on the predicted TTFT.
 #[derive(Clone, Debug)]

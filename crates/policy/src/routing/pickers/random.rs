@@ -13,20 +13,15 @@
 use crate::contract::Picker;
 use crate::spec::Spec;
 use crate::view::Needs;
-use blis_core::{Dice, Param, ParamKind};
+use blis_core::{Dice, Param};
 
 /// How `random` introduces itself.
 pub const SPEC: Spec<dyn Picker> = Spec {
     name: "random",
     alias: None,
     help: "Takes any of the instances with the highest total scores with the same chance",
-    params: &[Param {
-        name: "top",
-        kind: ParamKind::IntOrAuto { min: 1, max: 1_000_000 },
-        unit: "instances",
-        help: "How many of the best are drawn from; auto is all of them",
-        when: None,
-    }],
+    params: &[Param::int_or_auto("top", 1..=1_000_000, "instances")
+        .help("How many of the best are drawn from; auto is all of them")],
     needs: |_| Needs::NONE,
     build: |values, _| {
         let top = values.int_or_auto("top");

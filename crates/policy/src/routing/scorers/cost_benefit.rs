@@ -20,7 +20,7 @@ use crate::predict::Predictor;
 use crate::routing::knowledge::{self, Knowledge};
 use crate::spec::Spec;
 use crate::view::ClusterView;
-use blis_core::{InstanceId, Param, ParamKind, RequestView, Time};
+use blis_core::{InstanceId, Param, RequestView, Time};
 
 /// How `cost-benefit` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
@@ -28,13 +28,7 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     alias: None,
     help: "Prefers instances whose cached blocks save more time than their queue costs",
     params: &[
-        Param {
-            name: "horizon",
-            kind: ParamKind::Log { min: 0.1, max: 1e6, default: 200.0 },
-            unit: "ms",
-            help: "The gain or loss that counts fully",
-            when: None,
-        },
+        Param::log("horizon", 0.1..=1e6, 200.0, "ms").help("The gain or loss that counts fully"),
         knowledge::PARAM,
         knowledge::CPU_WEIGHT,
     ],

@@ -16,7 +16,7 @@
 use crate::contract::Scorer;
 use crate::spec::Spec;
 use crate::view::{ClusterView, InstanceView, Needs};
-use blis_core::{Param, ParamKind, RequestView, Values};
+use blis_core::{Param, RequestView, Values};
 
 /// How `kv-pressure` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
@@ -29,22 +29,12 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
 };
 
 /// The parameter `transfer-scale`.
-pub(crate) const TRANSFER_SCALE: Param = Param {
-    name: "transfer-scale",
-    kind: ParamKind::Log { min: 1.0, max: 1e9, default: 10_000.0 },
-    unit: "us",
-    help: "Pending transfers that cost the whole score",
-    when: None,
-};
+pub(crate) const TRANSFER_SCALE: Param = Param::log("transfer-scale", 1.0..=1e9, 10_000.0, "us")
+    .help("Pending transfers that cost the whole score");
 
 /// The parameter `thrashing-weight`.
-pub(crate) const THRASHING_WEIGHT: Param = Param {
-    name: "thrashing-weight",
-    kind: ParamKind::Float { min: 0.0, max: 100.0, default: 2.0 },
-    unit: "",
-    help: "Score lost when all that was copied out comes back at once",
-    when: None,
-};
+pub(crate) const THRASHING_WEIGHT: Param = Param::float("thrashing-weight", 0.0..=100.0, 2.0, "")
+    .help("Score lost when all that was copied out comes back at once");
 
 /// What pressure is read from.
 pub(crate) const NEEDS: Needs = Needs { kv: true, transfers: true, ..Needs::NONE };

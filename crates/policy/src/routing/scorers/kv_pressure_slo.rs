@@ -12,11 +12,12 @@
 //!
 //! **Origin** the idea that a reload stalls whoever shares the step with it, which only some mind.
 
+use crate::classes::{numbers, weight};
 use crate::contract::Scorer;
 use crate::routing::scorers::kv_pressure::{self, KvPressure, THRASHING_WEIGHT, TRANSFER_SCALE};
 use crate::spec::Spec;
 use crate::view::{ClusterView, PerClass};
-use blis_core::{Param, ParamKind, RequestView, SloClass, Values};
+use blis_core::{RequestView, SloClass};
 
 /// How `kv-pressure-slo` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
@@ -26,33 +27,24 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     params: &[
         TRANSFER_SCALE,
         THRASHING_WEIGHT,
-        class(SloClass::Critical, 5.0, "How much more critical requests mind transfers"),
-        class(SloClass::Standard, 1.0, "How much more standard requests mind transfers"),
-        class(SloClass::Sheddable, 0.2, "How much more sheddable requests mind transfers"),
-        class(SloClass::Batch, 0.2, "How much more batch requests mind transfers"),
-        class(SloClass::Background, 0.1, "How much more background requests mind transfers"),
+        weight(SloClass::Critical, 5.0, "How much more critical requests mind transfers"),
+        weight(SloClass::Standard, 1.0, "How much more standard requests mind transfers"),
+        weight(SloClass::Sheddable, 0.2, "How much more sheddable requests mind transfers"),
+        weight(SloClass::Batch, 0.2, "How much more batch requests mind transfers"),
+        weight(SloClass::Background, 0.1, "How much more background requests mind transfers"),
     ],
     needs: |_| kv_pressure::NEEDS,
-    build: |values, _| Box::new(KvPressureSlo::new(values)),
+    build: |values, _| {
+        let pressure = KvPressure::new(values);
+        Box::new(KvPressureSlo { pressure, feelings: numbers(values) })
+    },
 };
-
-const fn class(class: SloClass, default: f64, help: &'static str) -> Param {
-    let kind = ParamKind::Float { min: 0.0, max: 100.0, default };
-    Param { name: class.name(), kind, unit: "", help, when: None }
-}
 
 /// KV pressure as each service class feels it.
 #[derive(Clone, Copy, Debug)]
 pub struct KvPressureSlo {
     pressure: KvPressure,
     feelings: PerClass<f64>,
-}
-
-impl KvPressureSlo {
-    fn new(values: &Values) -> KvPressureSlo {
-        let feelings = SloClass::ALL.map(|class| values.float(class.name()));
-        KvPressureSlo { pressure: KvPressure::new(values), feelings }
-    }
 }
 
 impl Scorer for KvPressureSlo {
@@ -71,7 +63,7 @@ mod tests {
 
     /// Scores of an instance that reloads and of one that is half full, for each class.
     fn scores() -> Vec<[f64; 2]> {
-        let mut scorer = KvPressureSlo::new(&Values::defaults(SPEC.params));
+        let mut scorer = SPEC.made(&[]);
         let mut views = instances(&[0, 0]);
         views[0].pending_transfer_us = 2_000.0;
         views[1].kv_utilization = 0.5;

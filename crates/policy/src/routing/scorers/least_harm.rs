@@ -24,7 +24,7 @@ use crate::routing::knowledge::{self, Knowledge};
 use crate::routing::scorers::{Best, min_max};
 use crate::spec::{Cluster, Spec};
 use crate::view::ClusterView;
-use blis_core::{InstanceId, Param, ParamKind, RequestView, Time, Values};
+use blis_core::{InstanceId, Param, RequestView, Time, Values};
 
 /// How `least-harm` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
@@ -32,20 +32,10 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     alias: None,
     help: "Prefers instances where a request delays itself and the others there the least",
     params: &[
-        Param {
-            name: "others",
-            kind: ParamKind::Float { min: 0.0, max: 10.0, default: 0.1 },
-            unit: "",
-            help: "What a millisecond of somebody else is worth, in own ones",
-            when: None,
-        },
-        Param {
-            name: "answer",
-            kind: ParamKind::Float { min: 0.0, max: 100_000.0, default: 128.0 },
-            unit: "tokens",
-            help: "How long an answer is taken to be",
-            when: None,
-        },
+        Param::float("others", 0.0..=10.0, 0.1, "")
+            .help("What a millisecond of somebody else is worth, in own ones"),
+        Param::float("answer", 0.0..=100_000.0, 128.0, "tokens")
+            .help("How long an answer is taken to be"),
         knowledge::PARAM,
         knowledge::CPU_WEIGHT,
     ],

@@ -19,7 +19,7 @@ use crate::routing::knowledge::{self, Knowledge};
 use crate::routing::scorers::{Best, min_max};
 use crate::spec::Spec;
 use crate::view::{ClusterView, Needs};
-use blis_core::{InstanceId, Param, ParamKind, RequestView};
+use blis_core::{InstanceId, Param, RequestView};
 
 /// How `precise-prefix` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
@@ -32,13 +32,8 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
             when: None,
             ..knowledge::CPU_WEIGHT
         },
-        Param {
-            name: "normalise",
-            kind: ParamKind::Choice { options: &["share", "min-max"] },
-            unit: "",
-            help: "Whether scores are shares of the prompt or relative to the other instances",
-            when: None,
-        },
+        Param::choice("normalise", &["share", "min-max"])
+            .help("Whether scores are shares of the prompt or relative to the other instances"),
     ],
     needs: |_| Needs { events: true, ..Needs::NONE },
     build: |values, _| {

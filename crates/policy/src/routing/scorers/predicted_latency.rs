@@ -23,9 +23,7 @@ use crate::routing::scorers::{Best, min_max};
 use crate::spec::{Cluster, Spec};
 use crate::view::ClusterView;
 use blis_core::random::{Purpose, mix};
-use blis_core::{
-    Dice, InstanceId, Param, ParamKind, RequestId, RequestView, Time, Values, When, math,
-};
+use blis_core::{Dice, InstanceId, Param, RequestId, RequestView, Time, Values, math};
 
 /// How `predicted-latency` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
@@ -33,27 +31,13 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     alias: None,
     help: "Prefers instances where the first token is predicted to come soonest",
     params: &[
-        Param {
-            name: "normalise",
-            kind: ParamKind::Choice { options: &["min-max", "inverse"] },
-            unit: "",
-            help: "Whether scores are relative to the other instances or to the scale",
-            when: None,
-        },
-        Param {
-            name: "scale",
-            kind: ParamKind::Log { min: 0.1, max: 1e6, default: 200.0 },
-            unit: "ms",
-            help: "The TTFT that scores 0.5 if scores are relative to it",
-            when: Some(When { param: "normalise", is: &["inverse"] }),
-        },
-        Param {
-            name: "error",
-            kind: ParamKind::Float { min: 0.0, max: 5.0, default: 0.0 },
-            unit: "",
-            help: "Standard deviation of the logarithm of the error that multiplies predictions",
-            when: None,
-        },
+        Param::choice("normalise", &["min-max", "inverse"])
+            .help("Whether scores are relative to the other instances or to the scale"),
+        Param::log("scale", 0.1..=1e6, 200.0, "ms")
+            .help("The TTFT that scores 0.5 if scores are relative to it")
+            .only_if("normalise", &["inverse"]),
+        Param::float("error", 0.0..=5.0, 0.0, "")
+            .help("Standard deviation of the logarithm of the error that multiplies predictions"),
         knowledge::PARAM,
         knowledge::CPU_WEIGHT,
     ],

@@ -16,7 +16,7 @@ use crate::contract::Scorer;
 use crate::routing::knowledge::{self, Knowledge};
 use crate::spec::Spec;
 use crate::view::{ClusterView, Needs};
-use blis_core::{InstanceId, Param, ParamKind, RequestView, Time};
+use blis_core::{InstanceId, Param, RequestView, Time};
 
 /// The parameter that the flag `--lru-capacity` sets.
 pub const LRU_CAPACITY: &str = "lru-capacity";
@@ -26,13 +26,8 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "prefix-affinity",
     alias: Some("pa"),
     help: "Prefers instances that were sent the same prompt prefix before",
-    params: &[Param {
-        name: LRU_CAPACITY,
-        kind: ParamKind::IntOrAuto { min: 1, max: 100_000_000 },
-        unit: "blocks",
-        help: "Blocks remembered per instance; auto is what an instance and its CPU tier hold",
-        when: None,
-    }],
+    params: &[Param::int_or_auto(LRU_CAPACITY, 1..=100_000_000, "blocks")
+        .help("Blocks remembered per instance; auto is what an instance and its CPU tier hold")],
     needs: |_| Needs::NONE,
     build: |values, cluster| {
         let capacity = values.int_or_auto(LRU_CAPACITY);

@@ -16,7 +16,7 @@ use crate::contract::Scorer;
 use crate::routing::scorers::{Best, min_max};
 use crate::spec::Spec;
 use crate::view::{ClusterView, Needs};
-use blis_core::{Param, ParamKind, RequestView, Values, When, math};
+use blis_core::{Param, RequestView, Values, math};
 
 /// How `token-load` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
@@ -24,27 +24,13 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     alias: None,
     help: "Prefers instances with few prompt tokens in flight",
     params: &[
-        Param {
-            name: "count",
-            kind: ParamKind::Choice { options: &["in-flight", "unstarted"] },
-            unit: "",
-            help: "Whether all tokens in flight count, or those still to be computed",
-            when: None,
-        },
-        Param {
-            name: "normalise",
-            kind: ParamKind::Choice { options: &["min-max", "threshold"] },
-            unit: "",
-            help: "Whether scores are relative to the other instances or to the threshold",
-            when: None,
-        },
-        Param {
-            name: "threshold",
-            kind: ParamKind::Log { min: 1.0, max: 1e10, default: 4_194_304.0 },
-            unit: "tokens",
-            help: "Tokens that score 0 if scores are relative to it",
-            when: Some(When { param: "normalise", is: &["threshold"] }),
-        },
+        Param::choice("count", &["in-flight", "unstarted"])
+            .help("Whether all tokens in flight count, or those still to be computed"),
+        Param::choice("normalise", &["min-max", "threshold"])
+            .help("Whether scores are relative to the other instances or to the threshold"),
+        Param::log("threshold", 1.0..=1e10, 4_194_304.0, "tokens")
+            .help("Tokens that score 0 if scores are relative to it")
+            .only_if("normalise", &["threshold"]),
     ],
     needs: |_| Needs::NONE,
     build: |values, _| Box::new(TokenLoad::new(values)),

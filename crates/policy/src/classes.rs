@@ -1,17 +1,26 @@
-//! Whom a gate turns away: the parameters per class that gates share.
+//! Parameters per service class, each named like its class.
 
 use crate::view::PerClass;
-use blis_core::{Dice, Param, ParamKind, SloClass, Values};
+use blis_core::{Dice, Param, SloClass, Values};
 
-/// Whether requests of a class may be turned away at all; named like the class.
+/// Whether requests of a class may be turned away at all.
 pub(crate) const fn flag(class: SloClass, default: bool, help: &'static str) -> Param {
-    Param { name: class.name(), kind: ParamKind::Flag { default }, unit: "", help, when: None }
+    Param::flag(class.name(), default).help(help)
 }
 
-/// The share of a class's requests that is turned away; named like the class.
+/// The share of a class's requests that is turned away.
 pub(crate) const fn share(class: SloClass, default: f64, help: &'static str) -> Param {
-    let kind = ParamKind::Float { min: 0.0, max: 1.0, default };
-    Param { name: class.name(), kind, unit: "", help, when: None }
+    Param::float(class.name(), 0.0..=1.0, default, "").help(help)
+}
+
+/// How much a class counts.
+pub(crate) const fn weight(class: SloClass, default: f64, help: &'static str) -> Param {
+    Param::float(class.name(), 0.0..=100.0, default, "").help(help)
+}
+
+/// The numbers of all classes.
+pub(crate) fn numbers(values: &Values) -> PerClass<f64> {
+    SloClass::ALL.map(|class| values.float(class.name()))
 }
 
 /// The flags of all classes.
@@ -25,7 +34,7 @@ pub(crate) struct Shares(PerClass<f64>);
 
 impl Shares {
     pub(crate) fn new(values: &Values) -> Shares {
-        Shares(SloClass::ALL.map(|class| values.float(class.name())))
+        Shares(numbers(values))
     }
 
     /// Whether this request of `class` is one of those. Draws only where chance decides.

@@ -2,31 +2,29 @@
 //!
 //! All are minimised. A `noise` is the standard deviation of what a measurement adds to the truth.
 
-use crate::history::Problem;
-use crate::kind::Kind;
-use crate::space::{Dimension, Point, Space};
 use blis_core::Value;
 use blis_core::math::{cos, exp, float, ln, sin};
+use blis_optimize::{Dimension, Kind, Point, Problem, Space};
 use std::f64::consts::{E, PI};
 
 /// A problem whose answer is known.
 #[derive(Clone, Copy, Debug)]
-pub struct Standard {
+pub(crate) struct Standard {
     /// What it is called.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Standard deviation of the noise; 0 for exact measurements.
-    pub noise: f64,
+    pub(crate) noise: f64,
     /// Least feasible values, one an objective; for several objectives, the reference of the
     /// hypervolume.
-    pub best: &'static [f64],
+    pub(crate) best: &'static [f64],
     /// How many constraints there are.
-    pub constraints: usize,
+    pub(crate) constraints: usize,
     space: fn() -> Vec<Dimension>,
     truth: fn(&[f64]) -> Vec<f64>,
 }
 
 /// All of them.
-pub const ALL: &[Standard] = &[
+pub(crate) const ALL: &[Standard] = &[
     Standard {
         name: "branin",
         noise: 0.0,
@@ -114,7 +112,7 @@ pub const ALL: &[Standard] = &[
 ];
 
 /// The problem called `name`.
-pub fn by_name(name: &str) -> Option<&'static Standard> {
+pub(crate) fn by_name(name: &str) -> Option<&'static Standard> {
     ALL.iter().find(|problem| problem.name == name)
 }
 
@@ -123,13 +121,13 @@ impl Standard {
     ///
     /// # Panics
     /// Never: the spaces are legal.
-    pub fn problem(&self) -> Problem {
+    pub(crate) fn problem(&self) -> Problem {
         let space = Space::new((self.space)()).expect("a legal space");
         Problem { space, objectives: self.objectives(), constraints: self.constraints }
     }
 
     /// How many objectives there are.
-    pub fn objectives(&self) -> usize {
+    pub(crate) fn objectives(&self) -> usize {
         self.best.len()
     }
 
@@ -137,7 +135,7 @@ impl Standard {
     ///
     /// # Panics
     /// If the point is of another space.
-    pub fn truth(&self, point: &Point) -> Vec<f64> {
+    pub(crate) fn truth(&self, point: &Point) -> Vec<f64> {
         let problem = self.problem();
         let dimensions = problem.space.dimensions().iter().zip(&point.values);
         let x: Vec<f64> = dimensions
