@@ -44,8 +44,9 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// Folders whose crates may import serde.
-const SERDE: &[&str] =
-    &["workload", "latency", "scenario", "lab", "fidelity", "export", "report", "blis", "py"];
+const SERDE: &[&str] = &[
+    "workload", "latency", "scenario", "lab", "fidelity", "export", "report", "blis", "py", "xtask",
+];
 
 /// What the chores may import of the workspace.
 const XTASK_IMPORTS: [&str; 5] = ["core", "export", "latency", "policy", "scenario"];
