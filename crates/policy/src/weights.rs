@@ -56,8 +56,8 @@ pub struct WeightedScorers {
 }
 
 impl Scorers {
-    /// The scorers that `text` spells; some may be `guests`. `lru_capacity` is the parameter of that
-    /// name of `prefix-affinity`, when it is given apart from the list.
+    /// The scorers that `text` spells; some may be `guests`. `lru_capacity` is the parameter of
+    /// that name of `prefix-affinity`, when it is given apart from the list.
     ///
     /// # Errors
     /// If a scorer is unknown, repeated or refuses its parameters; if a weight is missing, negative
