@@ -27,6 +27,7 @@ pub use findings::{Answer, Findings, Found, Judged, Point, Standing};
 pub use slo::Slo;
 
 use crate::failure::Failure;
+use crate::metric::Metric;
 use crate::study::Warmup;
 use crate::trial::{Runner, Watch};
 use blis_scenario::problem::Problem;
@@ -51,6 +52,14 @@ impl Vary {
         match self {
             Vary::Rate => "rate",
             Vary::Instances => "instances",
+        }
+    }
+
+    /// The metric that a search over it finds.
+    pub const fn metric(self) -> Metric {
+        match self {
+            Vary::Rate => Metric::CAPACITY,
+            Vary::Instances => Metric::FEWEST_INSTANCES,
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod audit;
 pub mod end;
 pub mod fact;
 pub mod fanout;
+pub mod metric;
 pub mod report;
 pub mod sample;
 pub mod slo;

@@ -158,7 +158,7 @@ pub(super) fn study(tree: &Node) -> Result<Outline, Problem> {
     let warmup = warmup(tree, fields.warmup.as_deref(), !fields.hypotheses.is_empty())?;
     let capacity = fields.capacity.as_ref().map(|fields| question(tree, fields, warmup));
     let capacity = capacity.transpose()?;
-    let searched = capacity.as_ref().map(|question| Metric::searched(question.vary));
+    let searched = capacity.as_ref().map(|question| question.vary.metric());
     let design = Design { searched, ..levels::design(&factors) };
     let metrics = metrics(tree, &fields.metrics, &design)?;
     if design.cells().saturating_mul(max_seeds) > MOST_TRIALS {

@@ -62,6 +62,41 @@ fn keys_that_are_not_known_are_skipped_and_missing_ones_are_absent() {
     assert_eq!(older.report.cluster.ttft.p99_ms, None);
 }
 
+/// Replaces each number by one that no other is.
+fn distinct(value: &mut Value, last: &mut u64) {
+    match value {
+        Value::Object(fields) => fields.values_mut().for_each(|value| distinct(value, last)),
+        Value::Number(number) => {
+            *last += 1;
+            *number = (*last).into();
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_metric_of_the_table_is_the_number_at_its_key() {
+    use blis_metrics::metric::{self, Value as Place};
+    let mut row = row(SCENARIO, false);
+    row.report.cluster.abandoned = 1;
+    let mut value: Value = serde_json::from_str(&row.text()).expect("JSON");
+    let mut last = 100;
+    for group in ["cluster", "kv", "routing", "steady"] {
+        distinct(&mut value[group], &mut last);
+    }
+    let row = Row::parse(&value.to_string()).expect("a row");
+    for metric in metric::all().filter(|metric| !metric.key.is_empty()) {
+        let (path, found) = match metric.value {
+            Place::OfRequests(of) => (format!("cluster.{}", metric.key), of(&row.report.cluster)),
+            Place::OfCluster(of) => (metric.key.to_owned(), of(&row.report)),
+            Place::Counted | Place::Searched => continue,
+        };
+        let written = value.pointer(&format!("/{}", path.replace('.', "/")));
+        assert!(found.is_some(), "{path}");
+        assert_eq!(found, written.and_then(Value::as_f64), "{path}");
+    }
+}
+
 #[test]
 fn what_is_no_row_is_told() {
     let refusal = |text: &str| Row::parse(text).expect_err("no row");
