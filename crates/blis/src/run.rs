@@ -255,7 +255,7 @@ fn run_one(
     let mut listeners = writers.listeners();
     let wanted = (!listeners.is_empty()).then_some(names);
     let mut inversions = Inversions::default();
-    let ranked = plan.policies.priority != "constant";
+    let ranked = plan.policies.priority.name() != "constant";
     if ranked && format(args) == Format::Blis {
         listeners.push(&mut inversions);
     }

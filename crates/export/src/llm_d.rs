@@ -3,7 +3,6 @@
 mod parts;
 pub mod schema;
 
-use super::spelled::{Gate, Routing};
 use super::write::{Yaml, comment, line};
 use super::{Fit, Note, comments};
 use blis_scenario::scenario::Plan;
@@ -25,8 +24,8 @@ struct Plugin {
 /// If the text is not what llm-d reads; a test exports every policy.
 pub fn export(plan: &Plan, title: &str) -> String {
     let mut parts = Parts::new(plan);
-    parts.admission(&Gate::of(plan));
-    parts.routing(&Routing::of(plan));
+    parts.admission(&plan.policies.admission);
+    parts.routing();
     parts.finish();
     let mut notes = parts.notes.clone();
     notes.push(signals(plan));

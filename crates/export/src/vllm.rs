@@ -115,9 +115,14 @@ impl Made<'_> {
 
     /// Who is scheduled first, and who is preempted.
     fn order(&mut self) {
-        let order = Spelled::of("order", &self.plan.policies.scheduler);
-        let priority = Spelled::of("priority", &self.plan.policies.priority);
-        let preempt = Spelled::of("preempt", &self.plan.policies.preempt);
+        let Plan { policies, oracles, .. } = self.plan;
+        let order = if oracles.scheduler {
+            Spelled::oracle("order", self.plan.scheduler())
+        } else {
+            Spelled::of("order", &policies.order)
+        };
+        let priority = Spelled::of("priority", &policies.priority);
+        let preempt = Spelled::of("preempt", &policies.preempt);
         let by_priority = matches!(order.name.as_str(), "priority-fcfs" | "sjf" | "edf")
             || preempt.name == "lowest-priority";
         let scheduling = if by_priority { "priority" } else { "fcfs" };
@@ -146,7 +151,12 @@ impl Made<'_> {
              to use all memory within `--gpu-memory-utilization`",
         );
         self.say("KV blocks", fit);
-        self.policy(&Spelled::of("evict", &self.plan.policies.evict), Vec::new());
+        let evict = if self.plan.oracles.evict {
+            Spelled::oracle("evict", self.plan.evict())
+        } else {
+            Spelled::of("evict", &self.plan.policies.evict)
+        };
+        self.policy(&evict, Vec::new());
         if engine.preemption == Preemption::Swap {
             let fit = Fit::Missing(
                 "vLLM recomputes what a preempted request had; with a CPU tier much of it is found there",

@@ -25,7 +25,3 @@ pub use report::{
 pub use sample::{Samples, Statistics, WeightedSamples};
 pub use slo::{SloTarget, SloTargets};
 pub use summary::Summary;
-
-#[cfg(test)]
-#[path = "../tests/toy/mod.rs"]
-mod toy;

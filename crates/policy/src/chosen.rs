@@ -47,7 +47,8 @@ impl<P: Policy + ?Sized> Chosen<P> {
     /// `more` besides. It may be one of `guests`.
     ///
     /// # Errors
-    /// If the text is malformed, the name unknown, or a parameter unknown, repeated or out of range.
+    /// If the text is malformed, the name unknown, or a parameter unknown, repeated or out of
+    /// range.
     pub fn new(
         text: &str,
         more: &[(String, String)],

@@ -6,7 +6,6 @@
 //! what they declare in `needs`.
 
 pub mod admission;
-pub mod build;
 mod chosen;
 mod classes;
 pub mod contract;
@@ -24,10 +23,6 @@ pub mod routing;
 pub mod spec;
 pub mod view;
 
-pub use build::{
-    Built, RoutingText, build_admission, build_evict, build_offload, build_order, build_preempt,
-    build_priority, build_router,
-};
 pub use chosen::guest::{Guest, Guests};
 pub use chosen::{Chosen, Policy};
 pub use contract::{

@@ -72,10 +72,10 @@ impl Policies {
         if priority.name() == constant::SPEC.name || readers.iter().any(|needs| needs.priority) {
             return Ok(());
         }
-        Err(PolicyError::Unread {
+        Err(PolicyError::NobodyReads {
             setting: "priority",
-            reader: format!("none of scheduler `{order}`, preempt `{preempt}` and evict `{evict}`"),
-            remedy: "; give the scheduler `priority-fcfs`",
+            readers: format!("scheduler `{order}`, preempt `{preempt}` and evict `{evict}`"),
+            remedy: "give the scheduler `priority-fcfs`",
         })
     }
 }

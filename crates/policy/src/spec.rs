@@ -4,6 +4,8 @@
 //! `name[parameter=value,...]`, by its name or its alias. `chosen` calls this file for every kind.
 //! It must never panic, whatever the text.
 
+use crate::chosen::Policy;
+use crate::contract::{Admission, Scorer};
 use crate::view::{Needs, PerClass};
 use blis_core::param::ParamError;
 use blis_core::{Param, Span, Values};
@@ -75,6 +77,14 @@ pub struct Spec<P: ?Sized> {
     pub needs: fn(&Values) -> Needs,
     /// Makes one.
     pub build: fn(&Values, &Cluster) -> Box<P>,
+}
+
+impl<P: ?Sized> Spec<P> {
+    /// A policy made by `build`, with neither alias nor parameters, that reads nothing; its file
+    /// says the rest.
+    pub const fn built_by(build: fn(&Values, &Cluster) -> Box<P>) -> Spec<P> {
+        Spec { name: "", alias: None, help: "", params: &[], needs: |_| Needs::NONE, build }
+    }
 }
 
 #[cfg(test)]
@@ -151,6 +161,32 @@ pub enum PolicyError {
         /// What would make it useful; empty, or starts with "; ".
         remedy: &'static str,
     },
+    /// A setting was given that none of those reads who could.
+    #[error("`{setting}` is given, but none of {readers} reads it; {remedy}")]
+    NobodyReads {
+        /// The setting, e.g. `priority`.
+        setting: &'static str,
+        /// Who could, e.g. "the scorers `qd:1`".
+        readers: String,
+        /// What would make it useful.
+        remedy: &'static str,
+    },
+}
+
+impl PolicyError {
+    /// The kind of policy or the setting that is at fault, as the error calls it.
+    pub fn part(&self) -> &'static str {
+        match self {
+            PolicyError::Unknown { kind, .. }
+            | PolicyError::Param { kind, .. }
+            | PolicyError::Syntax { kind, .. } => kind,
+            PolicyError::Composition { .. } => <dyn Admission>::KIND,
+            PolicyError::Weights { .. } => <dyn Scorer>::KIND,
+            PolicyError::Unread { setting, .. } | PolicyError::NobodyReads { setting, .. } => {
+                setting
+            }
+        }
+    }
 }
 
 fn hint(nearest: Option<&&'static str>) -> String {

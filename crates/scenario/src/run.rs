@@ -254,7 +254,7 @@ fn audit_config(plan: &Plan) -> AuditConfig {
         max_running: plan.engine.max_num_running_reqs,
         max_step_tokens: plan.engine.max_num_scheduled_tokens,
         max_context_tokens: None,
-        fcfs: plan.policies.scheduler == "fcfs",
+        fcfs: plan.scheduler() == "fcfs",
         loads_beside: plan.engine.tier.is_some_and(|tier| tier.reload == Reload::Async),
         max_preemptions: 10_000,
     }

@@ -21,7 +21,7 @@ pub mod tier;
 mod workload;
 
 pub use oracles::Oracles;
-pub use plan::{Plan, PolicyNames, Trial, Workload};
+pub use plan::{Plan, Trial, Workload};
 
 use crate::legal::LONGEST_US;
 use crate::problem::Problem;

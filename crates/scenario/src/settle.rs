@@ -13,11 +13,11 @@ use crate::hash::hash_long;
 use crate::problem::Problem;
 use crate::run::{RunFailure, run_scenario};
 use crate::scenario::canonical::canonical;
-use crate::scenario::policies::{Policies, REFERENCE_SCORERS};
 use crate::scenario::{Checked, Draft, Oracles, Plan, Trial, Workload};
 use blis_core::math::{count, float};
 use blis_core::{Span, Time};
 use blis_metrics::{Fact, Listener, Status};
+use blis_policy::{Guests, PartsText, Policies, Routing};
 use blis_sim::{End, Observer, Unobserved};
 use blis_workload::{Activity, Arrival, Client, Mix, Rate, Think};
 use std::collections::BTreeMap;
@@ -45,6 +45,9 @@ impl Saturations {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// The scorers of the strategy that saturation is measured with.
+const REFERENCE_SCORERS: &str = "pa:3,qd:2,kv:2";
 
 /// Seed of all measurements.
 const SEED: u64 = 42;
@@ -134,13 +137,14 @@ fn problem(message: &str) -> RunFailure {
 
 /// The plan with the strategy that saturation is measured with.
 fn reference(plan: &Plan) -> Plan {
-    let texts = Policies::reference();
-    let cluster = plan.cluster();
-    let built = texts.build(&cluster).expect("the reference strategy is legal on any cluster");
+    let scorers = PartsText { scorers: Some(REFERENCE_SCORERS), ..PartsText::default() };
+    let routing = Routing::new("weighted", &[], &scorers, &Guests::NONE);
+    let routing = routing.expect("the reference scorers are legal");
+    let policies = Policies { routing, ..Policies::default() };
     // One gateway that knows all it sends: what the engines can do, not how well they are fed.
     let (horizon, patience, gateways) = (None, None, 1);
-    let (policies, oracles, warmup) = (built.names(), Oracles::NONE, Time::ZERO);
-    Plan { gateways, policies, oracles, horizon, warmup, patience, texts, ..plan.clone() }
+    let (oracles, warmup) = (Oracles::NONE, Time::ZERO);
+    Plan { gateways, policies, oracles, horizon, warmup, patience, ..plan.clone() }
 }
 
 /// The mix without anything that makes its rate uneven, and with clients that wait.

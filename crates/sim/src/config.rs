@@ -6,7 +6,9 @@ use blis_core::{InstanceId, RequestId, Span, Time};
 use blis_kv::LinkSpeed;
 use blis_latency::StepTime;
 use blis_metrics::End;
-use blis_policy::{Admission, Evict, Needs, Offload, Order, Preempt, Priority, Router};
+use blis_policy::{
+    Admission, Cluster, Evict, Needs, Offload, Order, Policies as Chosen, Preempt, Priority, Router,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -175,6 +177,28 @@ pub struct Policies {
     pub offload: Box<dyn Offload>,
     /// What the policies of the engine read, from `priority` to `offload`.
     pub engine_needs: Needs,
+}
+
+impl Policies {
+    /// Makes the policies that were `chosen`, for a cluster with so many replicas of the gateway.
+    pub fn new(chosen: &Chosen, gateways: u32, cluster: &Cluster) -> Policies {
+        let Chosen { admission, routing, order, priority, preempt, evict, offload } = chosen;
+        let gateway = |_| GatewayPolicies {
+            admission: admission.build(cluster),
+            router: routing.build(cluster),
+        };
+        Policies {
+            gateways: (0..gateways).map(gateway).collect(),
+            admission_needs: admission.needs(),
+            router_needs: routing.needs(),
+            priority: priority.build(cluster),
+            order: order.build(cluster),
+            preempt: preempt.build(cluster),
+            evict: evict.build(cluster),
+            offload: offload.build(cluster),
+            engine_needs: chosen.engine_needs(),
+        }
+    }
 }
 
 /// The decisions of one replica of the gateway.

@@ -46,7 +46,7 @@ const REFUSED: &[(&str, &str)] = &[
 /// Folders whose crates may import serde.
 const SERDE: &[&str] = &[
     "workload", "latency", "metrics", "scenario", "lab", "fidelity", "export", "report", "blis",
-    "py",
+    "py", "xtask",
 ];
 
 /// What the chores may import of the workspace.

@@ -140,12 +140,12 @@ fn cluster_name(finished: &Finished<'_>) -> String {
 }
 
 fn strategy(finished: &Finished<'_>) -> String {
-    let policies = &finished.plan.policies;
+    let plan = finished.plan;
     wrapped(&[
-        format!("admission {}", policies.admission),
-        format!("routing {}", policies.routing),
-        format!("scheduler {}", policies.scheduler),
-        format!("priority {}", policies.priority),
+        format!("admission {}", plan.policies.admission),
+        format!("routing {}", plan.routing()),
+        format!("scheduler {}", plan.scheduler()),
+        format!("priority {}", plan.policies.priority),
     ])
 }
 

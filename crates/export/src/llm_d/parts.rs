@@ -1,10 +1,11 @@
 //! The plugins that stand for the policies of a plan.
 
-use super::super::spelled::{Gate, Routing, Spelled};
+use super::super::spelled::Spelled;
 use super::super::write::Yaml;
 use super::super::{Fit, Note, coverage};
 use super::Plugin;
 use blis_core::math::{count, float};
+use blis_policy::Gate;
 use blis_scenario::scenario::Plan;
 
 /// Blocks of the approximate producer have at least so many tokens.
@@ -46,14 +47,13 @@ impl<'a> Parts<'a> {
     /// Who enters.
     pub(super) fn admission(&mut self, gate: &Gate) {
         match gate {
-            Gate::One(gate) => self.gate(gate),
-            Gate::Composed(all, members) if all.name == "all-of" => {
-                self.note(all, Vec::new());
-                for member in members {
+            Gate::One(gate) => self.gate(&Spelled::of("admission", gate)),
+            Gate::Composed(head, members) => {
+                self.note(&Spelled::of("admission", head), Vec::new());
+                for member in members.iter().filter(|_| head.name() == "all-of") {
                     self.admission(member);
                 }
             }
-            Gate::Composed(any, _) => self.note(any, Vec::new()),
         }
     }
 
@@ -91,9 +91,14 @@ impl<'a> Parts<'a> {
     }
 
     /// Where requests go.
-    pub(super) fn routing(&mut self, routing: &Routing) {
-        let policy = &routing.policy;
-        self.note(policy, Vec::new());
+    pub(super) fn routing(&mut self) {
+        let routing = &self.plan.policies.routing;
+        let policy = if self.plan.oracles.routing {
+            Spelled::oracle("routing", self.plan.routing())
+        } else {
+            Spelled::of("routing", &routing.router)
+        };
+        self.note(&policy, Vec::new());
         match policy.name.as_str() {
             "least-loaded" | "power-of-two" => {
                 self.in_flight();
@@ -121,13 +126,14 @@ impl<'a> Parts<'a> {
             }
             _ => {}
         }
-        for filter in &routing.filters {
-            self.filter(filter);
-        }
-        for (scorer, weight) in &routing.scorers {
-            self.scorer(scorer, *weight);
-        }
-        if let Some(picker) = &routing.picker {
+        if let Some(parts) = routing.parts.as_ref().filter(|_| !self.plan.oracles.routing) {
+            for filter in &parts.filters {
+                self.filter(&Spelled::of("filter", filter));
+            }
+            for (scorer, weight) in parts.scorers.iter() {
+                self.scorer(&Spelled::of("scorer", scorer), weight);
+            }
+            let picker = Spelled::of("picker", &parts.picker);
             let more = match (picker.name.as_str(), picker.value_of("ties"), picker.value_of("top"))
             {
                 ("max-score", Some(ties), _) if ties == "lowest-index" => {
@@ -138,7 +144,7 @@ impl<'a> Parts<'a> {
                 }
                 _ => Vec::new(),
             };
-            self.note(picker, more);
+            self.note(&picker, more);
             self.picker(match picker.name.as_str() {
                 "random" => "random-picker",
                 "weighted-random" => "weighted-random-picker",

@@ -122,15 +122,15 @@ pub(super) fn add_references(
     for level in &arms.levels {
         let checked = resolved(level)?;
         known.push(checked.meaning());
-        let policies = &checked.plan().policies;
-        if policies.routing == "round-robin" {
+        let plan = checked.plan();
+        if plan.routing() == "round-robin" {
             continue;
         }
         let plain = [("scheduler", "fcfs"), ("priority", "constant")];
-        if policies.admission != "always-admit" {
+        if plan.policies.admission.to_string() != "always-admit" {
             added.push(level.reference("gate", &plain));
         }
-        if policies.scheduler != "fcfs" || policies.priority != "constant" {
+        if plan.scheduler() != "fcfs" || plan.policies.priority.name() != "constant" {
             added.push(level.reference("priority", &[("admission", "always-admit")]));
         }
     }

@@ -377,7 +377,7 @@ metrics: [ttft_p99, critical.e2e_mean]
         assert_eq!(study.cells[11].levels, ["plain", "800", "3"]);
         let last = &study.cells[11].plan;
         assert_eq!((last.engine.total_kv_blocks, last.instances), (800, 2));
-        assert_eq!(last.policies.routing, "round-robin", "the patch replaces the whole policy");
+        assert_eq!(last.routing(), "round-robin", "the patch replaces the whole policy");
     }
 
     #[test]

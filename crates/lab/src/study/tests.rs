@@ -27,10 +27,11 @@ metrics: [ttft_p99]
 #[test]
 fn arms_are_put_together_from_components() {
     let study = read(STRATEGY).expect("legal");
-    let full = &study.cells[1].plan.policies;
-    assert!(full.routing.starts_with("weighted"), "{full:?}");
-    assert_eq!(full.scheduler, "priority-fcfs");
-    assert!(full.admission.starts_with("token-bucket"), "{full:?}");
+    let full = &study.cells[1].plan;
+    assert!(full.routing().starts_with("weighted"), "{full:?}");
+    assert_eq!(full.scheduler(), "priority-fcfs");
+    let admission = full.policies.admission.to_string();
+    assert!(admission.starts_with("token-bucket"), "{admission}");
     assert_eq!(study.with(1), ["router", "order", "gate"]);
     assert_eq!(study.tests(1), Some("everything"));
 }
@@ -42,11 +43,12 @@ fn an_arm_with_a_gate_or_a_priority_stands_beside_its_references() {
     let (gate, priority) = ("gate of full on round-robin", "priority of full on round-robin");
     assert_eq!(names, ["plain", "full", gate, priority]);
     let policies = |cell: usize| {
-        let all = &study.cells[cell].plan.policies;
-        (all.routing.as_str(), all.scheduler.as_str(), all.admission.starts_with("token-bucket"))
+        let plan = &study.cells[cell].plan;
+        let gated = plan.policies.admission.to_string().starts_with("token-bucket");
+        (plan.routing(), plan.scheduler(), gated)
     };
-    assert_eq!(policies(2), ("round-robin", "fcfs", true));
-    assert_eq!(policies(3), ("round-robin", "priority-fcfs", false));
+    assert_eq!(policies(2), ("round-robin".to_owned(), "fcfs".to_owned(), true));
+    assert_eq!(policies(3), ("round-robin".to_owned(), "priority-fcfs".to_owned(), false));
     assert_eq!(study.design.factors[0].stated, 2, "claims about all arms are about these");
     let without = read(&format!("{STRATEGY}references: false\n")).expect("legal");
     assert_eq!(without.cells.len(), 2);
@@ -71,7 +73,7 @@ fn a_matrix_has_none_each_alone_all_but_each_and_all() {
     let names: Vec<&str> = study.cells.iter().map(|cell| cell.levels[0].as_str()).collect();
     assert_eq!(names[..4], ["none", "only router", "only order", "only gate"]);
     assert_eq!(names[4..], ["all but router", "all but order", "all but gate", "all"]);
-    assert_eq!(study.cells[4].plan.policies.routing, study.cells[0].plan.policies.routing);
+    assert_eq!(study.cells[4].plan.routing(), study.cells[0].plan.routing());
     assert_eq!(study.with(7).len(), 3);
 }
 
@@ -298,6 +300,6 @@ fn the_arm_of_a_study_may_choose_a_strategy_and_sweep_its_parameters() {
     let mut tree = yaml::read_text("b.yaml", "routing: random\nscheduler: sjf").expect("YAML");
     patch::apply(&mut tree, &patch::settings(&arm.expect("YAML")));
     let plan = blis_scenario::Draft::from_tree(tree).plan().expect("legal");
-    assert_eq!(plan.policies.routing, "weighted(prefix-affinity:5,queue-depth:2; max-score)");
-    assert_eq!(plan.policies.scheduler, "fcfs");
+    assert_eq!(plan.routing(), "weighted(prefix-affinity:5,queue-depth:2; max-score)");
+    assert_eq!(plan.scheduler(), "fcfs");
 }

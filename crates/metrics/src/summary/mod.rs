@@ -458,4 +458,11 @@ fn dense(request: RequestId) -> usize {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_stays_small() {
+        assert!(size_of::<Row>() <= 80, "{} bytes", size_of::<Row>());
+    }
+}

@@ -52,7 +52,8 @@ impl Routing {
     /// made of any; scorers may be `guests`.
     ///
     /// # Errors
-    /// If a text is malformed, or names what does not exist; if a setting is given that nobody reads.
+    /// If a text is malformed, or names what does not exist; if a setting is given that nothing
+    /// reads.
     pub fn new(
         text: &str,
         more: &[(String, String)],

@@ -30,11 +30,11 @@ const ROUNDING: f64 = 1e-9;
 /// with other scorers has theirs.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "weighted",
-    alias: None,
     help: "Adds up the weighted scores of several scorers and lets a picker choose",
-    params: &[],
     needs: |values| RouterParts::default_of("weighted", values).needs(),
-    build: |values, cluster| RouterParts::default_of("weighted", values).build(values, cluster),
+    ..Spec::built_by(|values, cluster| {
+        RouterParts::default_of("weighted", values).build(values, cluster)
+    })
 };
 
 /// What a router that weighs scores is made of.

@@ -56,8 +56,8 @@ pub struct WeightedScorers {
 }
 
 impl Scorers {
-    /// The scorers that `text` spells; some may be `guests`. `lru_capacity` is the parameter of that
-    /// name of `prefix-affinity`, when it is given apart from the list.
+    /// The scorers that `text` spells; some may be `guests`. `lru_capacity` is the parameter of
+    /// that name of `prefix-affinity`, when it is given apart from the list.
     ///
     /// # Errors
     /// If a scorer is unknown, repeated or refuses its parameters; if a weight is missing, negative
@@ -94,10 +94,10 @@ impl Scorers {
         if lru_capacity.is_some()
             && list.iter().all(|(s, _)| s.name() != prefix_affinity::SPEC.name)
         {
-            return Err(PolicyError::Unread {
+            return Err(PolicyError::NobodyReads {
                 setting: prefix_affinity::LRU_CAPACITY,
-                reader: format!("none of the scorers `{text}`"),
-                remedy: "; add `prefix-affinity` to them",
+                readers: format!("the scorers `{text}`"),
+                remedy: "add `prefix-affinity` to them",
             });
         }
         list.sort_by_key(|(scorer, _)| scorer.name());

@@ -59,11 +59,11 @@ pub(crate) fn canonical(plan: &Plan) -> String {
         line("signals.speculation", &speculation.unwrap_or(Span::ZERO));
     }
     line("admission", &plan.policies.admission);
-    line("routing", &plan.policies.routing);
-    line("scheduler", &plan.policies.scheduler);
+    line("routing", &plan.routing());
+    line("scheduler", &plan.scheduler());
     line("priority", &plan.policies.priority);
     line("preempt", &plan.policies.preempt);
-    line("evict", &plan.policies.evict);
+    line("evict", &plan.evict());
     match plan.horizon {
         None => line("horizon", &"none"),
         Some(horizon) => line("horizon", &horizon),

@@ -8,7 +8,6 @@
 //! an oracle. The policies that it replaces are still checked, and those that it does not replace
 //! decide as before.
 
-use crate::scenario::plan::PolicyNames;
 use serde::Deserialize;
 
 /// A decision that an oracle takes.
@@ -58,22 +57,6 @@ impl Oracles {
     pub fn fields(self) -> Vec<&'static str> {
         let all = [(self.routing, "routing"), (self.evict, "evict"), (self.scheduler, "scheduler")];
         all.iter().filter(|(taken, _)| *taken).map(|(_, name)| *name).collect()
-    }
-
-    /// Puts their names where those of the policies are that they replace. In a closed loop the
-    /// evictor learns the requests from a run with the policy that it replaces.
-    pub(super) fn rename(self, names: &mut PolicyNames, closed_loop: bool) {
-        if self.routing {
-            "oracle:look-ahead".clone_into(&mut names.routing);
-        }
-        if self.scheduler {
-            "oracle:shortest-remaining".clone_into(&mut names.scheduler);
-        }
-        if self.evict && closed_loop {
-            names.evict = format!("oracle:belady(recorded with {})", names.evict);
-        } else if self.evict {
-            "oracle:belady".clone_into(&mut names.evict);
-        }
     }
 
     /// What the user should know of them.

@@ -5,13 +5,13 @@ use crate::legal::LONGEST_US;
 use crate::problem::Problem;
 use crate::scenario::canonical::canonical;
 use crate::scenario::oracles::Oracles;
-use crate::scenario::policies::Policies;
 use crate::workload_spec::trace_problem;
 use crate::yaml::Node;
 use blis_core::{InstanceId, RequestId, Source, Span, Time};
 use blis_latency::StepTime;
 use blis_metrics::SloTargets;
-use blis_policy::Cluster;
+use blis_policy::evict::belady;
+use blis_policy::{Chosen, Cluster, Policies};
 use blis_sim::{Config, Engine, Gateway, Pace, Signals};
 use blis_workload::{Mix, TraceOptions, TraceSource};
 use std::path::PathBuf;
@@ -52,9 +52,9 @@ pub struct Plan {
     pub latency_name: String,
     /// What whoever reads the times must know of them, e.g. that they are not measured.
     pub latency_caveat: Option<String>,
-    /// The policies' full spellings; of a decision that an oracle takes, the oracle's.
-    pub policies: PolicyNames,
-    /// The decisions that oracles take.
+    /// The policies.
+    pub policies: Policies,
+    /// The decisions that oracles take instead of them.
     pub oracles: Oracles,
     /// When to stop at the latest.
     pub horizon: Option<Time>,
@@ -75,31 +75,11 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// The files that a specification of the workload names and that were read as well.
     pub files: Vec<PathBuf>,
-    pub(crate) texts: Policies,
     pub(crate) canonical: String,
     /// The scenario as it was written.
     pub(crate) tree: Node,
     /// A long hash of `canonical`.
     pub identity: u128,
-}
-
-/// The full spelling of each policy of a plan: its name and the parameters that are not defaults.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PolicyNames {
-    /// Who enters.
-    pub admission: String,
-    /// Where they go.
-    pub routing: String,
-    /// Who is scheduled first.
-    pub scheduler: String,
-    /// How important a waiting request is.
-    pub priority: String,
-    /// Who is preempted.
-    pub preempt: String,
-    /// Which cached blocks go first.
-    pub evict: String,
-    /// Which blocks are copied to the CPU tier, if there is one.
-    pub offload: String,
 }
 
 /// What distinguishes one run of a plan from another.
@@ -165,13 +145,7 @@ impl Workload {
 
 impl Plan {
     /// What `sim` needs for `trial`, but for the future, which oracles are told of.
-    ///
-    /// # Panics
-    /// Never: all texts were checked when the plan was made.
     pub fn config(&self, trial: &Trial) -> Config {
-        let cluster = self.cluster();
-        let build = || self.texts.build(&cluster).expect("the plan's policies were built before");
-        let more = (1..self.gateways).map(|_| build().into_gateway()).collect();
         let Oracles { routing, scheduler, evict: _ } = self.oracles;
         Config {
             instances: self.instances,
@@ -179,7 +153,7 @@ impl Plan {
             gateway: self.gateway,
             signals: self.signals,
             patience: self.patience,
-            policies: build().into_sim(more, self.oracles, &cluster),
+            policies: self.built(),
             oracles: blis_sim::Oracles { routing, scheduler },
             future: None,
             latency: self.latency.clone(),
@@ -189,6 +163,42 @@ impl Plan {
             pace: trial.pace,
             audit: trial.audit,
             sample_interval: trial.sample_interval,
+        }
+    }
+
+    /// The policies, made for one run.
+    fn built(&self) -> blis_sim::Policies {
+        let mut policies = self.policies.clone();
+        if self.oracles.evict {
+            policies.evict = Chosen::plain(&belady::SPEC);
+        }
+        blis_sim::Policies::new(&policies, self.gateways, &self.cluster())
+    }
+
+    /// The full spelling of the router, or of the oracle that decides for it.
+    pub fn routing(&self) -> String {
+        if self.oracles.routing {
+            return "oracle:look-ahead".to_owned();
+        }
+        self.policies.routing.to_string()
+    }
+
+    /// The full spelling of the order, or of the oracle that decides for it.
+    pub fn scheduler(&self) -> String {
+        if self.oracles.scheduler {
+            return "oracle:shortest-remaining".to_owned();
+        }
+        self.policies.order.to_string()
+    }
+
+    /// The full spelling of the evictor, or of the oracle that decides for it. In a closed loop it
+    /// learns the requests from a run with the policy that it replaces.
+    pub fn evict(&self) -> String {
+        let evict = &self.policies.evict;
+        match (self.oracles.evict, self.workload.is_closed_loop()) {
+            (false, _) => evict.to_string(),
+            (true, false) => "oracle:belady".to_owned(),
+            (true, true) => format!("oracle:belady(recorded with {evict})"),
         }
     }
 

@@ -5,14 +5,12 @@ use crate::problem::{Place, Problem};
 use crate::rate::RateSpec;
 use crate::scenario::oracles::Oracles;
 use crate::scenario::plan::{Plan, Workload};
-use crate::scenario::policies::Policies;
 use crate::scenario::schema::{GatewayFields, Scenario, SignalFields};
-use crate::scenario::{Checked, cost, horizon, machine, tier, workload};
+use crate::scenario::{Checked, horizon, machine, policies, tier, workload};
 use crate::slo;
 use crate::yaml::{self, Kind, Node, Whole};
-use blis_core::param::ParamError;
 use blis_core::{Span, Time};
-use blis_policy::{Guests, PolicyError};
+use blis_policy::Guests;
 use blis_sim::{Freshness, Gateway, Signals};
 use blis_workload::Client;
 
@@ -26,7 +24,6 @@ pub(super) fn resolve(tree: &Node, guests: &Guests) -> Result<Checked, Problem> 
     let mut engine = machine::engine(&scenario.engine, &machine, tree)?;
     let mut notes = tier::set_tier(&mut engine, &scenario, &machine, tree)?;
     let instances = scenario.cluster.instances.map_or(1, Whole::get_u32);
-    let texts = Policies::read(&scenario, tree, guests)?;
     let given_horizon = scenario.horizon_us.and_then(|micros| horizon(micros.get()));
     let reader = workload::Reader {
         scenario: &scenario,
@@ -37,20 +34,17 @@ pub(super) fn resolve(tree: &Node, guests: &Guests) -> Result<Checked, Problem> 
     let sent = reader.read()?;
     notes.extend(sent.notes);
     let slo = slo::or(&scenario.slo.targets, &sent.slo.unwrap_or_default());
-    let cluster = cost::cluster(instances, &engine, &*machine.latency, &slo);
-    let built =
-        texts.build(&cluster).map_err(|(path, error)| policy_problem(tree, path, &error))?;
-    let mut names = built.names();
-    check_events(&scenario.signals, built.hear_events(), tree)?;
-    if built.need_the_future() {
-        check_oracle(&names.evict, &sent.workload, tree)?;
+    let policies = policies::choose(&scenario, tree, guests)?;
+    let hears_events = policies.gateway_needs().events;
+    check_events(&scenario.signals, hears_events, tree)?;
+    let evict = &policies.evict;
+    if evict.needs().future {
+        check_oracle(&evict.to_string(), &sent.workload, tree)?;
         notes.push(format!(
-            "`{}` knows the requests to come: what it gives is a bound, not a strategy",
-            names.evict
+            "`{evict}` knows the requests to come: what it gives is a bound, not a strategy"
         ));
     }
     let oracles = Oracles::of(&scenario.oracles);
-    oracles.rename(&mut names, sent.workload.is_closed_loop());
     notes.extend(oracles.note());
     let plan = Plan {
         name: scenario.name.clone(),
@@ -63,11 +57,11 @@ pub(super) fn resolve(tree: &Node, guests: &Guests) -> Result<Checked, Problem> 
         engine,
         gateway: gateway(&scenario.gateway),
         signals: signals(&scenario.signals),
-        hears_events: built.hear_events(),
+        hears_events,
         latency: machine.latency,
         latency_name: machine.latency_name,
         latency_caveat: machine.latency_caveat,
-        policies: names,
+        policies,
         oracles,
         horizon: sent.horizon,
         warmup: Time::ZERO
@@ -79,7 +73,6 @@ pub(super) fn resolve(tree: &Node, guests: &Guests) -> Result<Checked, Problem> 
         saturation: None,
         notes,
         files: sent.files,
-        texts,
         canonical: String::new(),
         tree: document(tree),
         identity: 0,
@@ -187,33 +180,4 @@ fn check_has_saturation(workload: &Workload, tree: &Node) -> Result<(), Problem>
     };
     let path = "workload.rate";
     Err(Problem::new(tree.place_of(path), path, message))
-}
-
-/// What is wrong with the policy at `path`: the field that holds the parameter, if it is one, else
-/// the one that holds the name.
-fn policy_problem(tree: &Node, path: &str, error: &PolicyError) -> Problem {
-    let param = match error {
-        PolicyError::Param { source: ParamError::Unknown { name, .. }, .. } => Some(name.as_str()),
-        PolicyError::Param {
-            source:
-                ParamError::Illegal { name, .. }
-                | ParamError::Twice { name }
-                | ParamError::Unread { name, .. },
-            ..
-        } => Some(*name),
-        _ => None,
-    };
-    let kind = path.strip_suffix(".policy").unwrap_or(path);
-    let candidates =
-        [param.map(|name| format!("{kind}.params.{name}")), Some(format!("{kind}.policy"))];
-    let narrower = candidates.into_iter().flatten().find(|path| tree.has(path));
-    let path = narrower.unwrap_or_else(|| path.to_owned());
-    let message = match error {
-        // Said here, because "none of them does not read it" would say the opposite.
-        PolicyError::Unread { setting, reader, remedy } if reader.starts_with("none ") => {
-            format!("`{setting}` is given, but {reader} reads it{remedy}")
-        }
-        _ => error.to_string(),
-    };
-    Problem::new(tree.place_of(&path), path, message)
 }

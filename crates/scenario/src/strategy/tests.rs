@@ -3,14 +3,15 @@
 use super::*;
 use crate::run::RunFailure;
 use crate::scenario::Draft;
+use blis_policy::Policies;
 
 fn policies(text: &str) -> Result<[String; 4], String> {
     let plan = Draft::from_text("s.yaml", text)
         .map_err(RunFailure::from)
         .and_then(|draft| draft.plan())
         .map_err(|problem| problem.to_string())?;
-    let names = plan.policies;
-    Ok([names.admission, names.routing, names.scheduler, names.priority])
+    let Policies { admission, routing, order, priority, .. } = plan.policies;
+    Ok([admission.to_string(), routing.to_string(), order.to_string(), priority.to_string()])
 }
 
 fn routing(text: &str) -> String {
@@ -68,8 +69,8 @@ fn a_strategy_chosen_later_replaces_the_policies_that_were_there() {
     let mut draft = draft.expect("well-formed");
     draft.choose_strategy("--strategy", "no-kv[qd=3]");
     let plan = draft.plan().expect("legal");
-    assert_eq!(plan.policies.routing, "weighted(prefix-affinity:1,queue-depth:1; max-score)");
-    assert_eq!((plan.policies.scheduler.as_str(), plan.seed), ("fcfs", 7));
+    assert_eq!(plan.routing(), "weighted(prefix-affinity:1,queue-depth:1; max-score)");
+    assert_eq!((plan.scheduler().as_str(), plan.seed), ("fcfs", 7));
 }
 
 #[test]

@@ -48,10 +48,14 @@ impl Listener for Sent {
 fn oracles_are_named_told_about_and_another_scenario() {
     let plain = plan(TEXT);
     let all = plan(&format!("{TEXT}oracles: [scheduler, routing, evict]\n"));
-    assert_eq!(all.policies.routing, "oracle:look-ahead");
-    assert_eq!(all.policies.scheduler, "oracle:shortest-remaining");
-    assert_eq!(all.policies.evict, "oracle:belady");
-    assert_eq!(all.policies.priority, plain.policies.priority, "nobody took that decision");
+    assert_eq!(all.routing(), "oracle:look-ahead");
+    assert_eq!(all.scheduler(), "oracle:shortest-remaining");
+    assert_eq!(all.evict(), "oracle:belady");
+    assert_eq!(
+        all.policies.priority.to_string(),
+        plain.policies.priority.to_string(),
+        "nobody took that decision"
+    );
     assert!(all.notes.iter().any(|note| note.contains("not a strategy")), "{:?}", all.notes);
     let one = plan(&format!("{TEXT}oracles: [evict]\n"));
     let hashes = [plain.hash(), one.hash(), all.hash()];
@@ -82,7 +86,7 @@ fn the_evictor_learns_from_a_recorded_run_what_clients_that_wait_will_send() {
     let with = |more: &str| {
         let plan = plan(&format!("{CLOSED}{more}"));
         let report = run_audited(&plan, Pace::FastForward, &mut Sent::default()).report;
-        (plan.policies.evict, report.kv.evicted_blocks, report.kv.hit_rate.expect("prompts"))
+        (plan.evict(), report.kv.evicted_blocks, report.kv.hit_rate.expect("prompts"))
     };
     let (_, evicted, lru) = with("");
     assert!(evicted > 1_000, "{evicted} blocks were dropped");

@@ -9,10 +9,10 @@ use blis_latency::{Coefficients, StepTime};
 use blis_metrics::{
     Audit, AuditConfig, Fact, Fanout, Listener, Reading, Record, RunEnd, Status, TtftSplit,
 };
-use blis_policy::{Cluster, Needs, Router, RoutingText};
+use blis_policy::{Chosen, Cluster, Gate, Guests, Needs, PartsText, Router, Routing};
 use blis_sim::{
-    Config, Engine, Future, Gateway, GatewayPolicies, Oracles, Outcome, Pace, Policies, Preemption,
-    Reload, Signals, Unobserved,
+    Config, Engine, Future, Gateway, Oracles, Outcome, Pace, Policies, Preemption, Reload, Signals,
+    Unobserved,
 };
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -187,20 +187,17 @@ impl Scenario {
             block_size: self.engine.block_size,
             ..Cluster::SMALL
         };
-        let routing = RoutingText {
-            policy: self.routing,
-            scorers: self.scorers,
-            filters: None,
-            picker: None,
-            lru_capacity: None,
+        let parts = PartsText { scorers: self.scorers, ..PartsText::default() };
+        let policies = blis_policy::Policies {
+            admission: Gate::new(self.admission, &[], &Guests::NONE).expect("legal"),
+            routing: Routing::new(self.routing, &[], &parts, &Guests::NONE).expect("legal"),
+            order: Chosen::parse(self.order).expect("legal"),
+            priority: Chosen::parse(self.priority).expect("legal"),
+            preempt: Chosen::parse(self.preempt).expect("legal"),
+            evict: Chosen::parse(self.evict).expect("legal"),
+            offload: Chosen::parse(self.offload).expect("legal"),
         };
-        let admission = || blis_policy::build_admission(self.admission, &cluster).expect("legal");
-        let router = || blis_policy::build_router(&routing, &cluster).expect("legal");
-        let evict = blis_policy::build_evict(self.evict, &cluster).expect("legal");
-        let priority = blis_policy::build_priority(self.priority, &cluster).expect("legal");
-        let order = blis_policy::build_order(self.order, &cluster).expect("legal");
-        let preempt = blis_policy::build_preempt(self.preempt, &cluster).expect("legal");
-        let future = evict.needs.future.then(|| {
+        let future = policies.evict.needs().future.then(|| {
             let mut source = Listed::new(self.requests.clone());
             Future::read(&mut source, self.engine.block_size, Time::NEVER)
                 .expect("a list cannot fail")
@@ -211,22 +208,7 @@ impl Scenario {
             gateway: self.gateway,
             signals: self.signals,
             patience: self.patience,
-            policies: Policies {
-                admission_needs: admission().needs,
-                router_needs: router().needs,
-                gateways: (0..self.gateways)
-                    .map(|_| GatewayPolicies {
-                        admission: admission().policy,
-                        router: router().policy,
-                    })
-                    .collect(),
-                engine_needs: priority.needs.or(order.needs).or(preempt.needs).or(evict.needs),
-                priority: priority.policy,
-                order: order.policy,
-                preempt: preempt.policy,
-                evict: evict.policy,
-                offload: blis_policy::build_offload(self.offload, &cluster).expect("legal").policy,
-            },
+            policies: Policies::new(&policies, self.gateways, &cluster),
             oracles: self.oracles,
             future,
             latency: Arc::clone(&self.latency),

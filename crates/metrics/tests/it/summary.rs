@@ -1,10 +1,12 @@
 //! Tests of the summary on the toy cluster.
 
-use super::*;
-use crate::end::End;
-use crate::report::Saturation;
-use crate::slo::SloTarget;
 use crate::toy::{Cluster, Facts, Fate, Job, mixed_jobs, run, single_server_jobs, tell};
+use blis_core::math::float;
+use blis_core::{SloClass, Span, Time};
+use blis_metrics::{
+    End, Fact, KvSection, Report, RunEnd, Saturation, Section, SloTarget, SloTargets, SplitStats,
+    Summary, check_report,
+};
 
 const ONE: Cluster = Cluster { instances: 1, max_running: 1, preempt_every: None, horizon: None };
 const FOUR: Cluster =
@@ -229,11 +231,6 @@ fn an_overload_that_a_horizon_cuts_short_is_still_an_overload() {
 }
 
 #[test]
-fn a_row_stays_small() {
-    assert!(size_of::<Row>() <= 80, "{} bytes", size_of::<Row>());
-}
-
-#[test]
 fn requests_before_the_warm_up_are_not_counted() {
     let jobs = single_server_jobs(2_000, 0.7, 1);
     let (facts, end) = run(&jobs, ONE);
@@ -250,7 +247,7 @@ fn requests_before_the_warm_up_are_not_counted() {
     assert_eq!((late.saturation, late.duration_s), (whole.saturation, whole.duration_s));
     let seconds = end.ended_at.since(cut).as_secs_f64();
     close(late.cluster.responses_per_sec, 1_000.0 / seconds);
-    assert!(crate::check_report(&late).is_empty(), "{:?}", crate::check_report(&late));
+    assert!(check_report(&late).is_empty(), "{:?}", check_report(&late));
 }
 
 #[test]
