@@ -13,11 +13,8 @@ impl Fields {
     /// # Panics
     /// If it does not serialise as an object.
     pub fn of(object: &impl Serialize) -> Fields {
-        match serde_json::to_value(object) {
-            Ok(Value::Object(mut fields)) => {
-                prune(&mut fields);
-                Fields(fields)
-            }
+        match serde_json::to_value(object).map(present) {
+            Ok(Value::Object(fields)) => Fields(fields),
             other => panic!("no object: {other:?}"),
         }
     }
@@ -55,20 +52,6 @@ impl Fields {
     }
 }
 
-/// Takes out what is absent, which serialises as `null`, as do numbers that are not finite.
-fn prune(fields: &mut Map<String, Value>) {
-    fields.retain(|_, value| !value.is_null());
-    for value in fields.values_mut() {
-        match value {
-            Value::Object(fields) => prune(fields),
-            Value::Array(items) => {
-                items.iter_mut().filter_map(Value::as_object_mut).for_each(prune);
-            }
-            _ => {}
-        }
-    }
-}
-
 /// A value as indented text with a final newline.
 ///
 /// # Panics
@@ -78,6 +61,18 @@ pub fn text(value: &Value) -> String {
     let mut text = text.expect("plain values can be written as JSON");
     text.push('\n');
     text
+}
+
+/// `value` without the fields that have no value: a number without a sample is absent.
+pub fn present(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(kept.map(|(name, value)| (name, present(value))).collect())
+        }
+        Value::Array(values) => Value::Array(values.into_iter().map(present).collect()),
+        other => other,
+    }
 }
 
 /// A number, text or truth value that two objects do not share.

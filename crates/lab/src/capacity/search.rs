@@ -10,8 +10,7 @@ use crate::ledger::Experiment;
 use crate::stats::{Estimate, Sequence, estimate};
 use crate::trial::{Runner, Watch};
 use crate::verdict::{ALPHA, number};
-use blis_core::math::{exp, ln};
-use blis_scenario::hash::hash_long;
+use blis_core::math::ln;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Seeds and level at which the search has stopped.
@@ -73,7 +72,7 @@ impl Search {
             }
         }
         Experiment {
-            key: format!("{:032x}", hash_long(lines.join("\n").as_bytes())),
+            key: Experiment::key_of(&lines),
             name: format!("capacity of {}", self.name),
             question,
             factors: vec!["strategy".to_owned(), vary.to_owned()],
@@ -186,6 +185,5 @@ fn ratio(stopped: &Stopped, number: usize) -> Option<Estimate> {
     let pairs = stopped.values[number].iter().zip(&stopped.values[0]);
     let logs: Vec<f64> =
         pairs.filter_map(|(value, first)| Some(ln((*value)? / (*first)?))).collect();
-    let found = estimate(&logs, stopped.level)?;
-    Some(Estimate { mean: exp(found.mean), low: exp(found.low), high: exp(found.high), ..found })
+    estimate(&logs, stopped.level).map(Estimate::exp)
 }

@@ -4,6 +4,7 @@ use super::claims::seed_value;
 use super::{Ledger, LedgerError, read};
 use crate::key::Key;
 use blis_scenario::CODE;
+use blis_scenario::hash::hash_long;
 use blis_scenario::row::Row;
 use blis_scenario::scenario::Plan;
 use rusqlite::{Connection, Transaction, params};
@@ -75,6 +76,13 @@ pub(crate) struct Experiment {
     pub(crate) factors: Vec<String>,
     /// What it looks at.
     pub(crate) metrics: Vec<String>,
+}
+
+impl Experiment {
+    /// The key of an experiment that is told from others by these lines.
+    pub(crate) fn key_of(lines: &[String]) -> String {
+        format!("{:032x}", hash_long(lines.join("\n").as_bytes()))
+    }
 }
 
 /// A cell of an experiment that is about to be run.

@@ -7,7 +7,6 @@ use crate::ledger::{Experiment, Ledger, LedgerError, PlannedCell, VerdictRecord}
 use crate::metric::Metric;
 use crate::trial::{Runner, Watch};
 use crate::verdict::Verdict;
-use blis_scenario::hash::hash_long;
 use blis_scenario::scenario::Plan;
 
 impl Study {
@@ -75,7 +74,7 @@ impl Study {
         let mut lines = vec![self.question.clone(), self.factors.join("\t")];
         let cells = self.cells.iter();
         lines.extend(cells.map(|cell| format!("{} {}", cell.levels.join("\t"), cell.plan.hash())));
-        format!("{:032x}", hash_long(lines.join("\n").as_bytes()))
+        Experiment::key_of(&lines)
     }
 }
 
