@@ -1,11 +1,12 @@
 //! Chores of the workspace, run as `cargo xtask <chore>`.
 //!
 //! [`tidy`] holds the house rules and runs inside `cargo test`; [`reference`] writes the generated
-//! pages; [`bench`] measures the costs that the project promises. Nothing here is part of the
-//! product, and no crate may import this one.
+//! pages; [`bench`] measures the costs that the project promises; [`same`] compares what two builds
+//! compute. Nothing here is part of the product, and no crate may import this one.
 
 pub mod bench;
 pub mod reference;
+pub mod same;
 pub mod tidy;
 
 use std::path::{Path, PathBuf};

@@ -218,9 +218,10 @@ pub(crate) struct CalibrateArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
-    /// How the server pads its batches: measured-server (data/h200/README.md) or none
-    #[arg(long, value_name = "NAME", default_value = "measured-server")]
-    pub(crate) padding: String,
+    /// How the server pads its batches: vllm, measured-server (data/h200/README.md) or none
+    /// [default: vllm if the steps say what the host did, else measured-server]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) padding: Option<String>,
 
     /// Tokens of a KV block
     #[arg(long, value_name = "N", default_value_t = 16)]
@@ -282,9 +283,10 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Prediction")]
     pub(crate) seed: u64,
 
-    /// How the server pads its batches: measured-server (data/h200/README.md) or none
-    #[arg(long, value_name = "NAME", default_value = "measured-server", help_heading = "Server")]
-    pub(crate) padding: String,
+    /// How the server pads its batches: vllm, measured-server (data/h200/README.md) or none
+    /// [default: vllm if the steps say what the host did, else measured-server]
+    #[arg(long, value_name = "NAME", help_heading = "Server")]
+    pub(crate) padding: Option<String>,
 
     /// KV blocks [default: those that were free when a run ended]
     #[arg(long, value_name = "N", help_heading = "Server")]

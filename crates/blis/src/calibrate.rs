@@ -14,9 +14,9 @@ use std::path::PathBuf;
 
 /// Fits what `args` name, writes the profile and prints how good it is.
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
-    let padding = calibrate::padding(&args.padding)
-        .map_err(|message| Failure::Input(format!("--padding: {message}")))?;
     let measured = measured::read_all(&args.steps, &args.requests)?;
+    let padding = calibrate::padding(args.padding.as_deref(), &measured)
+        .map_err(|message| Failure::Input(format!("--padding: {message}")))?;
     let runs = calibrate::runs(&measured, &grids(&args.grid, &args.steps), args.block_size)?;
     let target = match &args.out {
         Some(out) => Some(trace::target(out, &inputs(args))?),

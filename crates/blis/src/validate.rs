@@ -45,7 +45,7 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     let named = named(args);
     let Read { measured, fitted, wanted } = read(&named)?;
     let grids = measured::grids(&args.grid, &named.folders);
-    let options = options(args)?;
+    let options = options(args, &measured)?;
     let seen = if args.refit { &measured[..] } else { &measured[..fitted] };
     let runs = blis_fidelity::calibrate::runs(seen, &grids, args.block_size)?;
     let page = args.markdown.as_deref().map(Target::of).transpose()?;
@@ -82,7 +82,7 @@ fn basis(args: &ValidateArgs) -> String {
     }
 }
 
-fn options(args: &ValidateArgs) -> Result<Options, Failure> {
+fn options(args: &ValidateArgs, measured: &[Measured]) -> Result<Options, Failure> {
     let basis = match (&args.profile, args.refit) {
         (Some(path), _) if path == Path::new(SHIPPED_PROFILE) => {
             let model = blis_fidelity::calibrate::model_name("llama-3.1-8b");
@@ -93,7 +93,7 @@ fn options(args: &ValidateArgs) -> Result<Options, Failure> {
         (None, true) => Basis::Refit,
         (None, false) => Basis::LeaveOneOut,
     };
-    let padding = blis_fidelity::calibrate::padding(&args.padding)
+    let padding = blis_fidelity::calibrate::padding(args.padding.as_deref(), measured)
         .map_err(|message| Failure::Input(format!("--padding: {message}")))?;
     let server = Server {
         block_size: args.block_size,

@@ -5,8 +5,10 @@
 use crate::measured::{Measured, read_grid};
 use blis_latency::fit::judge::{Errors, Region, drift, errors, leave_one_out, workloads};
 use blis_latency::fit::log::Run;
+use blis_latency::fit::trace::Trace;
 use blis_latency::fit::{FitError, Options, fit};
 use blis_latency::profile::Profile;
+use blis_latency::profile::host::HOST;
 use blis_latency::profile::padding::Padding;
 use blis_latency::profile::term::{ALL, Site};
 use blis_scenario::json::Fields;
@@ -19,7 +21,10 @@ use std::path::PathBuf;
 const LARGEST_STEP: u32 = 2304;
 
 /// How servers pad their batches, by name.
-const PADDINGS: [&str; 2] = ["measured-server", "none"];
+const PADDINGS: [&str; 3] = ["measured-server", "vllm", "none"];
+
+/// The largest graph that is taken to be captured where nobody says so.
+const LARGEST_GRAPH: u32 = 2048;
 
 /// A fit and what it was made from.
 #[derive(Clone, Debug)]
@@ -61,15 +66,23 @@ pub struct CoefficientRow {
     pub help: &'static str,
 }
 
-/// The padding called `name`.
+/// The padding called `name`; without a name, that of the server that logged `measured`: vLLM's if
+/// it logged what the host did.
 ///
 /// # Errors
-/// If there is none.
-pub fn padding(name: &str) -> Result<Padding, String> {
+/// If there is none of that name.
+pub fn padding(name: Option<&str>, measured: &[Measured]) -> Result<Padding, String> {
+    let vllm = || {
+        let graphs = measured.iter().filter_map(|run| run.engine);
+        let largest = graphs.map(|engine| engine.max_cudagraph_capture_size).max();
+        Padding::vllm(largest.unwrap_or(LARGEST_GRAPH))
+    };
     match name {
-        "measured-server" => Ok(Padding::measured_server()),
-        "none" => Ok(Padding::none()),
-        other => {
+        Some("vllm") => Ok(vllm()),
+        None if measured.iter().any(Measured::has_host) => Ok(vllm()),
+        None | Some("measured-server") => Ok(Padding::measured_server()),
+        Some("none") => Ok(Padding::none()),
+        Some(other) => {
             let hint = hint(other, PADDINGS);
             Err(format!("found `{other}`{hint}; legal: {}", quoted(&PADDINGS)))
         }
@@ -125,9 +138,25 @@ fn provenance(runs: &[Run]) -> Vec<String> {
             Site::Bare => "measured apart",
         };
         let (name, steps) = (&run.name, run.rows.len());
-        lines.push(format!("{name}: {steps} steps {site}, {seconds:.3} s together"));
+        let engine = run.trace.as_ref().map_or_else(String::new, settings);
+        lines.push(format!("{name}: {steps} steps {site}, {seconds:.3} s together{engine}"));
     }
     lines
+}
+
+/// How the engine of a trace was set, as far as its log shows it.
+fn settings(trace: &Trace) -> String {
+    let scheduling = if trace.is_asynchronous() { "asynchronous" } else { "synchronous" };
+    let shapes = || trace.steps.iter().map(|step| step.shape);
+    let tokens = shapes().map(|shape| shape.prefill_tokens + shape.decode_seqs).max();
+    let seqs = shapes().map(|shape| shape.prefill_seqs + shape.decode_seqs).max();
+    let graphs = trace.largest_graph.map(|size| format!(", graphs up to {size} tokens"));
+    format!(
+        ", {scheduling} scheduling, at most {} tokens and {} sequences a step{}",
+        tokens.unwrap_or(0),
+        seqs.unwrap_or(0),
+        graphs.unwrap_or_default()
+    )
 }
 
 impl Calibration {
@@ -168,6 +197,16 @@ impl Calibration {
             unit: "us/step",
             help: "steps with prefill of this padded size",
         });
+        if let Some(host) = &parameters.host {
+            let host = HOST.iter().zip(host.us).map(|(term, value)| CoefficientRow {
+                name: format!("host {}", term.name),
+                value,
+                error: None,
+                unit: term.unit,
+                help: term.help,
+            });
+            return terms.chain(sizes).chain(host).collect();
+        }
         let gap = &parameters.gap;
         let gaps = [
             ("gap", gap.step_us, "us/step", "from the end of a step to the next"),

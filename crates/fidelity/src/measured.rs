@@ -5,11 +5,14 @@
 //! is any other name that begins so (`NAME.repeat2`). The columns are those of
 //! `data/h200/README.md`.
 
+mod engine;
 mod table;
+
+pub use engine::{ENGINES, Engine};
 
 use blis_core::math::count;
 use blis_latency::StepShape;
-use blis_latency::fit::log::{LoggedRequest, LoggedStep, Row, Run};
+use blis_latency::fit::log::{LoggedHost, LoggedRequest, LoggedStep, Row, Run};
 use blis_latency::profile::term::Site;
 use blis_scenario::problem::Problem;
 use std::path::{Path, PathBuf};
@@ -32,6 +35,8 @@ pub struct Measured {
     pub requests_path: Option<PathBuf>,
     /// Every request, by id.
     pub requests: Vec<MeasuredRequest>,
+    /// How its engine was set, if `engines.csv` beside its files says so.
+    pub engine: Option<Engine>,
 }
 
 /// A request as the server saw it.
@@ -41,6 +46,8 @@ pub struct MeasuredRequest {
     pub id: u64,
     /// When it arrived.
     pub arrival_us: f64,
+    /// When it was first scheduled.
+    pub scheduled_us: f64,
     /// Tokens of its prompt.
     pub input_tokens: u32,
     /// Tokens it generated.
@@ -65,6 +72,7 @@ impl Measured {
         let name = run_name(steps);
         Ok(Measured {
             workload: workload_name(&name).to_owned(),
+            engine: Engine::beside(steps, &name)?,
             name,
             steps: read_steps(steps)?,
             requests_path: requests.map(Path::to_owned),
@@ -106,13 +114,24 @@ impl Measured {
     /// What a fit sees of it.
     pub fn run(&self, block_size: u32) -> Run {
         let logged = |request: &MeasuredRequest| LoggedRequest {
+            arrival_us: request.arrival_us,
+            scheduled_us: request.scheduled_us,
             first_token_us: request.arrival_us + request.ttft_us,
             last_token_us: request.arrival_us + request.e2e_us,
             input_tokens: request.input_tokens,
             output_tokens: request.output_tokens,
         };
         let requests: Vec<LoggedRequest> = self.requests.iter().map(logged).collect();
-        Run::from_log(&self.name, &self.workload, &self.steps, &requests, block_size)
+        let mut run = Run::from_log(&self.name, &self.workload, &self.steps, &requests, block_size);
+        if let (Some(trace), Some(engine)) = (&mut run.trace, &self.engine) {
+            trace.largest_graph = Some(engine.max_cudagraph_capture_size);
+        }
+        run
+    }
+
+    /// Whether its engine logged what the host did, as vLLM's does with the project's logger.
+    pub fn has_host(&self) -> bool {
+        self.steps.iter().all(|step| step.host.is_some())
     }
 
     /// KV blocks that requests could use: as many as were free when nobody had any.
@@ -209,7 +228,11 @@ pub fn read_steps(path: &Path) -> Result<Vec<LoggedStep>, Problem> {
             "free_blocks_after",
         ],
     )?;
-    let step = |row: [f64; 11]| LoggedStep {
+    let host = table::read_if(
+        path,
+        ["decode_longest", "scheduled_us", "schedule_us", "update_us", "launch_us"],
+    )?;
+    let step = |(at, row): (usize, [f64; 11])| LoggedStep {
         start_us: row[0],
         duration_us: row[1],
         shape: StepShape {
@@ -219,13 +242,20 @@ pub fn read_steps(path: &Path) -> Result<Vec<LoggedStep>, Problem> {
             prefill_attention_pairs: count(row[5]),
             decode_seqs: small(row[6]),
             decode_context: count(row[7]),
+            decode_longest: host.as_ref().map_or(0, |host| small(host[at][0])),
             ..StepShape::default()
         },
         running_after: small(row[8]),
         waiting_after: small(row[9]),
         free_blocks_after: small(row[10]),
+        host: host.as_ref().map(|host| LoggedHost {
+            scheduled_us: host[at][1],
+            schedule_us: host[at][2],
+            update_us: host[at][3],
+            launch_us: host[at][4],
+        }),
     };
-    Ok(rows.into_iter().map(step).collect())
+    Ok(rows.into_iter().enumerate().map(step).collect())
 }
 
 /// The requests in a file, by id.
@@ -238,6 +268,7 @@ pub fn read_requests(path: &Path) -> Result<Vec<MeasuredRequest>, Problem> {
         [
             "request_id",
             "arrival_us",
+            "scheduled_us",
             "input_tokens",
             "output_tokens",
             "cached_tokens",
@@ -246,15 +277,16 @@ pub fn read_requests(path: &Path) -> Result<Vec<MeasuredRequest>, Problem> {
             "preemptions",
         ],
     )?;
-    let request = |row: [f64; 8]| MeasuredRequest {
+    let request = |row: [f64; 9]| MeasuredRequest {
         id: count(row[0]),
         arrival_us: row[1],
-        input_tokens: small(row[2]),
-        output_tokens: small(row[3]),
-        cached_tokens: small(row[4]),
-        ttft_us: row[5],
-        e2e_us: row[6],
-        preemptions: small(row[7]),
+        scheduled_us: row[2],
+        input_tokens: small(row[3]),
+        output_tokens: small(row[4]),
+        cached_tokens: small(row[5]),
+        ttft_us: row[6],
+        e2e_us: row[7],
+        preemptions: small(row[8]),
     };
     let mut requests: Vec<MeasuredRequest> = rows.into_iter().map(request).collect();
     requests.sort_by_key(|request| request.id);
@@ -293,7 +325,7 @@ pub fn read_grid(path: &Path, largest: u32) -> Result<Run, Problem> {
     let rows = rows.into_iter().map(grid_row);
     let rows = rows.filter(|row| row.shape.prefill_tokens <= largest).collect();
     let name = run_name(path);
-    Ok(Run { workload: name.clone(), name, site: Site::Bare, rows })
+    Ok(Run { workload: name.clone(), name, site: Site::Bare, rows, trace: None })
 }
 
 /// A step of equal sequences.
@@ -311,7 +343,7 @@ fn grid_row([seqs, tokens, past, decodes, context, micros]: [f64; 6]) -> Row {
         decode_longest: longest,
         shared_context: 0,
     };
-    Row { shape, micros, gap_micros: None }
+    Row { shape, micros, gap_micros: None, weight: 1.0 }
 }
 
 #[cfg(test)]
@@ -325,6 +357,7 @@ mod tests {
             steps: Vec::new(),
             requests_path: None,
             requests: Vec::new(),
+            engine: None,
         }
     }
 

@@ -115,12 +115,12 @@ static E2E: [What; 6] = latency!("e2e", e2e);
 static ITL: [What; 6] = latency!("itl", itl);
 
 static OTHERS: [What; 23] = [
-    what("offered", "", OfRequests(|s| Some(float(s.injected)))),
-    what("admitted", "", OfRequests(|s| Some(float(s.injected - s.rejected - s.unservable)))),
+    what("offered", "", OfRequests(|s| Some(float(s.offered)))),
+    what("admitted", "", OfRequests(|s| Some(float(s.admitted())))),
     what("completed", "", OfRequests(|s| Some(float(s.completed)))),
     what("rejected", "", OfRequests(|s| Some(float(s.rejected)))),
     what("abandoned", "", OfRequests(|s| Some(float(s.abandoned)))),
-    what("preemptions", "", OfRequests(|s| Some(float(s.preemption_count)))),
+    what("preemptions", "", OfRequests(|s| Some(float(s.preemptions)))),
     what("responses_per_sec", "/s", OfRequests(|s| s.responses_per_sec)),
     what("tokens_per_sec", "/s", OfRequests(|s| s.tokens_per_sec)),
     what("goodput_per_sec", "/s", OfRequests(|s| s.goodput_per_sec)),

@@ -21,4 +21,4 @@ pub use constant::Constant;
 pub use model::{Experts, ModelShape};
 pub use profile::{Profile, ProfileError};
 pub use roofline::{Efficiency, GpuSheet, Roofline, RooflineError};
-pub use shape::{StepShape, StepTime};
+pub use shape::{HostTime, StepShape, StepTime};

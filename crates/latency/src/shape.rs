@@ -45,19 +45,42 @@ impl StepShape {
     }
 }
 
+/// What a step costs the engine's host: one thread that does these things one after another, for
+/// one step at a time, while the GPU computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostTime {
+    /// From the beginning of the loop's turn, when what has arrived is taken in, to the end of
+    /// `schedule()`.
+    pub schedule: Span,
+    /// From there until the GPU can begin: the inputs are prepared and the first kernels launched.
+    pub prepare: Span,
+    /// From there until everything is launched that the GPU does for this step, sampling included:
+    /// the GPU cannot be done before.
+    pub launch: Span,
+    /// From the moment at which the step's tokens are at hand to the end of their processing. Then
+    /// they are handed out, and the loop's next turn begins.
+    pub update: Span,
+}
+
 /// How long a step takes, and what surrounds it.
 pub trait StepTime: Send + Sync + std::fmt::Debug {
-    /// How long a step of this shape occupies the engine; at least one nanosecond.
+    /// How long a step of this shape occupies the GPU; at least one nanosecond.
     fn predict(&self, shape: &StepShape) -> Span;
 
+    /// How long it occupies the host. It may depend on how many sequences and tokens there are, and
+    /// not on their contexts: it is the same for `shape.after(n)`.
+    fn host(&self, _shape: &StepShape) -> HostTime {
+        HostTime::default()
+    }
+
     /// From routing until a request with a prompt of `input_tokens` is in the instance's queue
-    /// (tokenisation, network); does not occupy the engine.
+    /// (tokenisation, network, the way into the engine's process); does not occupy the engine.
     fn ingress(&self, _input_tokens: u32) -> Span {
         Span::ZERO
     }
 
-    /// From a step's end until its tokens leave the server (detokenisation); does not occupy the
-    /// engine.
+    /// From the end of a step's update, when its tokens are handed out, until they leave the server
+    /// (the way out of the engine's process, detokenisation); does not occupy the engine.
     fn output(&self) -> Span {
         Span::ZERO
     }

@@ -10,8 +10,9 @@ pub use write::text;
 use crate::legal::{Coefficient, Finite};
 use crate::problem::{Problem, hint, quoted};
 use crate::yaml::{self, Amount, Node, Range as Legal, Whole};
+use blis_latency::profile::host::{HOST, HOST_TERMS, Host};
 use blis_latency::profile::padding::{Padding, Sizes};
-use blis_latency::profile::term::{ALL, TERMS};
+use blis_latency::profile::term::{ALL, TERMS, Term};
 use blis_latency::profile::{Gap, Parameters, Profile, Range, VARIABLES};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -76,11 +77,16 @@ struct Fields {
     provenance: Vec<String>,
     padding: PaddingFields,
     usual_spread: Amount<Spread>,
+    #[serde(default)]
+    split_attention: bool,
     drift: Option<Amount<Drift>>,
     terms_us: BTreeMap<String, Amount<Coefficient>>,
     #[serde(default)]
     sizes_us: Vec<SizeFields>,
-    gap_us: GapFields,
+    gap_us: Option<GapFields>,
+    #[serde(default)]
+    host_us: BTreeMap<String, Amount<Coefficient>>,
+    host_drift: Option<Amount<Drift>>,
     #[serde(default)]
     ranges: BTreeMap<String, Vec<Amount<Finite>>>,
     #[serde(default)]
@@ -177,29 +183,26 @@ fn from_tree(tree: &Node) -> Result<ProfileFile, Problem> {
         return Err(problem("format", format!("found `{text}`; legal: `{FORMAT}`{advice}")));
     }
     let fields: Fields = yaml::decode(tree)?;
-    let mut terms_us = [0.0; TERMS];
-    for (name, value) in &fields.terms_us {
-        let known = ALL.map(|term| term.name);
-        let Some(at) = known.iter().position(|term| term == name) else {
-            let hint = hint(name, known);
-            let message = format!("unknown term `{name}`{hint}; known: {}", quoted(&known));
-            return Err(problem(&format!("terms_us.{name}"), message));
-        };
-        terms_us[at] = value.get();
-    }
+    let terms_us: [f64; TERMS] = numbers("terms_us", &fields.terms_us, &ALL, tree)?;
+    let host_us: [f64; HOST_TERMS] = numbers("host_us", &fields.host_us, &HOST, tree)?;
+    let host_drift = fields.host_drift.map_or(0.0, |drift| drift.get());
+    let gap = fields.gap_us.as_ref();
+    let gap = |of: fn(&GapFields) -> &Amount<Coefficient>| gap.map_or(0.0, |gap| of(gap).get());
     let parameters = Parameters {
         padding: Padding {
             decode: fields.padding.decode.sizes("padding.decode.sizes", tree)?,
             prefill: fields.padding.prefill.sizes("padding.prefill.sizes", tree)?,
         },
         usual_spread: fields.usual_spread.get(),
+        split_attention: fields.split_attention,
         terms_us,
         sizes_us: fields.sizes_us.iter().map(|s| (s.tokens.get_u32(), s.us.get())).collect(),
         gap: Gap {
-            step_us: fields.gap_us.step.get(),
-            decode_seq_us: fields.gap_us.decode_seq.get(),
-            prefill_seq_us: fields.gap_us.prefill_seq.get(),
+            step_us: gap(|gap| &gap.step),
+            decode_seq_us: gap(|gap| &gap.decode_seq),
+            prefill_seq_us: gap(|gap| &gap.prefill_seq),
         },
+        host: (!fields.host_us.is_empty()).then_some(Host { us: host_us, drift: host_drift }),
         ranges: ranges(&fields, tree)?,
         covariance: covariance(&fields, tree)?,
         drift: fields.drift.map_or(0.0, |drift| drift.get()),
@@ -210,6 +213,26 @@ fn from_tree(tree: &Node) -> Result<ProfileFile, Problem> {
     let MachineFields { model, hardware, tp } = fields.machine;
     let machine = ProfiledMachine { model, hardware, tp: tp.map(Whole::get_u32) };
     Ok(ProfileFile { machine, profile })
+}
+
+/// The values of `terms` that a file gives by name; 0 for the others.
+fn numbers<const N: usize>(
+    field: &str,
+    given: &BTreeMap<String, Amount<Coefficient>>,
+    terms: &[Term; N],
+    tree: &Node,
+) -> Result<[f64; N], Problem> {
+    let known = terms.map(|term| term.name);
+    let mut values = [0.0; N];
+    for (name, value) in given {
+        let at = known.iter().position(|term| term == name).ok_or_else(|| {
+            let (path, hint) = (format!("{field}.{name}"), hint(name, known));
+            let message = format!("unknown term `{name}`{hint}; known: {}", quoted(&known));
+            Problem::new(tree.place_of(&path), path, message)
+        })?;
+        values[at] = value.get();
+    }
+    Ok(values)
 }
 
 impl SizesFields {

@@ -19,6 +19,31 @@ pub(super) fn read<const N: usize>(
     path: &Path,
     columns: [&'static str; N],
 ) -> Result<Vec<[f64; N]>, Problem> {
+    parse(&path.display().to_string(), &text(path)?, columns)
+}
+
+/// The same if the file has the last of `columns`.
+pub(super) fn read_if<const N: usize>(
+    path: &Path,
+    columns: [&'static str; N],
+) -> Result<Option<Vec<[f64; N]>>, Problem> {
+    let text = text(path)?;
+    let header = text.lines().next().unwrap_or_default();
+    if !header.split(',').any(|name| Some(&name.trim()) == columns.last()) {
+        return Ok(None);
+    }
+    parse(&path.display().to_string(), &text, columns).map(Some)
+}
+
+/// The first cell of every row of the file `path`.
+pub(super) fn names(path: &Path) -> Result<Vec<String>, Problem> {
+    let text = text(path)?;
+    let rows = text.lines().skip(1).filter(|line| !line.trim().is_empty());
+    let first = |line: &str| line.split(',').next().unwrap_or_default().trim().to_owned();
+    Ok(rows.map(first).collect())
+}
+
+fn text(path: &Path) -> Result<String, Problem> {
     let name = path.display().to_string();
     let unreadable = |error: &std::io::Error| Problem::unreadable(&name, error);
     let meta = std::fs::metadata(path).map_err(|error| unreadable(&error))?;
@@ -30,11 +55,10 @@ pub(super) fn read<const N: usize>(
         return Err(Problem::of_file(&name, message));
     }
     let bytes = std::fs::read(path).map_err(|error| unreadable(&error))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
+    String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Problem::of_file(&name, format!("not a text file: byte {at} is not UTF-8"))
-    })?;
-    parse(&name, &text, columns)
+    })
 }
 
 fn parse<const N: usize>(

@@ -85,7 +85,7 @@ fn the_shipped_profile_is_the_fit_to_the_shipped_data() {
         hardware: Some("H200".to_owned()),
         tp: Some(1),
     };
-    let padding = padding("measured-server").expect("known");
+    let padding = padding(Some("measured-server"), &[]).expect("known");
     let found = calibrate::calibrate(runs, padding, machine).expect("enough to fit to");
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../scenario/profiles/llama-3.1-8b-h200-tp1.yaml");

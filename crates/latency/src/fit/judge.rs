@@ -79,7 +79,9 @@ impl Region {
 
 /// The errors of `profile` over the steps of `run` in `region`; `None` if there are none.
 pub fn errors(profile: &Profile, run: &Run, region: Region) -> Option<Errors> {
-    let rows = run.rows.iter().filter(|row| region.contains(&row.shape));
+    let seen = profile.parameters().host.as_ref().map(|host| run.seen_by(host, Some(profile)));
+    let rows = &seen.as_ref().unwrap_or(run).rows;
+    let rows = rows.iter().filter(|row| region.contains(&row.shape));
     errors_of(rows, |row| profile.step_micros(&row.shape, run.site) / row.micros)
 }
 

@@ -2,6 +2,9 @@
 //!
 //! Whoever reads the log's file hands over its columns as plain values.
 
+use super::trace::{Trace, TracedStep};
+use crate::profile::Profile;
+use crate::profile::host::Host;
 use crate::profile::term::Site;
 use crate::shape::StepShape;
 use blis_core::math::{count, float};
@@ -15,6 +18,8 @@ pub struct Row {
     pub micros: f64,
     /// How long the server then took to begin the next, in microseconds; `None` if it had no work.
     pub gap_micros: Option<f64>,
+    /// How much it counts; 1 as a rule.
+    pub weight: f64,
 }
 
 /// The steps of one run, in order.
@@ -28,6 +33,22 @@ pub struct Run {
     pub site: Site,
     /// The steps.
     pub rows: Vec<Row>,
+    /// What its engine's host did when, if that was logged: then `rows` are those steps whose time
+    /// on the GPU shows.
+    pub trace: Option<Trace>,
+}
+
+/// When an engine's host did what for a step, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LoggedHost {
+    /// When `schedule()` began.
+    pub scheduled_us: f64,
+    /// How long that took.
+    pub schedule_us: f64,
+    /// How long launching took, without sampling.
+    pub launch_us: f64,
+    /// How long processing the tokens took.
+    pub update_us: f64,
 }
 
 /// One line of a server's step log.
@@ -37,7 +58,7 @@ pub struct LoggedStep {
     pub start_us: f64,
     /// How long it took.
     pub duration_us: f64,
-    /// Its shape; longest context and shared context are not logged and may be 0.
+    /// Its shape; longest context and shared context may be 0 where they are not logged.
     pub shape: StepShape,
     /// Sequences in the batch afterwards.
     pub running_after: u32,
@@ -45,11 +66,17 @@ pub struct LoggedStep {
     pub waiting_after: u32,
     /// KV blocks that no running sequence holds afterwards.
     pub free_blocks_after: u32,
+    /// What the host did, if that was logged.
+    pub host: Option<LoggedHost>,
 }
 
 /// One line of a server's request log.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LoggedRequest {
+    /// When it arrived.
+    pub arrival_us: f64,
+    /// When it was first scheduled.
+    pub scheduled_us: f64,
     /// When its first token came out.
     pub first_token_us: f64,
     /// When its last token came out.
@@ -82,19 +109,80 @@ impl Run {
         });
         let gaps = gaps.chain([None]);
         let rows = steps.iter().zip(gaps).zip(longest.iter().zip(&shared));
-        let rows = rows.map(|((step, gap_micros), (&longest, &shared))| Row {
-            shape: StepShape {
-                decode_longest: if step.shape.decode_seqs == 0 { 0 } else { longest },
-                shared_context: shared,
-                ..step.shape
-            },
-            micros: step.duration_us,
-            gap_micros,
-        });
-        let rows = rows.filter(|row| row.shape.prefill_tokens + row.shape.decode_seqs > 0);
-        let rows = rows.filter(|row| row.micros > 0.0).collect();
-        Run { name: name.to_owned(), workload: workload.to_owned(), site: Site::Served, rows }
+        let rows: Vec<Row> = rows
+            .map(|((step, gap_micros), (&longest, &shared))| Row {
+                shape: StepShape {
+                    decode_longest: match (step.shape.decode_seqs, step.shape.decode_longest) {
+                        (0, _) => 0,
+                        (_, 0) => longest,
+                        (_, logged) => logged,
+                    },
+                    shared_context: shared,
+                    ..step.shape
+                },
+                micros: step.duration_us,
+                gap_micros,
+                weight: 1.0,
+            })
+            .collect();
+        let trace = trace(steps, &rows, requests);
+        let works = |row: &Row| row.shape.prefill_tokens + row.shape.decode_seqs > 0;
+        let rows = rows.into_iter().filter(|row| works(row) && row.micros > 0.0).collect();
+        let (name, workload) = (name.to_owned(), workload.to_owned());
+        Run { name, workload, site: Site::Served, rows, trace }
     }
+
+    /// The same with those steps as rows whose time on the GPU shows, if its host was logged.
+    /// `profile` guesses the others.
+    #[must_use]
+    pub fn seen_by(&self, host: &Host, profile: Option<&Profile>) -> Run {
+        let Some(trace) = &self.trace else { return self.clone() };
+        let rows = match profile {
+            None => trace.visible(host, None),
+            Some(profile) => {
+                let profile = profile.in_engine(trace.is_asynchronous(), trace.largest_graph);
+                let guess = |shape: &StepShape| profile.step_micros(shape, Site::Served);
+                trace.visible(host, Some(&guess))
+            }
+        };
+        Run { rows, ..self.clone() }
+    }
+}
+
+/// What the host did in `steps`, whose shapes are those of `rows`, if all of them say so.
+fn trace(steps: &[LoggedStep], rows: &[Row], requests: &[LoggedRequest]) -> Option<Trace> {
+    let step = |(step, row): (&LoggedStep, &Row)| {
+        let host = step.host?;
+        Some(TracedStep {
+            shape: row.shape,
+            scheduled_us: host.scheduled_us,
+            schedule_us: host.schedule_us,
+            launch_us: host.launch_us,
+            done_us: step.start_us + step.duration_us,
+            update_us: host.update_us,
+        })
+    };
+    let steps: Vec<TracedStep> = steps.iter().zip(rows).map(step).collect::<Option<_>>()?;
+    let ways_us = ways(&steps, requests);
+    Some(Trace { steps, largest_graph: None, ways_us })
+}
+
+/// The way in is the least time from arrival to scheduling, but for one request in a hundred; the
+/// way out is the median from the end of an update to the first token that came after it.
+fn ways(steps: &[TracedStep], requests: &[LoggedRequest]) -> Option<(f64, f64)> {
+    let mut to: Vec<f64> =
+        requests.iter().map(|request| request.scheduled_us - request.arrival_us).collect();
+    let ends: Vec<f64> = steps.iter().map(|step| step.done_us + step.update_us).collect();
+    let mut from: Vec<f64> = requests
+        .iter()
+        .filter_map(|request| {
+            let after = ends.partition_point(|&end| end <= request.first_token_us);
+            Some(request.first_token_us - ends.get(after.checked_sub(1)?)?)
+        })
+        .collect();
+    to.sort_by(f64::total_cmp);
+    from.sort_by(f64::total_cmp);
+    Some((to.get(to.len() / 100)?.max(0.0), *from.get(from.len() / 2)?))
 }
 
 /// The longest context of each step; 0 where no request is known to decode.
@@ -179,6 +267,7 @@ mod tests {
             last_token_us: 49.8,
             input_tokens: 5,
             output_tokens: 3,
+            ..LoggedRequest::default()
         };
         let run = Run::from_log("a", "a", &steps, &[request], 16);
         let longest: Vec<u32> = run.rows.iter().map(|row| row.shape.decode_longest).collect();

@@ -35,7 +35,16 @@ pub fn resampled(
         let at = names.iter().position(|&name| name == workload);
         at.map_or(1.0, |at| weights[at])
     };
-    Ok(fit_weighted(runs, options, &emphasis)?.scaled(factor)?)
+    let profile = fit_weighted(runs, options, &emphasis)?.scaled(factor)?;
+    Ok(on_another_host(&profile, &mut dice)?)
+}
+
+/// The same profile with a host that is slower or faster throughout, as hosts are.
+fn on_another_host(profile: &Profile, dice: &mut Dice) -> Result<Profile, ProfileError> {
+    match &profile.parameters().host {
+        None => Ok(profile.clone()),
+        Some(host) => profile.with_slower_host(slower(dice, host.drift)),
+    }
 }
 
 /// As `resampled`, of a profile whose measurements are not at hand: its coefficients vary as its
@@ -63,7 +72,7 @@ pub fn varied(
         *value = (*value + change).max(0.0);
     }
     let factor = slower(&mut dice, drift);
-    Profile::new(parameters)?.scaled(factor)
+    on_another_host(&Profile::new(parameters)?.scaled(factor)?, &mut dice)
 }
 
 /// By how much a server that was not measured is slower. A drift is known from a handful of

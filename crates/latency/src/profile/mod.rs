@@ -4,13 +4,15 @@
 //! the time that a server logs for it and the gap until the server begins the next. Must never know
 //! how it was fitted, beyond what it says about itself.
 
+pub mod host;
 pub mod padding;
 pub mod term;
 
-use crate::shape::{StepShape, StepTime};
+use crate::shape::{HostTime, StepShape, StepTime};
 use crate::window;
 use blis_core::Span;
 use blis_core::math::float;
+use host::{HOST, Host};
 use padding::Padding;
 use term::{Features, Lens, Site, TERMS};
 
@@ -69,6 +71,8 @@ pub struct Parameters {
     pub padding: Padding,
     /// Longest context by mean context of a batch, where the longest is not known; at least 1.
     pub usual_spread: f64,
+    /// Whether decode attention splits long contexts over the GPU: see `term::Lens`.
+    pub split_attention: bool,
     /// Coefficients of `term::ALL`, in microseconds.
     pub terms_us: Features,
     /// What a step with prefill takes beyond its terms, by padded size in tokens, ascending: some
@@ -76,6 +80,8 @@ pub struct Parameters {
     pub sizes_us: Vec<(u32, f64)>,
     /// Gap between steps.
     pub gap: Gap,
+    /// What the host takes beside the GPU; `None` if the terms have it in them.
+    pub host: Option<Host>,
     /// Where each of `VARIABLES` was seen; `None`: never.
     pub ranges: [Option<Range>; VARIABLES.len()],
     /// Covariance of `terms_us` and `sizes_us`, in that order: a square in rows. Empty: not known.
@@ -131,14 +137,22 @@ impl Profile {
     /// If a coefficient is negative or not finite, or lists do not fit together.
     pub fn new(parameters: Parameters) -> Result<Profile, ProfileError> {
         check(&parameters)?;
-        let padding = parameters.padding.clone();
-        let lens = Lens { padding, usual_spread: parameters.usual_spread };
+        let lens = Lens {
+            padding: parameters.padding.clone(),
+            usual_spread: parameters.usual_spread,
+            split_attention: parameters.split_attention,
+        };
         Ok(Profile { parameters, lens })
     }
 
     /// What it was made from.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
+    }
+
+    /// How it looks at a shape.
+    pub(crate) fn lens(&self) -> &Lens {
+        &self.lens
     }
 
     /// How long the server is busy with a step, in microseconds, without the gap after it.
@@ -190,6 +204,32 @@ impl Profile {
         cells.for_each(|cell| *cell *= factor * factor);
         Profile::new(parameters)
     }
+
+    /// The same GPU with a host that is slower by `factor`.
+    ///
+    /// # Errors
+    /// If a coefficient becomes illegal.
+    pub fn with_slower_host(&self, factor: f64) -> Result<Profile, ProfileError> {
+        let host = self.parameters.host.as_ref().map(|host| host.slower(factor));
+        Profile::new(Parameters { host, ..self.parameters.clone() })
+    }
+
+    /// The same machine in another engine: one that schedules synchronously if not `asynchronous`,
+    /// and captures graphs up to `largest_graph` (as many as were captured, if that is more).
+    #[must_use]
+    pub fn in_engine(&self, asynchronous: bool, largest_graph: Option<u32>) -> Profile {
+        let mut changed = self.clone();
+        let parameters = &mut changed.parameters;
+        let Some(host) = parameters.host.as_mut() else { return changed };
+        if !asynchronous {
+            *host = host.synchronous();
+        }
+        if let Some(largest) = largest_graph {
+            parameters.padding = parameters.padding.up_to(largest);
+            changed.lens.padding = parameters.padding.clone();
+        }
+        changed
+    }
 }
 
 /// Whether a variable has a value that was not fitted to.
@@ -207,7 +247,9 @@ fn check(parameters: &Parameters) -> Result<(), ProfileError> {
         ("gap decode sequence".to_owned(), gap.decode_seq_us),
         ("gap prefill sequence".to_owned(), gap.prefill_seq_us),
     ];
-    for (name, value) in terms.chain(sizes).chain(gaps) {
+    let host = parameters.host.iter().flat_map(|host| HOST.iter().zip(host.us));
+    let host = host.map(|(term, value)| (format!("host {}", term.name), value));
+    for (name, value) in terms.chain(sizes).chain(gaps).chain(host) {
         if !(0.0..=LARGEST_US).contains(&value) {
             return Err(ProfileError::Coefficient { name, value });
         }
@@ -215,8 +257,9 @@ fn check(parameters: &Parameters) -> Result<(), ProfileError> {
     if !(1.0..=1000.0).contains(&parameters.usual_spread) {
         return Err(ProfileError::Spread(parameters.usual_spread));
     }
-    if !(0.0..=1.0).contains(&parameters.drift) {
-        return Err(ProfileError::Drift(parameters.drift));
+    let drifts = [parameters.drift, parameters.host.as_ref().map_or(0.0, |host| host.drift)];
+    if let Some(&drift) = drifts.iter().find(|drift| !(0.0..=1.0).contains(*drift)) {
+        return Err(ProfileError::Drift(drift));
     }
     let disorder = parameters.sizes_us.windows(2).find(|pair| pair[0].0 >= pair[1].0);
     if let Some(pair) = disorder {
@@ -238,6 +281,25 @@ impl StepTime for Profile {
         let seen = if shape.only_decodes() { window::middle(shape) } else { *shape };
         let micros = self.step_micros(&seen, Site::Served) + self.gap_micros(&seen);
         Span::from_micros_f64(micros).max(Span::from_nanos(1))
+    }
+
+    fn host(&self, shape: &StepShape) -> HostTime {
+        let Some(host) = &self.parameters.host else { return HostTime::default() };
+        let sizes = if shape.only_decodes() {
+            &self.parameters.padding.decode
+        } else {
+            &self.parameters.padding.prefill
+        };
+        let tokens = shape.prefill_tokens + shape.decode_seqs;
+        host.time(shape, sizes.largest().is_none_or(|largest| tokens <= largest))
+    }
+
+    fn ingress(&self, _input_tokens: u32) -> Span {
+        self.parameters.host.as_ref().map_or(Span::ZERO, Host::ingress)
+    }
+
+    fn output(&self) -> Span {
+        self.parameters.host.as_ref().map_or(Span::ZERO, Host::output)
     }
 
     fn context_free(&self) -> bool {

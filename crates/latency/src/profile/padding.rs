@@ -29,6 +29,11 @@ impl Sizes {
             .unwrap_or_else(|| count.next_multiple_of(self.then_multiples_of.max(1)))
     }
 
+    /// The largest listed size; `None` if none is listed.
+    pub fn largest(&self) -> Option<u32> {
+        self.listed.last().copied()
+    }
+
     /// Sizes that hold everything exactly.
     pub const fn exact() -> Sizes {
         Sizes { listed: Vec::new(), then_multiples_of: 1 }
@@ -39,6 +44,25 @@ impl Padding {
     /// No padding.
     pub const fn none() -> Padding {
         Padding { decode: Sizes::exact(), prefill: Sizes::exact() }
+    }
+
+    /// The graphs that vLLM captures up to a size of `largest`: 1, 2, 4, then multiples of 8 below
+    /// 256 and of 16 from there. Larger batches are not padded.
+    pub fn vllm(largest: u32) -> Padding {
+        let small = [1, 2, 4].into_iter().chain((8..256).step_by(8));
+        let listed = small.chain((256..=largest).step_by(16)).filter(|&size| size <= largest);
+        let sizes = Sizes { listed: listed.collect(), then_multiples_of: 1 };
+        Padding { decode: sizes.clone(), prefill: sizes }
+    }
+
+    /// The same without the sizes beyond `largest`, and no padding there.
+    #[must_use]
+    pub fn up_to(&self, largest: u32) -> Padding {
+        let cut = |sizes: &Sizes| {
+            let listed = sizes.listed.iter().copied().filter(|&size| size <= largest);
+            Sizes { listed: listed.collect(), then_multiples_of: 1 }
+        };
+        Padding { decode: cut(&self.decode), prefill: cut(&self.prefill) }
     }
 
     /// The sizes of the server that was measured on an H200 (`data/h200/README.md`).
@@ -72,6 +96,14 @@ mod tests {
         let padded: Vec<u32> =
             [1, 16, 17, 449, 512, 513, 2048, 2049, 2304, 2305].map(|n| sizes.hold(n)).to_vec();
         assert_eq!(padded, [16, 16, 32, 512, 512, 640, 2048, 2304, 2304, 2560]);
+    }
+
+    #[test]
+    fn vllm_captures_graphs_in_steps_of_8_and_16_and_pads_nothing_beyond() {
+        let sizes = Padding::vllm(512).prefill;
+        let padded = [3, 9, 250, 257, 512, 513].map(|n| sizes.hold(n));
+        assert_eq!(padded, [4, 16, 256, 272, 512, 513]);
+        assert_eq!(Padding::vllm(2048).up_to(512), Padding::vllm(512));
     }
 
     #[test]

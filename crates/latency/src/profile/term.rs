@@ -8,7 +8,7 @@ use crate::shape::StepShape;
 use blis_core::math::float;
 
 /// How many terms there are.
-pub const TERMS: usize = 16;
+pub const TERMS: usize = 18;
 
 /// The values of all terms for one shape.
 pub type Features = [f64; TERMS];
@@ -48,7 +48,7 @@ pub struct Term {
     pub help: &'static str,
 }
 
-const fn term(name: &'static str, unit: &'static str, help: &'static str) -> Term {
+pub(super) const fn term(name: &'static str, unit: &'static str, help: &'static str) -> Term {
     Term { name, unit, help }
 }
 
@@ -70,6 +70,27 @@ pub const ALL: [Term; TERMS] = [
     term("host_seq", "us/sequence", "and every sequence that decodes"),
     term("host_context", "us/context token", "and copies its block table"),
     term("decode_ramp", "us/padded sequence", "small decode batches do not fill the GPU, to 16"),
+    term("kv_read_mixed", "us/context token", "and more in a step with prefill"),
+    term("kv_read_mixed_shared", "us/context token", "and more for those that were read already"),
+];
+
+/// How many terms there are of a server whose host is in its steps: all but the last two, which
+/// cannot be told from `mixed` there.
+pub(crate) const IN_STEP: usize = 16;
+
+/// The terms of a server whose host is logged apart: those of the GPU that can be told from one
+/// another. The others are 0.
+pub(crate) const GPU_ALONE: [&str; 10] = [
+    "weights",
+    "dense_beyond_128",
+    "kv_read",
+    "kv_read_shared",
+    "attention",
+    "prefill_seq",
+    "output",
+    "decode_ramp",
+    "kv_read_mixed",
+    "kv_read_mixed_shared",
 ];
 
 /// Place of the term `kv_read`.
@@ -100,6 +121,9 @@ pub struct Lens {
     pub padding: Padding,
     /// Longest context by mean context of a batch, where the longest is not known.
     pub usual_spread: f64,
+    /// Whether decode attention splits long contexts over the GPU, as `FlashAttention` 3 does: then
+    /// no sequence waits for the longest.
+    pub split_attention: bool,
 }
 
 impl Lens {
@@ -153,6 +177,8 @@ impl Lens {
             served * f64::from(shape.decode_seqs),
             served * float(shape.decode_context),
             served * ramp,
+            prefill * kv,
+            prefill * shared,
         ]
     }
 
@@ -164,6 +190,10 @@ impl Lens {
         }
         let seqs = f64::from(shape.decode_seqs);
         let all = float(shape.decode_context);
+        let shared = float(shape.shared_context);
+        if self.split_attention {
+            return ((all - shared).max(0.0), shared);
+        }
         let mean = all / seqs;
         let longest = match shape.decode_longest {
             0 => mean * self.usual_spread,
@@ -171,7 +201,6 @@ impl Lens {
         };
         let above = longest - mean;
         let wait = if seqs <= AT_ONCE { ALONE * above } else { UNEVEN.min(seqs) * above };
-        let shared = float(shape.shared_context);
         ((all + wait - shared).max(ALONE * longest), shared)
     }
 }
@@ -181,7 +210,7 @@ mod tests {
     use super::*;
 
     fn lens() -> Lens {
-        Lens { padding: Padding::measured_server(), usual_spread: 1.5 }
+        Lens { padding: Padding::measured_server(), usual_spread: 1.5, split_attention: false }
     }
 
     fn kv(seqs: u32, context: u64, longest: u32, shared: u64) -> (f64, f64) {
@@ -241,18 +270,43 @@ mod tests {
     }
 
     #[test]
+    fn split_attention_reads_every_context_once_however_they_differ() {
+        let lens = Lens { split_attention: true, ..lens() };
+        let shape = StepShape {
+            decode_seqs: 10,
+            decode_context: 10_000,
+            decode_longest: 3000,
+            shared_context: 4000,
+            ..StepShape::default()
+        };
+        is(lens.kv_tokens(&shape), (6000.0, 4000.0));
+        let alone = lens.features(&shape, Site::Served);
+        let mixed = StepShape { prefill_seqs: 1, prefill_tokens: 9, ..shape };
+        let mixed = lens.features(&mixed, Site::Served);
+        assert!(alone[16].abs() + alone[17].abs() < 1e-9, "{alone:?}");
+        is((mixed[16], mixed[17]), (6000.0, 4000.0));
+    }
+
+    #[test]
     fn a_step_without_a_server_is_not_padded_and_has_no_host() {
         let shape = StepShape { decode_seqs: 9, decode_context: 900, ..StepShape::default() };
         let bare = lens().features(&shape, Site::Bare);
         assert_eq!(lens().padded(&shape, Site::Bare), 9);
         assert_eq!(lens().padded(&shape, Site::Served), 16);
-        assert!(bare[11..].iter().all(|&value| value.abs() < 1e-12), "{bare:?}");
+        assert!(bare[11..16].iter().all(|&value| value.abs() < 1e-12), "{bare:?}");
     }
 
     #[test]
     fn places_are_those_of_the_terms() {
         let names = [KV_READ, KV_READ_SHARED, HOST_SEQ, HOST_CONTEXT].map(|at| ALL[at].name);
         assert_eq!(names, ["kv_read", "kv_read_shared", "host_seq", "host_context"]);
+    }
+
+    #[test]
+    fn the_terms_of_a_gpu_alone_are_terms() {
+        for name in GPU_ALONE {
+            assert!(ALL.iter().any(|term| term.name == name), "{name}");
+        }
     }
 
     #[test]

@@ -9,15 +9,17 @@ pub(crate) fn some_parameters() -> Parameters {
     let mut terms_us = [0.0; TERMS];
     let values = [
         4768.0, 7.6, 10.9, 1.5, 0.03, 0.02, 0.0019, 0.035, 71.0, 457.0, 2.6, 20.0, 1668.0, 0.5,
-        0.007, 44.4,
+        0.007, 44.4, 0.01, 0.01,
     ];
     terms_us.copy_from_slice(&values);
     Parameters {
         padding: Padding::measured_server(),
         usual_spread: 1.5,
+        split_attention: false,
         terms_us,
         sizes_us: vec![(256, 1946.0), (448, 5454.0)],
         gap: Gap { step_us: 10.8, decode_seq_us: 1.2, prefill_seq_us: 24.6 },
+        host: None,
         ranges: [Some(Range { min: 1.0, max: 256.0 }); VARIABLES.len()],
         covariance: Vec::new(),
         drift: 0.01,

@@ -3,7 +3,7 @@
 use blis_core::math::count;
 use blis_latency::fit::beyond::{Edge, beyond};
 use blis_latency::fit::judge::{Region, drift, errors, leave_one_out};
-use blis_latency::fit::log::{LoggedRequest, LoggedStep, Row, Run};
+use blis_latency::fit::log::{LoggedHost, LoggedRequest, LoggedStep, Row, Run};
 use blis_latency::fit::{Options, fit, resample};
 use blis_latency::profile::padding::Padding;
 use blis_latency::profile::term::{ALL, Site};
@@ -20,9 +20,9 @@ const RUNS: [&str; 7] = [
     "pressure60.repeat",
 ];
 
-/// The lines of a CSV file as functions from a column's name to its number.
+/// The lines of a CSV file under `data` as functions from a column's name to its number.
 fn table(file: &str) -> Vec<impl Fn(&str) -> f64 + use<>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/h200");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data");
     let text = std::fs::read_to_string(folder.join(file)).expect("part of the project");
     let mut lines =
         text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<String>>());
@@ -43,7 +43,13 @@ fn small(number: f64) -> u32 {
 }
 
 pub(crate) fn served(name: &str) -> Run {
-    let steps = table(&format!("{name}.steps.csv"));
+    logged("h200", name)
+}
+
+/// The run `name` that was logged in a folder under `data`, with its host if that was logged.
+pub(crate) fn logged(folder: &str, name: &str) -> Run {
+    let steps = table(&format!("{folder}/{name}.steps.csv"));
+    let with_host = folder == "vllm";
     let step = |of: &dyn Fn(&str) -> f64| LoggedStep {
         start_us: of("start_us"),
         duration_us: of("duration_us"),
@@ -59,10 +65,18 @@ pub(crate) fn served(name: &str) -> Run {
         running_after: small(of("running_after")),
         waiting_after: small(of("waiting_after")),
         free_blocks_after: small(of("free_blocks_after")),
+        host: with_host.then(|| LoggedHost {
+            scheduled_us: of("scheduled_us"),
+            schedule_us: of("schedule_us"),
+            launch_us: of("launch_us"),
+            update_us: of("update_us"),
+        }),
     };
     let steps: Vec<LoggedStep> = steps.iter().map(|line| step(line)).collect();
-    let requests = table(&format!("{name}.requests.csv"));
+    let requests = table(&format!("{folder}/{name}.requests.csv"));
     let request = |of: &dyn Fn(&str) -> f64| LoggedRequest {
+        arrival_us: of("arrival_us"),
+        scheduled_us: of("scheduled_us"),
         first_token_us: of("arrival_us") + of("ttft_us"),
         last_token_us: of("arrival_us") + of("e2e_us"),
         input_tokens: small(of("input_tokens")),
@@ -79,7 +93,7 @@ pub(crate) fn grid(keep: impl Fn(&StepShape) -> bool) -> Run {
 }
 
 fn bare(name: &str, keep: impl Fn(&StepShape) -> bool) -> Run {
-    let lines = table(&format!("{name}.csv"));
+    let lines = table(&format!("h200/{name}.csv"));
     let row = |of: &dyn Fn(&str) -> f64| {
         let seqs = of("prefill_seqs");
         let each = of("prefill_tokens") / seqs.max(1.0);
@@ -96,11 +110,11 @@ fn bare(name: &str, keep: impl Fn(&StepShape) -> bool) -> Run {
             decode_longest: small(longest),
             shared_context: 0,
         };
-        Row { shape, micros: of("step_us_median"), gap_micros: None }
+        Row { shape, micros: of("step_us_median"), gap_micros: None, weight: 1.0 }
     };
     let rows = lines.iter().map(|line| row(line));
     let rows = rows.filter(|row| row.shape.prefill_tokens <= 2304 && keep(&row.shape)).collect();
-    Run { name: name.to_owned(), workload: name.to_owned(), site: Site::Bare, rows }
+    Run { name: name.to_owned(), workload: name.to_owned(), site: Site::Bare, rows, trace: None }
 }
 
 /// Prompts of all sizes that the server pads to, measured apart.
@@ -280,7 +294,7 @@ fn steps_measured_apart_twice_agree_and_meet_the_slow_size_of_the_server() {
 
 #[test]
 fn what_sharing_saves_was_measured_apart_too() {
-    let lines = table("shared_reads.csv");
+    let lines = table("h200/shared_reads.csv");
     let takes = |seqs: f64, context: f64, shared: f64| {
         let same =
             |name: &str, of: &dyn Fn(&str) -> f64, value: f64| (of(name) - value).abs() < 0.5;

@@ -2,3 +2,4 @@
 
 mod h200;
 mod roofline;
+mod vllm;

@@ -1,9 +1,10 @@
 //! Writes a profile as YAML, with what every number means beside it.
 
 use super::{FORMAT, ProfileFile};
-use blis_latency::profile::VARIABLES;
+use blis_latency::profile::host::HOST;
 use blis_latency::profile::padding::Sizes;
 use blis_latency::profile::term::ALL;
+use blis_latency::profile::{Parameters, VARIABLES};
 use std::fmt::Write;
 
 /// The text of a profile file. Coefficients are exact: what is read back predicts the same bits.
@@ -32,6 +33,10 @@ fn write(file: &ProfileFile) -> Result<String, std::fmt::Error> {
     }
     writeln!(out, "\n# Longest context by mean context of a batch, where the longest is unknown.")?;
     writeln!(out, "usual_spread: {:?}", parameters.usual_spread)?;
+    if parameters.split_attention {
+        writeln!(out, "\n# Decode attention splits long contexts over the GPU.")?;
+        writeln!(out, "split_attention: true")?;
+    }
     writeln!(out, "\n# How far whole runs of workloads not fitted to were off (share, RMS).")?;
     writeln!(out, "drift: {:?}", parameters.drift)?;
     writeln!(out, "\n# Microseconds by unit, with standard errors.\nterms_us:")?;
@@ -51,13 +56,28 @@ fn write(file: &ProfileFile) -> Result<String, std::fmt::Error> {
             writeln!(out, "  - {{tokens: {tokens}, us: {us:?}}}  #{error}")?;
         }
     }
-    let gap = &parameters.gap;
-    writeln!(out, "\n# From the end of a step to the beginning of the next.\ngap_us:")?;
-    writeln!(out, "  step: {:?}", gap.step_us)?;
-    writeln!(out, "  decode_seq: {:?}", gap.decode_seq_us)?;
-    writeln!(out, "  prefill_seq: {:?}", gap.prefill_seq_us)?;
+    beside(&mut out, parameters)?;
     tail(&mut out, file)?;
     Ok(out)
+}
+
+/// What surrounds the steps: the gap between them, or the host beside them.
+fn beside(out: &mut String, parameters: &Parameters) -> std::fmt::Result {
+    let Some(host) = &parameters.host else {
+        let gap = &parameters.gap;
+        writeln!(out, "\n# From the end of a step to the beginning of the next.\ngap_us:")?;
+        writeln!(out, "  step: {:?}", gap.step_us)?;
+        writeln!(out, "  decode_seq: {:?}", gap.decode_seq_us)?;
+        return writeln!(out, "  prefill_seq: {:?}", gap.prefill_seq_us);
+    };
+    writeln!(out, "\n# What the host takes beside the GPU, with asynchronous scheduling.")?;
+    writeln!(out, "host_us:")?;
+    for (term, value) in HOST.iter().zip(host.us) {
+        writeln!(out, "  # {}: {}", term.unit, term.help)?;
+        writeln!(out, "  {}: {value:?}", term.name)?;
+    }
+    writeln!(out, "\n# How far the hosts of whole runs were off (share, RMS).")?;
+    writeln!(out, "host_drift: {:?}", host.drift)
 }
 
 fn head(out: &mut String, file: &ProfileFile) -> std::fmt::Result {

@@ -40,8 +40,10 @@ impl StepTime for ContextBound {
 /// A fitted model that looks at contexts by blocks, at the longest of them and at what is shared,
 /// and of which some steps are an extrapolation.
 fn fitted() -> Profile {
-    let terms_us =
-        [60.0, 0.3, 0.1, 0.2, 0.11, 0.03, 0.02, 0.05, 2.0, 9.0, 3.0, 0.7, 0.01, 1.3, 0.4, 0.9];
+    let terms_us = [
+        60.0, 0.3, 0.1, 0.2, 0.11, 0.03, 0.02, 0.05, 2.0, 9.0, 3.0, 0.7, 0.01, 1.3, 0.4, 0.9, 0.07,
+        0.02,
+    ];
     let mut ranges = [Some(Range { min: 0.0, max: 1e6 }); VARIABLES.len()];
     ranges[0] = Some(Range { min: 1.0, max: 3.0 });
     ranges[2] = Some(Range { min: 1.0, max: 40.0 });
@@ -51,9 +53,11 @@ fn fitted() -> Profile {
             prefill: Sizes { listed: vec![8, 20, 32], then_multiples_of: 16 },
         },
         usual_spread: 1.5,
+        split_attention: false,
         terms_us,
         sizes_us: vec![(20, 11.0)],
         gap: Gap { step_us: 4.0, decode_seq_us: 0.3, prefill_seq_us: 1.1 },
+        host: None,
         ranges,
         covariance: Vec::new(),
         drift: 0.0,
