@@ -7,7 +7,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use xtask::{bench, reference, same, tidy, workspace_root};
+use xtask::{bench, lines, reference, same, tidy, workspace_root};
 
 const USAGE: &str = "\
 usage: cargo xtask <chore>
@@ -16,6 +16,8 @@ usage: cargo xtask <chore>
   reference                   write the generated pages under `docs/reference`
   bench [--row N] [--runs N] [--traces DIR]
                               measure the promised costs; exit 1 if one is missed
+  lines [FOLDER]              count the lines of code of this checkout, or another; exit 1 if a
+                              limit is exceeded
   same BEFORE AFTER           run the same command lines with two builds of `blis`; exit 1 if
                               their results differ";
 
@@ -29,6 +31,8 @@ fn main() -> ExitCode {
             Ok(options) => run_bench(&options),
             Err(problem) => refuse(&problem),
         },
+        ["lines"] => run_lines(&workspace_root()),
+        ["lines", folder] => run_lines(Path::new(folder)),
         ["same", before, after] => run_same(Path::new(before), Path::new(after)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
@@ -75,6 +79,16 @@ fn run_bench(options: &bench::Options) -> ExitCode {
             ExitCode::from(3)
         }
     }
+}
+
+fn run_lines(root: &Path) -> ExitCode {
+    let count = lines::count(root);
+    print!("{}", count.table());
+    let above = count.above_limits();
+    for line in &above {
+        eprintln!("{line}");
+    }
+    if above.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn run_same(before: &Path, after: &Path) -> ExitCode {

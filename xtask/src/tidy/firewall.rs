@@ -1,8 +1,8 @@
 //! Words that only some crates may use: serde at the edges, the outside world in the binary.
 
-use super::source::find_word;
-use super::tree::{File, Tree};
 use super::{Finding, Rule};
+use crate::source::find_word;
+use crate::tree::{File, Tree};
 
 /// Modules of the standard library that reach the outside world.
 const WORLD_MODULES: &[&str] = &["env", "process", "time"];
@@ -44,7 +44,7 @@ fn may_touch_the_world(file: &File) -> bool {
 }
 
 fn check_serde(file: &File, findings: &mut Vec<Finding>) {
-    for (index, line) in file.rust.iter().enumerate() {
+    for (index, line) in file.rust.lines.iter().enumerate() {
         if find_word(&line.code, "serde").is_some() {
             let message = "serde stays above `sim`, in the trace readers, the catalogue and the report: \
                            hand over a plain value instead";
@@ -58,7 +58,7 @@ fn check_world(file: &File, findings: &mut Vec<Finding>) {
         let message = format!("`{what}` is for the binary: return a value and let it do this");
         findings.push(Finding::new(Rule::World, &file.path, line, message));
     };
-    for (index, line) in file.rust.iter().enumerate() {
+    for (index, line) in file.rust.lines.iter().enumerate() {
         for printer in PRINTERS {
             if find_word(&line.code, printer).is_some() {
                 refuse(index + 1, printer);
@@ -87,7 +87,7 @@ fn grouped_imports(file: &File) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut depth = 0_usize;
     let mut name = String::new();
-    for (index, line) in file.rust.iter().enumerate() {
+    for (index, line) in file.rust.lines.iter().enumerate() {
         let mut code = line.code.as_str();
         if depth == 0 {
             let Some(at) = find_word(code, "std::{") else { continue };
@@ -119,8 +119,8 @@ fn grouped_imports(file: &File) -> Vec<(usize, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{accepts, refuses};
     use super::*;
+    use crate::fixture::{accepts, refuses};
 
     #[test]
     fn a_wrong_file_may_talk_about_serde_but_not_use_it() {

@@ -8,8 +8,8 @@
 //! write files.
 
 use super::manifest::{self, Dependency};
-use super::tree::Tree;
 use super::{Finding, Rule};
+use crate::tree::Tree;
 
 /// Folders under `crates`, lowest layer first.
 const LAYERS: &[&[&str]] = &[
@@ -121,8 +121,8 @@ fn layer(folder: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{accepts, refuses};
     use super::*;
+    use crate::fixture::{accepts, refuses};
 
     fn manifest(name: &str, rest: &str) -> String {
         format!("[package]\nname = \"{name}\"\n{rest}")
