@@ -2,12 +2,14 @@
 //!
 //! There is no prefill and no decode phase. Each running request has computed some tokens and has a
 //! goal to catch up with; a step gives every request a chunk of what it lacks. A request that
-//! reaches its goal generates a token, which is the next goal. `step.rs` forms batches and lands
-//! their effects; this file holds the state.
+//! reaches its goal generates a token, which is the next goal. `step.rs` forms batches, `land.rs`
+//! lands their effects; this file holds the state.
 
 mod admit;
 mod glide;
+mod land;
 mod leave;
+mod plan;
 mod queue;
 mod running;
 mod sample;
@@ -25,6 +27,7 @@ use blis_kv::{Change, Judged, Pool, Shown, Table, Use};
 use blis_latency::StepTime;
 use blis_metrics::{Fact, Listener};
 use blis_policy::{Answer, PerClass, UseView};
+use plan::BatchPlan;
 use queue::{Queue, Rules};
 use running::RunningBatch;
 use std::collections::{BTreeMap, VecDeque};
@@ -62,10 +65,10 @@ pub(crate) struct Instance {
     sessions: BTreeMap<SessionId, u32>,
     /// Requests whose clients have given up, in that order.
     leaving: Vec<Slot>,
-    /// Lists used for a moment and kept for their memory: running requests that are due, and that
-    /// are not steady.
+    /// What the step under way computes.
+    plan: BatchPlan,
+    /// Running requests that are due: used for a moment and kept for its memory.
     due: Vec<usize>,
-    others: Vec<usize>,
 }
 
 /// What an instance works with: the run's rules, the live requests and the listener.
@@ -162,8 +165,8 @@ impl Instance {
             latest_turn: 0,
             sessions: BTreeMap::new(),
             leaving: Vec::new(),
+            plan: BatchPlan::default(),
             due: Vec::new(),
-            others: Vec::new(),
         }
     }
 

@@ -49,8 +49,6 @@ pub(crate) struct Running {
     pub(crate) computed: u32,
     /// Tokens generated.
     pub(crate) generated: u32,
-    /// Tokens it computes in the step under way; of no meaning while it is steady.
-    pub(crate) chunk: u32,
     /// Tokens of its prompt, and those that it will have generated in the end.
     prompt: u32,
     output: u32,
@@ -58,8 +56,8 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// A request that joins the batch with `cached` tokens computed, to compute `chunk` more.
-    pub(crate) fn new(slot: Slot, live: &Live, table: Table, cached: u32, chunk: u32) -> Running {
+    /// A request that joins the batch with `cached` tokens computed.
+    pub(crate) fn new(slot: Slot, live: &Live, table: Table, cached: u32) -> Running {
         Running {
             slot,
             class: live.request.class,
@@ -67,7 +65,6 @@ impl Running {
             since: 0,
             computed: cached,
             generated: live.generated,
-            chunk,
             prompt: live.request.content.prompt_tokens(),
             output: live.request.output_tokens,
             table,
@@ -243,15 +240,6 @@ impl RunningBatch {
     pub(crate) fn due(&self, found: &mut Vec<usize>) {
         let now = self.boundaries;
         find(&self.due_at, found, |due| due <= now);
-    }
-
-    /// Requests that are not steady, in running order.
-    #[inline]
-    pub(crate) fn not_steady(&self, found: &mut Vec<usize>) {
-        found.clear();
-        if (self.steady_total as usize) < self.entries.len() {
-            find(&self.due_at, found, |due| due == NEVER);
-        }
     }
 
     /// Whether the steady requests come before all others.
