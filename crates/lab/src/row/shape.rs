@@ -7,7 +7,7 @@ use super::{Row, RunNumbers};
 use crate::json::Shape;
 use blis_core::{InstanceId, SloClass, TenantId};
 use blis_metrics::{
-    Curves, Decomposition, Distributions, InstanceSection, KvSection, Latency, Report,
+    Curves, Decomposition, Distributions, EngineTime, InstanceSection, KvSection, Latency, Report,
     RoutingSection, Saturation, Section, SplitMs, SplitStats, Steady, TierSection,
 };
 
@@ -29,6 +29,7 @@ pub(super) fn numbers<S: Shape>(shape: &mut S, row: &mut Row) {
         classes,
         tenants,
         instances,
+        engine_time: _,
         kv,
         routing,
         decomposition,
@@ -105,6 +106,16 @@ fn cluster<S: Shape>(shape: &mut S, report: &mut Report) {
         report.saturation = Saturation::from_name(&name);
     }
     shape.number_at("mean_in_system", &mut report.mean_in_system);
+    engine_time(shape, &mut report.engine_time);
+}
+
+/// What the time of engines went to; left out if the host took none of it.
+fn engine_time<S: Shape>(shape: &mut S, time: &mut Option<EngineTime>) {
+    if shape.has("host_bound", time.is_some()) {
+        let EngineTime { gpu_bound, host_bound } = time.get_or_insert_default();
+        always(shape, "gpu_bound", gpu_bound);
+        always(shape, "host_bound", host_bound);
+    }
 }
 
 /// A number that there always is.
@@ -206,6 +217,7 @@ fn instance<S: Shape>(shape: &mut S, section: &mut InstanceSection) {
         requests,
         steps,
         utilization,
+        engine_time,
         mean_batch,
         mean_step_tokens,
         mean_queue_depth,
@@ -220,6 +232,7 @@ fn instance<S: Shape>(shape: &mut S, section: &mut InstanceSection) {
     self::section(shape, requests);
     shape.count_at("steps", steps);
     shape.number_at("utilization", utilization);
+    self::engine_time(shape, engine_time);
     shape.number_at("mean_batch", mean_batch);
     shape.number_at("mean_step_tokens", mean_step_tokens);
     shape.number_at("mean_queue_depth", mean_queue_depth);

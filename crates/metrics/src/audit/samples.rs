@@ -61,6 +61,7 @@ mod tests {
         max_context_tokens: None,
         fcfs: true,
         loads_beside: false,
+        async_scheduling: false,
         max_preemptions: 100,
     };
 

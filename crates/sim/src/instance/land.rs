@@ -2,7 +2,9 @@
 //! and freed blocks.
 
 use super::plan::Chunk;
-use super::{Instance, Kit};
+use super::stride::{Passed, Step};
+use super::{CLASSES, Instance, Kit};
+use crate::live::{Place, Slot};
 use blis_core::{SloClass, Span, Time};
 use blis_metrics::{Fact, Status};
 use blis_policy::Answer;
@@ -11,6 +13,10 @@ impl Instance {
     /// Lands the steps under way, which end now, and the copies that are done. Afterwards the
     /// engine is idle until `begin`.
     pub(super) fn land(&mut self, now: Time, kit: &mut Kit<'_>) {
+        if self.stride.is_some() && kit.engine.async_scheduling {
+            self.land_turns(kit);
+            return;
+        }
         let Some(stride) = &self.stride else {
             if self.tier.is_some() {
                 self.land_transfers(now, kit);
@@ -47,12 +53,22 @@ impl Instance {
         kit: &mut Kit<'_>,
     ) -> bool {
         let stride = self.stride.as_mut().expect("steps are under way");
-        let (batch, beyond) = (stride.batch, stride.beyond);
-        let Some((end, steps, duration)) = stride.advance(upto) else { return false };
+        let Some(Step { batch, beyond, .. }) = stride.step else { return false };
+        let Some(Passed { end, count, duration, gpu }) = stride.advance(upto) else { return false };
         if beyond != 0 {
-            kit.tally.beyond_steps += steps;
+            kit.tally.beyond_steps += count;
             kit.tally.beyond |= beyond;
         }
+        self.run_steady(count, due, kit);
+        let (instance, ahead, blocks_in_use) = (self.id, Span::ZERO, self.pool.in_use());
+        let fact = Fact::Steps { instance, count, duration, ahead, gpu, batch, blocks_in_use };
+        kit.listener.hear(end, &fact);
+        self.state_tokens(end, count, duration, &self.running.steady_by_class(), kit);
+        true
+    }
+
+    /// Steady requests compute a token in each of `steps` steps. Finds those that are due.
+    pub(super) fn run_steady(&mut self, steps: u64, due: &mut Vec<usize>, kit: &Kit<'_>) {
         self.running.advance(u32::try_from(steps).expect("no more steps than tokens"));
         self.running.due(due);
         let block_size = kit.engine.block_size;
@@ -66,17 +82,12 @@ impl Instance {
                 self.running.note_due(index, block_size);
             }
         }
-        let blocks_in_use = self.pool.in_use();
-        let count = steps;
-        let fact = Fact::Steps { instance: self.id, count, duration, batch, blocks_in_use };
-        kit.listener.hear(end, &fact);
-        self.state_tokens(end, steps, duration, kit);
-        true
     }
 
-    /// The other requests have computed their chunks; those that caught up have a new token, are
-    /// steady from now on and are added to `due`.
-    fn land_chunks(&mut self, now: Time, due: &mut Vec<usize>, kit: &mut Kit<'_>) {
+    /// The other requests have computed their chunks; those that caught up have a new token, which
+    /// is handed out now or with those of the step in flight, are steady from now on and are added
+    /// to `due`.
+    pub(super) fn land_chunks(&mut self, now: Time, due: &mut Vec<usize>, kit: &mut Kit<'_>) {
         let block_size = kit.engine.block_size;
         let mut plan = std::mem::take(&mut self.plan);
         for &Chunk { place, tokens } in plan.chunks() {
@@ -87,7 +98,15 @@ impl Instance {
                 self.commit_full_blocks(place, kit);
             }
             if caught_up {
-                self.note_token(place, now, kit);
+                let running = self.running.get_mut(place);
+                running.generated += 1;
+                let slot = running.slot;
+                if kit.engine.async_scheduling {
+                    self.in_flight.catch_up(slot);
+                } else {
+                    let stalled = self.tier.as_ref().map_or(Span::ZERO, |tier| tier.stalled());
+                    self.note_token(slot, now, stalled, kit);
+                }
                 self.running.make_steady(place, block_size);
                 due.push(place);
             }
@@ -99,17 +118,22 @@ impl Instance {
         self.plan = plan;
     }
 
-    /// A request that was not steady has generated a token.
-    fn note_token(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
-        let running = self.running.get_mut(index);
-        running.generated += 1;
-        let (slot, class) = (running.slot, running.class);
-        let stalled = self.stalled_since(slot, kit);
+    /// A token of a request that was not steady is handed out. Up to its step, steps have waited
+    /// for copies for `stalled` in all.
+    pub(super) fn note_token(&mut self, slot: Slot, now: Time, stalled: Span, kit: &mut Kit<'_>) {
         let live = kit.live.get_mut(slot);
         let fact = if live.first_token.is_none() {
             live.first_token = Some(now);
-            live.split.reload += stalled;
-            live.split.prefill = now.since(live.scheduled) - stalled;
+            match live.place {
+                Place::Running => {
+                    let stalled = stalled - live.stalled;
+                    live.split.reload += stalled;
+                    live.split.prefill = now.since(live.scheduled) - stalled;
+                }
+                // It was preempted after its step had begun.
+                Place::Ended => live.split.prefill = now.since(live.enqueued),
+                _ => live.split.queue += now.since(live.enqueued),
+            }
             live.split.output = kit.output;
             if !live.gave_up {
                 let work = live.expected_work(kit.engine.block_size);
@@ -117,7 +141,7 @@ impl Instance {
             }
             Fact::FirstToken { request: live.request.id, instance: self.id }
         } else {
-            let gap = now.since(live.last_token);
+            let (class, gap) = (live.request.class, now.since(live.last_token));
             Fact::Tokens { instance: self.id, class, gap, count: 1 }
         };
         kit.listener.hear(now, &fact);
@@ -132,12 +156,18 @@ impl Instance {
         self.pool.commit(&mut running.table, content.blocks(block_size, full));
     }
 
-    /// States the tokens that steady requests generated in `steps` steps, the last of which ended
-    /// at `end`.
-    fn state_tokens(&mut self, end: Time, steps: u64, gap: Span, kit: &mut Kit<'_>) {
+    /// States the tokens that `steady` requests of each class generated in `steps` steps, the last
+    /// of which ended at `end`.
+    pub(super) fn state_tokens(
+        &self,
+        end: Time,
+        steps: u64,
+        gap: Span,
+        steady: &[u32; CLASSES],
+        kit: &mut Kit<'_>,
+    ) {
         kit.tally.events += steps;
-        for class in SloClass::ALL {
-            let steady = self.running.steady(class);
+        for (class, &steady) in SloClass::ALL.into_iter().zip(steady) {
             if steady > 0 {
                 let count = u64::from(steady) * steps;
                 let fact = Fact::Tokens { instance: self.id, class, gap, count };
@@ -149,7 +179,6 @@ impl Instance {
     /// Closes those of `due` that have all their tokens, in running order, and notes whose blocks
     /// are full.
     fn close_finished(&mut self, now: Time, due: &[usize], kit: &mut Kit<'_>) {
-        let output = now + kit.output;
         self.full.clear();
         let mut removed = 0;
         for index in due {
@@ -162,34 +191,40 @@ impl Instance {
             }
             let running = self.take_out(index, now, kit);
             removed += 1;
-            let live = kit.live.get_mut(running.slot);
-            live.generated = running.generated;
-            let gateway = live.gateway;
-            let mut record = live.record(kit.engine.block_size);
-            record.e2e = Some(output.since(record.arrival));
-            kit.listener.hear(now, &Fact::Closed { status: Status::Finished, record });
-            if let Some(answers) = &mut kit.answers {
-                let [ttft, e2e] = [record.ttft, record.e2e].map(|span| span.expect("it finished"));
-                answers[gateway].push_back(Answer {
-                    request: record.request,
-                    class: record.class,
-                    instance: self.id,
-                    input_tokens: record.input_tokens,
-                    cached_tokens: record.cached_tokens.unwrap_or(0),
-                    ttft,
-                    e2e,
-                    now: output,
-                });
-            }
-            let request = kit.live.remove(running.slot);
-            let ended = &mut kit.ended[gateway];
-            ended.requests += 1;
-            ended.tokens += u64::from(request.content.prompt_tokens());
-            if let Some(finished) = &mut kit.finished {
-                finished.push((request, output));
-            }
-            kit.tally.closed += 1;
-            kit.tally.last_output = kit.tally.last_output.max(output);
+            kit.live.get_mut(running.slot).generated = running.generated;
+            self.finish(running.slot, now, kit);
         }
+    }
+
+    /// A request that has left the batch has all its tokens.
+    pub(super) fn finish(&mut self, slot: Slot, now: Time, kit: &mut Kit<'_>) {
+        let output = now + kit.output;
+        let live = kit.live.get(slot);
+        let gateway = live.gateway;
+        let mut record = live.record(kit.engine.block_size);
+        record.e2e = Some(output.since(record.arrival));
+        kit.listener.hear(now, &Fact::Closed { status: Status::Finished, record });
+        if let Some(answers) = &mut kit.answers {
+            let [ttft, e2e] = [record.ttft, record.e2e].map(|span| span.expect("it finished"));
+            answers[gateway].push_back(Answer {
+                request: record.request,
+                class: record.class,
+                instance: self.id,
+                input_tokens: record.input_tokens,
+                cached_tokens: record.cached_tokens.unwrap_or(0),
+                ttft,
+                e2e,
+                now: output,
+            });
+        }
+        let request = kit.live.remove(slot);
+        let ended = &mut kit.ended[gateway];
+        ended.requests += 1;
+        ended.tokens += u64::from(request.content.prompt_tokens());
+        if let Some(finished) = &mut kit.finished {
+            finished.push((request, output));
+        }
+        kit.tally.closed += 1;
+        kit.tally.last_output = kit.tally.last_output.max(output);
     }
 }

@@ -6,6 +6,8 @@
 //! lands their effects; this file holds the state.
 
 mod admit;
+mod clock;
+mod flight;
 mod glide;
 mod land;
 mod leave;
@@ -27,9 +29,10 @@ use blis_kv::{Change, Judged, Pool, Shown, Table, Use};
 use blis_latency::StepTime;
 use blis_metrics::{Fact, Listener};
 use blis_policy::{Answer, PerClass, UseView};
+use flight::InFlight;
 use plan::BatchPlan;
 use queue::{Queue, Rules};
-use running::RunningBatch;
+use running::{Running, RunningBatch};
 use std::collections::{BTreeMap, VecDeque};
 use stride::Stride;
 use tier::TierState;
@@ -67,6 +70,8 @@ pub(crate) struct Instance {
     leaving: Vec<Slot>,
     /// What the step under way computes.
     plan: BatchPlan,
+    /// With asynchronous scheduling, the step before that.
+    in_flight: InFlight,
     /// Running requests that are due: used for a moment and kept for its memory.
     due: Vec<usize>,
 }
@@ -166,6 +171,7 @@ impl Instance {
             sessions: BTreeMap::new(),
             leaving: Vec::new(),
             plan: BatchPlan::default(),
+            in_flight: InFlight::default(),
             due: Vec::new(),
         }
     }
@@ -280,7 +286,10 @@ impl Instance {
     /// early.
     pub(crate) fn batch(&mut self) -> impl Iterator<Item = (Slot, u32)> + '_ {
         self.running.settle_all();
-        self.running.iter().map(|running| (running.slot, running.generated))
+        let handed_out = |(index, running): (usize, &Running)| {
+            (running.slot, running.generated - u32::from(self.awaits_token(index)))
+        };
+        self.running.iter().enumerate().map(handed_out)
     }
 
     /// What this engine has of the prompt of a request is needed later than an oracle thought, so

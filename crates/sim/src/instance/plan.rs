@@ -30,6 +30,11 @@ impl BatchPlan {
         self.chunks.push(Chunk { place, tokens });
     }
 
+    /// What the request at `place` is to compute, if it is not steady.
+    pub(crate) fn tokens(&self, place: usize) -> u32 {
+        self.chunks.iter().find(|chunk| chunk.place == place).map_or(0, |chunk| chunk.tokens)
+    }
+
     /// The request at `place` leaves the running batch, and those behind it move up. Returns what
     /// it was to compute.
     pub(crate) fn forget(&mut self, place: usize) -> u32 {

@@ -16,6 +16,9 @@ use blis_kv::Table;
 /// Not at any boundary.
 const NEVER: u32 = u32::MAX;
 
+/// The boundary of whoever has all its tokens: no request that goes on has one so early.
+const ENDED: u32 = 0;
+
 /// Boundary counts above this are reset, so that they never reach `NEVER`.
 const MANY_BOUNDARIES: u32 = 1 << 30;
 
@@ -32,6 +35,8 @@ pub(crate) struct RunningBatch {
     /// Steady requests by class, and all of them.
     steady: [u32; CLASSES],
     steady_total: u32,
+    /// Requests whose last token is on its way.
+    ended: usize,
     /// Sum of the goals of steady requests.
     steady_context: u64,
 }
@@ -114,9 +119,9 @@ impl RunningBatch {
         self.entries.iter()
     }
 
-    /// Steady requests of a class.
-    pub(crate) fn steady(&self, class: SloClass) -> u32 {
-        self.steady[class.index()]
+    /// Steady requests of each class.
+    pub(crate) fn steady_by_class(&self) -> [u32; CLASSES] {
+        self.steady
     }
 
     /// All steady requests.
@@ -145,6 +150,7 @@ impl RunningBatch {
     /// Takes a request out of the batch, its counters settled.
     pub(crate) fn remove(&mut self, index: usize) -> Running {
         self.unsteady(index);
+        self.ended -= usize::from(self.finish_at[index] == ENDED);
         self.finish_at.remove(index);
         self.due_at.remove(index);
         self.entries.remove(index)
@@ -181,6 +187,21 @@ impl RunningBatch {
             self.finish_at[index] = NEVER;
             self.due_at[index] = NEVER;
         }
+    }
+
+    /// The last token of a request is on its way: it computes nothing more.
+    pub(crate) fn end(&mut self, index: usize) {
+        self.unsteady(index);
+        self.finish_at[index] = ENDED;
+        self.ended += 1;
+    }
+
+    /// The first request whose last token is on its way.
+    pub(crate) fn first_ended(&self) -> Option<usize> {
+        if self.ended == 0 {
+            return None;
+        }
+        self.finish_at.iter().position(|&boundary| boundary == ENDED)
     }
 
     /// Brings the counters of a request up to date.
@@ -242,9 +263,19 @@ impl RunningBatch {
         find(&self.due_at, found, |due| due <= now);
     }
 
-    /// Whether the steady requests come before all others.
-    pub(crate) fn steady_first(&self) -> bool {
-        self.entries[self.steady_total as usize..].iter().all(|running| !running.steady)
+    /// From where on nobody is steady, if before that nobody has to catch up.
+    pub(crate) fn behind_steady(&self) -> Option<usize> {
+        let mut catching_up = self.entries.len() - self.steady_total as usize - self.ended;
+        let mut index = self.entries.len();
+        while catching_up > 0 {
+            index -= 1;
+            let running = &self.entries[index];
+            if running.steady {
+                return None;
+            }
+            catching_up -= usize::from(running.left() > 0);
+        }
+        Some(index)
     }
 
     /// Starts to count boundaries anew before the counts get too large.

@@ -5,12 +5,13 @@
 //! and blocks allow. Who computes how much is a [`BatchPlan`](super::plan::BatchPlan); what it does
 //! lands when the step ends (`land.rs`).
 
+use super::clock::{Cost, Launched};
 use super::plan::Chunk;
 use super::running::Running;
-use super::stride::Stride;
+use super::stride::{Step, Stride};
 use super::{Instance, Kit, Released, count, release};
 use crate::config::Preemption;
-use crate::live::{Place, Slot};
+use crate::live::Place;
 use blis_core::{Span, Time};
 use blis_latency::StepShape;
 use blis_metrics::{Batch, Fact};
@@ -24,11 +25,13 @@ impl Instance {
         if self.tier.is_some() {
             self.copy_idle(now, kit);
         }
-        if self.running.is_empty() && self.queue.is_empty() && !loads {
+        let nobody = self.running.is_empty() && self.queue.is_empty() && !loads;
+        if nobody && self.in_flight.step.is_none() {
             return Time::NEVER;
         }
         self.running.keep_counts_small(kit.engine.block_size);
         let stride = self.glide(now, kit).or_else(|| self.form_step(now, kit));
+        let stride = stride.or_else(|| self.wait_for_flight(now));
         let Some(stride) = stride.or_else(|| self.form_after_unloading(now, kit)) else {
             let done = self.tier.as_ref().and_then(|tier| tier.next_done());
             return done.expect("a copy is under way, or something was scheduled");
@@ -38,7 +41,7 @@ impl Instance {
         end
     }
 
-    /// A step; `None` if nothing can be scheduled before a copy is done.
+    /// A step; `None` if nothing can be scheduled before a copy is done, or the step in flight.
     fn form_step(&mut self, now: Time, kit: &mut Kit<'_>) -> Option<Stride> {
         self.plan.clear();
         let (budget, preempted) = self.continue_running(now, kit);
@@ -50,14 +53,28 @@ impl Instance {
         }
         let shape = self.shape(kit);
         if shape.prefill_tokens + shape.decode_seqs == 0 {
-            let waits = self.tier.is_some();
+            let waits = self.tier.is_some() || self.in_flight.step.is_some();
             assert!(waits, "{:?} has work at {now} but scheduled none of it", self.id);
             return None;
         }
-        let stall = self.stall(now, kit);
-        let duration = stall + kit.latency.predict(&shape);
-        let beyond = kit.latency.beyond(&shape);
-        Some(Stride::step(now, duration, self.batch_of(&shape)).going(beyond))
+        let cost = Cost::of(&shape, self.stall(now, kit), kit);
+        let step = Step { batch: self.batch_of(&shape), beyond: kit.latency.beyond(&shape), cost };
+        if kit.engine.async_scheduling {
+            let turn = cost.turn(now, self.launched());
+            return Some(Stride::turns(now, turn, Span::ZERO, 1, step));
+        }
+        Some(Stride::even(now, cost.alone(), 1, step))
+    }
+
+    /// A turn that forms no step, because everything that could be computed is under way.
+    fn wait_for_flight(&self, now: Time) -> Option<Stride> {
+        let before = self.launched()?;
+        Some(Stride::wait(now, before.end(now), before))
+    }
+
+    /// The step in flight.
+    pub(super) fn launched(&self) -> Option<Launched> {
+        self.in_flight.step.as_ref().map(|flight| flight.launched)
     }
 
     /// The step that can be formed once requests with reloaded blocks that stand in each other's
@@ -78,7 +95,7 @@ impl Instance {
         let budget = kit.engine.max_num_scheduled_tokens;
         let steady = self.running.steady_total();
         let enough = self.full.len() <= self.pool.available() as usize;
-        if steady <= budget && enough && self.running.steady_first() {
+        if let (true, Some(behind)) = (steady <= budget && enough, self.running.behind_steady()) {
             let full = std::mem::take(&mut self.full);
             self.make_room(count(full.len()), now, kit);
             for &index in &full {
@@ -86,7 +103,7 @@ impl Instance {
             }
             self.full = full;
             self.full.clear();
-            return self.continue_from(steady as usize, budget - steady, now, kit);
+            return self.continue_from(behind, budget - steady, now, kit);
         }
         self.full.clear();
         self.running.settle_all();
@@ -105,6 +122,11 @@ impl Instance {
         let mut preempted = false;
         while index < self.running.len() {
             let running = self.running.get(index);
+            if running.left() == 0 {
+                // Its last token is on its way.
+                index += 1;
+                continue;
+            }
             let chunk = chunk_limit(running.goal() - running.computed, budget, kit);
             if chunk == 0 {
                 self.leave_out(index, now, kit);
@@ -145,7 +167,11 @@ impl Instance {
     fn leave_out(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
         let running = self.running.get(index);
         if running.steady {
-            kit.live.get_mut(running.slot).last_token = now;
+            if kit.engine.async_scheduling {
+                self.in_flight.part(running.slot);
+            } else {
+                kit.live.get_mut(running.slot).last_token = now;
+            }
             self.running.unsteady(index);
         }
     }
@@ -171,8 +197,9 @@ impl Instance {
     }
 
     /// Sends a running request back to the queue: its blocks are released, its generated tokens are
-    /// kept.
+    /// kept. If its last token is on its way it has nothing to wait for.
     fn preempt(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
+        let awaits_token = self.awaits_token(index);
         self.leave_out(index, now, kit);
         self.commit_full_blocks(index, kit);
         let mut running = self.running.remove(index);
@@ -180,29 +207,35 @@ impl Instance {
             Preemption::Recompute => self.copy_out(&running.table, now, kit),
             Preemption::Swap => self.swap_out(&running.table, now, kit),
         }
-        let (table, slot) = (&mut running.table, running.slot);
-        release(&mut self.pool, table, slot, Released::ComesBack, now, kit);
+        let slot = running.slot;
+        let ended = running.left() == 0;
+        let why = if ended {
+            Released::Done { session_live: self.end_session(slot, kit) }
+        } else {
+            Released::ComesBack
+        };
+        release(&mut self.pool, &mut running.table, slot, why, now, kit);
         self.note_change();
-        let stalled = self.stalled_since(running.slot, kit);
-        let live = kit.live.get_mut(running.slot);
-        live.place = Place::Waiting;
-        live.generated = running.generated;
+        let stalled = self.tier.as_ref().map_or(Span::ZERO, |tier| tier.stalled());
+        let live = kit.live.get_mut(slot);
+        live.place = if ended { Place::Ended } else { Place::Waiting };
+        live.generated = running.generated - u32::from(awaits_token);
         live.preemptions += 1;
         live.enqueued = now;
         if live.first_token.is_none() {
+            let stalled = stalled - live.stalled;
             live.split.reload += stalled;
             live.split.recompute += now.since(live.scheduled) - stalled;
         }
-        let request = live.request.id;
-        let lost_tokens = running.computed;
-        kit.listener.hear(now, &Fact::Preempted { request, instance: self.id, lost_tokens });
-        self.queue.put_back(running.slot, &kit.rules(), &self.pool, kit.live, now);
-    }
-
-    /// How long the steps have waited for copies since a request was scheduled.
-    pub(super) fn stalled_since(&self, slot: Slot, kit: &Kit<'_>) -> Span {
-        let stalled = self.tier.as_ref().map_or(Span::ZERO, |tier| tier.stalled());
-        stalled - kit.live.get(slot).stalled
+        let (request, lost_tokens) = (live.request.id, running.computed);
+        let fact = Fact::Preempted { request, instance: self.id, lost_tokens, ended };
+        kit.listener.hear(now, &fact);
+        if awaits_token {
+            self.in_flight.part(slot);
+        }
+        if !ended {
+            self.queue.put_back(slot, &kit.rules(), &self.pool, kit.live, now);
+        }
     }
 
     /// Evicts idle blocks until `blocks` are free. The caller has made sure that there are enough.
