@@ -65,14 +65,17 @@ pub enum Fact<'a> {
         /// Tokens it has to catch up on: its prompt and, after a preemption, what it had generated.
         total_tokens: u32,
     },
-    /// The request lost its blocks and went back to the queue, keeping its generated tokens.
+    /// The request lost its blocks and went back to the queue, keeping its generated tokens, and
+    /// the one that a step under way may bring.
     Preempted {
         /// Which.
         request: RequestId,
         /// Where.
         instance: InstanceId,
-        /// Computed tokens whose KV was lost.
+        /// Computed tokens whose KV was lost, those of a step that has not ended included.
         lost_tokens: u32,
+        /// Whether its last token is on its way: then it does not wait again.
+        ended: bool,
     },
     /// Cached blocks that nobody used were dropped to make room.
     Evicted {
@@ -144,8 +147,14 @@ pub enum Fact<'a> {
         instance: InstanceId,
         /// How many.
         count: u64,
-        /// How long each took.
+        /// How long each took: since the step before it ended, or since it was scheduled if that
+        /// was later.
         duration: Span,
+        /// How long each was scheduled before that: an engine with asynchronous scheduling forms a
+        /// step while the one before it computes.
+        ahead: Span,
+        /// How long each occupied the GPU, perhaps in part while the step before it lasted.
+        gpu: Span,
         /// What each computed.
         batch: Batch,
         /// Blocks that running requests hold as the last of them ends, before any are freed.
@@ -178,8 +187,10 @@ pub enum Fact<'a> {
         request: RequestId,
         /// Where.
         instance: InstanceId,
-        /// Tokens whose KV it had, cached ones included.
+        /// Tokens whose KV it had, cached ones included, and those of a step under way.
         computed_tokens: u32,
+        /// Whether there is such a step.
+        under_way: bool,
     },
     /// What an instance looked like at a sample instant, after all that happened before it. Stated
     /// for all instances at one instant, in order of their numbers, and only if samples are wanted.
@@ -237,7 +248,7 @@ pub struct Batch {
     pub decode_seqs: u32,
     /// Requests running, including those that the token budget left out of this step.
     pub running: u32,
-    /// Requests left waiting when the step began.
+    /// Requests left waiting when the step was formed.
     pub waiting: u32,
 }
 

@@ -19,7 +19,7 @@ pub use end::{End, RunEnd};
 pub use fact::{Batch, Fact, Gauges, Listener, Reading, Record, Stage, Status, TtftSplit};
 pub use fanout::Fanout;
 pub use report::{
-    Curves, Decomposition, Distributions, InstanceSection, KvSection, Latency, Report,
+    Curves, Decomposition, Distributions, EngineTime, InstanceSection, KvSection, Latency, Report,
     RoutingSection, Saturation, Section, SplitMs, SplitStats, Steady, TierSection,
 };
 pub use sample::{Samples, Statistics, WeightedSamples};

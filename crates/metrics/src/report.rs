@@ -8,6 +8,7 @@ pub mod by_class;
 mod latency;
 
 use crate::sample::Statistics;
+use blis_core::math::float;
 use blis_core::{InstanceId, SloClass, TenantId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,6 +25,8 @@ pub struct Report {
     pub tenants: Vec<(TenantId, Section)>,
     /// By instance, all of them, by id.
     pub instances: Vec<InstanceSection>,
+    /// What the engines' time went to, mean over instances; absent if the host took none of it.
+    pub engine_time: Option<EngineTime>,
     /// The prefix cache.
     pub kv: KvSection,
     /// Where requests went.
@@ -219,8 +222,11 @@ pub struct InstanceSection {
     pub requests: Section,
     /// Engine steps.
     pub steps: u64,
-    /// Share of the run in which a step was being computed.
+    /// Share of the run in which a step was under way, on the GPU or on the host.
     pub utilization: Option<f64>,
+    /// What that time went to; absent if the host took none of it.
+    #[serde(flatten)]
+    pub engine_time: Option<EngineTime>,
     /// Requests running, mean over steps.
     pub mean_batch: Option<f64>,
     /// Tokens computed in a step, mean over steps.
@@ -252,6 +258,31 @@ mod instance_id {
         let name = String::deserialize(from)?;
         let number = name.strip_prefix(PREFIX).and_then(|number| number.parse().ok());
         number.map(InstanceId).ok_or_else(|| Error::custom(format!("`{name}` is no instance")))
+    }
+}
+
+/// What the time of an engine went to, as shares of the run. What neither has is idle, or waits for
+/// copies between memories.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EngineTime {
+    /// The GPU computed.
+    pub gpu_bound: f64,
+    /// There was work, and the GPU waited for the host: to schedule, to launch, to process outputs.
+    pub host_bound: f64,
+}
+
+impl EngineTime {
+    /// The mean over instances; one without work has no time. Absent if all are.
+    pub(crate) fn mean(instances: &[InstanceSection]) -> Option<EngineTime> {
+        let known: Vec<EngineTime> = instances.iter().filter_map(|one| one.engine_time).collect();
+        let mean = |part: fn(&EngineTime) -> f64| {
+            known.iter().map(part).sum::<f64>() / float(instances.len() as u64)
+        };
+        let time = EngineTime {
+            gpu_bound: mean(|time| time.gpu_bound),
+            host_bound: mean(|time| time.host_bound),
+        };
+        (!known.is_empty()).then_some(time)
     }
 }
 

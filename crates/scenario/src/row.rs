@@ -10,8 +10,8 @@ use crate::scenario::Plan;
 use blis_core::{SloClass, TenantId};
 use blis_metrics::report::by_class;
 use blis_metrics::{
-    Decomposition, Distributions, InstanceSection, KvSection, Report, RoutingSection, Saturation,
-    Section, Steady,
+    Decomposition, Distributions, EngineTime, InstanceSection, KvSection, Report, RoutingSection,
+    Saturation, Section, Steady,
 };
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -141,6 +141,8 @@ struct Cluster {
     jain_fairness: Option<f64>,
     saturation: Option<Saturation>,
     mean_in_system: Option<f64>,
+    #[serde(flatten)]
+    engine_time: Option<EngineTime>,
 }
 
 impl From<Row> for Wire {
@@ -153,6 +155,7 @@ impl From<Row> for Wire {
             jain_fairness: report.jain_fairness,
             saturation: report.saturation,
             mean_in_system: report.mean_in_system,
+            engine_time: report.engine_time,
         };
         Wire {
             schema: Some(SCHEMA),
@@ -190,6 +193,7 @@ impl TryFrom<Wire> for Row {
             classes: wire.classes,
             tenants: tenants.map_err(|error| error.to_string())?,
             instances: wire.instances,
+            engine_time: wire.cluster.engine_time,
             kv: wire.kv,
             routing: wire.routing,
             decomposition: wire.decomposition,

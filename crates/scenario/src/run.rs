@@ -256,6 +256,7 @@ fn audit_config(plan: &Plan) -> AuditConfig {
         max_context_tokens: None,
         fcfs: plan.scheduler() == "fcfs",
         loads_beside: plan.engine.tier.is_some_and(|tier| tier.reload == Reload::Async),
+        async_scheduling: plan.engine.async_scheduling,
         max_preemptions: 10_000,
     }
 }

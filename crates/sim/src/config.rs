@@ -60,6 +60,9 @@ pub struct Engine {
     pub reserve_full_prompt: bool,
     /// Blocks that stay free when a waiting request is admitted to a batch that is not empty.
     pub watermark_blocks: u32,
+    /// Whether the next step is scheduled and launched while the GPU computes, before the output of
+    /// the step under way is known.
+    pub async_scheduling: bool,
     /// What becomes of the KV of a preempted request.
     pub preemption: Preemption,
     /// The memory behind the GPU's.

@@ -22,6 +22,8 @@ pub(crate) enum Place {
     Loading,
     /// In the running batch.
     Running,
+    /// Preempted with its last token on its way.
+    Ended,
 }
 
 /// A request and its story so far.

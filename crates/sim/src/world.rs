@@ -364,7 +364,7 @@ impl<'a> World<'a> {
             let status = match self.live.get(slot).place {
                 Place::Gateway => Status::InTransit,
                 Place::Waiting | Place::Loading => Status::Queued,
-                Place::Running => Status::Running,
+                Place::Running | Place::Ended => Status::Running,
             };
             self.close(slot, status, ended_at);
         }

@@ -4,7 +4,7 @@ use super::{AuditReport, Place, Steps};
 use crate::audit::request::State;
 use crate::fact::{Record, Status};
 use blis_core::{InstanceId, Span, Time};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Facts at one instant that are always fine, and how many more per request there.
 const INSTANT_FACTS: u64 = 64;
@@ -13,6 +13,8 @@ const INSTANT_FACTS_PER_REQUEST: u64 = 16;
 /// What the facts so far say about an instance.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Instance {
+    /// Whether a step is formed while the one before it computes.
+    async_scheduling: bool,
     clock: Time,
     waiting: u64,
     /// Requests that wait for blocks from the CPU tier, and whether there were any since the last
@@ -20,14 +22,22 @@ pub(super) struct Instance {
     loading: u64,
     loaded: bool,
     running: u64,
+    /// Requests without blocks whose last token is on its way.
+    ending: u64,
+    /// Whether a request was dropped since the last step ended of which a step is under way,
+    /// perhaps although nobody is there.
+    dropped: bool,
     /// `waiting` and `running` before the instant of `clock`, which is when a step that ends now
     /// was still on.
     waiting_before: u64,
     running_before: u64,
+    /// The same at the end of past instants, with asynchronous scheduling only.
+    past: VecDeque<(Time, [u64; 2])>,
     /// Requests there at this instant, and facts that could come again and again.
     crowd: u64,
     recurring: u64,
     busy: Span,
+    gpu: Span,
     idle: Span,
     /// Time without a step because all that could be computed waited for the CPU tier.
     held_up: Span,
@@ -35,19 +45,29 @@ pub(super) struct Instance {
     /// Since when it has been without work, if it is.
     idle_since: Time,
     last_end: Time,
+    /// When the step before that ended, and when the last one was formed.
+    end_before: Time,
+    last_formed: Time,
     /// The instant at which the next step has to begin, if there is work.
     due: Time,
     /// Facts of a step's begin and end that wait for the step to be stated.
-    begun: Option<Time>,
+    begun: VecDeque<Time>,
     ended: Option<Time>,
-    /// Whether the run's end took requests away.
-    cut: bool,
-    cut_running: bool,
+    cut: Cut,
     turns_given: u64,
     turns_taken: u64,
     /// Turns of requests that left without having been scheduled.
     turns_skipped: BTreeSet<u64>,
     tokens: Tokens,
+}
+
+/// Whom the run's end took away: somebody who ran, or only those who did not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Cut {
+    #[default]
+    Nobody,
+    Waiting,
+    Running,
 }
 
 /// Blocks that were copied beside the steps.
@@ -82,9 +102,23 @@ struct Tokens {
 }
 
 impl Instance {
+    pub(super) fn new(async_scheduling: bool) -> Instance {
+        Instance { async_scheduling, ..Instance::default() }
+    }
+
     /// Requests that wait, load and run.
     pub(super) fn population(&self) -> [u64; 3] {
         [self.waiting, self.loading, self.running]
+    }
+
+    /// Everybody there.
+    fn here(&self) -> u64 {
+        self.waiting + self.loading + self.running + self.ending
+    }
+
+    /// Whether nobody is there, but a step is under way.
+    fn runs_for_nobody(&self) -> bool {
+        self.dropped && self.here() == 0
     }
 
     /// Something was stated about this instance.
@@ -94,10 +128,13 @@ impl Instance {
             format!("the instance was already at {clock}")
         });
         if place.at > clock {
+            if self.async_scheduling {
+                self.past.push_back((clock, [self.waiting, self.running]));
+            }
             self.clock = place.at;
             self.waiting_before = self.waiting;
             self.running_before = self.running;
-            self.crowd = self.waiting + self.loading + self.running;
+            self.crowd = self.here();
             self.recurring = 0;
         }
     }
@@ -119,7 +156,7 @@ impl Instance {
 
     /// A request joined the queue.
     pub(super) fn enqueue(&mut self, at: Time) {
-        if self.waiting + self.loading + self.running == 0 {
+        if self.here() == 0 && !self.runs_for_nobody() {
             self.idle += at.saturating_since(self.idle_since);
             self.due = at.max(self.last_end);
         }
@@ -170,13 +207,14 @@ impl Instance {
     }
 
     /// A request left the batch because its client has given up.
-    pub(super) fn drop_running(&mut self, computed: u32) {
+    pub(super) fn drop_running(&mut self, computed: u32, under_way: bool) {
+        self.dropped |= under_way;
         self.tokens.completed += u64::from(computed);
     }
 
-    pub(super) fn preempt(&mut self, lost: u32) {
+    pub(super) fn preempt(&mut self, lost: u32, ended: bool) {
         self.running = self.running.saturating_sub(1);
-        self.waiting += 1;
+        *(if ended { &mut self.ending } else { &mut self.waiting }) += 1;
         self.tokens.lost += u64::from(lost);
     }
 
@@ -190,6 +228,7 @@ impl Instance {
         let place = match before {
             State::Running | State::Dropped => &mut self.running,
             State::Loading => &mut self.loading,
+            State::Ended => &mut self.ending,
             _ => &mut self.waiting,
         };
         *place = place.saturating_sub(1);
@@ -197,20 +236,22 @@ impl Instance {
         self.tokens.recorded += output;
         let computed = (u64::from(record.input_tokens) + output).saturating_sub(1);
         match status {
+            // What it had computed was lost when it was preempted.
+            _ if before == State::Ended => {}
             Status::Finished => self.tokens.completed += computed,
             Status::Running => {
                 self.tokens.cut += computed;
-                self.cut_running = true;
+                self.cut = Cut::Running;
             }
             _ => {}
         }
         match status {
             Status::Finished | Status::Abandoned(_) => {
-                if self.waiting + self.loading + self.running == 0 {
+                if self.here() == 0 {
                     self.idle_since = at;
                 }
             }
-            _ => self.cut = true,
+            _ => self.cut = self.cut.max(Cut::Waiting),
         }
     }
 
@@ -219,7 +260,7 @@ impl Instance {
     pub(super) fn gave_up(&mut self, place: Place, log: &mut AuditReport) {
         // The step that ends now may be stated after its effects.
         let stepping = self.ended == Some(place.at) || self.last_end == place.at;
-        if stepping || self.waiting + self.loading + self.running > 0 {
+        if stepping || self.here() > 0 || self.runs_for_nobody() {
             return;
         }
         let (due, held_up) = (self.due, self.loaded || self.copies.under_way());
@@ -232,10 +273,15 @@ impl Instance {
 
     /// Something happened that only happens when a step begins.
     pub(super) fn begins(&mut self, place: Place, log: &mut AuditReport) {
-        let pending = *self.begun.get_or_insert(place.at);
-        log.check(pending == place.at, "I9", place, || {
-            format!("a step began at {pending} and has not ended")
-        });
+        if self.begun.back() == Some(&place.at) {
+            return;
+        }
+        self.begun.push_back(place.at);
+        let most = if self.async_scheduling { 2 } else { 1 };
+        if let (true, Some(pending)) = (self.begun.len() > most, self.begun.front().copied()) {
+            log.note("I9", place, || format!("a step began at {pending} and has not ended"));
+            self.begun.pop_front();
+        }
     }
 
     /// Something happened that only happens when a step ends.
@@ -269,36 +315,77 @@ impl Instance {
         } else if begin > due && (self.loaded || self.copies.under_way()) {
             self.held_up += begin.since(due);
         } else {
-            log.check(begin == due && self.crowd > 0, "I14", place, || {
+            let work = self.crowd > 0 || self.dropped;
+            log.check(begin == due && work, "I14", place, || {
                 format!("a step begins at {begin}, but there was work from {due} on")
             });
         }
-        let begun = self.begun.take().unwrap_or(begin);
-        log.check(begun == begin, "I9", place, || {
-            format!("scheduling happened at {begun}, but the step began at {begin}")
-        });
+        self.check_formed(place, begin, run, log);
         let ended = self.ended.take().unwrap_or(at);
         log.check(ended == at, "I9", place, || {
             format!("tokens left at {ended}, but the step ended at {at}")
         });
-        self.check_batch(place, run, log);
         self.busy += at.saturating_since(begin);
+        self.gpu += run.gpu * run.count;
+        self.end_before = if run.count > 1 { at - run.duration } else { last_end };
         self.last_end = at;
         self.due = at;
+        if self.runs_for_nobody() {
+            self.idle_since = at;
+        }
+        self.dropped = false;
         self.loaded = self.loading > 0;
         self.copies.left_before = self.copies.left;
         let tokens = u64::from(run.batch.prefill_tokens) + u64::from(run.batch.decode_seqs);
         self.tokens.computed += run.count * tokens;
     }
 
-    /// The batch must be what the facts before its end made it.
-    fn check_batch(&self, place: Place, run: &Steps, log: &mut AuditReport) {
+    /// Steps are formed in order, when something was scheduled that belongs to them, at most one of
+    /// them ahead of time, and of those who were there then.
+    fn check_formed(&mut self, place: Place, begin: Time, run: &Steps, log: &mut AuditReport) {
+        let ahead = run.ahead.as_nanos();
+        let formed = Time::from_nanos(begin.as_nanos().saturating_sub(ahead));
+        let most = if self.async_scheduling {
+            begin.saturating_since(self.end_before)
+        } else {
+            Span::ZERO
+        };
+        let last = if run.count > 1 { run.duration.min(most) } else { most };
+        let in_order = formed >= self.last_formed && run.ahead <= last;
+        log.check(in_order, "I4", place, || {
+            format!("a step that begins at {begin} was formed {} before", run.ahead)
+        });
+        let later = |begun: &&Time| self.async_scheduling && **begun > formed;
+        if let Some(&begun) = self.begun.front().filter(|begun| !later(begun)) {
+            self.begun.pop_front();
+            log.check(begun == formed, "I9", place, || {
+                format!("scheduling happened at {begun}, but the step was formed at {formed}")
+            });
+        }
+        let before_end = run.duration.as_nanos().saturating_add(ahead);
+        self.last_formed = Time::from_nanos(place.at.as_nanos().saturating_sub(before_end));
+        self.check_batch(place, formed, run, log);
+    }
+
+    /// The batch must be what the facts before it made it.
+    fn check_batch(&mut self, place: Place, formed: Time, run: &Steps, log: &mut AuditReport) {
         // A step without duration begins at the instant it ends: what was there before does not
         // say who was in it.
         if run.duration == Span::ZERO {
             return;
         }
-        let (running, waiting) = (self.running_before, self.waiting_before);
+        let mut before = [self.waiting_before, self.running_before];
+        if self.async_scheduling {
+            while self.past.get(1).is_some_and(|&(at, _)| at <= formed) {
+                self.past.pop_front();
+            }
+            // Two steps may be formed at one instant if nothing was under way.
+            let Some(&(_, then)) = self.past.front().filter(|_| run.ahead > Span::ZERO) else {
+                return;
+            };
+            before = then;
+        }
+        let [waiting, running] = before;
         log.check(u64::from(run.batch.running) == running, "I1", place, || {
             format!("the batch has {} running, the facts {running}", run.batch.running)
         });
@@ -321,18 +408,19 @@ impl Instance {
         log.check(self.ended.is_none(), "I9", place, || {
             format!("tokens left at {:?} without a step that ended then", self.ended)
         });
-        let left = self.waiting + self.loading + self.running;
+        let left = self.here();
         log.check(left == 0, "I1", place, || format!("{left} requests are still there"));
-        let idle_now =
-            if self.cut { Span::ZERO } else { ended_at.saturating_since(self.idle_since) };
-        let unfinished = if self.cut { ended_at.saturating_since(self.due) } else { Span::ZERO };
+        let works = self.cut > Cut::Nobody || self.runs_for_nobody();
+        let idle_now = if works { Span::ZERO } else { ended_at.saturating_since(self.idle_since) };
+        let unfinished = if works { ended_at.saturating_since(self.due) } else { Span::ZERO };
         // Before the cut somebody was there; if nobody ran, no step was on.
-        let held_up = self.loaded || self.copies.under_way();
-        let stalled = self.cut && !self.cut_running && !held_up && unfinished > Span::ZERO;
+        let held_up = self.loaded || self.copies.under_way() || self.async_scheduling;
+        let stalled = self.cut == Cut::Waiting && !held_up && unfinished > Span::ZERO;
         log.check(!stalled, "I14", place, || {
             format!("idle since {} with requests waiting", self.due)
         });
-        let (busy, idle) = (self.busy, self.idle + idle_now);
+        let (busy, idle, gpu) = (self.busy, self.idle + idle_now, self.gpu);
+        log.check(gpu <= busy, "I4", place, || format!("the GPU computed {gpu}, busy {busy}"));
         let total = busy + idle + self.held_up + unfinished;
         log.check(Time::ZERO + total == ended_at, "I4", place, || {
             let held_up = self.held_up;
@@ -356,7 +444,10 @@ impl Instance {
         // Each stretch of running takes a request from its cached tokens to those it had when it
         // was preempted (and lost them) or finished (all but the last token it generated).
         let (known, most) = (computed + cached, completed + lost + cut);
-        let holds = if self.cut_running { known <= most } else { known == most };
+        // What was lost or dropped may have been computed by a step that has not ended.
+        let cut_short = self.async_scheduling && self.cut > Cut::Nobody;
+        let open = self.cut == Cut::Running || cut_short || self.dropped;
+        let holds = if open { known <= most } else { known == most };
         log.check(holds, "I2", place, || {
             format!(
                 "{computed} tokens computed + {cached} cached, but {completed} of finished \

@@ -7,7 +7,8 @@
 //! | I1 | ids are dense; a request is in one place; at the end arrived = the sum of all endings |
 //! | I2 | a first prefill covers the prompt; computed and emitted tokens add up to the records |
 //! | I3 | blocks in use, or evicted at once, are at most all blocks |
-//! | I4 | per instance busy + idle + held up = elapsed, in ns; steps never overlap |
+//! | I4 | per instance busy + idle + held up = elapsed, in ns; steps never overlap; at most two are
+//! in flight, formed in order; the GPU computes no longer than the engine is busy |
 //! | I5 | copies to and from the CPU tier: no more ended than began |
 //! | I7 | records agree with the facts; instances and classes add up to the cluster |
 //! | I8 | time never decreases, at an instance and at the gateway, nor passes the run's end |
@@ -63,6 +64,8 @@ pub struct AuditConfig {
     pub fcfs: bool,
     /// Whether requests wait for blocks from the CPU tier on their own, while others run.
     pub loads_beside: bool,
+    /// Whether a step is formed while the one before it computes.
+    pub async_scheduling: bool,
     /// Preemptions of one request beyond which it is considered livelocked, e.g. 10,000.
     pub max_preemptions: u32,
 }
@@ -86,7 +89,7 @@ impl Audit {
             log: AuditReport::default(),
             gateway: Time::ZERO,
             live: Live::default(),
-            instances: vec![Instance::default(); config.instances as usize],
+            instances: vec![Instance::new(config.async_scheduling); config.instances as usize],
             totals: Totals::default(),
         }
     }
@@ -233,12 +236,15 @@ impl Audit {
         instance.recurs(place, &mut self.log);
     }
 
-    fn preempted(&mut self, place: Place, id: InstanceId, lost: u32) {
+    fn preempted(&mut self, place: Place, id: InstanceId, lost: u32, ended: bool) {
         if self.instance_heard(place, id).is_none() {
             return;
         }
         let most = self.config.max_preemptions;
-        let Some((story, _)) = self.moves(place, Happening::Preempted) else { return };
+        let in_flight = self.config.async_scheduling;
+        let happening = if ended { Happening::PreemptedAtEnd } else { Happening::Preempted };
+        self.log.check(!ended || in_flight, "I10", place, || "no step is under way".to_owned());
+        let Some((story, _)) = self.moves(place, happening) else { return };
         story.last = place.at;
         story.preemptions += 1;
         // The token to be computed next was not computed, so it is not among the lost.
@@ -248,7 +254,7 @@ impl Audit {
             format!("was preempted {times} times, more than {most}")
         });
         let instance = &mut self.instances[id.index()];
-        instance.preempt(lost);
+        instance.preempt(lost, ended);
         self.begins(place, id);
         let instance = &mut self.instances[id.index()];
         instance.recurs(place, &mut self.log);
@@ -268,9 +274,9 @@ impl Audit {
     }
 
     /// Something happened that only happens when a step begins, or when blocks are made room for
-    /// that a request waits for on its own.
+    /// that a request waits for on its own, or when all that could be computed is under way.
     fn begins(&mut self, place: Place, id: InstanceId) {
-        if !self.config.loads_beside {
+        if !self.config.loads_beside && !self.config.async_scheduling {
             self.instances[id.index()].begins(place, &mut self.log);
         }
     }
@@ -279,26 +285,38 @@ impl Audit {
         if self.instance_heard(place, id).is_none() {
             return;
         }
-        let Some((story, _)) = self.moves(place, Happening::FirstToken) else { return };
+        let in_flight = self.config.async_scheduling;
+        let Some((story, before)) = self.moves(place, Happening::FirstToken) else { return };
+        if before == State::Waiting {
+            story.waited += place.at.saturating_since(story.last);
+        }
         story.last = place.at;
         let again = story.first_token.replace(place.at).is_some();
+        let under_way = before == State::Running || (in_flight && story.preemptions > 0);
         let class = story.class;
         self.log.check(!again, "I10", place, || "had its first token already".to_owned());
+        self.log.check(under_way, "I10", place, || "no step of it is under way".to_owned());
         let instance = &mut self.instances[id.index()];
         instance.emit(1);
         instance.ends(place, &mut self.log);
         self.totals.emit(class, Span::ZERO, 1);
     }
 
-    fn dropped(&mut self, place: Place, id: InstanceId, computed: u32) {
+    fn dropped(&mut self, place: Place, id: InstanceId, computed: u32, under_way: bool) {
         if self.instance_heard(place, id).is_none() {
             return;
         }
         let Some((story, _)) = self.moves(place, Happening::Dropped) else { return };
         story.last = place.at;
+        let between_steps = !self.config.async_scheduling;
+        self.log.check(!(between_steps && under_way), "I10", place, || {
+            "dropped during a step".to_owned()
+        });
         let instance = &mut self.instances[id.index()];
-        instance.drop_running(computed);
-        instance.ends(place, &mut self.log);
+        instance.drop_running(computed, under_way);
+        if between_steps {
+            instance.ends(place, &mut self.log);
+        }
     }
 
     fn tokens(&mut self, place: Place, id: InstanceId, class: SloClass, gap: Span, count: u64) {
@@ -389,6 +407,8 @@ impl Audit {
 struct Steps {
     count: u64,
     duration: Span,
+    ahead: Span,
+    gpu: Span,
     batch: Batch,
     blocks_in_use: u32,
 }
@@ -410,8 +430,8 @@ impl Listener for Audit {
                 let place = Place::request(at, request, instance);
                 self.scheduled(place, instance, cached_tokens, total_tokens);
             }
-            Fact::Preempted { request, instance, lost_tokens } => {
-                self.preempted(Place::request(at, request, instance), instance, lost_tokens);
+            Fact::Preempted { request, instance, lost_tokens, ended } => {
+                self.preempted(Place::request(at, request, instance), instance, lost_tokens, ended);
             }
             Fact::Evicted { instance, blocks } => {
                 self.evicted(Place::instance(at, instance), instance, blocks);
@@ -425,8 +445,8 @@ impl Listener for Audit {
             Fact::Sample { instance, ref reading } => {
                 self.sampled(Place::instance(at, instance), instance, reading);
             }
-            Fact::Steps { instance, count, duration, batch, blocks_in_use } => {
-                let steps = Steps { count, duration, batch, blocks_in_use };
+            Fact::Steps { instance, count, duration, ahead, gpu, batch, blocks_in_use } => {
+                let steps = Steps { count, duration, ahead, gpu, batch, blocks_in_use };
                 self.steps(Place::instance(at, instance), instance, &steps);
             }
             Fact::Tokens { instance, class, gap, count } => {
@@ -435,9 +455,9 @@ impl Listener for Audit {
             Fact::FirstToken { request, instance } => {
                 self.first_token(Place::request(at, request, instance), instance);
             }
-            Fact::Dropped { request, instance, computed_tokens } => {
+            Fact::Dropped { request, instance, computed_tokens, under_way } => {
                 let place = Place::request(at, request, instance);
-                self.dropped(place, instance, computed_tokens);
+                self.dropped(place, instance, computed_tokens, under_way);
             }
             Fact::Closed { status, ref record } => self.closed(at, status, record),
         }

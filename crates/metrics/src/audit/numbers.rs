@@ -4,7 +4,7 @@
 
 use super::{AuditReport, Place, Violation};
 use crate::report::{
-    Curves, Decomposition, Distributions, InstanceSection, KvSection, Latency, Report,
+    Curves, Decomposition, Distributions, EngineTime, InstanceSection, KvSection, Latency, Report,
     RoutingSection, Section, SplitStats, Steady, TierSection,
 };
 use blis_core::{InstanceId, Time};
@@ -20,6 +20,7 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
         classes,
         tenants,
         instances,
+        engine_time,
         kv,
         routing,
         decomposition,
@@ -42,6 +43,7 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
     for instance in instances {
         check.instance(instance);
     }
+    check.engine_time("cluster", *engine_time);
     check.aggregation(report);
     check.kv(kv);
     check.routing(routing, cluster);
@@ -129,10 +131,18 @@ impl Check {
         let name = format!("instance {}", instance.instance.0);
         self.section(&name, &instance.requests);
         self.share(&format!("{name} utilization"), instance.utilization);
+        self.engine_time(&name, instance.engine_time);
         self.number(&name, instance.mean_batch);
         self.number(&name, instance.mean_step_tokens);
         self.number(&name, instance.mean_queue_depth);
         self.tier(&name, &instance.tier);
+    }
+
+    fn engine_time(&mut self, name: &str, time: Option<EngineTime>) {
+        let Some(EngineTime { gpu_bound, host_bound }) = time else { return };
+        for part in [gpu_bound, host_bound, gpu_bound + host_bound] {
+            self.share(&format!("engine time of {name}"), Some(part));
+        }
     }
 
     /// Sums of groups are the cluster's.

@@ -15,6 +15,8 @@ pub(super) enum State {
     Waiting,
     Loading,
     Running,
+    /// Preempted with its last token on its way.
+    Ended,
     Dropped,
     Closed,
 }
@@ -30,6 +32,7 @@ pub(super) enum Happening {
     Unloaded,
     Scheduled,
     Preempted,
+    PreemptedAtEnd,
     FirstToken,
     Dropped,
     Finished,
@@ -44,7 +47,7 @@ pub(super) enum Happening {
 }
 
 /// Every legal transition; what is not here is not possible.
-const TRANSITIONS: [(State, Happening, State); 26] = [
+const TRANSITIONS: [(State, Happening, State); 32] = [
     (State::Arrived, Happening::Admitted, State::Admitted),
     (State::Arrived, Happening::Refused, State::Closed),
     (State::Arrived, Happening::CutInTransit, State::Closed),
@@ -62,7 +65,14 @@ const TRANSITIONS: [(State, Happening, State); 26] = [
     (State::Loading, Happening::CutQueued, State::Closed),
     (State::Waiting, Happening::CutQueued, State::Closed),
     (State::Running, Happening::Preempted, State::Waiting),
+    (State::Running, Happening::PreemptedAtEnd, State::Ended),
     (State::Running, Happening::FirstToken, State::Running),
+    // Of a step that was under way when the request was preempted.
+    (State::Waiting, Happening::FirstToken, State::Waiting),
+    (State::Ended, Happening::FirstToken, State::Ended),
+    (State::Ended, Happening::Finished, State::Closed),
+    (State::Ended, Happening::AbandonedRunning, State::Closed),
+    (State::Ended, Happening::CutRunning, State::Closed),
     (State::Running, Happening::Finished, State::Closed),
     (State::Running, Happening::CutRunning, State::Closed),
     (State::Arrived, Happening::AbandonedOnTheWay, State::Closed),
@@ -75,8 +85,8 @@ const TRANSITIONS: [(State, Happening, State); 26] = [
     (State::Dropped, Happening::AbandonedRunning, State::Closed),
 ];
 
-const STATES: usize = 8;
-const HAPPENINGS: usize = 19;
+const STATES: usize = 9;
+const HAPPENINGS: usize = 20;
 
 /// [`TRANSITIONS`] as a table to look up in.
 const NEXT: [[Option<State>; HAPPENINGS]; STATES] = {
@@ -137,6 +147,7 @@ impl State {
             State::Waiting => "waiting",
             State::Loading => "loading",
             State::Running => "running",
+            State::Ended => "waiting for its last token",
             State::Dropped => "dropped",
             State::Closed => "closed",
         }
@@ -154,6 +165,7 @@ impl Happening {
             Happening::Unloaded => "giving its blocks up",
             Happening::Scheduled => "scheduling",
             Happening::Preempted => "preemption",
+            Happening::PreemptedAtEnd => "preemption before its last token",
             Happening::FirstToken => "the first token",
             Happening::Dropped => "being dropped",
             Happening::Finished => "finishing",

@@ -13,7 +13,8 @@ mod tally;
 use crate::end::RunEnd;
 use crate::fact::{Fact, Listener, Record, Stage, Status};
 use crate::report::{
-    Decomposition, InstanceSection, KvSection, Latency, Report, RoutingSection, Section, SplitStats,
+    Decomposition, EngineTime, InstanceSection, KvSection, Latency, Report, RoutingSection,
+    Section, SplitStats,
 };
 use crate::sample::{Groups, Samples, WeightedSamples, float_sum};
 use crate::slo::SloTargets;
@@ -135,9 +136,11 @@ impl Summary {
         let classes = self.class_sections(&by_class, &cluster, elapsed);
         let split = decomposition::split_of(&self.rows, 0..self.rows.len());
         let ran = !self.rows.is_empty();
+        let instances = self.instance_sections(elapsed, whole);
         Report {
             tenants: self.tenant_sections(&cluster_latencies, elapsed),
-            instances: self.instance_sections(elapsed, whole),
+            engine_time: EngineTime::mean(&instances),
+            instances,
             kv: self.kv_section(),
             routing: self.routing_section(),
             decomposition: Decomposition {
@@ -338,16 +341,16 @@ impl Listener for Summary {
                 self.scheduled(at, request);
                 self.instance(instance).steps.left(at);
             }
-            Fact::Preempted { instance, lost_tokens, .. } => {
+            Fact::Preempted { instance, lost_tokens, ended, .. } => {
                 self.cache.lost_tokens += u64::from(lost_tokens);
-                self.instance(instance).steps.joined(at);
+                if !ended {
+                    self.instance(instance).steps.joined(at);
+                }
             }
             Fact::Evicted { instance, blocks } => {
                 self.instance(instance).steps.evicted_blocks += u64::from(blocks);
             }
-            Fact::Steps { instance, count, duration, batch, blocks_in_use } => {
-                self.instance(instance).steps.ran(count, duration, &batch, blocks_in_use);
-            }
+            Fact::Steps { instance, .. } => self.instance(instance).steps.ran(fact),
             Fact::Tokens { instance, class, gap, count } => {
                 if at >= self.from {
                     self.gaps.push(gap.as_nanos(), count, instance.0, class.index());

@@ -3,8 +3,8 @@
 //! Only the summary uses them. All sums are whole numbers until they are reported.
 
 use super::{float_sum, per};
-use crate::fact::{Batch, Fact, Record, Status};
-use crate::report::{InstanceSection, KvSection, Section, TierSection};
+use crate::fact::{Fact, Record, Status};
+use crate::report::{EngineTime, InstanceSection, KvSection, Section, TierSection};
 use blis_core::math::float;
 use blis_core::{InstanceId, Span, Time};
 use std::iter::Sum;
@@ -52,6 +52,7 @@ impl QueueTally {
 pub(super) struct StepTally {
     count: u64,
     busy: u64,
+    gpu: u64,
     running: u64,
     tokens: u64,
     queue: QueueTally,
@@ -139,12 +140,15 @@ impl<'a> Sum<&'a Tally> for Tally {
 }
 
 impl StepTally {
-    pub(super) fn ran(&mut self, count: u64, duration: Span, batch: &Batch, blocks: u32) {
+    /// The engine took steps.
+    pub(super) fn ran(&mut self, steps: &Fact<'_>) {
+        let Fact::Steps { count, duration, gpu, batch, blocks_in_use, .. } = *steps else { return };
         self.count += count;
         self.busy += count * duration.as_nanos();
+        self.gpu += count * gpu.as_nanos();
         self.running += count * u64::from(batch.running);
         self.tokens += count * (u64::from(batch.prefill_tokens) + u64::from(batch.decode_seqs));
-        self.blocks_peak = self.blocks_peak.max(blocks);
+        self.blocks_peak = self.blocks_peak.max(blocks_in_use);
     }
 
     /// A request begins to wait.
@@ -173,6 +177,7 @@ impl StepTally {
             requests,
             steps: self.count,
             utilization: per(float(self.busy), float(elapsed.as_nanos())),
+            engine_time: self.engine_time(float(elapsed.as_nanos())),
             mean_batch: mean(self.running),
             mean_step_tokens: mean(self.tokens),
             mean_queue_depth: per(float_sum(queue.area), float(elapsed.as_nanos())),
@@ -185,6 +190,16 @@ impl StepTally {
     /// How long steps took so far, in ns.
     pub(super) fn busy(&self) -> u64 {
         self.busy
+    }
+
+    /// What the time went to, as shares of `elapsed` ns; absent if the host took none of it.
+    fn engine_time(&self, elapsed: f64) -> Option<EngineTime> {
+        // Copies that a step waits for are heard of before the step.
+        let waited = self.busy.saturating_sub(self.gpu);
+        let host = waited.saturating_sub(self.tier.stall.as_nanos());
+        let share = |part| per(float(part), elapsed);
+        let gpu_bound = share(self.gpu).filter(|_| host > 0)?;
+        Some(EngineTime { gpu_bound, host_bound: share(host)? })
     }
 }
 

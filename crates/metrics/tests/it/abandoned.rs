@@ -25,6 +25,7 @@ fn heard(facts: &Facts, ended_at: Time) -> AuditReport {
         max_context_tokens: None,
         fcfs: true,
         loads_beside: false,
+        async_scheduling: false,
         max_preemptions: 9,
     });
     for (at, fact) in facts {
@@ -83,11 +84,14 @@ fn dropped(computed_tokens: u32) -> Facts {
     let scheduled = Fact::Scheduled { request, instance, cached_tokens: 0, total_tokens: 10 };
     let batch = Batch { prefill_seqs: 1, prefill_tokens: 6, running: 1, ..Batch::default() };
     let duration = Span::from_micros(5);
-    let steps = Fact::Steps { instance, count: 1, duration, batch, blocks_in_use: 1 };
+    let (count, ahead, blocks_in_use) = (1, Span::ZERO, 1);
+    let steps =
+        Fact::Steps { instance, count, duration, ahead, gpu: duration, batch, blocks_in_use };
     facts.push((at(2), Fact::Enqueued { request, instance }));
     facts.push((at(2), scheduled));
     facts.push((at(7), steps));
-    facts.push((at(7), Fact::Dropped { request, instance, computed_tokens }));
+    let under_way = false;
+    facts.push((at(7), Fact::Dropped { request, instance, computed_tokens, under_way }));
     facts.push(closed(7, Stage::Running, Record { cached_tokens: Some(0), ..record() }));
     facts
 }

@@ -17,6 +17,7 @@ const CONFIG: AuditConfig = AuditConfig {
     max_context_tokens: Some(1_000),
     fcfs: true,
     loads_beside: false,
+    async_scheduling: false,
     max_preemptions: 100,
 };
 

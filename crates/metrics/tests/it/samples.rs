@@ -13,6 +13,7 @@ const CONFIG: AuditConfig = AuditConfig {
     max_context_tokens: None,
     fcfs: true,
     loads_beside: false,
+    async_scheduling: false,
     max_preemptions: 100,
 };
 

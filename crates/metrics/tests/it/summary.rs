@@ -34,6 +34,23 @@ fn close(a: Option<f64>, b: f64) {
     assert!((a - b).abs() <= 1e-9 * b.abs().max(1.0), "{a} instead of {b}");
 }
 
+/// 2.4 ms of steps in 2.400025 ms: if the GPU computes three quarters of it, the host has the rest.
+#[test]
+fn time_that_is_not_the_gpus_is_the_hosts() {
+    let (mut facts, end) = run(&[job(0, 3), job(0, 3)], ONE);
+    assert_eq!(report(&facts, &end, SloTargets::default()).engine_time, None);
+    for (_, fact) in &mut facts {
+        if let Fact::Steps { gpu, duration, .. } = fact {
+            *gpu = Span::from_nanos(duration.as_nanos() / 4 * 3);
+        }
+    }
+    let all = report(&facts, &end, SloTargets::default());
+    let time = all.engine_time.expect("the host took some");
+    close(Some(time.gpu_bound), 1.8 / 2.400_025);
+    close(Some(time.host_bound), 0.6 / 2.400_025);
+    assert_eq!(all.instances[0].engine_time, all.engine_time);
+}
+
 #[test]
 fn a_run_worked_out_by_hand_is_reported_exactly() {
     // Two requests at 0 on one server of one sequence: 25 ns gateway, 1 ms prefill, 2 x 0.1 ms

@@ -304,7 +304,10 @@ impl Instance {
         task.preemptions += 1;
         task.since = begin;
         let request = RequestId(task.id);
-        self.state(begin, Fact::Preempted { request, instance: self.id, lost_tokens });
+        self.state(
+            begin,
+            Fact::Preempted { request, instance: self.id, lost_tokens, ended: false },
+        );
         self.state(begin, Fact::Evicted { instance: self.id, blocks: 1 });
         self.waiting.push_front(task);
     }
@@ -336,6 +339,8 @@ impl Instance {
             instance,
             count: 1,
             duration: Span::from_nanos(end - begin),
+            ahead: Span::ZERO,
+            gpu: Span::from_nanos(end - begin),
             batch,
             blocks_in_use: batch.running,
         };

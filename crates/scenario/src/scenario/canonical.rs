@@ -27,6 +27,7 @@ pub(crate) fn canonical(plan: &Plan) -> String {
         long_prefill_token_threshold,
         reserve_full_prompt,
         watermark_blocks,
+        async_scheduling,
         preemption,
         tier,
     } = plan.engine;
@@ -37,6 +38,9 @@ pub(crate) fn canonical(plan: &Plan) -> String {
     line("engine.long_prefill_token_threshold", &long_prefill_token_threshold);
     line("engine.reserve_full_prompt", &reserve_full_prompt);
     line("engine.watermark_blocks", &watermark_blocks);
+    if async_scheduling {
+        line("engine.async_scheduling", &async_scheduling);
+    }
     // Without a tier there is nothing to swap to.
     if let Some(tier) = tier {
         line("engine.preemption", &format_args!("{preemption:?}"));

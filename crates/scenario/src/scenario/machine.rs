@@ -156,6 +156,7 @@ pub(super) fn engine(
         long_prefill_token_threshold: fields.long_prefill_token_threshold.map_or(0, Whole::get_u32),
         reserve_full_prompt: fields.reserve_full_prompt.unwrap_or(true),
         watermark_blocks: u32::try_from(watermark_blocks).expect("a share of a 32-bit number"),
+        async_scheduling: false,
         preemption: Preemption::default(),
         tier: None,
     })

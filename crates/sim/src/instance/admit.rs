@@ -22,9 +22,9 @@ impl Instance {
         while budget > 0 && self.running.len() < places {
             match self.next_ready(budget, now, kit) {
                 Ok(None) => break,
-                Ok(Some(running)) => {
-                    budget -= running.chunk;
-                    self.join(running, now, kit);
+                Ok(Some((running, chunk))) => {
+                    budget -= chunk;
+                    self.join(running, chunk, now, kit);
                 }
                 // Whoever comes later does not take its room.
                 Err(()) => return,
@@ -70,15 +70,16 @@ impl Instance {
                 let reloaded = kit.live.get(slot).request.content.blocks(block_size, ready);
                 self.pool.commit(&mut table, reloaded);
             }
-            let running = Running::new(slot, kit.live.get(slot), table, cached, chunk);
-            self.join(running, now, kit);
+            let running = Running::new(slot, kit.live.get(slot), table, cached);
+            self.join(running, chunk, now, kit);
             budget -= chunk;
         }
     }
 
-    /// A request joins the batch.
-    fn join(&mut self, running: Running, now: Time, kit: &mut Kit<'_>) {
+    /// A request joins the batch, to compute `chunk` tokens.
+    fn join(&mut self, running: Running, chunk: u32, now: Time, kit: &mut Kit<'_>) {
         self.note_scheduled(&running, now, kit);
+        self.plan.add(self.running.len(), chunk);
         self.running.push(running);
         self.note_change();
     }

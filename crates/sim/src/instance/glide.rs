@@ -4,10 +4,11 @@
 //! nothing that happens in a step can change the next. The facts are the same as when every step is
 //! taken by itself.
 
-use super::stride::Stride;
+use super::clock::{Cost, Launched, Turn};
+use super::stride::{Beat, Step, Stride};
 use super::{Instance, Kit, count};
 use crate::config::Pace;
-use blis_core::Time;
+use blis_core::{Span, Time};
 use blis_latency::StepShape;
 
 /// Steps of unequal durations are planned at most this far ahead.
@@ -26,7 +27,7 @@ impl Instance {
         }
         // A request with reloaded blocks would join the next step.
         let joined_by = self.tier.as_ref().is_some_and(|tier| tier.has_ready());
-        if joined_by || self.full.len() > self.pool.free() as usize {
+        if joined_by || self.in_flight.has_others() || self.full.len() > self.pool.free() as usize {
             return None;
         }
         self.feed_full(kit);
@@ -35,19 +36,7 @@ impl Instance {
             (self.pool.free() / length).saturating_sub(1).saturating_mul(kit.engine.block_size);
         let steps = self.running.steps_to_finish().min(self.running.steps_to_due().max(covered));
         let shape = self.steady_shape(kit);
-        let batch = self.batch_of(&shape);
-        let equal = kit.latency.repeats(&shape);
-        // A model that tells context lengths apart by windows may be at the end of one.
-        let mut stride = if equal == 1 && kit.latency.repeats(&shape.after(1)) == 1 {
-            let ends = ends_of_steps(now, shape, steps.min(UNEVEN_STEPS), kit);
-            Stride::uneven_glide(now, ends, batch)
-        } else {
-            let duration = kit.latency.predict(&shape);
-            let until_horizon = kit.horizon.saturating_since(now).as_nanos() / duration.as_nanos();
-            let steps = u64::from(steps.min(equal)).min(until_horizon + 1);
-            let beyond = kit.latency.beyond(&shape);
-            Stride::even_glide(now, duration, steps, batch).going(beyond)
-        };
+        let mut stride = self.run_ahead(now, &shape, steps, kit);
         if let Some(done) = self.tier.as_ref().and_then(|tier| tier.next_done()) {
             // Copies are noticed at the next boundary.
             stride.end_after(done);
@@ -55,11 +44,61 @@ impl Instance {
         Some(stride)
     }
 
+    /// At most `steps` steps of a batch that only decodes, the first of this shape.
+    fn run_ahead(&self, now: Time, shape: &StepShape, steps: u32, kit: &Kit<'_>) -> Stride {
+        let cost = Cost::of(shape, Span::ZERO, kit);
+        let step = Step { batch: self.batch_of(shape), beyond: kit.latency.beyond(shape), cost };
+        let equal = kit.latency.repeats(shape);
+        // A model that tells context lengths apart by windows may be at the end of one.
+        if equal == 1 && kit.latency.repeats(&shape.after(1)) == 1 {
+            let beats = self.beats(now, *shape, steps.min(UNEVEN_STEPS), kit);
+            return Stride::uneven(now, beats, Step { beyond: 0, ..step });
+        }
+        // No step begins after the horizon.
+        let planned = |end: Time, duration: Span| {
+            let until_horizon = kit.horizon.saturating_since(end).as_nanos() / duration.as_nanos();
+            u64::from(steps.min(equal)).min(until_horizon + 1)
+        };
+        if !kit.engine.async_scheduling {
+            let duration = cost.alone();
+            return Stride::even(now, duration, planned(now, duration), step);
+        }
+        let first = cost.turn(now, self.launched());
+        match cost.rhythm(&first) {
+            Some(then) => Stride::turns(now, first, then, planned(first.end, then), step),
+            None => Stride::turns(now, first, Span::ZERO, 1, step),
+        }
+    }
+
+    /// At most `steps` decode steps, for a model that says of no step how often it repeats. None
+    /// begins after the horizon.
+    fn beats(&self, now: Time, mut shape: StepShape, steps: u32, kit: &Kit<'_>) -> Vec<Beat> {
+        let mut beats = Vec::new();
+        let (mut begin, mut before) = (now, self.launched());
+        while beats.len() < steps as usize && begin <= kit.horizon {
+            let cost = Cost::of(&shape, Span::ZERO, kit);
+            let turn = if kit.engine.async_scheduling {
+                cost.turn(begin, before)
+            } else {
+                let end = begin + cost.alone();
+                Turn { end, launched: Launched { gpu_end: end, update: Span::ZERO } }
+            };
+            beats.push(Beat { gpu: cost.gpu, turn });
+            (begin, before) = (turn.end, Some(turn.launched));
+            shape = shape.after(1);
+        }
+        beats
+    }
+
     /// Lands the steps of a glide up to `upto`, which is not its last, and takes the blocks of the
     /// one under way.
     pub(super) fn pass(&mut self, upto: u64, kit: &mut Kit<'_>) {
         let mut due = std::mem::take(&mut self.due);
-        while self.land_steady(upto, &mut due, kit) {
+        while if kit.engine.async_scheduling {
+            self.land_glide(upto, &mut due, kit)
+        } else {
+            self.land_steady(upto, &mut due, kit)
+        } {
             due.retain(|&index| self.running.room(index, kit.engine.block_size) == 0);
             std::mem::swap(&mut self.full, &mut due);
             self.feed_full(kit);
@@ -76,17 +115,4 @@ impl Instance {
         full.clear();
         self.full = full;
     }
-}
-
-/// When each of at most `steps` decode steps ends, for a model that says of no step how often it
-/// repeats. None begins after the horizon.
-fn ends_of_steps(now: Time, mut shape: StepShape, steps: u32, kit: &Kit<'_>) -> Vec<Time> {
-    let mut ends = Vec::new();
-    let mut end = now;
-    while ends.len() < steps as usize && end <= kit.horizon {
-        end += kit.latency.predict(&shape);
-        shape = shape.after(1);
-        ends.push(end);
-    }
-    ends
 }

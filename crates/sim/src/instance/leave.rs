@@ -46,6 +46,7 @@ impl Instance {
                     self.drop_running(slot, now, due, kit);
                     Stage::Running
                 }
+                Place::Ended => Stage::Running,
             };
             let record = kit.live.get(slot).record(kit.engine.block_size);
             let fact = Fact::Closed { status: Status::Abandoned(stage), record };
@@ -64,11 +65,21 @@ impl Instance {
         for other in due.iter_mut().filter(|other| **other > index) {
             *other -= 1;
         }
+        // What the step computes for it that was formed last and has not landed.
+        let planned = match self.running.get(index).steady {
+            _ if self.stride.is_none() => 0,
+            true => 1,
+            false => self.plan.tokens(index),
+        };
         let running = self.take_out(index, now, kit);
         let live = kit.live.get_mut(slot);
         live.generated = running.generated;
-        let (request, computed_tokens) = (live.request.id, running.computed);
-        let fact = Fact::Dropped { request, instance: self.id, computed_tokens };
+        let fact = Fact::Dropped {
+            request: live.request.id,
+            instance: self.id,
+            computed_tokens: running.computed + planned,
+            under_way: planned > 0,
+        };
         kit.listener.hear(now, &fact);
     }
 
@@ -76,6 +87,7 @@ impl Instance {
     pub(super) fn take_out(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) -> Running {
         self.commit_full_blocks(index, kit);
         let mut running = self.running.remove(index);
+        self.plan.forget(index);
         self.copy_out(&running.table, now, kit);
         let slot = running.slot;
         let why = Released::Done { session_live: self.end_session(slot, kit) };
@@ -86,7 +98,7 @@ impl Instance {
 
     /// A request leaves for good; returns whether another one of its session is here, if somebody
     /// wants to know.
-    fn end_session(&mut self, slot: Slot, kit: &Kit<'_>) -> bool {
+    pub(super) fn end_session(&mut self, slot: Slot, kit: &Kit<'_>) -> bool {
         let session = kit.live.get(slot).request.session.filter(|_| kit.sessions);
         session.is_some_and(|session| self.leave_session(session))
     }

@@ -2,12 +2,16 @@
 //!
 //! There is no prefill and no decode phase. Each running request has computed some tokens and has a
 //! goal to catch up with; a step gives every request a chunk of what it lacks. A request that
-//! reaches its goal generates a token, which is the next goal. `step.rs` forms batches and lands
-//! their effects; this file holds the state.
+//! reaches its goal generates a token, which is the next goal. `step.rs` forms batches, `land.rs`
+//! lands their effects; this file holds the state.
 
 mod admit;
+mod clock;
+mod flight;
 mod glide;
+mod land;
 mod leave;
+mod plan;
 mod queue;
 mod running;
 mod sample;
@@ -24,8 +28,10 @@ use blis_kv::{Change, Judged, Pool, Shown, Table, Use};
 use blis_latency::StepTime;
 use blis_metrics::{Fact, Listener};
 use blis_policy::{Answer, PerClass, UseView};
+use flight::InFlight;
+use plan::BatchPlan;
 use queue::{Queue, Rules};
-use running::RunningBatch;
+use running::{Running, RunningBatch};
 use std::collections::{BTreeMap, VecDeque};
 use stride::Stride;
 use tier::TierState;
@@ -61,10 +67,12 @@ pub(crate) struct Instance {
     sessions: BTreeMap<SessionId, u32>,
     /// Requests whose clients have given up, in that order.
     leaving: Vec<Slot>,
-    /// Lists used for a moment and kept for their memory: running requests that are due, and that
-    /// are not steady.
+    /// What the step under way computes.
+    plan: BatchPlan,
+    /// With asynchronous scheduling, the step before that.
+    in_flight: InFlight,
+    /// Running requests that are due: used for a moment and kept for its memory.
     due: Vec<usize>,
-    others: Vec<usize>,
 }
 
 /// What an instance works with: the run's rules, the live requests and the listener.
@@ -161,8 +169,9 @@ impl Instance {
             latest_turn: 0,
             sessions: BTreeMap::new(),
             leaving: Vec::new(),
+            plan: BatchPlan::default(),
+            in_flight: InFlight::default(),
             due: Vec::new(),
-            others: Vec::new(),
         }
     }
 
@@ -276,7 +285,10 @@ impl Instance {
     /// early.
     pub(crate) fn batch(&mut self) -> impl Iterator<Item = (Slot, u32)> + '_ {
         self.running.settle_all();
-        self.running.iter().map(|running| (running.slot, running.generated))
+        let handed_out = |(index, running): (usize, &Running)| {
+            (running.slot, running.generated - u32::from(self.awaits_token(index)))
+        };
+        self.running.iter().enumerate().map(handed_out)
     }
 
     /// What this engine has of the prompt of a request is needed later than an oracle thought, so

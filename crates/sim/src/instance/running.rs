@@ -16,6 +16,9 @@ use blis_kv::Table;
 /// Not at any boundary.
 const NEVER: u32 = u32::MAX;
 
+/// The boundary of whoever has all its tokens: no request that goes on has one so early.
+const ENDED: u32 = 0;
+
 /// Boundary counts above this are reset, so that they never reach `NEVER`.
 const MANY_BOUNDARIES: u32 = 1 << 30;
 
@@ -32,6 +35,8 @@ pub(crate) struct RunningBatch {
     /// Steady requests by class, and all of them.
     steady: [u32; CLASSES],
     steady_total: u32,
+    /// Requests whose last token is on its way.
+    ended: usize,
     /// Sum of the goals of steady requests.
     steady_context: u64,
 }
@@ -49,8 +54,6 @@ pub(crate) struct Running {
     pub(crate) computed: u32,
     /// Tokens generated.
     pub(crate) generated: u32,
-    /// Tokens it computes in the step under way; of no meaning while it is steady.
-    pub(crate) chunk: u32,
     /// Tokens of its prompt, and those that it will have generated in the end.
     prompt: u32,
     output: u32,
@@ -58,8 +61,8 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// A request that joins the batch with `cached` tokens computed, to compute `chunk` more.
-    pub(crate) fn new(slot: Slot, live: &Live, table: Table, cached: u32, chunk: u32) -> Running {
+    /// A request that joins the batch with `cached` tokens computed.
+    pub(crate) fn new(slot: Slot, live: &Live, table: Table, cached: u32) -> Running {
         Running {
             slot,
             class: live.request.class,
@@ -67,7 +70,6 @@ impl Running {
             since: 0,
             computed: cached,
             generated: live.generated,
-            chunk,
             prompt: live.request.content.prompt_tokens(),
             output: live.request.output_tokens,
             table,
@@ -117,9 +119,9 @@ impl RunningBatch {
         self.entries.iter()
     }
 
-    /// Steady requests of a class.
-    pub(crate) fn steady(&self, class: SloClass) -> u32 {
-        self.steady[class.index()]
+    /// Steady requests of each class.
+    pub(crate) fn steady_by_class(&self) -> [u32; CLASSES] {
+        self.steady
     }
 
     /// All steady requests.
@@ -148,6 +150,7 @@ impl RunningBatch {
     /// Takes a request out of the batch, its counters settled.
     pub(crate) fn remove(&mut self, index: usize) -> Running {
         self.unsteady(index);
+        self.ended -= usize::from(self.finish_at[index] == ENDED);
         self.finish_at.remove(index);
         self.due_at.remove(index);
         self.entries.remove(index)
@@ -184,6 +187,21 @@ impl RunningBatch {
             self.finish_at[index] = NEVER;
             self.due_at[index] = NEVER;
         }
+    }
+
+    /// The last token of a request is on its way: it computes nothing more.
+    pub(crate) fn end(&mut self, index: usize) {
+        self.unsteady(index);
+        self.finish_at[index] = ENDED;
+        self.ended += 1;
+    }
+
+    /// The first request whose last token is on its way.
+    pub(crate) fn first_ended(&self) -> Option<usize> {
+        if self.ended == 0 {
+            return None;
+        }
+        self.finish_at.iter().position(|&boundary| boundary == ENDED)
     }
 
     /// Brings the counters of a request up to date.
@@ -245,18 +263,19 @@ impl RunningBatch {
         find(&self.due_at, found, |due| due <= now);
     }
 
-    /// Requests that are not steady, in running order.
-    #[inline]
-    pub(crate) fn not_steady(&self, found: &mut Vec<usize>) {
-        found.clear();
-        if (self.steady_total as usize) < self.entries.len() {
-            find(&self.due_at, found, |due| due == NEVER);
+    /// From where on nobody is steady, if before that nobody has to catch up.
+    pub(crate) fn behind_steady(&self) -> Option<usize> {
+        let mut catching_up = self.entries.len() - self.steady_total as usize - self.ended;
+        let mut index = self.entries.len();
+        while catching_up > 0 {
+            index -= 1;
+            let running = &self.entries[index];
+            if running.steady {
+                return None;
+            }
+            catching_up -= usize::from(running.left() > 0);
         }
-    }
-
-    /// Whether the steady requests come before all others.
-    pub(crate) fn steady_first(&self) -> bool {
-        self.entries[self.steady_total as usize..].iter().all(|running| !running.steady)
+        Some(index)
     }
 
     /// Starts to count boundaries anew before the counts get too large.

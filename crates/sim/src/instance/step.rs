@@ -1,19 +1,21 @@
-//! Batch formation and what a step does, as vLLM's v1 scheduler does it.
+//! Batch formation, as vLLM's v1 scheduler does it.
 //!
 //! A step begins: running requests in order get their next chunk of the token budget, preempting if
 //! blocks run out; then, unless somebody was preempted, waiting requests join while budget, places
-//! and blocks allow. All effects land when it ends: tokens, full blocks for the prefix cache,
-//! finished requests, freed blocks.
+//! and blocks allow. Who computes how much is a [`BatchPlan`](super::plan::BatchPlan); what it does
+//! lands when the step ends (`land.rs`).
 
+use super::clock::{Cost, Launched};
+use super::plan::Chunk;
 use super::running::Running;
-use super::stride::Stride;
+use super::stride::{Step, Stride};
 use super::{Instance, Kit, Released, count, release};
 use crate::config::Preemption;
-use crate::live::{Place, Slot};
-use blis_core::{SloClass, Span, Time};
+use crate::live::Place;
+use blis_core::{Span, Time};
 use blis_latency::StepShape;
-use blis_metrics::{Batch, Fact, Status};
-use blis_policy::{Answer, RunningView};
+use blis_metrics::{Batch, Fact};
+use blis_policy::RunningView;
 
 impl Instance {
     /// Begins the next step, or a run of them. Returns when it ends; `NEVER` if there is nothing to
@@ -23,11 +25,13 @@ impl Instance {
         if self.tier.is_some() {
             self.copy_idle(now, kit);
         }
-        if self.running.is_empty() && self.queue.is_empty() && !loads {
+        let nobody = self.running.is_empty() && self.queue.is_empty() && !loads;
+        if nobody && self.in_flight.step.is_none() {
             return Time::NEVER;
         }
         self.running.keep_counts_small(kit.engine.block_size);
         let stride = self.glide(now, kit).or_else(|| self.form_step(now, kit));
+        let stride = stride.or_else(|| self.wait_for_flight(now));
         let Some(stride) = stride.or_else(|| self.form_after_unloading(now, kit)) else {
             let done = self.tier.as_ref().and_then(|tier| tier.next_done());
             return done.expect("a copy is under way, or something was scheduled");
@@ -37,8 +41,9 @@ impl Instance {
         end
     }
 
-    /// A step; `None` if nothing can be scheduled before a copy is done.
+    /// A step; `None` if nothing can be scheduled before a copy is done, or the step in flight.
     fn form_step(&mut self, now: Time, kit: &mut Kit<'_>) -> Option<Stride> {
+        self.plan.clear();
         let (budget, preempted) = self.continue_running(now, kit);
         if !preempted {
             self.admit_waiting(now, budget, kit);
@@ -48,14 +53,28 @@ impl Instance {
         }
         let shape = self.shape(kit);
         if shape.prefill_tokens + shape.decode_seqs == 0 {
-            let waits = self.tier.is_some();
+            let waits = self.tier.is_some() || self.in_flight.step.is_some();
             assert!(waits, "{:?} has work at {now} but scheduled none of it", self.id);
             return None;
         }
-        let stall = self.stall(now, kit);
-        let duration = stall + kit.latency.predict(&shape);
-        let beyond = kit.latency.beyond(&shape);
-        Some(Stride::step(now, duration, self.batch_of(&shape)).going(beyond))
+        let cost = Cost::of(&shape, self.stall(now, kit), kit);
+        let step = Step { batch: self.batch_of(&shape), beyond: kit.latency.beyond(&shape), cost };
+        if kit.engine.async_scheduling {
+            let turn = cost.turn(now, self.launched());
+            return Some(Stride::turns(now, turn, Span::ZERO, 1, step));
+        }
+        Some(Stride::even(now, cost.alone(), 1, step))
+    }
+
+    /// A turn that forms no step, because everything that could be computed is under way.
+    fn wait_for_flight(&self, now: Time) -> Option<Stride> {
+        let before = self.launched()?;
+        Some(Stride::wait(now, before.end(now), before))
+    }
+
+    /// The step in flight.
+    pub(super) fn launched(&self) -> Option<Launched> {
+        self.in_flight.step.as_ref().map(|flight| flight.launched)
     }
 
     /// The step that can be formed once requests with reloaded blocks that stand in each other's
@@ -76,7 +95,7 @@ impl Instance {
         let budget = kit.engine.max_num_scheduled_tokens;
         let steady = self.running.steady_total();
         let enough = self.full.len() <= self.pool.available() as usize;
-        if steady <= budget && enough && self.running.steady_first() {
+        if let (true, Some(behind)) = (steady <= budget && enough, self.running.behind_steady()) {
             let full = std::mem::take(&mut self.full);
             self.make_room(count(full.len()), now, kit);
             for &index in &full {
@@ -84,7 +103,7 @@ impl Instance {
             }
             self.full = full;
             self.full.clear();
-            return self.continue_from(steady as usize, budget - steady, now, kit);
+            return self.continue_from(behind, budget - steady, now, kit);
         }
         self.full.clear();
         self.running.settle_all();
@@ -100,10 +119,14 @@ impl Instance {
         now: Time,
         kit: &mut Kit<'_>,
     ) -> (u32, bool) {
-        let first = index;
         let mut preempted = false;
         while index < self.running.len() {
             let running = self.running.get(index);
+            if running.left() == 0 {
+                // Its last token is on its way.
+                index += 1;
+                continue;
+            }
             let chunk = chunk_limit(running.goal() - running.computed, budget, kit);
             if chunk == 0 {
                 self.leave_out(index, now, kit);
@@ -116,19 +139,22 @@ impl Instance {
             while blocks > self.pool.available() && survives {
                 let victim = self.choose_victim(kit);
                 preempted = true;
+                let steady = self.running.get(victim).steady;
+                self.preempt(victim, now, kit);
+                let planned = self.plan.forget(victim);
+                survives = victim != index;
                 // A victim that was given its chunk in this step returns it.
                 if victim < index {
-                    let running = self.running.get(victim);
-                    budget += if victim < first { 1 } else { running.chunk };
+                    budget += if steady { 1 } else { planned };
+                    index -= 1;
                 }
-                self.preempt(victim, now, kit);
-                survives = victim != index;
-                index -= usize::from(victim < index);
             }
             if survives {
                 self.make_room(blocks, now, kit);
                 self.grow(index, blocks, kit);
-                self.running.get_mut(index).chunk = chunk;
+                if !self.running.get(index).steady {
+                    self.plan.add(index, chunk);
+                }
                 budget -= chunk;
                 index += 1;
             }
@@ -139,10 +165,13 @@ impl Instance {
     /// A request is not part of the step that begins, so it does not decode step after step any
     /// more.
     fn leave_out(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
-        let running = self.running.get_mut(index);
-        running.chunk = 0;
+        let running = self.running.get(index);
         if running.steady {
-            kit.live.get_mut(running.slot).last_token = now;
+            if kit.engine.async_scheduling {
+                self.in_flight.part(running.slot);
+            } else {
+                kit.live.get_mut(running.slot).last_token = now;
+            }
             self.running.unsteady(index);
         }
     }
@@ -168,8 +197,9 @@ impl Instance {
     }
 
     /// Sends a running request back to the queue: its blocks are released, its generated tokens are
-    /// kept.
+    /// kept. If its last token is on its way it has nothing to wait for.
     fn preempt(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
+        let awaits_token = self.awaits_token(index);
         self.leave_out(index, now, kit);
         self.commit_full_blocks(index, kit);
         let mut running = self.running.remove(index);
@@ -177,29 +207,35 @@ impl Instance {
             Preemption::Recompute => self.copy_out(&running.table, now, kit),
             Preemption::Swap => self.swap_out(&running.table, now, kit),
         }
-        let (table, slot) = (&mut running.table, running.slot);
-        release(&mut self.pool, table, slot, Released::ComesBack, now, kit);
+        let slot = running.slot;
+        let ended = running.left() == 0;
+        let why = if ended {
+            Released::Done { session_live: self.end_session(slot, kit) }
+        } else {
+            Released::ComesBack
+        };
+        release(&mut self.pool, &mut running.table, slot, why, now, kit);
         self.note_change();
-        let stalled = self.stalled_since(running.slot, kit);
-        let live = kit.live.get_mut(running.slot);
-        live.place = Place::Waiting;
-        live.generated = running.generated;
+        let stalled = self.tier.as_ref().map_or(Span::ZERO, |tier| tier.stalled());
+        let live = kit.live.get_mut(slot);
+        live.place = if ended { Place::Ended } else { Place::Waiting };
+        live.generated = running.generated - u32::from(awaits_token);
         live.preemptions += 1;
         live.enqueued = now;
         if live.first_token.is_none() {
+            let stalled = stalled - live.stalled;
             live.split.reload += stalled;
             live.split.recompute += now.since(live.scheduled) - stalled;
         }
-        let request = live.request.id;
-        let lost_tokens = running.computed;
-        kit.listener.hear(now, &Fact::Preempted { request, instance: self.id, lost_tokens });
-        self.queue.put_back(running.slot, &kit.rules(), &self.pool, kit.live, now);
-    }
-
-    /// How long the steps have waited for copies since a request was scheduled.
-    fn stalled_since(&self, slot: Slot, kit: &Kit<'_>) -> Span {
-        let stalled = self.tier.as_ref().map_or(Span::ZERO, |tier| tier.stalled());
-        stalled - kit.live.get(slot).stalled
+        let (request, lost_tokens) = (live.request.id, running.computed);
+        let fact = Fact::Preempted { request, instance: self.id, lost_tokens, ended };
+        kit.listener.hear(now, &fact);
+        if awaits_token {
+            self.in_flight.part(slot);
+        }
+        if !ended {
+            self.queue.put_back(slot, &kit.rules(), &self.pool, kit.live, now);
+        }
     }
 
     /// Evicts idle blocks until `blocks` are free. The caller has made sure that there are enough.
@@ -235,11 +271,10 @@ impl Instance {
 
     /// What the step that begins computes: one token of each steady request, and the others'
     /// chunks.
-    fn shape(&mut self, kit: &Kit<'_>) -> StepShape {
+    fn shape(&self, kit: &Kit<'_>) -> StepShape {
         let mut shape = self.steady_shape(kit);
-        self.running.not_steady(&mut self.others);
-        let others = self.others.iter().map(|&index| self.running.get(index));
-        for running in others.filter(|running| running.chunk > 0) {
+        for &Chunk { place, tokens } in self.plan.chunks() {
+            let running = self.running.get(place);
             if running.decodes() {
                 shape.decode_seqs += 1;
                 shape.decode_context += u64::from(running.goal());
@@ -247,9 +282,9 @@ impl Instance {
                     shape.decode_longest = shape.decode_longest.max(running.goal());
                 }
             } else {
-                let (past, new) = (u64::from(running.computed), u64::from(running.chunk));
+                let (past, new) = (u64::from(running.computed), u64::from(tokens));
                 shape.prefill_seqs += 1;
-                shape.prefill_tokens += running.chunk;
+                shape.prefill_tokens += tokens;
                 shape.prefill_past_tokens += past;
                 shape.prefill_attention_pairs += new * past + new * (new + 1) / 2;
             }
@@ -278,191 +313,6 @@ impl Instance {
             decode_seqs: shape.decode_seqs,
             running: count(self.running.len()),
             waiting: count(self.queue.len()),
-        }
-    }
-
-    /// Lands the steps under way, which end now, and the copies that are done. Afterwards the
-    /// engine is idle until `begin`.
-    pub(super) fn land(&mut self, now: Time, kit: &mut Kit<'_>) {
-        let Some(stride) = &self.stride else {
-            if self.tier.is_some() {
-                self.land_transfers(now, kit);
-            }
-            if !self.leaving.is_empty() {
-                self.let_go(now, &mut Vec::new(), kit);
-            }
-            return;
-        };
-        let (end, planned) = (stride.end(), stride.planned());
-        if !stride.is_even() {
-            self.pass(planned - 1, kit);
-        }
-        let mut due = std::mem::take(&mut self.due);
-        self.land_steady(planned, &mut due, kit);
-        self.land_chunks(end, &mut due, kit);
-        self.stride = None;
-        if self.tier.is_some() {
-            self.land_transfers(end, kit);
-        }
-        if !self.leaving.is_empty() {
-            self.let_go(end, &mut due, kit);
-        }
-        self.close_finished(end, &due, kit);
-        self.due = due;
-    }
-
-    /// Lands the next steps of equal duration, none after `upto`: every steady request has a token
-    /// more for each. Finds those that are due. Returns whether there were such steps.
-    pub(super) fn land_steady(
-        &mut self,
-        upto: u64,
-        due: &mut Vec<usize>,
-        kit: &mut Kit<'_>,
-    ) -> bool {
-        let stride = self.stride.as_mut().expect("steps are under way");
-        let (batch, beyond) = (stride.batch, stride.beyond);
-        let Some((end, steps, duration)) = stride.advance(upto) else { return false };
-        if beyond != 0 {
-            kit.tally.beyond_steps += steps;
-            kit.tally.beyond |= beyond;
-        }
-        self.running.advance(u32::try_from(steps).expect("no more steps than tokens"));
-        self.running.due(due);
-        let block_size = kit.engine.block_size;
-        for &index in &*due {
-            let running = self.running.settle(index);
-            // Otherwise its blocks are just full or it is done, and it stays due.
-            if running.computed > running.table.blocks() * block_size {
-                // A run of steps filled several blocks; it was made sure that they were free.
-                let blocks = running.computed.div_ceil(block_size) - running.table.blocks();
-                self.pool.grow(&mut running.table, blocks);
-                self.running.note_due(index, block_size);
-            }
-        }
-        let blocks_in_use = self.pool.in_use();
-        let count = steps;
-        let fact = Fact::Steps { instance: self.id, count, duration, batch, blocks_in_use };
-        kit.listener.hear(end, &fact);
-        self.state_tokens(end, steps, duration, kit);
-        true
-    }
-
-    /// The other requests have computed their chunks; those that caught up have a new token, are
-    /// steady from now on and are added to `due`.
-    fn land_chunks(&mut self, now: Time, due: &mut Vec<usize>, kit: &mut Kit<'_>) {
-        let block_size = kit.engine.block_size;
-        let mut others = std::mem::take(&mut self.others);
-        self.running.not_steady(&mut others);
-        for &index in &others {
-            let running = self.running.get_mut(index);
-            running.computed += running.chunk;
-            let caught_up = running.chunk > 0 && running.computed == running.goal();
-            if running.has_full_block(block_size) {
-                self.commit_full_blocks(index, kit);
-            }
-            if caught_up {
-                self.note_token(index, now, kit);
-                self.running.make_steady(index, block_size);
-                due.push(index);
-            }
-        }
-        if !others.is_empty() {
-            due.sort_unstable();
-        }
-        self.others = others;
-    }
-
-    /// A request that was not steady has generated a token.
-    fn note_token(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
-        let running = self.running.get_mut(index);
-        running.generated += 1;
-        let (slot, class) = (running.slot, running.class);
-        let stalled = self.stalled_since(slot, kit);
-        let live = kit.live.get_mut(slot);
-        let fact = if live.first_token.is_none() {
-            live.first_token = Some(now);
-            live.split.reload += stalled;
-            live.split.prefill = now.since(live.scheduled) - stalled;
-            live.split.output = kit.output;
-            if !live.gave_up {
-                let work = live.expected_work(kit.engine.block_size);
-                kit.ended[live.gateway].started_work += work;
-            }
-            Fact::FirstToken { request: live.request.id, instance: self.id }
-        } else {
-            let gap = now.since(live.last_token);
-            Fact::Tokens { instance: self.id, class, gap, count: 1 }
-        };
-        kit.listener.hear(now, &fact);
-    }
-
-    /// Makes the full blocks of a running request known to the prefix cache.
-    pub(super) fn commit_full_blocks(&mut self, index: usize, kit: &mut Kit<'_>) {
-        let block_size = kit.engine.block_size;
-        let running = self.running.settle(index);
-        let full = running.computed / block_size;
-        let content = &kit.live.get(running.slot).request.content;
-        self.pool.commit(&mut running.table, content.blocks(block_size, full));
-    }
-
-    /// States the tokens that steady requests generated in `steps` steps, the last of which ended
-    /// at `end`.
-    fn state_tokens(&mut self, end: Time, steps: u64, gap: Span, kit: &mut Kit<'_>) {
-        kit.tally.events += steps;
-        for class in SloClass::ALL {
-            let steady = self.running.steady(class);
-            if steady > 0 {
-                let count = u64::from(steady) * steps;
-                let fact = Fact::Tokens { instance: self.id, class, gap, count };
-                kit.listener.hear(end, &fact);
-            }
-        }
-    }
-
-    /// Closes those of `due` that have all their tokens, in running order, and notes whose blocks
-    /// are full.
-    fn close_finished(&mut self, now: Time, due: &[usize], kit: &mut Kit<'_>) {
-        let output = now + kit.output;
-        self.full.clear();
-        let mut removed = 0;
-        for index in due {
-            let index = index - removed;
-            if self.running.get(index).left() > 0 {
-                if self.running.room(index, kit.engine.block_size) == 0 {
-                    self.full.push(index);
-                }
-                continue;
-            }
-            let running = self.take_out(index, now, kit);
-            removed += 1;
-            let live = kit.live.get_mut(running.slot);
-            live.generated = running.generated;
-            let gateway = live.gateway;
-            let mut record = live.record(kit.engine.block_size);
-            record.e2e = Some(output.since(record.arrival));
-            kit.listener.hear(now, &Fact::Closed { status: Status::Finished, record });
-            if let Some(answers) = &mut kit.answers {
-                let [ttft, e2e] = [record.ttft, record.e2e].map(|span| span.expect("it finished"));
-                answers[gateway].push_back(Answer {
-                    request: record.request,
-                    class: record.class,
-                    instance: self.id,
-                    input_tokens: record.input_tokens,
-                    cached_tokens: record.cached_tokens.unwrap_or(0),
-                    ttft,
-                    e2e,
-                    now: output,
-                });
-            }
-            let request = kit.live.remove(running.slot);
-            let ended = &mut kit.ended[gateway];
-            ended.requests += 1;
-            ended.tokens += u64::from(request.content.prompt_tokens());
-            if let Some(finished) = &mut kit.finished {
-                finished.push((request, output));
-            }
-            kit.tally.closed += 1;
-            kit.tally.last_output = kit.tally.last_output.max(output);
         }
     }
 }

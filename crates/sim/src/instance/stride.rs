@@ -4,7 +4,11 @@
 //! batch. As long as the latency model says that they also last equally long, a stride of any
 //! length is two numbers; for a model that never says so the end of each step is kept. A request
 //! that joins the queue cuts the stride after the step under way.
+//!
+//! With asynchronous scheduling a stride counts turns of the host's loop: each forms a step of the
+//! stride, and ends when the step that was formed before it has been processed.
 
+use super::clock::{Cost, Launched, Turn};
 use blis_core::{Span, Time};
 use blis_metrics::Batch;
 
@@ -15,46 +19,80 @@ pub(crate) struct Stride {
     rhythm: Rhythm,
     planned: u64,
     done: u64,
-    /// What each step computes.
-    pub(crate) batch: Batch,
-    /// What the latency model says of `StepTime::beyond` for each step.
-    pub(crate) beyond: u32,
+    /// What each step is; `None` for a turn that forms none and only waits for the one before.
+    pub(super) step: Option<Step>,
+}
+
+/// What the steps of a stride have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    /// What it computes.
+    pub(super) batch: Batch,
+    /// What the latency model says of `StepTime::beyond`.
+    pub(super) beyond: u32,
+    /// What it costs; of steps of unequal durations, the first.
+    pub(super) cost: Cost,
 }
 
 #[derive(Clone, Debug)]
 enum Rhythm {
-    /// Every step takes this long.
-    Even(Span),
-    /// When each step ends.
-    Uneven(Vec<Time>),
+    /// The first takes until `first.end`, and every other `then`.
+    Even { first: Turn, then: Span },
+    /// Each by itself.
+    Uneven(Vec<Beat>),
+}
+
+/// One of unequal steps, or turns.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beat {
+    /// How long the step that it forms occupies the GPU.
+    pub(super) gpu: Span,
+    /// When it ends, and what it launches.
+    pub(super) turn: Turn,
+}
+
+/// Steps, or turns, of equal duration that have passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Passed {
+    /// When the last of them ended.
+    pub(super) end: Time,
+    pub(super) count: u64,
+    pub(super) duration: Span,
+    /// How long each of the steps that were formed occupies the GPU.
+    pub(super) gpu: Span,
 }
 
 impl Stride {
-    /// A single step.
-    pub(crate) fn step(start: Time, duration: Span, batch: Batch) -> Stride {
-        Stride { start, rhythm: Rhythm::Even(duration), planned: 1, done: 0, batch, beyond: 0 }
+    /// `planned` steps that each take `duration`: one by one if it is one, or a run of them in
+    /// which every running request decodes.
+    pub(super) fn even(start: Time, duration: Span, planned: u64, step: Step) -> Stride {
+        let end = start + duration;
+        // A step is launched and done in one: nobody asks.
+        let launched = Launched { gpu_end: end, update: Span::ZERO };
+        Stride::turns(start, Turn { end, launched }, duration, planned, step)
     }
 
-    /// A run of `steps` steps of equal duration in which every running request decodes.
-    pub(crate) fn even_glide(start: Time, duration: Span, steps: u64, batch: Batch) -> Stride {
-        Stride { start, rhythm: Rhythm::Even(duration), planned: steps, done: 0, batch, beyond: 0 }
+    /// A run of steps that end at unequal intervals, in which every running request decodes.
+    pub(super) fn uneven(start: Time, beats: Vec<Beat>, step: Step) -> Stride {
+        let planned = beats.len() as u64;
+        Stride { start, rhythm: Rhythm::Uneven(beats), planned, done: 0, step: Some(step) }
     }
 
-    /// A run of steps that end at `ends` in which every running request decodes.
-    pub(crate) fn uneven_glide(start: Time, ends: Vec<Time>, batch: Batch) -> Stride {
-        let planned = ends.len() as u64;
-        Stride { start, rhythm: Rhythm::Uneven(ends), planned, done: 0, batch, beyond: 0 }
+    /// `planned` turns of the host's loop, the first of which is given, while every other takes
+    /// `then`.
+    pub(super) fn turns(start: Time, first: Turn, then: Span, planned: u64, step: Step) -> Stride {
+        Stride { start, rhythm: Rhythm::Even { first, then }, planned, done: 0, step: Some(step) }
     }
 
-    /// The same, of steps for which `StepTime::beyond` is `beyond`.
-    #[must_use]
-    pub(crate) fn going(self, beyond: u32) -> Stride {
-        Stride { beyond, ..self }
+    /// A turn that forms no step and waits for the one before, until `end`.
+    pub(super) fn wait(start: Time, end: Time, before: Launched) -> Stride {
+        let rhythm = Rhythm::Even { first: Turn { end, launched: before }, then: end.since(start) };
+        Stride { start, rhythm, planned: 1, done: 0, step: None }
     }
 
     /// Whether all its steps take equally long.
     pub(crate) fn is_even(&self) -> bool {
-        matches!(self.rhythm, Rhythm::Even(_))
+        matches!(self.rhythm, Rhythm::Even { .. })
     }
 
     /// How many steps it has.
@@ -62,7 +100,7 @@ impl Stride {
         self.planned
     }
 
-    /// How many of them have landed.
+    /// How many of them have passed.
     pub(crate) fn done(&self) -> u64 {
         self.done
     }
@@ -75,19 +113,21 @@ impl Stride {
     /// When its `n`-th step ends (from 1); its start for 0.
     pub(crate) fn boundary(&self, n: u64) -> Time {
         match &self.rhythm {
-            Rhythm::Even(duration) => self.start + *duration * n,
-            Rhythm::Uneven(_) if n == 0 => self.start,
-            Rhythm::Uneven(ends) => ends[index(n - 1)],
+            _ if n == 0 => self.start,
+            Rhythm::Even { first, then } => first.end + *then * (n - 1),
+            Rhythm::Uneven(beats) => beats[index(n - 1)].turn.end,
         }
     }
 
     /// How many of its steps end before `now`.
     pub(crate) fn boundaries_before(&self, now: Time) -> u64 {
         let before = match &self.rhythm {
-            Rhythm::Even(duration) => {
-                now.saturating_since(self.start).as_nanos().saturating_sub(1) / duration.as_nanos()
+            Rhythm::Even { first, .. } if now <= first.end => 0,
+            Rhythm::Even { .. } if self.planned == 1 => 1,
+            Rhythm::Even { first, then } => {
+                1 + (now.since(first.end).as_nanos() - 1) / then.as_nanos()
             }
-            Rhythm::Uneven(ends) => ends.partition_point(|&end| end < now) as u64,
+            Rhythm::Uneven(beats) => beats.partition_point(|beat| beat.turn.end < now) as u64,
         };
         before.min(self.planned)
     }
@@ -98,19 +138,40 @@ impl Stride {
         self.end()
     }
 
-    /// Lands the next steps, none after `upto`, that are of equal duration: when the last of them
-    /// ends, how many they are, and how long each takes. `None` if all up to `upto` have landed.
-    pub(crate) fn advance(&mut self, upto: u64) -> Option<(Time, u64, Span)> {
+    /// Passes the next steps, none after `upto`, that are of equal duration. `None` if all up to
+    /// `upto` have passed.
+    pub(super) fn advance(&mut self, upto: u64) -> Option<Passed> {
         if self.done >= upto {
             return None;
         }
         let first = self.done + 1;
         self.done = match self.rhythm {
-            Rhythm::Even(_) => upto,
+            Rhythm::Even { .. } => upto,
             Rhythm::Uneven(_) => first,
         };
         let duration = self.boundary(first).since(self.boundary(first - 1));
-        Some((self.boundary(self.done), self.done - first + 1, duration))
+        let (end, gpu) = (self.boundary(self.done), self.gpu(first));
+        Some(Passed { end, count: self.done - first + 1, duration, gpu })
+    }
+
+    /// How long its `n`-th step (from 1) occupies the GPU.
+    pub(super) fn gpu(&self, n: u64) -> Span {
+        match &self.rhythm {
+            Rhythm::Uneven(beats) => beats[index(n - 1)].gpu,
+            Rhythm::Even { .. } => self.step.map_or(Span::ZERO, |step| step.cost.gpu),
+        }
+    }
+
+    /// What its `n`-th turn (from 1) launches.
+    pub(super) fn launched(&self, n: u64) -> Launched {
+        match (&self.rhythm, &self.step) {
+            (Rhythm::Uneven(beats), _) => beats[index(n - 1)].turn.launched,
+            (Rhythm::Even { first, .. }, Some(step)) if n > 1 => {
+                let gpu_end = step.cost.gpu_end(first, self.boundary(n - 1), n - 1);
+                Launched { gpu_end, ..first.launched }
+            }
+            (Rhythm::Even { first, .. }, _) => first.launched,
+        }
     }
 }
 
@@ -121,17 +182,22 @@ fn index(n: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use blis_latency::HostTime;
 
     fn at(nanos: u64) -> Time {
         Time::from_nanos(nanos)
     }
 
     fn both_rhythms() -> [Stride; 2] {
-        let ends = vec![at(110), at(120), at(130)];
-        [
-            Stride::even_glide(at(100), Span::from_nanos(10), 3, Batch::default()),
-            Stride::uneven_glide(at(100), ends, Batch::default()),
-        ]
+        let gpu = Span::from_nanos(10);
+        let cost = Cost { host: HostTime::default(), stall: Span::ZERO, gpu };
+        let step = Step { batch: Batch::default(), beyond: 0, cost };
+        let beat = |end| {
+            let launched = Launched { gpu_end: at(end), update: Span::ZERO };
+            Beat { gpu, turn: Turn { end: at(end), launched } }
+        };
+        let beats = vec![beat(110), beat(120), beat(130)];
+        [Stride::even(at(100), gpu, 3, step), Stride::uneven(at(100), beats, step)]
     }
 
     #[test]

@@ -223,13 +223,13 @@ impl Instance {
     }
 
     /// The first request whose blocks are back and that has room for its next chunk of at most
-    /// `budget` tokens. `Err` if there is one that has no room.
+    /// `budget` tokens, and that chunk. `Err` if there is one that has no room.
     pub(super) fn next_ready(
         &mut self,
         budget: u32,
         now: Time,
         kit: &mut Kit<'_>,
-    ) -> Result<Option<Running>, ()> {
+    ) -> Result<Option<(Running, u32)>, ()> {
         let Some(tier) = &self.tier else { return Ok(None) };
         let Some(load) = tier.ready.front() else { return Ok(None) };
         let (slot, block_size) = (load.slot, kit.engine.block_size);
@@ -256,7 +256,7 @@ impl Instance {
         }
         // Its time in the queue was counted when the copy began.
         live.enqueued = now;
-        Ok(Some(Running::new(slot, live, load.table, cached, chunk)))
+        Ok(Some((Running::new(slot, live, load.table, cached), chunk)))
     }
 
     /// The blocks of a request that has them back and waits for room; `None` if it waits for them.

@@ -106,6 +106,7 @@ mod tests {
             long_prefill_token_threshold: 0,
             reserve_full_prompt: true,
             watermark_blocks: 0,
+            async_scheduling: false,
             preemption: crate::Preemption::Recompute,
             tier: None,
         };

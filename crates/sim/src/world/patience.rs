@@ -79,7 +79,7 @@ impl World<'_> {
         let gateway = self.live.get(slot).gateway;
         self.boards.ended(gateway, instance, ended);
         self.tally.closed += 1;
-        if place != Place::Running {
+        if !matches!(place, Place::Running | Place::Ended) {
             // It will not be scheduled any more.
             self.end_use(slot, None);
         }

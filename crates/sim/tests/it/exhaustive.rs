@@ -1,10 +1,12 @@
-//! Every small world with a CPU tier: up to 4 requests on up to 6 blocks.
+//! Every small world with a CPU tier, or with asynchronous scheduling: up to 4 requests on up to 6
+//! blocks.
 //!
 //! Small numbers are where the odd cases are: a block that is the only one, two requests that stand
 //! in each other's way. Each world is run step by step and at once, with the audit and the pool's
 //! own checks on; all requests must finish, and both ways must agree.
 
 use crate::harness::{Listed, Scenario, prompted, small_world};
+use crate::worlds::Hosted;
 use blis_core::{Request, Span, Time};
 use blis_kv::LinkSpeed;
 use blis_latency::Coefficients;
@@ -124,6 +126,11 @@ fn engines(memories: &[(u32, u32)]) -> Vec<Scenario> {
             engine.engine.reserve_full_prompt = reserve_full_prompt;
             engines.push(engine.clone());
             engines.extend(with_tiers(&engine));
+            engine.engine.async_scheduling = true;
+            engines.push(engine.clone());
+            // A host that sometimes holds up the GPU.
+            let latency = Arc::new(Hosted(engine.latency.clone(), [2, 3, 7, 1]));
+            engines.push(Scenario { latency, ..engine });
         }
     }
     engines

@@ -99,6 +99,7 @@ pub(crate) fn small_world() -> Scenario {
             long_prefill_token_threshold: 0,
             reserve_full_prompt: true,
             watermark_blocks: 0,
+            async_scheduling: false,
             preemption: Preemption::Recompute,
             tier: None,
         },
@@ -270,6 +271,7 @@ impl Scenario {
             max_step_tokens: self.engine.max_num_scheduled_tokens,
             max_context_tokens: None,
             fcfs: self.order == "fcfs" && !self.oracles.scheduler,
+            async_scheduling: self.engine.async_scheduling,
             loads_beside: self.engine.tier.is_some_and(|tier| tier.reload == Reload::Async),
             max_preemptions: 10_000,
         });

@@ -6,6 +6,7 @@ mod exhaustive;
 mod gates;
 mod gateways;
 mod golden;
+mod golden_async;
 mod golden_tier;
 mod harness;
 mod oracles;

@@ -6,7 +6,7 @@ use blis_core::{Content, Request, Segment, SessionId, SloClass, Span, StreamId, 
 use blis_kv::LinkSpeed;
 use blis_latency::profile::padding::{Padding, Sizes};
 use blis_latency::profile::{Gap, Parameters, Range, VARIABLES};
-use blis_latency::{Profile, StepShape, StepTime};
+use blis_latency::{HostTime, Profile, StepShape, StepTime};
 use blis_metrics::{Stage, Status};
 use blis_sim::{Engine, Freshness, Gateway, KvTier, Pace, Preemption, Reload, Signals};
 use proptest::prelude::*;
@@ -34,6 +34,47 @@ impl StepTime for ContextBound {
 
     fn context_free(&self) -> bool {
         false
+    }
+}
+
+/// A latency model with an engine's host: a span for each of its parts, in us, and 1 us more to
+/// launch a sequence.
+#[derive(Debug)]
+pub(crate) struct Hosted(pub(crate) Arc<dyn StepTime>, pub(crate) [u64; 4]);
+
+impl StepTime for Hosted {
+    fn predict(&self, shape: &StepShape) -> Span {
+        self.0.predict(shape)
+    }
+
+    fn host(&self, shape: &StepShape) -> HostTime {
+        let [schedule, prepare, launch, update] = self.1.map(Span::from_micros);
+        let seqs = u64::from(shape.prefill_seqs + shape.decode_seqs);
+        HostTime { schedule, prepare, launch: launch + Span::from_micros(seqs), update }
+    }
+
+    fn ingress(&self, input_tokens: u32) -> Span {
+        self.0.ingress(input_tokens)
+    }
+
+    fn output(&self) -> Span {
+        self.0.output()
+    }
+
+    fn context_free(&self) -> bool {
+        self.0.context_free()
+    }
+
+    fn repeats(&self, shape: &StepShape) -> u32 {
+        self.0.repeats(shape)
+    }
+
+    fn wants_spread(&self) -> bool {
+        self.0.wants_spread()
+    }
+
+    fn beyond(&self, shape: &StepShape) -> u32 {
+        self.0.beyond(shape)
     }
 }
 
@@ -116,6 +157,12 @@ pub(crate) struct Coverage {
     pub(crate) unloading: u32,
     /// By where the request was: on the way, waiting, loading, running, preempted.
     pub(crate) abandoned: [u32; 5],
+    /// Asynchronous scheduling, and a host that holds up the GPU.
+    pub(crate) ahead: u32,
+    pub(crate) host_bound: u32,
+    /// What happens to a request of which a step is under way: it is preempted and gets its first
+    /// token nevertheless, it is preempted before its last token, it is dropped.
+    pub(crate) in_flight: [u32; 3],
 }
 
 impl Coverage {
@@ -158,6 +205,18 @@ impl Coverage {
         for (worlds, met) in self.abandoned.iter_mut().zip(places_of_abandonment(told)) {
             *worlds += u32::from(met);
         }
+        let ahead = engine.async_scheduling && told.count("Steps") > told.count("ahead: Span(0)");
+        self.ahead += u32::from(ahead);
+        let host = scenario.latency.host(&StepShape::default());
+        self.host_bound += u32::from(ahead && host.launch > Span::from_micros(500));
+        let in_flight = [
+            first_token_after_preemption(told),
+            told.count("ended: true") > 0,
+            told.count("under_way: true") > 0,
+        ];
+        for (worlds, met) in self.in_flight.iter_mut().zip(in_flight) {
+            *worlds += u32::from(met);
+        }
     }
 
     /// Panics unless at least `share` of the worlds had each of the things that make scheduling
@@ -187,6 +246,8 @@ impl Coverage {
             ("clients that give up on the way", self.abandoned[0]),
             ("clients that give up in the queue", self.abandoned[1]),
             ("clients that give up in the batch", self.abandoned[3]),
+            ("asynchronous scheduling", self.ahead),
+            ("a host that holds up the GPU", self.host_bound),
         ] {
             assert!(
                 f64::from(worlds) >= least,
@@ -195,6 +256,22 @@ impl Coverage {
             );
         }
     }
+}
+
+/// Whether somebody got its first token after it was preempted and before it was scheduled again.
+fn first_token_after_preemption(told: &Told) -> bool {
+    let mut preempted = Vec::new();
+    told.facts.iter().any(|(_, _, fact)| {
+        let request = fact.split("RequestId(").nth(1).and_then(|rest| rest.split(')').next());
+        let Some(request) = request else { return false };
+        match fact.split(' ').next() {
+            Some("Preempted") => preempted.push(request),
+            Some("Scheduled") => preempted.retain(|other| *other != request),
+            Some("FirstToken") => return preempted.contains(&request),
+            _ => {}
+        }
+        false
+    })
 }
 
 /// Whether a client gave up on the way, in the queue, while loading, running, after a preemption.
@@ -241,12 +318,14 @@ prop_compose! {
         long_prefill_token_threshold in prop::sample::select(vec![0_u32, 0, 2, 7]),
         reserve_full_prompt in any::<bool>(),
         watermark_blocks in prop::sample::select(vec![0_u32, 0, 1, 3]),
+        async_scheduling in any::<bool>(),
         preemption in prop::sample::select(vec![Preemption::Recompute, Preemption::Swap]),
         tier in prop::option::weighted(0.7, tier()),
     ) -> Engine {
         Engine {
             total_kv_blocks, block_size, max_num_running_reqs, max_num_scheduled_tokens,
-            long_prefill_token_threshold, reserve_full_prompt, watermark_blocks, preemption, tier,
+            long_prefill_token_threshold, reserve_full_prompt, watermark_blocks, async_scheduling,
+            preemption, tier,
         }
     }
 }
@@ -321,6 +400,11 @@ prop_compose! {
         ]),
         latencies in prop::sample::select(vec![(0_u64, 0_u64), (0, 0), (13, 5)]),
         model in 0_u32..10,
+        // A host that takes no time, little, about as long as the GPU, more.
+        host in prop::sample::select(vec![
+            None, None, Some([3, 5, 15, 2]), Some([60, 10, 30, 30]), Some([100, 0, 900, 60]),
+            Some([20, 400, 1_500, 9]),
+        ]),
         horizon in prop::option::weighted(0.2, 0_u64..20_000),
         patience_us in prop::option::weighted(0.15, 1_000_u64..12_000),
         seed in any::<u64>(),
@@ -331,9 +415,17 @@ prop_compose! {
             5..7 => scenario.latency = Arc::new(ContextBound),
             _ => scenario.latency = Arc::new(fitted()),
         }
+        if let Some(host) = host {
+            scenario.latency = Arc::new(Hosted(scenario.latency, host));
+        }
         let (admission_us, routing_us) = latencies;
+        // Two prompts of which neither fits beside the other preempt each other for ever if each
+        // comes back with a higher priority than the other had when it was scheduled.
+        let grows = !["constant", "slo-class"].contains(&priority);
+        let reserve_full_prompt =
+            engine.reserve_full_prompt || (grows && preempt == "lowest-priority");
         Scenario {
-            engine,
+            engine: Engine { reserve_full_prompt, ..engine },
             instances,
             gateways,
             routing: routing.0,

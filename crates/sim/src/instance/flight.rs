@@ -1,0 +1,191 @@
+//! Asynchronous scheduling: the step that has been formed before the last one was processed.
+//!
+//! A step is formed as if the one before it were done: requests have computed their chunks and
+//! generated their tokens, whose values the GPU fills in. What others can see of that step (its
+//! tokens, finished requests, free blocks) lands when its output has been processed, a turn later.
+//! Until then a request may have been preempted: it still gets the token, and if that was its last
+//! it does not wait again. A request whose last token is on its way is not scheduled any more, but
+//! keeps its place and its blocks.
+
+use super::clock::Launched;
+use super::stride::Stride;
+use super::{CLASSES, Instance, Kit};
+use crate::live::{Place, Slot};
+use blis_core::{Span, Time};
+use blis_metrics::{Batch, Fact};
+
+/// What has been formed and not processed, apart from the step that is being formed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct InFlight {
+    pub(super) step: Option<Flight>,
+    /// Requests that were not steady and get a token from it.
+    caught_up: Vec<Slot>,
+    /// Requests that get a token from it and were preempted or left out of the next step.
+    parted: Vec<Slot>,
+    /// When the step before it was processed.
+    landed: Time,
+}
+
+/// A step that is launched and whose output has not been processed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    pub(super) launched: Launched,
+    formed: Time,
+    batch: Batch,
+    beyond: u32,
+    gpu: Span,
+    /// Steady requests of each class that get a token from it.
+    steady: [u32; CLASSES],
+    /// How long steps had waited for copies when it was formed, itself included.
+    stalled: Span,
+}
+
+impl InFlight {
+    /// Whether others than steady requests get a token from the step.
+    pub(super) fn has_others(&self) -> bool {
+        !(self.caught_up.is_empty() && self.parted.is_empty())
+    }
+
+    /// A request that was not steady gets a token from the step.
+    pub(super) fn catch_up(&mut self, slot: Slot) {
+        self.caught_up.push(slot);
+    }
+
+    /// A request that gets a token from the step is not part of the next.
+    pub(super) fn part(&mut self, slot: Slot) {
+        if !self.parted.contains(&slot) {
+            self.parted.push(slot);
+        }
+    }
+}
+
+impl Instance {
+    /// Whether a running request, whose counters are settled, has a token that was not handed out.
+    pub(super) fn awaits_token(&self, index: usize) -> bool {
+        let running = self.running.get(index);
+        let parted = || self.in_flight.parted.contains(&running.slot);
+        self.in_flight.step.is_some() && (running.steady || running.left() == 0 || parted())
+    }
+
+    /// Lands the turns under way, which end now: the step in flight is processed, and the one that
+    /// was formed last takes its place.
+    pub(super) fn land_turns(&mut self, kit: &mut Kit<'_>) {
+        let Some(stride) = &self.stride else { return };
+        let (end, planned) = (stride.end(), stride.planned());
+        self.pass(planned - 1, kit);
+        self.hand_out(end, 1, kit);
+        if self.tier.is_some() {
+            self.land_transfers(end, kit);
+        }
+        if !self.leaving.is_empty() {
+            self.let_go(end, &mut Vec::new(), kit);
+        }
+        self.close_ended(end, kit);
+        if let Some(stride) = self.stride.take().filter(|stride| stride.step.is_some()) {
+            self.take_as_done(&stride, kit);
+        }
+    }
+
+    /// The next step is formed as if the one that `stride` formed last were done.
+    fn take_as_done(&mut self, stride: &Stride, kit: &mut Kit<'_>) {
+        let mut due = std::mem::take(&mut self.due);
+        self.run_steady(1, &mut due, kit);
+        self.in_flight.step = self.flight(stride, stride.planned());
+        self.land_chunks(Time::NEVER, &mut due, kit);
+        self.full.clear();
+        for &index in &due {
+            if self.running.get(index).left() == 0 {
+                self.running.end(index);
+            } else if self.running.room(index, kit.engine.block_size) == 0 {
+                self.full.push(index);
+            }
+        }
+        self.due = due;
+    }
+
+    /// Lands the next turns of a glide, none after `upto`, that are equal. Returns whether there
+    /// were any.
+    pub(super) fn land_glide(
+        &mut self,
+        upto: u64,
+        due: &mut Vec<usize>,
+        kit: &mut Kit<'_>,
+    ) -> bool {
+        let stride = self.stride.as_mut().expect("steps are under way");
+        // The first lands a step from before, and the second one that was formed in the first.
+        let upto = if stride.done() < 2 { upto.min(stride.done() + 1) } else { upto };
+        let Some(passed) = stride.advance(upto) else { return false };
+        self.run_steady(passed.count, due, kit);
+        self.hand_out(passed.end, passed.count, kit);
+        let stride = self.stride.take().expect("steps are under way");
+        self.in_flight.step = self.flight(&stride, stride.done());
+        self.stride = Some(stride);
+        true
+    }
+
+    /// The step that the `n`-th turn (from 1) of a stride has formed.
+    fn flight(&self, stride: &Stride, n: u64) -> Option<Flight> {
+        let step = stride.step?;
+        Some(Flight {
+            launched: stride.launched(n),
+            formed: stride.boundary(n - 1),
+            batch: step.batch,
+            beyond: step.beyond,
+            gpu: stride.gpu(n),
+            steady: self.running.steady_by_class(),
+            stalled: self.tier.as_ref().map_or(Span::ZERO, |tier| tier.stalled()),
+        })
+    }
+
+    /// The step in flight has been processed, and `count` - 1 equal ones after it, the last of them
+    /// at `end`: their tokens are handed out.
+    fn hand_out(&mut self, end: Time, count: u64, kit: &mut Kit<'_>) {
+        let Some(flight) = self.in_flight.step.take() else { return };
+        let begin = self.in_flight.landed.max(flight.formed);
+        self.in_flight.landed = end;
+        if flight.beyond != 0 {
+            kit.tally.beyond_steps += count;
+            kit.tally.beyond |= flight.beyond;
+        }
+        let duration = Span::from_nanos(end.since(begin).as_nanos() / count);
+        let fact = Fact::Steps {
+            instance: self.id,
+            count,
+            duration,
+            ahead: begin.since(flight.formed),
+            gpu: flight.gpu,
+            batch: flight.batch,
+            blocks_in_use: self.pool.in_use(),
+        };
+        kit.listener.hear(end, &fact);
+        self.state_tokens(end, count, duration, &flight.steady, kit);
+        let mut caught_up = std::mem::take(&mut self.in_flight.caught_up);
+        for slot in caught_up.drain(..) {
+            self.note_token(slot, end, flight.stalled, kit);
+        }
+        self.in_flight.caught_up = caught_up;
+        for &slot in &self.in_flight.parted {
+            let live = kit.live.get_mut(slot);
+            live.last_token = end;
+            if live.place != Place::Running {
+                live.generated += 1;
+            }
+        }
+    }
+
+    /// Closes the requests whose last tokens were just handed out.
+    fn close_ended(&mut self, now: Time, kit: &mut Kit<'_>) {
+        let mut parted = std::mem::take(&mut self.in_flight.parted);
+        for slot in parted.drain(..) {
+            if kit.live.find(slot).is_some_and(|live| live.place == Place::Ended) {
+                self.finish(slot, now, kit);
+            }
+        }
+        self.in_flight.parted = parted;
+        while let Some(index) = self.running.first_ended() {
+            let running = self.take_out(index, now, kit);
+            kit.live.get_mut(running.slot).generated = running.generated;
+            self.finish(running.slot, now, kit);
+        }
+    }
+}
