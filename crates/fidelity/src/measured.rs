@@ -122,11 +122,17 @@ impl Measured {
             output_tokens: request.output_tokens,
         };
         let requests: Vec<LoggedRequest> = self.requests.iter().map(logged).collect();
-        let mut run = Run::from_log(&self.name, &self.workload, &self.steps, &requests, block_size);
+        let mut run = Run::from_log(&self.name, self.served(), &self.steps, &requests, block_size);
         if let (Some(trace), Some(engine)) = (&mut run.trace, &self.engine) {
             trace.largest_graph = Some(engine.max_cudagraph_capture_size);
         }
         run
+    }
+
+    /// What was served, whatever the engine's settings: a fit that is to predict it must have seen
+    /// nothing of that.
+    pub fn served(&self) -> &str {
+        self.engine.as_ref().map_or(&self.workload, |engine| &engine.workload)
     }
 
     /// Whether its engine logged what the host did, as vLLM's does with the project's logger.

@@ -206,7 +206,7 @@ fn case<'a>(
 ) -> Result<Case<'a>, RunFailure> {
     let fit_options = FitOptions::of(options.padding.clone());
     let keep = |run: &&Run| match options.basis {
-        Basis::LeaveOneOut => run.workload != first.workload,
+        Basis::LeaveOneOut => run.workload != first.served(),
         Basis::Refit | Basis::Given(_) => true,
     };
     let seen: Vec<Run> = runs.iter().filter(keep).cloned().collect();
