@@ -1,12 +1,20 @@
 //! Chores of the workspace, run as `cargo xtask <chore>`.
 //!
 //! [`tidy`] holds the house rules and runs inside `cargo test`; [`reference`] writes the generated
-//! pages; [`bench`] measures the costs that the project promises. Nothing here is part of the
-//! product, and no crate may import this one.
+//! pages; [`bench`] measures the costs that the project promises; [`lines`] counts the code;
+//! [`same`] compares what two builds compute. Nothing here is part of the product, and no crate may
+//! import this one.
 
 pub mod bench;
+#[cfg(test)]
+mod fixture;
+pub mod lines;
+mod modules;
 pub mod reference;
+pub mod same;
+mod source;
 pub mod tidy;
+mod tree;
 
 use std::path::{Path, PathBuf};
 

@@ -5,8 +5,9 @@
     reason = "a program for the terminal of a developer; the library beside it does not print"
 )]
 
+use std::path::Path;
 use std::process::ExitCode;
-use xtask::{bench, reference, tidy, workspace_root};
+use xtask::{bench, lines, reference, same, tidy, workspace_root};
 
 const USAGE: &str = "\
 usage: cargo xtask <chore>
@@ -14,7 +15,11 @@ usage: cargo xtask <chore>
   tidy                        list what breaks the rules of the house; nothing: all is well
   reference                   write the generated pages under `docs/reference`
   bench [--row N] [--runs N] [--traces DIR]
-                              measure the promised costs; exit 1 if one is missed";
+                              measure the promised costs; exit 1 if one is missed
+  lines [FOLDER]              count the lines of code of this checkout, or another; exit 1 if a
+                              limit is exceeded
+  same BEFORE AFTER           run the same command lines with two builds of `blis`; exit 1 if
+                              their results differ";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,6 +31,9 @@ fn main() -> ExitCode {
             Ok(options) => run_bench(&options),
             Err(problem) => refuse(&problem),
         },
+        ["lines"] => run_lines(&workspace_root()),
+        ["lines", folder] => run_lines(Path::new(folder)),
+        ["same", before, after] => run_same(Path::new(before), Path::new(after)),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS
@@ -71,6 +79,31 @@ fn run_bench(options: &bench::Options) -> ExitCode {
             ExitCode::from(3)
         }
     }
+}
+
+fn run_lines(root: &Path) -> ExitCode {
+    let count = lines::count(root);
+    print!("{}", count.table());
+    let above = count.above_limits();
+    for line in &above {
+        eprintln!("{line}");
+    }
+    if above.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn run_same(before: &Path, after: &Path) -> ExitCode {
+    let summary = match same::run(before, after, &workspace_root()) {
+        Ok(summary) => summary,
+        Err(problem) => {
+            eprintln!("{problem}");
+            return ExitCode::from(3);
+        }
+    };
+    for difference in &summary.differences {
+        println!("{difference}");
+    }
+    println!("{summary}");
+    if summary.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn refuse(problem: &str) -> ExitCode {

@@ -2,6 +2,7 @@
 
 use blis_core::SloClass;
 use blis_latency::{Catalogue, Memory, Roofline, StepShape, kv_blocks};
+use blis_metrics::metric::{self, Better, Definition, Value};
 use blis_scenario::profile::{self, ProfileFile};
 use blis_scenario::{presets, scenario, slo};
 use std::fmt::Write;
@@ -18,10 +19,11 @@ pub struct Page {
 }
 
 /// All generated pages.
-pub const PAGES: [Page; 3] = [
+pub const PAGES: [Page; 4] = [
     Page { place: "docs/reference/policies.md", make: policies },
     Page { place: "docs/reference/workloads.md", make: workloads },
     Page { place: "docs/reference/hardware.md", make: hardware },
+    Page { place: "docs/reference/metrics.md", make: metrics },
 ];
 
 /// The page of all policies and their parameters.
@@ -54,6 +56,41 @@ fn workloads() -> String {
         }
     }
     page
+}
+
+/// The page of all metrics.
+fn metrics() -> String {
+    let mut page = String::from(
+        "# Metrics\n\nThe numbers that studies, searches and `blis compare --metrics` know by name. A metric of \
+         requests can be asked\nof one class, e.g. `critical.ttft_p99`. `mechanisms.POLICY.MECHANISM` is \
+         how often a mechanism acted. The key is\nwhere `--format json` has the number: under `cluster` \
+         or a class for those of requests. It works as a name, too. In the\nviews of the ledger the \
+         column of a metric of requests is its key, that of another its name. Searches over several\n\
+         workloads take the mean that is given.\n",
+    );
+    let of_requests = |one: &&Definition| matches!(one.value, Value::OfRequests(_));
+    let of_cluster = |one: &&Definition| !of_requests(one);
+    let searched = [&metric::CAPACITY, &metric::FEWEST_INSTANCES];
+    table(&mut page, "Of requests", metric::all().filter(of_requests));
+    table(&mut page, "Of the cluster", metric::all().filter(of_cluster).chain(searched));
+    page
+}
+
+fn table<'a>(page: &mut String, title: &str, metrics: impl Iterator<Item = &'a Definition>) {
+    line(page, format_args!("\n## {title}\n"));
+    line(page, format_args!("| metric | unit | better | mean over workloads | key | what it is |"));
+    line(page, format_args!("|---|---|---|---|---|---|"));
+    for one in metrics {
+        let better = match one.better {
+            Better::Less => "less",
+            Better::More => "more",
+            Better::Neither => "",
+        };
+        let mean = one.mean().map_or("", metric::Mean::name);
+        let key = if one.key.is_empty() { String::new() } else { format!("`{}`", one.key) };
+        let (name, unit, about) = (one.name, one.unit(), one.about);
+        line(page, format_args!("| `{name}` | {unit} | {better} | {mean} | {key} | {about} |"));
+    }
 }
 
 /// The page of models, GPUs, fits and links.

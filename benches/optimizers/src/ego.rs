@@ -56,7 +56,7 @@ fn types(problem: &Problem) -> Vec<XType> {
         .map(|dimension| match &dimension.kind {
             Kind::Float { min, max } => XType::Float(*min, *max),
             Kind::Log { min, max } => XType::Float(min.ln(), max.ln()),
-            Kind::Int { min, max } | Kind::LogInt { min, max } => {
+            Kind::Int { min, max } => {
                 XType::Int(*min as i32, *max as i32)
             }
             Kind::Choice { options } => XType::Enum(options.len()),
@@ -70,7 +70,7 @@ fn point(problem: &Problem, row: ArrayView1<f64>) -> Point {
         Some(match &dimension.kind {
             Kind::Float { min, max } => Value::Float(x.clamp(*min, *max)),
             Kind::Log { min, max } => Value::Float(x.exp().clamp(*min, *max)),
-            Kind::Int { min, max } | Kind::LogInt { min, max } => {
+            Kind::Int { min, max } => {
                 Value::Int((x.round() as u64).clamp(*min, *max))
             }
             Kind::Choice { options } => options[x.round() as usize].clone(),

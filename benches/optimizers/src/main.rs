@@ -82,7 +82,7 @@ fn parse_point(problem: &Problem, text: &str) -> Point {
             Kind::Float { min, max } | Kind::Log { min, max } => {
                 Value::Float(number().clamp(*min, *max))
             }
-            Kind::Int { .. } | Kind::LogInt { .. } => Value::Int(number().round() as u64),
+            Kind::Int { .. } => Value::Int(number().round() as u64),
             Kind::Choice { .. } => Value::Word(word.to_owned()),
         })
     });

@@ -6,19 +6,20 @@
 
 use crate::failure::Failure;
 use crate::target::{Kind, Target};
+use std::error::Error;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use tempfile::{Builder, TempPath};
 
-/// How many names are tried for a temporary file: others may stem from killed processes.
-const MOST_NAMES: u32 = 10_000;
 /// The longest name, in bytes, that a temporary name repeats; the file system's limit is 255.
 const LONGEST_NAME: usize = 200;
 
-/// Temporary files that exist right now, so that a second Ctrl-C can remove them.
+/// All temporary files, so that a second Ctrl-C can remove those that are still there.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// A file on its way.
@@ -32,10 +33,10 @@ pub(crate) struct Output {
     writer: BufWriter<File>,
 }
 
-/// A file under a temporary name.
+/// A file under a temporary name, which is removed unless it is given its own.
 #[derive(Debug)]
 struct Temporary {
-    path: PathBuf,
+    path: TempPath,
     target: PathBuf,
 }
 
@@ -74,14 +75,10 @@ impl Output {
 
     fn complete(&mut self) -> io::Result<()> {
         self.writer.flush()?;
-        let Some(temporary) = &self.temporary else { return Ok(()) };
+        let Some(Temporary { path, target }) = self.temporary.take() else { return Ok(()) };
         self.writer.get_ref().sync_all()?;
-        fs::rename(&temporary.path, &temporary.target)?;
-        let folder = temporary.target.parent().map(Path::to_owned);
-        if let Some(temporary) = self.temporary.take() {
-            unfinished(|list| list.retain(|path| *path != temporary.path));
-        }
-        match folder {
+        path.persist(&target).map_err(|failed| failed.error)?;
+        match target.parent() {
             Some(folder) => File::open(folder)?.sync_all(),
             None => Ok(()),
         }
@@ -101,42 +98,38 @@ fn open(kind: &Kind, given: &Path) -> io::Result<(File, Option<Temporary>)> {
                 // A file that may not be written must not be replaced either.
                 File::options().write(true).open(path)?;
             }
-            let (file, temporary) = open_beside(path)?;
-            unfinished(|list| list.push(temporary.clone()));
-            let temporary = Temporary { path: temporary, target: path.clone() };
-            if let Some(permissions) = permissions
-                && let Err(error) = file.set_permissions(permissions.clone())
-            {
-                discard(&temporary);
-                return Err(error);
+            let (file, temporary) = open_beside(path).map_err(|error| bare(&error))?;
+            if let Some(permissions) = permissions {
+                file.set_permissions(permissions.clone())?;
             }
-            Ok((file, Some(temporary)))
+            Ok((file, Some(Temporary { path: temporary, target: path.clone() })))
         }
     }
 }
 
 /// A new file beside `path`.
-fn open_beside(path: &Path) -> io::Result<(File, PathBuf)> {
+fn open_beside(path: &Path) -> io::Result<(File, TempPath)> {
     let name = path.file_name().filter(|name| name.len() <= LONGEST_NAME);
-    for number in 0..MOST_NAMES {
-        let mut hidden = OsString::from(".");
-        hidden.push(name.unwrap_or(OsStr::new("blis")));
-        hidden.push(format!(".{}.{number}.tmp", std::process::id()));
-        let temporary = path.with_file_name(hidden);
-        match File::create_new(&temporary) {
-            Ok(file) => return Ok((file, temporary)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(io::Error::other("too many temporary files are left beside it; remove them"))
+    let mut hidden = OsString::from(".");
+    hidden.push(name.unwrap_or(OsStr::new("blis")));
+    hidden.push(".");
+    // As any other file: the system takes away what the user's mask says.
+    let mode = Permissions::from_mode(0o666);
+    let mut builder = Builder::new();
+    builder.prefix(&hidden).suffix(".tmp").permissions(mode);
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let (file, temporary) = builder.tempfile_in(folder)?.into_parts();
+    unfinished(|list| list.push(temporary.to_path_buf()));
+    Ok((file, temporary))
 }
 
-/// Removes a temporary file. It is on its way out already: nothing more can be done if this fails,
-/// too.
-fn discard(temporary: &Temporary) {
-    let _ = fs::remove_file(&temporary.path);
-    unfinished(|list| list.retain(|path| *path != temporary.path));
+/// What the system said, without the temporary name that was tried.
+fn bare(error: &io::Error) -> io::Error {
+    let cause = error.get_ref().and_then(Error::source).and_then(|cause| cause.downcast_ref());
+    match cause.and_then(io::Error::raw_os_error) {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => error.kind().into(),
+    }
 }
 
 impl Write for Output {
@@ -146,14 +139,6 @@ impl Write for Output {
 
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        if let Some(temporary) = self.temporary.take() {
-            discard(&temporary);
-        }
     }
 }
 

@@ -131,7 +131,7 @@ fn part(
     let Some(ledger) = trying.ledger() else {
         return Err(Failure::Input("--shard: there is no ledger to keep the part in".to_owned()));
     };
-    ledger.record_study(name, study, &plans, study.max_seeds)?;
+    study.record(ledger, name, &plans, study.max_seeds)?;
     let seeds = study.first_seeds(study.max_seeds);
     let all: Vec<(&Plan, u64)> =
         plans.iter().flat_map(|plan| seeds.iter().map(move |&seed| (plan, seed))).collect();

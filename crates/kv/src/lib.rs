@@ -8,9 +8,7 @@
 pub mod link;
 pub mod mirror;
 pub mod pool;
-pub mod tier;
 
 pub use link::{Link, LinkSpeed, TransferId};
 pub use mirror::{Change, Mirror, Shown};
-pub use pool::{Hit, Judged, Pool, Table, Use};
-pub use tier::{Departure, Touched};
+pub use pool::{Departure, Hit, Judged, Pool, Table, Touched, Use};

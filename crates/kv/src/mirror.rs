@@ -5,7 +5,6 @@
 //! to a tree of its own, one after the other, so its runs have the same ids, and a change costs as
 //! much as it did in the pool. When changes are delivered is the host's business.
 
-use crate::pool::Pool;
 use blis_core::runs::{RunId, RunTree};
 use blis_core::{Blocks, Content};
 
@@ -95,28 +94,5 @@ impl Mirror {
             }
         }
         shown
-    }
-}
-
-impl Pool {
-    /// From now on, every change is kept until somebody takes it.
-    ///
-    /// # Panics
-    /// If something has changed already: a mirror starts with an empty pool.
-    pub fn tell_changes(&mut self) {
-        assert!(self.tree.is_empty(), "changes are told from the start, or not at all");
-        self.changes = Some(Vec::new());
-    }
-
-    /// Takes the changes since the last time.
-    pub fn take_changes(&mut self) -> impl Iterator<Item = Change> + '_ {
-        self.changes.iter_mut().flat_map(|changes| changes.drain(..))
-    }
-
-    /// Keeps a change if somebody wants to know.
-    pub(crate) fn tell(&mut self, step: impl FnOnce() -> Step) {
-        if let Some(changes) = &mut self.changes {
-            changes.push(Change(step()));
-        }
     }
 }

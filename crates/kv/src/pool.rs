@@ -25,13 +25,17 @@
 //! for the sake of those that continue it.
 
 mod books;
+mod changes;
 mod lists;
+mod tier;
+
+pub use tier::{Departure, Touched};
 
 use crate::mirror::{Change, Step};
-use crate::tier::{Copied, Tier};
 use blis_core::Blocks;
 use blis_core::runs::{Match, RunId, RunTree};
 use std::collections::BTreeMap;
+use tier::{Copied, Tier};
 
 /// The KV blocks of one engine.
 #[derive(Clone, Debug)]

@@ -26,8 +26,9 @@ pub(crate) use climb::Climb;
 pub use findings::{Answer, Findings, Found, Judged, Point, Standing};
 pub use slo::Slo;
 
+use crate::design::Warmup;
 use crate::failure::Failure;
-use crate::study::Warmup;
+use crate::metric::Metric;
 use crate::trial::{Runner, Watch};
 use blis_scenario::problem::Problem;
 use blis_scenario::scenario::{Checked, Draft, Plan, Workload};
@@ -51,6 +52,14 @@ impl Vary {
         match self {
             Vary::Rate => "rate",
             Vary::Instances => "instances",
+        }
+    }
+
+    /// The metric that a search over it finds.
+    pub const fn metric(self) -> Metric {
+        match self {
+            Vary::Rate => Metric::CAPACITY,
+            Vary::Instances => Metric::FEWEST_INSTANCES,
         }
     }
 }

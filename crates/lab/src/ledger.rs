@@ -17,6 +17,7 @@ mod saturations;
 mod studies;
 #[cfg(test)]
 mod tests;
+mod views;
 
 pub use claims::Claim;
 pub use error::LedgerError;
@@ -208,11 +209,12 @@ fn prepare(path: &Path, database: &mut Connection) -> Result<(), LedgerError> {
     let migrate = |database: &mut Connection| {
         // Readers and one writer at a time do not wait for one another.
         database.pragma_update(None, "journal_mode", "WAL")?;
-        if layout == LAYOUT {
+        let views = views::stale(database)?;
+        if layout == LAYOUT && views.is_empty() {
             return Ok(());
         }
         transact(database, |transaction| {
-            for statements in &MIGRATIONS[done..] {
+            for statements in MIGRATIONS[done..].iter().copied().chain(views.iter().map(|v| &**v)) {
                 transaction.execute_batch(statements)?;
             }
             transaction.pragma_update(None, "application_id", APPLICATION)?;

@@ -7,10 +7,12 @@
 
 pub mod capacity;
 pub mod counterfactual;
+pub mod design;
 pub mod explain;
 pub mod failure;
 pub mod hypothesis;
 pub mod interval;
+mod key;
 pub mod ledger;
 pub mod metric;
 pub mod optimize;

@@ -1,20 +1,23 @@
-//! Numbers of a run by name, for those who choose which to look at: studies and searches.
+//! Metrics of a run by name, as studies and searches ask for them.
 //!
-//! A name is that of the number, for all requests (`ttft_p99`) or for those of one service class
-//! (`critical.ttft_p99`). Latencies are in milliseconds. `mechanisms.queue_depth.swayed` is how
-//! often a mechanism of a policy acted.
+//! A name is one of [the table](blis_metrics::metric), for all requests (`ttft_p99`) or for those
+//! of one service class (`critical.ttft_p99`). `mechanisms.queue_depth.swayed` is how often a
+//! mechanism of a policy acted.
 
-use crate::capacity::Vary;
 use blis_core::SloClass;
 use blis_core::math::float;
-use blis_metrics::{Latency, Report, Section};
+use blis_metrics::Report;
+use blis_metrics::metric::{
+    self, Better, CAPACITY, Definition, FEWEST_INSTANCES, MECHANISM, Mean,
+    Value::{Counted, OfCluster, OfRequests, Searched},
+};
 use blis_scenario::problem::{hint, quoted};
 
-/// A number of a run.
+/// A metric of all requests, of those of a class, or of the whole cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
     class: Option<SloClass>,
-    what: &'static What,
+    what: &'static Definition,
     /// Which mechanism, if it is the count of one.
     mechanism: Option<Mechanism>,
 }
@@ -57,99 +60,14 @@ impl Mechanism {
     }
 }
 
-/// What a number is, whosever it is.
-#[derive(Debug)]
-struct What {
-    name: &'static str,
-    unit: &'static str,
-    value: Value,
-}
-
-impl PartialEq for What {
-    fn eq(&self, other: &What) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for What {}
-
-/// How a number is found.
-#[derive(Clone, Copy, Debug)]
-enum Value {
-    /// Among those of a group of requests.
-    OfRequests(fn(&Section) -> Option<f64>),
-    /// Among those of the whole cluster.
-    OfCluster(fn(&Report) -> Option<f64>),
-    /// Among the counts of mechanisms.
-    Counted,
-    /// In no run: by a search over many.
-    Searched,
-}
-
-use Value::{Counted, OfCluster, OfRequests, Searched};
-
-static MECHANISM: What = what("mechanisms", "", Counted);
-static CAPACITY: What = what("capacity", "/s", Searched);
-static FEWEST_INSTANCES: What = what("fewest_instances", "", Searched);
-
-const fn what(name: &'static str, unit: &'static str, value: Value) -> What {
-    What { name, unit, value }
-}
-
-/// The statistics of a latency.
-macro_rules! latency {
-    ($name:literal, $field:ident) => {
-        [
-            what(concat!($name, "_mean"), "ms", OfRequests(|s| mean(&s.$field))),
-            what(concat!($name, "_p50"), "ms", OfRequests(|s| s.$field.p50_ms)),
-            what(concat!($name, "_p90"), "ms", OfRequests(|s| s.$field.p90_ms)),
-            what(concat!($name, "_p95"), "ms", OfRequests(|s| s.$field.p95_ms)),
-            what(concat!($name, "_p99"), "ms", OfRequests(|s| s.$field.p99_ms)),
-            what(concat!($name, "_max"), "ms", OfRequests(|s| s.$field.max_ms)),
-        ]
-    };
-}
-
-static TTFT: [What; 6] = latency!("ttft", ttft);
-static E2E: [What; 6] = latency!("e2e", e2e);
-static ITL: [What; 6] = latency!("itl", itl);
-
-static OTHERS: [What; 23] = [
-    what("offered", "", OfRequests(|s| Some(float(s.injected)))),
-    what("admitted", "", OfRequests(|s| Some(float(s.injected - s.rejected - s.unservable)))),
-    what("completed", "", OfRequests(|s| Some(float(s.completed)))),
-    what("rejected", "", OfRequests(|s| Some(float(s.rejected)))),
-    what("abandoned", "", OfRequests(|s| Some(float(s.abandoned)))),
-    what("preemptions", "", OfRequests(|s| Some(float(s.preemption_count)))),
-    what("responses_per_sec", "/s", OfRequests(|s| s.responses_per_sec)),
-    what("tokens_per_sec", "/s", OfRequests(|s| s.tokens_per_sec)),
-    what("goodput_per_sec", "/s", OfRequests(|s| s.goodput_per_sec)),
-    what("slo_attainment", "", OfRequests(|s| s.slo_attainment)),
-    what("steady_responses_per_sec", "/s", OfCluster(|r| r.steady.responses_per_sec)),
-    what("steady_tokens_per_sec", "/s", OfCluster(|r| r.steady.tokens_per_sec)),
-    what("jain_fairness", "", OfCluster(|r| r.jain_fairness)),
-    what("hit_rate", "", OfCluster(|r| r.kv.hit_rate)),
-    what("phantom_hit_rate", "", OfCluster(|r| r.kv.phantom_hit_rate)),
-    what("missed_hit_rate", "", OfCluster(|r| r.kv.missed_hit_rate)),
-    what("evicted_blocks", "", OfCluster(|r| Some(float(r.kv.evicted_blocks)))),
-    what("lost_tokens", "", OfCluster(|r| Some(float(r.kv.lost_tokens)))),
-    what("offloaded_blocks", "", OfCluster(|r| Some(float(r.kv.tier.offloaded_blocks)))),
-    what("reloaded_blocks", "", OfCluster(|r| Some(float(r.kv.tier.reloaded_blocks)))),
-    what("transfer_stall", "ms", OfCluster(|r| Some(r.kv.tier.transfer_stall_ms))),
-    what("thrashing_rate", "", OfCluster(|r| r.kv.tier.thrashing_rate)),
-    what("routing_balance", "", OfCluster(|r| r.routing.jain_balance)),
-];
-
-fn mean(latency: &Latency) -> Option<f64> {
-    latency.mean_ms
-}
-
-fn all() -> impl Iterator<Item = &'static What> {
-    TTFT.iter().chain(&E2E).chain(&ITL).chain(&OTHERS)
-}
-
 impl Metric {
-    /// The number called `name`.
+    /// The highest rate at which SLOs are met, which a search finds.
+    pub const CAPACITY: Metric = Metric { class: None, what: &CAPACITY, mechanism: None };
+    /// The fewest instances that meet SLOs, which a search finds.
+    pub const FEWEST_INSTANCES: Metric =
+        Metric { class: None, what: &FEWEST_INSTANCES, mechanism: None };
+
+    /// The metric called `name`.
     ///
     /// # Errors
     /// What is wrong with the name, and the nearest known one.
@@ -175,8 +93,8 @@ impl Metric {
                  with `capacity: {{slo: [...]}}`, have it, and `blis capacity`"
             ));
         }
-        let names: Vec<&str> = all().map(|what| what.name).collect();
-        let what = all().find(|what| what.name == rest).ok_or_else(|| {
+        let what = metric::find(rest).ok_or_else(|| {
+            let names: Vec<&str> = metric::all().map(|what| what.name).collect();
             let hint = hint(rest, names.iter().copied());
             format!("unknown number `{rest}`{hint}; known: {}", quoted(&names))
         })?;
@@ -187,15 +105,6 @@ impl Metric {
             }
             _ => Ok(Metric { class, what, mechanism: None }),
         }
-    }
-
-    /// The number that a search for capacities finds.
-    pub fn searched(vary: Vary) -> Metric {
-        let what = match vary {
-            Vary::Rate => &CAPACITY,
-            Vary::Instances => &FEWEST_INSTANCES,
-        };
-        Metric { class: None, what, mechanism: None }
     }
 
     /// Whether it is found by a search rather than in a run.
@@ -236,52 +145,47 @@ impl Metric {
         matches!(self.what.value, OfRequests(_)).then(|| Metric { class: Some(class), ..*self })
     }
 
-    /// Whether less of it is better; `None` if that cannot be said.
+    /// Whether less of it is better; `None` if neither is.
     pub fn less_is_better(&self) -> Option<bool> {
-        match self.what.name {
-            "completed" | "admitted" | "slo_attainment" | "jain_fairness" | "hit_rate" => {
-                Some(false)
-            }
-            "rejected" | "preemptions" | "phantom_hit_rate" | "missed_hit_rate"
-            | "evicted_blocks" | "lost_tokens" | "thrashing_rate" => Some(true),
-            _ if self.what.unit == "/s" => Some(false),
-            _ if self.what.unit == "ms" => Some(true),
-            _ => None,
+        match self.what.better {
+            Better::Less => Some(true),
+            Better::More => Some(false),
+            Better::Neither => None,
         }
+    }
+
+    /// How it is averaged over workloads; `None` for what grows with the length of a run.
+    pub fn mean(&self) -> Option<Mean> {
+        self.what.mean()
     }
 
     /// Whether only its ratios mean something: latencies and rates, which are above 0 wherever
     /// there is a sample that is worth looking at.
     pub fn is_ratio(&self) -> bool {
-        let latency = TTFT.iter().chain(&E2E).chain(&ITL).any(|what| what == self.what);
-        latency || self.what.unit == "/s"
-    }
-
-    /// Whether it is a share of something: from 0 to 1, whatever the length of a run.
-    pub fn is_share(&self) -> bool {
-        self.what.name.ends_with("_rate")
-            || matches!(self.what.name, "slo_attainment" | "jain_fairness" | "routing_balance")
+        self.mean() == Some(Mean::Geometric)
     }
 
     /// Its unit; empty for counts and shares.
     pub fn unit(&self) -> &'static str {
-        self.what.unit
+        self.what.unit()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use blis_metrics::Section;
 
     #[test]
-    fn every_name_is_known_once_and_reads_back() {
-        let mut names: Vec<&str> = all().map(|what| what.name).collect();
-        for name in &names {
-            assert_eq!(Metric::parse(name).expect("known").name(), *name);
+    fn every_name_of_the_table_reads_back() {
+        for definition in metric::all() {
+            let name = definition.name;
+            assert_eq!(Metric::parse(name).expect("known").name(), name);
         }
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), 41);
+        assert_eq!(
+            Metric::parse("critical.ttft_p99_ms").expect("its key").name(),
+            "critical.ttft_p99"
+        );
     }
 
     #[test]
@@ -315,14 +219,6 @@ mod tests {
         let nearest = "unknown policy `queue-dept`, did you mean `queue-depth`?";
         assert_eq!(refusal("mechanisms.queue_dept.swayed"), nearest);
         assert!(refusal("mechanisms.swayed").contains("is not `policy.mechanism`"));
-    }
-
-    #[test]
-    fn latencies_should_be_low_and_throughput_high() {
-        let better = |name: &str| Metric::parse(name).expect("known").less_is_better();
-        assert_eq!(["ttft_p99", "critical.e2e_mean", "preemptions"].map(better), [Some(true); 3]);
-        assert_eq!(["tokens_per_sec", "hit_rate", "batch.completed"].map(better), [Some(false); 3]);
-        assert_eq!(["offered", "offloaded_blocks"].map(better), [None; 2]);
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub use blis_optimize::{Estimate, Influence, Plateau, Sensitivity};
 pub use constraint::Constraint;
 pub use file::{read, read_text};
 pub use findings::{Call, Chosen, Control, Findings, Front, Outcome};
-pub use number::{Mean, Number, Runs};
+pub use number::{Number, Runs};
 pub use outside::Measures;
 pub use points::{Candidate, Points};
 

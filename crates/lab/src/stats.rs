@@ -17,4 +17,4 @@ pub use estimate::{Estimate, estimate};
 pub use holm::step_down;
 pub use sequence::Sequence;
 pub use spending::nominal_levels;
-pub use student::quantile as t_quantile;
+pub(crate) use student::mean_and_half_width;

@@ -9,7 +9,6 @@
 mod arms;
 mod capacity;
 mod compare;
-pub(crate) mod design;
 pub(crate) mod file;
 pub(crate) mod findings;
 pub mod json;
@@ -19,14 +18,15 @@ mod predictions;
 mod recorded;
 mod setup;
 
+pub use crate::design::{Design, Factor, Warmup};
 pub use arms::Component;
 pub use compare::{Sides, compare};
-pub use design::{Design, Factor};
 pub use file::{Form, form, read, read_text, warmup_flag};
 pub use findings::{Capacities, Findings, Paired};
 pub use setup::Stated;
 
 use crate::capacity::Question;
+use crate::design::{self, PILOT_SEED};
 use crate::failure::Failure;
 use crate::hypothesis::Hypothesis;
 use crate::metric::Metric;
@@ -37,9 +37,6 @@ use blis_scenario::row::Row;
 use blis_scenario::scenario::{Checked, Oracles, Plan};
 use blis_scenario::yaml::Node;
 use levels::Choices;
-
-/// The seed of the runs that find the warm-up, which is no seed of a study.
-pub(crate) const PILOT_SEED: u64 = 41;
 
 /// A study, checked and ready to run.
 #[derive(Clone, Debug)]
@@ -99,17 +96,6 @@ impl Outline {
         }
         Ok(study)
     }
-}
-
-/// How much of each run is left out.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Warmup {
-    /// What the scenarios say.
-    Given,
-    /// The same for all: the longest that a run of any cell needs by MSER-5.
-    Auto,
-    /// So many seconds.
-    Seconds(f64),
 }
 
 /// One combination of arm, workload and swept values.
@@ -194,7 +180,7 @@ impl Study {
     }
 
     /// The first seed unless a file says another; those after it count up.
-    pub const FIRST_SEED: u64 = 42;
+    pub const FIRST_SEED: u64 = design::FIRST_SEED;
 
     /// The first `count` seeds that it is run with.
     pub fn first_seeds(&self, count: usize) -> Vec<u64> {

@@ -5,13 +5,15 @@
 //! they need. It runs each of them once, several at a time, takes those that are finished from the
 //! ledger, and gives the rows in the order of the trials.
 
+pub use crate::key::{Key, document};
+
 use crate::failure::Failure;
+use crate::key::SCHEMA;
 use crate::ledger::{Claim, Ledger, LedgerError};
-use blis_scenario::hash::hash_long;
-use blis_scenario::row::{self, Row};
+use blis_scenario::row::Row;
 use blis_scenario::scenario::{Checked, Draft, Plan, Trial};
 use blis_scenario::yaml::{self, Node, Whole};
-use blis_scenario::{CODE, Problem, RunFailure, Saturations, pool, run_scenario};
+use blis_scenario::{Problem, RunFailure, Saturations, pool, run_scenario};
 use blis_sim::{End, Observer, Progress, Unobserved};
 use core::time::Duration;
 use serde::Deserialize;
@@ -22,33 +24,6 @@ use std::sync::{Mutex, PoisonError};
 
 /// How long to wait before looking again whether others have finished what they claimed.
 const POLL: Duration = Duration::from_millis(20);
-
-/// The version of the layout of trial documents.
-const SCHEMA: u64 = 1;
-
-/// What makes two trials the same: a hash of the code, the layout of rows, the scenario with the
-/// content of its files, and the seed.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Key(String);
-
-impl Key {
-    /// The key of `plan` with `seed`.
-    pub fn of(plan: &Plan, seed: u64) -> Key {
-        let text = format!("{CODE} {} {seed} {:032x}", row::SCHEMA, plan.identity);
-        Key(format!("{:032x}", hash_long(text.as_bytes())))
-    }
-
-    /// The key that `text` is, 32 hexadecimal digits.
-    pub fn parse(text: &str) -> Option<Key> {
-        let digit = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f');
-        (text.len() == 32 && text.bytes().all(digit)).then(|| Key(text.to_owned()))
-    }
-
-    /// The key as 32 hexadecimal digits.
-    pub fn text(&self) -> &str {
-        &self.0
-    }
-}
 
 /// A trial as written. The scenario is taken from the tree: it is checked as such.
 #[derive(Debug, Deserialize)]
@@ -62,14 +37,6 @@ struct Fields {
     #[serde(default)]
     scenario_hash: Option<String>,
     seed: Whole<0, { u64::MAX }>,
-}
-
-/// The document of the trial of a scenario, itself a document, with `seed`.
-pub fn document(scenario: &str, scenario_hash: &str, seed: u64) -> String {
-    format!(
-        "{{\"schema\":{SCHEMA},\"scenario\":{scenario},\"scenario_hash\":\"{scenario_hash}\",\
-         \"seed\":{seed}}}"
-    )
 }
 
 /// The scenario and the seed in the document `text`, which is called `name`. A saturation that is

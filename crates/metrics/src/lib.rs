@@ -7,6 +7,7 @@ pub mod audit;
 pub mod end;
 pub mod fact;
 pub mod fanout;
+pub mod metric;
 pub mod report;
 pub mod sample;
 pub mod slo;
@@ -24,7 +25,3 @@ pub use report::{
 pub use sample::{Samples, Statistics, WeightedSamples};
 pub use slo::{SloTarget, SloTargets};
 pub use summary::Summary;
-
-#[cfg(test)]
-#[path = "../tests/toy/mod.rs"]
-mod toy;

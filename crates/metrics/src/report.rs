@@ -1,10 +1,15 @@
 //! The numbers of a run, as plain values: what [`crate::Summary`] makes and reports print.
 //!
-//! Nothing here is serialised; the edge makes its own counterpart. A number without a sample is
-//! `None`, never 0 and never NaN.
+//! A field's name is its key in JSON unless it says otherwise, and fields are in the order of JSON;
+//! the objects of a whole run are put together in `scenario`. A key that is missing in older JSON
+//! leaves the default. A number without a sample is `None`, never 0 and never NaN.
+
+pub mod by_class;
+mod latency;
 
 use crate::sample::Statistics;
 use blis_core::{InstanceId, SloClass, TenantId};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Everything that is reported of a run.
@@ -48,7 +53,8 @@ pub struct Report {
 
 /// Whether a run came to a steady state, and what it did then. Judged by the times to first token
 /// in order of arrival, warm-up included even if the other numbers leave it out.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Steady {
     /// When it had warmed up, in s (MSER-5); absent if it never did.
     pub warmup_s: Option<f64>,
@@ -71,39 +77,52 @@ impl Steady {
 }
 
 /// The distributions of latencies, for those who draw them.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Distributions {
     /// All requests.
+    #[serde(flatten)]
     pub cluster: Curves,
     /// By service class, most important first; only if several classes sent a request, because
     /// the curves of a single one are those of the cluster.
+    #[serde(with = "by_class", skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<(SloClass, Curves)>,
 }
 
 /// The distributions of a group of requests: the 0th, 1st, ..., 100th percentile in ms, each
 /// rounded to six digits, which is finer than any drawing. Empty without a sample.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Curves {
     /// Time to first token.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ttft_ms: Vec<f64>,
     /// Inter-token latency.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub itl_ms: Vec<f64>,
     /// Arrival to last token.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub e2e_ms: Vec<f64>,
 }
 
 /// The numbers of a group of requests.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Section {
     /// Requests that arrived.
-    pub injected: u64,
+    #[serde(rename = "injected_requests")]
+    pub offered: u64,
     /// Requests all of whose tokens left the server.
+    #[serde(rename = "completed_requests")]
     pub completed: u64,
     /// Requests refused by admission.
+    #[serde(rename = "rejected_requests")]
     pub rejected: u64,
     /// Requests that could never fit.
+    #[serde(rename = "unservable_requests")]
     pub unservable: u64,
-    /// Requests whose clients gave up before the first token.
+    /// Requests whose clients gave up before the first token; no key if there are none.
+    #[serde(rename = "abandoned_requests", skip_serializing_if = "is_zero")]
     pub abandoned: u64,
     /// Requests at the gateway, or on their way, when the run ended.
     pub in_transit: u64,
@@ -112,28 +131,45 @@ pub struct Section {
     /// Requests running when the run ended.
     pub still_running: u64,
     /// Preemptions of these requests.
-    pub preemption_count: u64,
+    #[serde(rename = "preemption_count")]
+    pub preemptions: u64,
     /// Prompt tokens of the requests that joined an instance's queue.
     pub total_input_tokens: u64,
     /// Generated tokens, first tokens and those of unfinished requests included, each once.
     pub total_output_tokens: u64,
-    /// Time to first token, over the requests that have one.
-    pub ttft: Latency,
-    /// Arrival to last token, over finished requests.
-    pub e2e: Latency,
-    /// Inter-token latency, over all generated tokens but the first ones.
-    pub itl: Latency,
-    /// Arrival to first joining a running batch, over the requests that did.
-    pub scheduling_delay: Latency,
     /// `completed` per second of the run.
     pub responses_per_sec: Option<f64>,
     /// `total_output_tokens` per second of the run.
     pub tokens_per_sec: Option<f64>,
     /// Requests that attained their objectives, per second of the run; absent if none had any.
     pub goodput_per_sec: Option<f64>,
-    /// Share of `injected` that finished within every target of its class and its own deadline;
+    /// Share of `offered` that finished within every target of its class and its own deadline;
     /// absent if none had any.
     pub slo_attainment: Option<f64>,
+    /// Time to first token, over the requests that have one.
+    #[serde(flatten, with = "latency::ttft")]
+    pub ttft: Latency,
+    /// Inter-token latency, over all generated tokens but the first ones.
+    #[serde(flatten, with = "latency::itl")]
+    pub itl: Latency,
+    /// Arrival to last token, over finished requests.
+    #[serde(flatten, with = "latency::e2e")]
+    pub e2e: Latency,
+    /// Arrival to first joining a running batch, over the requests that did.
+    #[serde(flatten, with = "latency::scheduling_delay")]
+    pub scheduling_delay: Latency,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl Section {
+    /// Requests that were let in.
+    pub fn admitted(&self) -> u64 {
+        self.offered - self.rejected - self.unservable
+    }
 }
 
 /// Statistics of a latency in ms. Percentiles interpolate linearly between order statistics.
@@ -172,11 +208,14 @@ impl Latency {
 }
 
 /// The numbers of one instance.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct InstanceSection {
     /// Which.
+    #[serde(rename = "instance_id", with = "instance_id")]
     pub instance: InstanceId,
     /// The requests routed to it; refused ones went nowhere and are not here.
+    #[serde(flatten)]
     pub requests: Section,
     /// Engine steps.
     pub steps: u64,
@@ -193,11 +232,32 @@ pub struct InstanceSection {
     /// Cached blocks dropped to make room.
     pub evicted_blocks: u64,
     /// Its CPU tier.
+    #[serde(flatten)]
     pub tier: TierSection,
 }
 
+/// An instance is called `instance_3` in JSON.
+mod instance_id {
+    use blis_core::InstanceId;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    const PREFIX: &str = "instance_";
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    pub(super) fn serialize<S: Serializer>(id: &InstanceId, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&format_args!("{PREFIX}{}", id.0))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<InstanceId, D::Error> {
+        let name = String::deserialize(from)?;
+        let number = name.strip_prefix(PREFIX).and_then(|number| number.parse().ok());
+        number.map(InstanceId).ok_or_else(|| Error::custom(format!("`{name}` is no instance")))
+    }
+}
+
 /// The numbers of the CPU tier of an instance, or of all of them.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TierSection {
     /// Blocks copied to the tier.
     pub offloaded_blocks: u64,
@@ -216,7 +276,8 @@ pub struct TierSection {
 }
 
 /// The numbers of the prefix cache.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct KvSection {
     /// Prompt tokens found cached / prompt tokens, over requests when they were first scheduled.
     pub hit_rate: Option<f64>,
@@ -235,11 +296,13 @@ pub struct KvSection {
     /// Computed tokens whose KV was lost to preemption.
     pub lost_tokens: u64,
     /// The CPU tiers of all instances.
+    #[serde(flatten)]
     pub tier: TierSection,
 }
 
 /// Where requests went.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RoutingSection {
     /// Requests routed to each instance.
     pub sent: Vec<u64>,
@@ -250,26 +313,32 @@ pub struct RoutingSection {
 }
 
 /// Where the time to first token went, over requests that have a first token.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Decomposition {
     /// All requests.
+    #[serde(flatten)]
     pub cluster: Option<SplitStats>,
     /// By service class, most important first; only classes with a first token.
+    #[serde(with = "by_class", skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<(SloClass, SplitStats)>,
 }
 
 /// The split of the time to first token.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SplitStats {
     /// Mean of each part; adds up to the mean TTFT (to the last bits of a float).
+    #[serde(rename = "mean_ms")]
     pub mean: SplitMs,
     /// The split of the request at the 99th percentile of TTFT, between the two nearest ranks in
     /// the same proportion as the percentile itself; adds up to it (to the last bits of a float).
+    #[serde(rename = "p99_ms")]
     pub p99: SplitMs,
 }
 
 /// The parts of the time to first token, in ms, in the order of a request's life.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SplitMs {
     /// Arrival to joining the instance's queue.
     pub gateway: f64,
@@ -301,7 +370,8 @@ pub struct SplitMs {
 /// are limited, and whoever was preempted is ahead of newcomers that rank no better, which wait in
 /// W. Clients that think, or wait to try again after having been turned away, are not at the
 /// cluster; how many were turned away is reported beside the verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Saturation {
     /// The queue does not grow significantly, and requests wait a small part of the run.
     Stable,
@@ -321,12 +391,6 @@ impl Saturation {
             Saturation::Backlogged => "backlogged",
             Saturation::Overloaded => "overloaded",
         }
-    }
-
-    /// The verdict that is spelled so.
-    pub fn from_name(name: &str) -> Option<Saturation> {
-        let all = [Saturation::Stable, Saturation::Backlogged, Saturation::Overloaded];
-        all.into_iter().find(|verdict| verdict.name() == name)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What one dimension can be, and where its values stand between 0 and 1.
 
+use blis_core::Value;
 use blis_core::math::{count, exp, float, ln};
-use blis_core::{ParamKind, Value};
 
 /// What a dimension can be; ranges are inclusive.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,13 +27,6 @@ pub enum Kind {
         /// Greatest value.
         max: u64,
     },
-    /// A whole number on a logarithmic scale.
-    LogInt {
-        /// Least value, above 0.
-        min: u64,
-        /// Greatest value.
-        max: u64,
-    },
     /// One of a few values without order.
     Choice {
         /// The values, each once.
@@ -41,38 +34,12 @@ pub enum Kind {
     },
 }
 
-/// Whole numbers whose range spans this factor or more are searched on a logarithmic scale.
-const DECADES: u64 = 100;
-
 impl Kind {
-    /// The kind that a policy's parameter is searched as. `auto | number` is the choice alone:
-    /// [`Space::of_params`] adds the number.
-    pub(crate) fn of_param(kind: &ParamKind) -> Kind {
-        let whole = |min: u64, max: u64| {
-            if min > 0 && max / min >= DECADES {
-                Kind::LogInt { min, max }
-            } else {
-                Kind::Int { min, max }
-            }
-        };
-        match *kind {
-            ParamKind::Float { min, max, .. } => Kind::Float { min, max },
-            ParamKind::Log { min, max, .. } => Kind::Log { min, max },
-            ParamKind::Int { min, max, .. } | ParamKind::IntOrAuto { min, max } => whole(min, max),
-            ParamKind::Flag { .. } => {
-                Kind::Choice { options: vec![Value::Flag(false), Value::Flag(true)] }
-            }
-            ParamKind::Choice { options } => Kind::Choice {
-                options: options.iter().map(|&word| Value::Word(word.to_owned())).collect(),
-            },
-        }
-    }
-
     /// Number of distinct values; `None` if there are more than can be told apart.
     pub fn levels(&self) -> Option<u64> {
         match self {
             Kind::Float { min, max } | Kind::Log { min, max } => (min >= max).then_some(1),
-            Kind::Int { min, max } | Kind::LogInt { min, max } => Some(max - min + 1),
+            Kind::Int { min, max } => Some(max - min + 1),
             Kind::Choice { options } => Some(options.len() as u64),
         }
     }
@@ -84,9 +51,7 @@ impl Kind {
     pub(crate) fn coordinates(&self) -> Vec<f64> {
         let of = |value: Value| self.unit(&value).expect("a kind has its own values");
         match self {
-            Kind::Int { min, max } | Kind::LogInt { min, max } => {
-                (*min..=*max).map(|n| of(Value::Int(n))).collect()
-            }
+            Kind::Int { min, max } => (*min..=*max).map(|n| of(Value::Int(n))).collect(),
             Kind::Choice { options } => options.iter().cloned().map(of).collect(),
             Kind::Float { min, .. } | Kind::Log { min, .. } => {
                 assert_eq!(self.levels(), Some(1), "numbers without steps cannot be listed");
@@ -100,18 +65,13 @@ impl Kind {
         matches!(self, Kind::Choice { .. })
     }
 
-    /// Whether its coordinate moves without steps.
-    pub fn is_continuous(&self) -> bool {
-        matches!(self, Kind::Float { .. } | Kind::Log { .. })
-    }
-
     /// What is legal, in words.
     pub(crate) fn legal(&self) -> String {
         match self {
             Kind::Float { min, max } | Kind::Log { min, max } => {
                 format!("a number from {min} to {max}")
             }
-            Kind::Int { min, max } | Kind::LogInt { min, max } => {
+            Kind::Int { min, max } => {
                 format!("a whole number from {min} to {max}")
             }
             Kind::Choice { options } => {
@@ -132,9 +92,6 @@ impl Kind {
             }
             Kind::Int { min, max } if min > max || *max >= 1 << 52 => {
                 "it needs two whole numbers below 2^52, the least first"
-            }
-            Kind::LogInt { min, max } if *min == 0 || min > max || *max >= 1 << 52 => {
-                "a logarithmic range of whole numbers begins above 0 and ends below 2^52"
             }
             Kind::Choice { options } if options.is_empty() => "it needs an option",
             Kind::Choice { options }
@@ -159,10 +116,6 @@ impl Kind {
                 let cells = float(max - min + 1);
                 Value::Int((min + count((u * cells).floor())).min(*max))
             }
-            Kind::LogInt { min, max } => {
-                let (low, high) = log_cells(*min, *max);
-                Value::Int(count(exp(low + u * (high - low))).clamp(*min, *max))
-            }
             Kind::Choice { options } => options[option_at(u, options.len())].clone(),
         }
     }
@@ -179,12 +132,6 @@ impl Kind {
             (Kind::Int { min, max }, Value::Int(n)) => {
                 (min..=max).contains(&n).then(|| (float(n - min) + 0.5) / float(max - min + 1))
             }
-            (Kind::LogInt { min, max }, Value::Int(n)) => (min..=max).contains(&n).then(|| {
-                let (low, high) = log_cells(*min, *max);
-                // The middle of the number's own cell, so that it is found again.
-                let cell = f64::midpoint(ln(float(*n) - 0.5), ln(float(*n) + 0.5));
-                ratio(cell - low, high - low)
-            }),
             (Kind::Choice { options }, value) => {
                 let index = options.iter().position(|option| option == value)?;
                 Some(middle_of(index, options.len()))
@@ -203,11 +150,6 @@ pub(crate) fn option_at(u: f64, options: usize) -> usize {
 /// The coordinate in the middle of cell `index` of `cells`.
 pub(crate) fn middle_of(index: usize, cells: usize) -> f64 {
     (float(index as u64) + 0.5) / float(cells as u64)
-}
-
-/// Ends of the cells of whole numbers on a logarithmic scale.
-fn log_cells(min: u64, max: u64) -> (f64, f64) {
-    (ln(float(min) - 0.5), ln(float(max) + 0.5))
 }
 
 /// Share of a range; a range without width is its own middle.

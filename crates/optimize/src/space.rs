@@ -6,8 +6,8 @@
 //! coordinate is a uniform choice. This module must never know what is searched for.
 
 use crate::kind::{Kind, option_at};
+use blis_core::Value;
 use blis_core::math::float;
-use blis_core::{Param, ParamKind, Value};
 use std::fmt;
 
 /// What may be chosen.
@@ -25,8 +25,6 @@ pub struct Dimension {
     pub kind: Kind,
     /// When it exists; always, if absent.
     pub condition: Option<Condition>,
-    /// Whether its value is that of the choice it exists under, as the number of `auto | number`.
-    stands_for_parent: bool,
 }
 
 /// A dimension exists only under one option of a choice that stands before it.
@@ -108,7 +106,7 @@ impl fmt::Display for Point {
 impl Dimension {
     /// A dimension that always exists.
     pub fn new(name: impl Into<String>, kind: Kind) -> Dimension {
-        Dimension { name: name.into(), kind, condition: None, stands_for_parent: false }
+        Dimension { name: name.into(), kind, condition: None }
     }
 
     /// The dimension, existing only under option `option` of the choice at index `parent`.
@@ -147,31 +145,6 @@ impl Space {
             }
         }
         Ok(Space { dimensions })
-    }
-
-    /// The dimensions that `params` are searched in, to be put at index `first` of a space.
-    ///
-    /// A parameter is one dimension, except `auto | number`, which is a choice and a number that
-    /// exists only if it is not `auto`.
-    pub fn of_params<'a>(
-        params: impl IntoIterator<Item = &'a Param>,
-        first: usize,
-    ) -> Vec<Dimension> {
-        let mut dimensions = Vec::new();
-        for param in params {
-            let kind = Kind::of_param(&param.kind);
-            if !matches!(param.kind, ParamKind::IntOrAuto { .. }) {
-                dimensions.push(Dimension::new(param.name, kind));
-                continue;
-            }
-            let parent = first + dimensions.len();
-            let words = ["auto", "number"].map(|word| Value::Word(word.to_owned()));
-            let choice = Kind::Choice { options: words.to_vec() };
-            dimensions.push(Dimension::new(param.name, choice));
-            let number = Dimension::new(format!("{}.number", param.name), kind).under(parent, 1);
-            dimensions.push(Dimension { stands_for_parent: true, ..number });
-        }
-        dimensions
     }
 
     /// The dimensions, in order.
@@ -216,27 +189,6 @@ impl Space {
             *factor = factor.checked_mul(own).filter(|&product| product <= limit)?;
         }
         Some(total)
-    }
-
-    /// What is set at `point`, by name: what does not exist is left out, and a number that stands
-    /// for its choice takes the choice's name.
-    ///
-    /// # Panics
-    /// If the point is not of this space.
-    pub fn settings<'a>(&'a self, point: &'a Point) -> Vec<(&'a str, &'a Value)> {
-        assert_eq!(point.values.len(), self.len(), "a point of another space");
-        let mut settings: Vec<(usize, &Value)> = Vec::new();
-        for (index, dimension) in self.dimensions.iter().enumerate() {
-            let Some(value) = &point.values[index] else { continue };
-            match dimension.condition {
-                Some(Condition { parent, .. }) if dimension.stands_for_parent => {
-                    let at = settings.iter().position(|(named, _)| *named == parent);
-                    settings[at.expect("a parent stands before its child")].1 = value;
-                }
-                _ => settings.push((index, value)),
-            }
-        }
-        settings.into_iter().map(|(i, value)| (self.dimensions[i].name.as_str(), value)).collect()
     }
 
     /// The point at unit coordinates.
@@ -372,7 +324,7 @@ mod tests {
             Dimension::new("share", Kind::Float { min: -2.0, max: 3.0 }),
             Dimension::new("rate", Kind::Log { min: 0.01, max: 100.0 }),
             Dimension::new("count", Kind::Int { min: 3, max: 9 }),
-            Dimension::new("size", Kind::LogInt { min: 1, max: 4096 }),
+            Dimension::new("size", Kind::Int { min: 1, max: 4096 }),
             Dimension::new("policy", words(&["a", "b", "c"])),
             Dimension::new("depth", Kind::Int { min: 1, max: 4 }).under(4, 1),
             Dimension::new("mode", words(&["x", "y"])).under(4, 2),
@@ -435,11 +387,10 @@ mod tests {
     #[test]
     fn a_logarithmic_range_gives_each_octave_the_same_room() {
         let space = mixed();
-        let at = |u: f64| space.point(&[u; 8]).values[3].clone();
-        assert_eq!(at(0.0), Some(Value::Int(1)));
-        assert_eq!(at(1.0), Some(Value::Int(4096)));
-        let Some(Value::Int(middle)) = at(0.5) else { panic!("a whole number") };
-        assert!((40..=50).contains(&middle), "{middle}");
+        for (u, rate) in [(0.0, 0.01), (0.25, 0.1), (0.5, 1.0), (1.0, 100.0)] {
+            let Some(Value::Float(found)) = space.point(&[u; 8]).values[1] else { panic!("{u}") };
+            assert!((found - rate).abs() < 1e-12 * rate, "{u}: {found}");
+        }
     }
 
     #[test]
@@ -495,25 +446,5 @@ mod tests {
         assert_eq!(space.size(100), Some(22));
         assert_eq!(space.size(21), None);
         assert_eq!(mixed().size(1 << 40), None);
-    }
-
-    #[test]
-    fn parameters_of_policies_become_dimensions() {
-        const PARAMS: &[Param] = &[
-            Param::int_or_auto("lru", 1..=99, "blocks"),
-            Param::flag("on", true),
-            Param::int("blocks", 1..=100_000, 7, ""),
-        ];
-        let mut dimensions = vec![Dimension::new("rate", Kind::Float { min: 0.0, max: 1.0 })];
-        dimensions.extend(Space::of_params(PARAMS, 1));
-        let space = Space::new(dimensions).expect("a legal space");
-        assert!(matches!(space.dimensions()[4].kind, Kind::LogInt { min: 1, max: 100_000 }));
-        let text = |unit: &[f64]| {
-            let point = space.point(unit);
-            let settings = space.settings(&point).into_iter();
-            settings.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
-        };
-        assert_eq!(text(&[0.0, 0.1, 0.5, 0.1, 0.0]), "rate=0 lru=auto on=false blocks=1");
-        assert_eq!(text(&[1.0, 0.9, 0.0, 0.9, 1.0]), "rate=1 lru=1 on=true blocks=100000");
     }
 }

@@ -4,15 +4,12 @@
 //! then on it is a value: it says what it reads, makes the policy for any cluster, and is spelled
 //! again only for people.
 
-use crate::contract::{
-    Admission, Evict, Filter, Offload, Order, Picker, Preempt, Priority, Router, Scorer,
-};
-use crate::guest::{Guest, Guests};
-use crate::routing::{filters, pickers, scorers};
+pub(crate) mod guest;
+
 use crate::spec::{Cluster, Parsed, PolicyError, Spec, nearest, parse};
 use crate::view::Needs;
-use crate::{admission, evict, offload, order, preempt, priority, routing};
 use blis_core::Values;
+use guest::{Guest, Guests};
 use std::fmt;
 use std::sync::Arc;
 
@@ -27,31 +24,6 @@ pub trait Policy: 'static {
     fn of(_guests: &Guests) -> &[Arc<Guest<Self>>] {
         &[]
     }
-}
-
-macro_rules! kinds {
-    ($($contract:ident, $kind:literal, $all:path $(, $guests:ident)?;)*) => {$(
-        impl Policy for dyn $contract {
-            const KIND: &'static str = $kind;
-            const ALL: &'static [&'static Spec<dyn $contract>] = $all;
-            $(fn of(guests: &Guests) -> &[Arc<Guest<dyn $contract>>] {
-                &guests.$guests
-            })?
-        }
-    )*};
-}
-
-kinds! {
-    Admission, "admission policy", admission::ALL, admissions;
-    Router, "routing policy", routing::ALL;
-    Scorer, "scorer", scorers::ALL, scorers;
-    Filter, "filter", filters::ALL;
-    Picker, "picker", pickers::ALL;
-    Order, "order", order::ALL, orders;
-    Priority, "priority policy", priority::ALL;
-    Preempt, "preemption policy", preempt::ALL;
-    Evict, "eviction policy", evict::ALL;
-    Offload, "offload policy", offload::ALL;
 }
 
 /// A policy that was chosen. `P` is the contract it fulfils, e.g. `dyn Order`.
@@ -75,7 +47,8 @@ impl<P: Policy + ?Sized> Chosen<P> {
     /// `more` besides. It may be one of `guests`.
     ///
     /// # Errors
-    /// If the text is malformed, the name unknown, or a parameter unknown, repeated or out of range.
+    /// If the text is malformed, the name unknown, or a parameter unknown, repeated or out of
+    /// range.
     pub fn new(
         text: &str,
         more: &[(String, String)],
@@ -197,6 +170,8 @@ impl<P: ?Sized> fmt::Display for Chosen<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::admission;
+    use crate::contract::{Admission, Scorer};
 
     fn canonical_of(text: &str) -> Result<String, String> {
         Chosen::<dyn Admission>::parse(text)

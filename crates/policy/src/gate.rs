@@ -4,9 +4,9 @@
 //! It must never panic, whatever the text.
 
 use crate::admission::{all_of, any_of};
+use crate::chosen::guest::Guests;
 use crate::chosen::{Chosen, Policy, find};
 use crate::contract::Admission;
-use crate::guest::Guests;
 use crate::spec::{Cluster, PolicyError, parse};
 use crate::view::Needs;
 use std::fmt;

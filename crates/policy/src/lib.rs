@@ -11,7 +11,7 @@ mod classes;
 pub mod contract;
 pub mod evict;
 mod gate;
-pub mod guest;
+mod kinds;
 pub mod offload;
 pub mod order;
 mod policies;
@@ -19,25 +19,23 @@ pub mod predict;
 pub mod preempt;
 pub mod priority;
 pub mod registry;
-mod router;
 pub mod routing;
 pub mod spec;
 pub mod view;
-pub mod weights;
 
+pub use chosen::guest::{Guest, Guests};
 pub use chosen::{Chosen, Policy};
 pub use contract::{
     Admission, Choice, Evict, Filter, Firings, Offload, Order, Picker, Preempt, Priority, Router,
     Scorer, Verdict,
 };
 pub use gate::Gate;
-pub use guest::{Guest, Guests};
 pub use policies::Policies;
 pub use registry::{Entry, Kind, kinds, reference_markdown};
-pub use router::{PartsText, RouterParts, Routing};
+pub use routing::router::{PartsText, RouterParts, Routing};
+pub use routing::weights::{Profiles, Scorers};
 pub use spec::{Cluster, PolicyError, Spec, StepCost};
 pub use view::{
     Answer, ClusterView, InstanceView, Intent, MemoryView, Needs, PerClass, RunningView, UseView,
     WaitingView,
 };
-pub use weights::{Profiles, Scorers};

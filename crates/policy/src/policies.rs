@@ -9,8 +9,8 @@ use crate::offload::threshold;
 use crate::order::fcfs;
 use crate::preempt::tail;
 use crate::priority::constant;
-use crate::router::Routing;
 use crate::routing::round_robin;
+use crate::routing::router::Routing;
 use crate::spec::PolicyError;
 use crate::view::Needs;
 

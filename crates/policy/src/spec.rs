@@ -79,6 +79,14 @@ pub struct Spec<P: ?Sized> {
     pub build: fn(&Values, &Cluster) -> Box<P>,
 }
 
+impl<P: ?Sized> Spec<P> {
+    /// A policy made by `build`, with neither alias nor parameters, that reads nothing; its file
+    /// says the rest.
+    pub const fn built_by(build: fn(&Values, &Cluster) -> Box<P>) -> Spec<P> {
+        Spec { name: "", alias: None, help: "", params: &[], needs: |_| Needs::NONE, build }
+    }
+}
+
 #[cfg(test)]
 impl<P: ?Sized> Spec<P> {
     /// One for tests: in a small cluster, with these parameters.

@@ -112,7 +112,7 @@ pub(crate) fn searched(
 /// Fits a latency profile to logs of a server: how good it is as JSON, and the profile as YAML.
 #[pyfunction]
 #[pyo3(signature = (
-    steps, *, requests = Vec::new(), grid = Vec::new(), padding = "measured-server",
+    steps, *, requests = Vec::new(), grid = Vec::new(), padding = None,
     block_size = 16, model = None, hardware = None, tp = None,
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python, as the flags of the command")]
@@ -121,16 +121,16 @@ pub(crate) fn calibrate(
     steps: Vec<PathBuf>,
     requests: Vec<PathBuf>,
     grid: Vec<PathBuf>,
-    padding: &str,
+    padding: Option<&str>,
     block_size: u32,
     model: Option<&str>,
     hardware: Option<String>,
     tp: Option<u32>,
 ) -> PyResult<(String, String)> {
     let fit = || -> Result<_, Problem> {
-        let padding =
-            fitting::padding(padding).map_err(|text| Problem::of_file("padding", text))?;
         let logged = measured::read_all(&steps, &requests)?;
+        let padding =
+            fitting::padding(padding, &logged).map_err(|text| Problem::of_file("padding", text))?;
         let runs = fitting::runs(&logged, &measured::grids(&grid, &steps), block_size)?;
         let machine = ProfiledMachine { model: model.map(fitting::model_name), hardware, tp };
         let found = fitting::calibrate(runs, padding, machine)?;

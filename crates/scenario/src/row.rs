@@ -2,24 +2,28 @@
 //!
 //! A row holds every number of a run that does not depend on the machine it ran on, so that equal
 //! trials have equal rows, byte for byte, and whoever has the row needs no run. `blis run --format
-//! json` prints the same numbers through the same description, in `row/shape.rs`.
+//! json` prints the same numbers. Their keys are those of the structs in `metrics`.
 
-mod shape;
-
-use crate::json::{Fields, Reader};
+use crate::json::Fields;
 use crate::run::RunResult;
 use crate::scenario::Plan;
-use blis_core::TenantId;
-use blis_metrics::Report;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
+use blis_core::{SloClass, TenantId};
+use blis_metrics::report::by_class;
+use blis_metrics::{
+    Decomposition, Distributions, InstanceSection, KvSection, Report, RoutingSection, Saturation,
+    Section, Steady,
+};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// The version of the layout of rows. It changes when a key changes its meaning or goes away; new
 /// keys do not change it, because readers skip the keys that they do not know.
 pub const SCHEMA: u64 = 1;
 
 /// What a finished trial leaves behind.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(try_from = "Wire")]
 pub struct Row {
     /// Which run it was, and how it went.
     pub run: RunNumbers,
@@ -32,7 +36,8 @@ pub struct Row {
 }
 
 /// Which run it was, and how it went.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RunNumbers {
     /// The seed of the workload and of the policies.
     pub seed: u64,
@@ -78,9 +83,7 @@ impl Row {
 
     /// Its numbers, without what only rows have (`schema` and `warnings`).
     pub fn numbers(&self) -> Fields {
-        let mut fields = Fields::default();
-        shape::numbers(&mut fields, &mut self.clone());
-        fields
+        Fields::of(&Wire { schema: None, warnings: Vec::new(), ..Wire::from(self.clone()) })
     }
 
     /// The row as one line of JSON, without a final newline.
@@ -98,40 +101,108 @@ impl Row {
     pub fn parse(text: &str) -> Result<Row, String> {
         serde_json::from_str(text).map_err(|error| error.to_string())
     }
-
-    fn from_value(value: &Value) -> Result<Row, String> {
-        let Value::Object(fields) = value else {
-            return Err("it is not an object".to_owned());
-        };
-        match fields.get("schema").and_then(Value::as_u64) {
-            None => return Err("`schema` is missing: it is not a row of a trial".to_owned()),
-            Some(schema) if schema > SCHEMA => {
-                return Err(format!(
-                    "it has layout {schema}, but this program knows up to {SCHEMA}; update blis"
-                ));
-            }
-            Some(_) => {}
-        }
-        let mut row = Row::default();
-        Reader::read(fields, |reader| shape::row(reader, &mut row))?;
-        row.report.duration_s = row.run.simulated_seconds;
-        Ok(row)
-    }
 }
 
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = Fields::default();
-        fields.count("schema", SCHEMA);
-        shape::row(&mut fields, &mut self.clone());
-        fields.into_value().serialize(serializer)
+        Fields::of(&Wire::from(self.clone())).into_value().serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Row {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Row, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        Row::from_value(&value).map_err(serde::de::Error::custom)
+/// The objects of a row, in their order. A key that is missing leaves the default.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Wire {
+    schema: Option<u64>,
+    run: RunNumbers,
+    cluster: Cluster,
+    #[serde(with = "by_class")]
+    classes: Vec<(SloClass, Section)>,
+    /// A [`Section`] each. They stay in their order.
+    tenants: Map<String, Value>,
+    instances: Vec<InstanceSection>,
+    kv: KvSection,
+    routing: RoutingSection,
+    decomposition: Decomposition,
+    mechanisms: BTreeMap<String, u64>,
+    steady: Steady,
+    curves: Option<Distributions>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+/// The numbers of all requests.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Cluster {
+    #[serde(flatten)]
+    requests: Section,
+    offered_per_sec: Option<f64>,
+    jain_fairness: Option<f64>,
+    saturation: Option<Saturation>,
+    mean_in_system: Option<f64>,
+}
+
+impl From<Row> for Wire {
+    fn from(row: Row) -> Wire {
+        let Row { run, report, tenants, warnings } = row;
+        let sections = report.tenants.iter().map(|(_, section)| Fields::of(section).into_value());
+        let cluster = Cluster {
+            requests: report.cluster,
+            offered_per_sec: report.offered_per_sec,
+            jain_fairness: report.jain_fairness,
+            saturation: report.saturation,
+            mean_in_system: report.mean_in_system,
+        };
+        Wire {
+            schema: Some(SCHEMA),
+            run,
+            cluster,
+            classes: report.classes,
+            tenants: tenants.into_iter().zip(sections).collect(),
+            instances: report.instances,
+            kv: report.kv,
+            routing: report.routing,
+            decomposition: report.decomposition,
+            mechanisms: report.mechanisms,
+            steady: report.steady,
+            curves: report.curves,
+            warnings,
+        }
+    }
+}
+
+impl TryFrom<Wire> for Row {
+    type Error = String;
+
+    fn try_from(wire: Wire) -> Result<Row, String> {
+        let schema = wire.schema.ok_or("`schema` is missing: it is not a row of a trial")?;
+        if schema > SCHEMA {
+            return Err(format!(
+                "it has layout {schema}, but this program knows up to {SCHEMA}; update blis"
+            ));
+        }
+        let (names, sections): (Vec<String>, Vec<Value>) = wire.tenants.into_iter().unzip();
+        let tenant = |(id, section)| Ok((TenantId(id), Section::deserialize(section)?));
+        let tenants = (0..).zip(&sections).map(tenant).collect::<serde_json::Result<_>>();
+        let report = Report {
+            cluster: wire.cluster.requests,
+            classes: wire.classes,
+            tenants: tenants.map_err(|error| error.to_string())?,
+            instances: wire.instances,
+            kv: wire.kv,
+            routing: wire.routing,
+            decomposition: wire.decomposition,
+            jain_fairness: wire.cluster.jain_fairness,
+            saturation: wire.cluster.saturation,
+            mean_in_system: wire.cluster.mean_in_system,
+            offered_per_sec: wire.cluster.offered_per_sec,
+            duration_s: wire.run.simulated_seconds,
+            mechanisms: wire.mechanisms,
+            steady: wire.steady,
+            curves: wire.curves,
+        };
+        Ok(Row { run: wire.run, report, tenants: names, warnings: wire.warnings })
     }
 }
 

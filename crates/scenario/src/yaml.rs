@@ -185,5 +185,10 @@ fn over_budget(breach: &serde_saphyr::budget::BudgetBreach) -> String {
     }
 }
 
+/// `text` in double quotes, as YAML and JSON both read it.
+pub(crate) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
 #[cfg(test)]
 mod tests;

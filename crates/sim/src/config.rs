@@ -1,15 +1,12 @@
-//! What a run is made of, and how it ends. Plain values: reading files and flags is the lab's work.
+//! What a run is made of. Plain values: reading files and flags is the work of `scenario`.
 
 use crate::future::Future;
-use crate::oracle::Oracles;
 use blis_core::{InstanceId, RequestId, Span, Time};
 use blis_kv::LinkSpeed;
 use blis_latency::StepTime;
-use blis_metrics::End;
 use blis_policy::{
     Admission, Cluster, Evict, Needs, Offload, Order, Policies as Chosen, Preempt, Priority, Router,
 };
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Everything that defines a run except its requests.
@@ -201,6 +198,15 @@ impl Policies {
     }
 }
 
+/// Which decisions oracles take instead of the policies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Oracles {
+    /// Routing: where the first token comes soonest if nobody comes later.
+    pub routing: bool,
+    /// The order of waiting requests: least work left first, by true output lengths.
+    pub scheduler: bool,
+}
+
 /// The decisions of one replica of the gateway.
 pub struct GatewayPolicies {
     /// Who enters the cluster.
@@ -217,65 +223,4 @@ pub enum Pace {
     FastForward,
     /// One step at a time.
     Stepwise,
-}
-
-/// What a run leaves besides its facts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// How it ended.
-    pub end: End,
-    /// When it ended, in simulated time.
-    pub ended_at: Time,
-    /// Requests that arrived.
-    pub arrived: u64,
-    /// Simulated events: arrivals, decisions, enqueues, steps and clients that give up. The same
-    /// with and without fast-forward.
-    pub events: u64,
-    /// Steps whose time is an extrapolation of the latency model.
-    pub extrapolated: Extrapolated,
-    /// How often each mechanism of the policies acted, by name.
-    pub mechanisms: BTreeMap<String, u64>,
-}
-
-/// Steps whose shape was outside what the latency model was fitted to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extrapolated {
-    /// How many.
-    pub steps: u64,
-    /// In which respects: the bits of `StepTime::beyond`.
-    pub beyond: u32,
-}
-
-/// How far a run has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Simulated time.
-    pub now: Time,
-    /// Requests that arrived.
-    pub arrived: u64,
-    /// Requests whose story is over.
-    pub closed: u64,
-}
-
-/// Watches a run from outside, for progress bars and Ctrl-C.
-pub trait Observer {
-    /// Called now and then; `false` stops the run.
-    fn go_on(&mut self, progress: Progress) -> bool;
-}
-
-/// An observer that never stops a run.
-pub struct Unobserved;
-
-impl Observer for Unobserved {
-    fn go_on(&mut self, _progress: Progress) -> bool {
-        true
-    }
-}
-
-/// Why a run could not go on.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The request source failed, e.g. a malformed line in the middle of a trace.
-    #[error(transparent)]
-    Source(Box<dyn std::error::Error + Send + Sync>),
 }

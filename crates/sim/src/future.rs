@@ -9,8 +9,8 @@
 //! Only full blocks that a request can find count: the last token of a prompt is always computed.
 //! Nothing here may depend on output lengths.
 
-use crate::config::RunError;
 use crate::live::Slot;
+use crate::outcome::RunError;
 use blis_core::runs::{Match, RunId, RunTree};
 use blis_core::{Blocks, Content, Request, RequestId, SessionId, Source, StreamId, Time};
 use std::collections::{BTreeMap, VecDeque};

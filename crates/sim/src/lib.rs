@@ -7,22 +7,21 @@
 mod agenda;
 pub mod config;
 mod future;
-mod gateway;
 mod instance;
 mod knowledge;
 mod live;
 mod oracle;
-mod patience;
+mod outcome;
 mod signals;
 mod world;
 
 pub use config::{
-    Config, Engine, Extrapolated, Freshness, Gateway, GatewayPolicies, KvTier, Observer, Outcome,
-    Pace, Policies, Preemption, Progress, Reload, RunError, Signals, Unobserved,
+    Config, Engine, Freshness, Gateway, GatewayPolicies, KvTier, Oracles, Pace, Policies,
+    Preemption, Reload, Signals,
 };
-
 pub use future::Future;
-pub use oracle::{Floor, Floors, Oracles};
+pub use oracle::{Floor, Floors};
+pub use outcome::{Extrapolated, Observer, Outcome, Progress, RunError, Unobserved};
 
 pub use blis_metrics::End;
 

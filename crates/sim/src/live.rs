@@ -191,3 +191,14 @@ impl LiveRequests {
         slots.into_iter().map(|(_, slot)| slot).collect()
     }
 }
+
+/// What happened to the requests that the gateway sent to an instance.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ended {
+    /// Requests that have ended.
+    pub(crate) requests: u64,
+    /// Their prompt tokens.
+    pub(crate) tokens: u64,
+    /// Expected work of the requests whose first token has come.
+    pub(crate) started_work: u64,
+}

@@ -12,7 +12,7 @@
 use crate::config::{Config, Freshness};
 use crate::instance::{Gauges, Instance, Kit};
 use crate::knowledge::{Events, Speculation};
-use crate::live::Slot;
+use crate::live::{Ended, Slot};
 use blis_core::random::Purpose;
 use blis_core::{Dice, InstanceId, RequestView, Span, Time};
 use blis_policy::{InstanceView, Needs};
@@ -48,17 +48,6 @@ struct Polling {
     phases: Vec<Span>,
     /// The poll that each view shows; polls are counted from 1.
     shown: Vec<u64>,
-}
-
-/// What happened to the requests that the gateway sent to an instance.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Ended {
-    /// Requests that have ended.
-    pub(crate) requests: u64,
-    /// Their prompt tokens.
-    pub(crate) tokens: u64,
-    /// Expected work of the requests whose first token has come.
-    pub(crate) started_work: u64,
 }
 
 impl Boards {

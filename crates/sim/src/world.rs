@@ -1,16 +1,21 @@
 //! The run loop: takes the next event off the agenda and lets it happen.
 
+mod foresight;
+mod gateway;
+mod patience;
+
 use crate::agenda::{Agenda, Event, Phase};
-use crate::config::{Config, Extrapolated, Observer, Outcome, Progress, RunError};
+use crate::config::Config;
 use crate::future::Future;
-use crate::gateway::Counts;
 use crate::instance::{Instance, Kit, Tally};
-use crate::live::{LiveRequests, Place, Slot};
-use crate::patience::Deadlines;
-use crate::signals::{Boards, Ended};
+use crate::live::{Ended, LiveRequests, Place, Slot};
+use crate::outcome::{Extrapolated, Observer, Outcome, Progress, RunError};
+use crate::signals::Boards;
 use blis_core::{Ending, InstanceId, Request, Source, Span, Time};
 use blis_metrics::{End, Fact, Listener, Status};
 use blis_policy::Answer;
+use gateway::Counts;
+use patience::Deadlines;
 use std::collections::VecDeque;
 
 /// The observer is asked every so many events.

@@ -1,7 +1,7 @@
 //! A mix of clients: what each sends, how often, and until when.
 //!
 //! The lab fills a [`Mix`] from a workload file or from flags; the simulator pulls requests from
-//! the [`MixSource`] that it makes. Here is what a mix may say and the check of it; how the
+//! the source that it makes. Here is what a mix may say and the check of it; how the
 //! requests are drawn is in `source.rs`.
 
 use crate::activity::Activity;
@@ -12,7 +12,6 @@ use crate::length::{Length, MAX_TOKENS};
 use crate::rate::Rate;
 use crate::retry::Retry;
 use crate::session::{MAX_ROUNDS, Sessions};
-use crate::source::MixSource;
 use blis_core::math::float;
 use blis_core::{SloClass, Span, Time};
 
@@ -175,14 +174,6 @@ impl Mix {
         let last_change = self.rate.last_change().filter(|_| self.num_requests.is_none());
         let latest = Time::from_nanos(Span::LONGEST.as_nanos() + 1);
         self.horizon.or(last_change).map_or(latest, |end| end.min(latest))
-    }
-
-    /// The requests of this mix, which must be valid ([`Mix::validate`]).
-    ///
-    /// # Panics
-    /// If there is no client.
-    pub fn source(&self) -> MixSource {
-        MixSource::new(self)
     }
 }
 

@@ -83,8 +83,18 @@ struct Turn {
     context: u32,
 }
 
+impl Mix {
+    /// The requests of this mix, which must be valid ([`Mix::validate`]).
+    ///
+    /// # Panics
+    /// If there is no client.
+    pub fn source(&self) -> MixSource {
+        MixSource::new(self)
+    }
+}
+
 impl MixSource {
-    pub(crate) fn new(mix: &Mix) -> MixSource {
+    fn new(mix: &Mix) -> MixSource {
         assert!(!mix.clients.is_empty(), "a mix without clients must be refused by validate");
         let shares: f64 = mix.clients.iter().map(|client| client.share).sum();
         let mut tenants = Names::default();

@@ -61,7 +61,7 @@ use std::error::Error;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use table::Table;
+use table::TableRows;
 
 const BUFFER: usize = 256 << 10;
 
@@ -156,19 +156,15 @@ impl TraceSource {
         let rows: Box<dyn Rows> = match format {
             TraceFormat::Native => Box::new(native::Native::new(lines)),
             TraceFormat::Mooncake => Box::new(mooncake::Mooncake::new(lines)),
-            TraceFormat::Azure => Box::new(azure::Azure::new(Table::open(lines, &azure::COLUMNS)?)),
-            TraceFormat::BurstGpt => {
-                Box::new(burstgpt::BurstGpt::new(Table::open(lines, &burstgpt::COLUMNS)?))
-            }
+            TraceFormat::Azure => Box::new(TableRows::open(lines, azure::Azure::new())?),
+            TraceFormat::BurstGpt => Box::new(TableRows::open(lines, burstgpt::BurstGpt::new())?),
             TraceFormat::TraceV2 => {
-                let rows = tracev2::TraceV2::new(Table::open(lines, &tracev2::COLUMNS)?);
+                let rows = TableRows::open(lines, tracev2::TraceV2::default())?;
                 Box::new(Sorted::new(rows, tracev2::ARRIVAL))
             }
-            TraceFormat::Legacy => {
-                Box::new(legacy::Legacy::new(Table::open(lines, &legacy::COLUMNS)?))
-            }
+            TraceFormat::Legacy => Box::new(TableRows::open(lines, legacy::Legacy::new())?),
             TraceFormat::H200 => {
-                let rows = h200::H200::new(Table::open(lines, &h200::COLUMNS)?);
+                let rows = TableRows::open(lines, h200::H200::default())?;
                 Box::new(Sorted::new(rows, h200::ARRIVAL))
             }
         };

@@ -217,7 +217,7 @@ def calibrate(
     *,
     requests: list[str | PathLike[str]] = ...,
     grid: list[str | PathLike[str]] = ...,
-    padding: str = "measured-server",
+    padding: str | None = None,
     block_size: int = 16,
     model: str | None = None,
     hardware: str | None = None,

@@ -101,7 +101,7 @@ def calibrate(
     *,
     requests: Sequence[Path] = (),
     grid: Sequence[Path] = (),
-    padding: str = "measured-server",
+    padding: str | None = None,
     block_size: int = 16,
     model: str | None = None,
     hardware: str | None = None,

@@ -94,7 +94,7 @@ class Objective:
     def hand_set(self) -> dict[str, Any]:
         """The first strategy as it stands; empty if it is not a point of the space."""
         given = [one for one in self._dimensions if "hand_set" in one]
-        read = {"int": int, "log-int": int, "choice": str}
+        read = {"int": int, "choice": str}
         return {one["name"]: read.get(one["kind"], float)(one["hand_set"]) for one in given}
 
     def distributions(self) -> dict[str, optuna.distributions.BaseDistribution]:
@@ -168,16 +168,16 @@ def _distribution(one: Mapping[str, Any]) -> Any:
     made = _engine().distributions
     if one["kind"] == "choice":
         return made.CategoricalDistribution(tuple(one["options"]))
-    kind = made.IntDistribution if one["kind"] in {"int", "log-int"} else made.FloatDistribution
-    return kind(one["min"], one["max"], log=one["kind"] in {"log", "log-int"})
+    kind = made.IntDistribution if one["kind"] == "int" else made.FloatDistribution
+    return kind(one["min"], one["max"], log=one["kind"] == "log")
 
 
 def _suggest(trial: optuna.Trial, one: Mapping[str, Any]) -> Any:
-    name, log = one["name"], one["kind"] in {"log", "log-int"}
+    name, log = one["name"], one["kind"] == "log"
     if one["kind"] == "choice":
         return trial.suggest_categorical(name, one["options"])
-    if one["kind"] in {"int", "log-int"}:
-        return trial.suggest_int(name, one["min"], one["max"], log=log)
+    if one["kind"] == "int":
+        return trial.suggest_int(name, one["min"], one["max"])
     return trial.suggest_float(name, one["min"], one["max"], log=log)
 
 

@@ -1,8 +1,8 @@
 //! The documents are true: links lead somewhere, the reference is fresh, reasons are given.
 
 use super::manifest;
-use super::tree::{File, Tree};
 use super::{Finding, Rule};
+use crate::tree::{self, File, Tree};
 
 /// Where the reason for each dependency is written down.
 const DEPENDENCIES: &str = "docs/decisions/0003-dependencies.md";
@@ -69,7 +69,7 @@ fn check_links(tree: &Tree, file: &File, findings: &mut Vec<Finding>) {
         if path.is_empty() || elsewhere {
             continue;
         }
-        let found = resolve(folder, path).is_some_and(|path| tree.exists(&path));
+        let found = tree::resolve(folder, path).is_some_and(|path| tree.exists(&path));
         if !found {
             let message = format!("the link `{target}` leads nowhere: correct it");
             findings.push(Finding::new(Rule::Links, &file.path, line, message));
@@ -107,28 +107,10 @@ fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join("``")
 }
 
-/// `path` seen from `folder`, relative to the root; `None` if it leaves it or is absolute.
-fn resolve(folder: &str, path: &str) -> Option<String> {
-    if path.starts_with('/') {
-        return None;
-    }
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            part => parts.push(part),
-        }
-    }
-    Some(parts.join("/"))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{Fixture, accepts, refuses};
     use super::*;
+    use crate::fixture::{Fixture, accepts, refuses};
 
     const MANIFEST: &str = "[workspace.package]\nversion = \"1.2.3\"\n[workspace.dependencies]\n\
                             blis-kv = { path = \"crates/kv\" }\nclap = \"4\"\n";

@@ -4,8 +4,8 @@
 //! by hand quote them, as `0.415 (0.405 to 0.424)`: each such figure must stand in a generated
 //! page, so that a study which gives other numbers cannot leave old ones behind.
 
-use super::tree::{File, Tree};
 use super::{Finding, Rule};
+use crate::tree::{File, Tree};
 
 /// How generated pages begin.
 const MARK: &str = "<!-- Written by `blis study`";
@@ -52,8 +52,8 @@ fn is_number(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{accepts, refuses};
     use super::*;
+    use crate::fixture::{accepts, refuses};
 
     const PAGE: (&str, &str) = (
         "docs/strategies/a.md",

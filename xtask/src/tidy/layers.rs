@@ -8,8 +8,8 @@
 //! write files.
 
 use super::manifest::{self, Dependency};
-use super::tree::Tree;
 use super::{Finding, Rule};
+use crate::tree::Tree;
 
 /// Folders under `crates`, lowest layer first.
 const LAYERS: &[&[&str]] = &[
@@ -44,11 +44,13 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// Folders whose crates may import serde.
-const SERDE: &[&str] =
-    &["workload", "latency", "scenario", "lab", "fidelity", "export", "report", "blis", "py"];
+const SERDE: &[&str] = &[
+    "workload", "latency", "metrics", "scenario", "lab", "fidelity", "export", "report", "blis",
+    "py", "xtask",
+];
 
 /// What the chores may import of the workspace.
-const XTASK_IMPORTS: [&str; 5] = ["core", "export", "latency", "policy", "scenario"];
+const XTASK_IMPORTS: [&str; 6] = ["core", "export", "latency", "metrics", "policy", "scenario"];
 
 /// Every import of a workspace crate points down, and serde is imported at the edges only.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
@@ -119,8 +121,8 @@ fn layer(folder: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{accepts, refuses};
     use super::*;
+    use crate::fixture::{accepts, refuses};
 
     fn manifest(name: &str, rest: &str) -> String {
         format!("[package]\nname = \"{name}\"\n{rest}")

@@ -7,19 +7,15 @@
 mod documents;
 mod figures;
 mod firewall;
-#[cfg(test)]
-mod fixture;
 mod layers;
 mod manifest;
 mod modules;
 mod policies;
-mod source;
 mod text;
-mod tree;
 
+use crate::tree::Tree;
 use std::fmt;
 use std::path::Path;
-use tree::Tree;
 
 /// A rule of the house.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

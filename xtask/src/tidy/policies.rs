@@ -1,7 +1,7 @@
 //! A policy's file, its name in scenario files, its header and its registry agree.
 
-use super::tree::{File, Tree};
 use super::{Finding, Rule};
+use crate::tree::{File, Tree};
 
 /// Folders of `crates/policy/src` whose files are policies, at any depth.
 const FOLDERS: &[&str] =
@@ -35,8 +35,8 @@ fn policy_folder(file: &File) -> Option<&str> {
 
 /// The line and value of the first `name: "..."` after `const SPEC`.
 fn spec_name(file: &File) -> Option<(usize, String)> {
-    let start = file.rust.iter().position(|line| line.code.contains("const SPEC"))?;
-    file.rust.iter().enumerate().skip(start).find_map(|(index, line)| {
+    let start = file.rust.lines.iter().position(|line| line.code.contains("const SPEC"))?;
+    file.rust.lines.iter().enumerate().skip(start).find_map(|(index, line)| {
         let (_, value) = line.text.split_once("name: \"")?;
         let (name, _) = value.split_once('"')?;
         Some((index + 1, name.to_owned()))
@@ -76,7 +76,7 @@ fn check_order(registry: &File, findings: &mut Vec<Finding>) {
 
 /// The modules whose `SPEC` a registry lists, in its order.
 fn registered(registry: &File) -> Vec<&str> {
-    let items = registry.rust.iter().flat_map(|line| line.code.split([',', '[', ']']));
+    let items = registry.rust.lines.iter().flat_map(|line| line.code.split([',', '[', ']']));
     items.filter_map(|item| item.trim().strip_prefix('&')?.strip_suffix("::SPEC")).collect()
 }
 
@@ -99,8 +99,8 @@ fn check_header(file: &File, findings: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{accepts, refuses};
     use super::*;
+    use crate::fixture::{accepts, refuses};
 
     const HEADER: &str =
         "//! x\n//!\n//! **Prefers** a. **Reads** b.\n//! **Parameters** c.\n//! **Origin** d.\n";

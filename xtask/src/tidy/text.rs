@@ -1,8 +1,8 @@
 //! Sizes, whitespace, headers, and words that may stand in no file.
 
-use super::source::{self, Kind, Line};
-use super::tree::{File, Tree};
 use super::{Finding, Rule};
+use crate::source::{self, Line};
+use crate::tree::{File, Tree};
 
 /// Most lines of a Rust file without its tests.
 const LINES_MAX: usize = 500;
@@ -61,13 +61,13 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn check_sizes(file: &File, findings: &mut Vec<Finding>) {
-    let lines = source::lines_without_tests(&file.rust);
+    let lines = file.rust.lines.iter().filter(|line| !line.is_test).count();
     // `tests.rs` is a test module that was moved out of its file.
     if lines > LINES_MAX && file.name() != "tests.rs" {
         let message = format!("{lines} lines without tests, at most {LINES_MAX}: split it");
         findings.push(Finding::new(Rule::Length, &file.path, 0, message));
     }
-    for (index, line) in file.rust.iter().enumerate() {
+    for (index, line) in file.rust.lines.iter().enumerate() {
         let columns = line.text.chars().count();
         if columns > COLUMNS_MAX && !may_be_wide(line) {
             let message = format!("{columns} columns, at most {COLUMNS_MAX}: break the line");
@@ -80,11 +80,11 @@ fn check_sizes(file: &File, findings: &mut Vec<Finding>) {
 fn may_be_wide(line: &Line) -> bool {
     let is_row =
         line.text.trim_start().trim_start_matches(['/', '!']).trim_start().starts_with('|');
-    line.text.contains("://") || is_row || line.kind(COLUMNS_MAX) == Kind::Literal
+    line.text.contains("://") || is_row || line.is_literal(COLUMNS_MAX)
 }
 
 fn check_banned(file: &File, findings: &mut Vec<Finding>) {
-    for (index, line) in file.rust.iter().enumerate() {
+    for (index, line) in file.rust.lines.iter().enumerate() {
         for (word, advice) in BANNED {
             if source::find_word(&line.code, word).is_some() {
                 let message = format!("`{word}`: {advice}");
@@ -154,8 +154,8 @@ fn check_hosts(file: &File, findings: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{accepts, refuses};
     use super::*;
+    use crate::fixture::{accepts, refuses};
 
     #[test]
     fn a_file_of_more_than_500_lines_is_refused_and_its_tests_do_not_count() {

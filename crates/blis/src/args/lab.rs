@@ -5,6 +5,12 @@ use blis_lab::ledger::DEFAULT_PATH;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
+/// The names that `--metrics` knows.
+fn metrics_help() -> String {
+    let names: Vec<&str> = blis_metrics::metric::all().map(|metric| metric.name).collect();
+    format!("Metrics, also of one class, e.g. critical.ttft_p99: {}", names.join(", "))
+}
+
 /// How trials are run, whoever wants them.
 #[derive(Debug, Args)]
 pub(crate) struct TrialArgs {
@@ -94,6 +100,7 @@ pub(crate) struct StudyArgs {
 
 /// `blis compare`.
 #[derive(Debug, Args)]
+#[command(after_long_help = metrics_help())]
 pub(crate) struct CompareArgs {
     /// Scenario files (YAML); the first is what the others are compared with
     #[arg(required = true)]
@@ -130,6 +137,7 @@ pub(crate) struct CompareArgs {
 
 /// `blis explain`.
 #[derive(Debug, Args)]
+#[command(after_long_help = metrics_help())]
 pub(crate) struct ExplainArgs {
     /// Study file (YAML)
     pub(crate) study: PathBuf,

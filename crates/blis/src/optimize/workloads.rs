@@ -4,7 +4,7 @@ use super::tables::shown_change;
 use crate::report::grid::Grid;
 use crate::study::{entry, titled};
 use blis_lab::Metric;
-use blis_lab::optimize::{Findings, Mean, Number, Search};
+use blis_lab::optimize::{Findings, Number, Search};
 
 /// The names of the workloads; `None` if the file has no list of them.
 pub(super) fn named(search: &Search) -> Option<String> {
@@ -51,7 +51,7 @@ fn compared(search: &Search, findings: &Findings, metric: Metric) -> Grid {
         row(name, number)
     };
     let mut rows: Vec<Vec<String>> = each(search, metric).iter().map(own).collect();
-    rows.extend(Mean::of(&metric).map(|mean| row(mean.name(), &Number::of_all(metric))));
+    rows.extend(metric.mean().map(|mean| row(mean.name(), &Number::of_all(metric))));
     let mut header = vec!["workload", "by hand", "found", "change (95 %)"];
     header.extend(random.then_some("found at random"));
     let header = header.into_iter().map(str::to_owned).collect();

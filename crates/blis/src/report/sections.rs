@@ -74,7 +74,7 @@ fn flat(name: &str, section: &Section, duration_s: f64) -> Fields {
     fields.count("still_running", section.still_running);
     // All that arrived: the sum of the three above, the two below, `dropped_unservable`, and
     // `timed_out_requests`, which is there if somebody gave up.
-    fields.count("injected_requests", section.injected);
+    fields.count("injected_requests", section.offered);
     fields.count("rejected_requests", section.rejected);
     fields.count("in_transit", section.in_transit);
     fields.count("total_input_tokens", section.total_input_tokens);
@@ -88,7 +88,7 @@ fn flat(name: &str, section: &Section, duration_s: f64) -> Fields {
         }
     }
     number(&mut fields, "scheduling_delay_p99_ms", section.scheduling_delay.p99_ms);
-    fields.count("preemption_count", section.preemption_count);
+    fields.count("preemption_count", section.preemptions);
     fields.count("dropped_unservable", section.unservable);
     if section.abandoned > 0 {
         fields.count("timed_out_requests", section.abandoned);
@@ -146,7 +146,7 @@ fn blocked_instances(report: &Report) -> u64 {
 
 fn cache(text: &mut String, report: &Report) {
     let completed = float(report.cluster.completed);
-    let preemptions = float(report.cluster.preemption_count);
+    let preemptions = float(report.cluster.preemptions);
     let preemption_rate = if completed > 0.0 { preemptions / completed } else { 0.0 };
     let hit_rate = report.kv.hit_rate.unwrap_or(0.0);
     // Where nothing is offloaded, nothing comes back too soon.

@@ -113,7 +113,7 @@ fn headline(finished: &Finished<'_>) -> String {
     let name = plan.name.as_deref().map_or_else(String::new, |name| format!("{name}: "));
     let first = format!(
         "{name}{} requests on {}",
-        grouped(finished.result.report.cluster.injected),
+        grouped(finished.result.report.cluster.offered),
         cluster_name(finished)
     );
     let simulated = outcome.ended_at.as_secs_f64();
@@ -182,7 +182,7 @@ fn counts(finished: &Finished<'_>) -> String {
         rate("served", cluster.responses_per_sec),
         rate("tokens/s", cluster.tokens_per_sec),
         rate("good requests/s", cluster.goodput_per_sec.filter(|_| promised)),
-        left("preemptions", cluster.preemption_count),
+        left("preemptions", cluster.preemptions),
         report.saturation.map(|saturation| saturation.name().to_owned()),
     ]
     .into_iter()
@@ -232,8 +232,8 @@ fn classes(finished: &Finished<'_>) -> String {
         let promised = has_target(finished, *class);
         let mut row = vec![
             class.name().to_owned(),
-            grouped(section.injected),
-            grouped(section.injected - section.rejected - section.unservable),
+            grouped(section.offered),
+            grouped(section.admitted()),
             grouped(section.completed),
             plain(section.goodput_per_sec.filter(|_| promised)),
             percent(section.slo_attainment.filter(|_| promised)),
@@ -256,7 +256,7 @@ fn tenants(finished: &Finished<'_>) -> String {
     for (name, (_, section)) in result.tenants.iter().zip(&result.report.tenants) {
         table.add_row(vec![
             name.escape_debug().to_string(),
-            grouped(section.injected),
+            grouped(section.offered),
             grouped(section.completed),
             plain(section.tokens_per_sec),
             plain(section.ttft.p50_ms),
@@ -288,7 +288,7 @@ fn cache_and_routing(finished: &Finished<'_>) -> String {
     let blocks = finished.plan.engine.total_kv_blocks;
     let peak = report.instances.iter().map(|instance| instance.peak_blocks_in_use).max();
     let in_use = f64::from(peak.unwrap_or(0)) / f64::from(blocks);
-    let preemptions = report.cluster.preemption_count;
+    let preemptions = report.cluster.preemptions;
     let share =
         |name: &str, value: Option<f64>| value.map(|_| format!("{name} {}", percent(value)));
     let cache: Vec<String> = [
@@ -384,7 +384,7 @@ fn instances(report: &Report) -> String {
 type Cell = (fn(&InstanceSection) -> Option<f64>, fn(Option<f64>) -> String);
 
 const CELLS: [Cell; 7] = [
-    (|section| Some(float(section.requests.injected)), whole),
+    (|section| Some(float(section.requests.offered)), whole),
     (|section| section.utilization, percent),
     (|section| section.mean_batch, plain),
     (|section| section.mean_queue_depth, plain),

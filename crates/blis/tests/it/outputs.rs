@@ -4,7 +4,7 @@ use crate::{Bench, Ran};
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 #[test]
 fn the_result_files_appear_whole_under_their_names() {
@@ -123,22 +123,6 @@ fn what_is_no_file_is_written_as_it_stands() {
     assert!(printed.starts_with("request_id,arrival_us,"), "{printed}");
     assert_eq!(printed.lines().nth(4), Some("=== Simulation Metrics ==="));
     assert_eq!(bench.files(), ["null", "out", "printed"]);
-}
-
-#[test]
-fn temporary_names_that_are_taken_are_left_alone() {
-    let bench = Bench::new();
-    // The names depend on the process, so a script takes them before it becomes the program.
-    let script = format!(
-        "echo mine > .r.csv.$$.0.tmp; exec {} run --num-requests 3 --quiet --requests-out r.csv",
-        env!("CARGO_BIN_EXE_blis")
-    );
-    let mut command = Command::new("sh");
-    let ran = command.current_dir(bench.path()).args(["-c", &script]).output().expect("starts");
-    assert_eq!(Ran::from(ran).code, Some(0));
-    let files = bench.files();
-    assert_eq!((files.len(), files[1].as_str()), (2, "r.csv"), "{files:?}");
-    assert_eq!(bench.read(&files[0]), "mine\n");
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use super::axis::Axis;
 use super::hunt::{End, Hunt};
 use super::{Question, Slo, Subject, Vary};
+use crate::design::{PILOT_SEED, Warmup};
 use crate::failure::Failure;
 use crate::hypothesis::Relation;
 use crate::ledger::{Experiment, PlannedCell};
-use crate::study::{PILOT_SEED, Warmup};
 use crate::trial::{Runner, Watch};
 use blis_core::math::pow;
 use blis_metrics::Saturation;
@@ -95,7 +95,7 @@ impl<'a> Climb<'a> {
             self.forget();
             hunts = self.ends.iter().map(|end| Hunt::near(rung(*end))).collect();
         }
-        self.requests = self.pilots().map(|row| row.report.cluster.injected).max().unwrap_or(0);
+        self.requests = self.pilots().map(|row| row.report.cluster.offered).max().unwrap_or(0);
         if self.question.warmup == Warmup::Auto {
             let cuts = self.pilots().filter_map(|row| row.report.steady.warmup_s);
             // To the millisecond, so that it can be written down.
@@ -251,8 +251,8 @@ impl<'a> Climb<'a> {
 
     /// By how much runs must be longer; `None` if they are long enough, or cannot be longer.
     fn longer(&self) -> Option<u64> {
-        let fewest = self.pilots().map(|row| row.report.cluster.injected).min()?.max(1);
-        let most = self.pilots().map(|row| row.report.cluster.injected).max()?.max(1);
+        let fewest = self.pilots().map(|row| row.report.cluster.offered).min()?.max(1);
+        let most = self.pilots().map(|row| row.report.cluster.offered).max()?.max(1);
         let short = self.pilots().any(is_short);
         let factor = if fewest < LEAST_REQUESTS {
             LEAST_REQUESTS.div_ceil(fewest).next_power_of_two()

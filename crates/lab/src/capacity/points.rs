@@ -34,7 +34,7 @@ pub(super) fn judge(value: f64, slo: &[Slo], rows: &[&Row], level: f64) -> Point
     let judged: Vec<Judged> = slo.iter().map(one).collect();
     let unstable = rows.iter().filter(|row| !is_stable(row)).count();
     let short = rows.iter().filter(|row| is_short(row)).count();
-    let offered: u64 = rows.iter().map(|row| row.report.cluster.injected).sum();
+    let offered: u64 = rows.iter().map(|row| row.report.cluster.offered).sum();
     let completed: u64 = rows.iter().map(|row| row.report.cluster.completed).sum();
     let all = judged.iter().all(|one| one.holds == Some(true) && one.effect.missing == 0);
     let standing = if 2 * unstable > rows.len() {

@@ -4,14 +4,13 @@ use super::climb::{Climb, rung};
 use super::curve::Curve;
 use super::hunt::End;
 use super::{Answer, Findings, Found, Search, Slo};
+use crate::design::{FIRST_SEED, PILOT_SEED};
 use crate::failure::Failure;
 use crate::ledger::Experiment;
 use crate::stats::{Estimate, Sequence, estimate};
-use crate::study::{PILOT_SEED, Study};
 use crate::trial::{Runner, Watch};
 use crate::verdict::{ALPHA, number};
-use blis_core::math::{exp, ln};
-use blis_scenario::hash::hash_long;
+use blis_core::math::ln;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Seeds and level at which the search has stopped.
@@ -73,7 +72,7 @@ impl Search {
             }
         }
         Experiment {
-            key: format!("{:032x}", hash_long(lines.join("\n").as_bytes())),
+            key: Experiment::key_of(&lines),
             name: format!("capacity of {}", self.name),
             question,
             factors: vec!["strategy".to_owned(), vary.to_owned()],
@@ -90,8 +89,7 @@ impl Search {
             values: vec![Vec::new(); self.subjects.len()],
         };
         for (look, &count) in sequence.looks().iter().enumerate() {
-            let new =
-                (Study::FIRST_SEED..).take(count).skip(stopped.seeds.len()).collect::<Vec<u64>>();
+            let new = (FIRST_SEED..).take(count).skip(stopped.seeds.len()).collect::<Vec<u64>>();
             let found = climb.capacities(&new)?;
             for (values, found) in stopped.values.iter_mut().zip(found) {
                 values.extend(found);
@@ -187,6 +185,5 @@ fn ratio(stopped: &Stopped, number: usize) -> Option<Estimate> {
     let pairs = stopped.values[number].iter().zip(&stopped.values[0]);
     let logs: Vec<f64> =
         pairs.filter_map(|(value, first)| Some(ln((*value)? / (*first)?))).collect();
-    let found = estimate(&logs, stopped.level)?;
-    Some(Estimate { mean: exp(found.mean), low: exp(found.low), high: exp(found.high), ..found })
+    estimate(&logs, stopped.level).map(Estimate::exp)
 }

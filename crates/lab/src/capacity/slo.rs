@@ -1,7 +1,7 @@
 //! SLOs: comparisons of numbers of a run, in the language of claims.
 
+use crate::design::Design;
 use crate::hypothesis::{Comparison, Mistake, Reference, Relation, parse};
-use crate::study::Design;
 use blis_core::SloClass;
 use blis_core::math::ln;
 use blis_metrics::Report;
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(all[0].text, "critical.ttft_p99 <= 0.2s");
         assert_eq!(all[1].text, "completed >= 0.99 * offered");
         let mut report = Report::default();
-        (report.cluster.injected, report.cluster.completed) = (100, 99);
+        (report.cluster.offered, report.cluster.completed) = (100, 99);
         let slack = all[1].slack(&report).expect("both are known");
         assert!(slack.abs() < 1e-12, "{slack}");
         report.cluster.completed = 90;

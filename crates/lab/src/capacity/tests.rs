@@ -1,7 +1,7 @@
 //! Searches whose answer is known.
 
 use super::{Findings, Found, Question, Search, Slo, Standing, Subject, Vary};
-use crate::study::Warmup;
+use crate::design::Warmup;
 use crate::trial::{Runner, Unwatched};
 use blis_scenario::scenario::Draft;
 

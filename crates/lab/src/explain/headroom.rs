@@ -153,7 +153,7 @@ impl Reached {
     /// Whether the arm, and the arm with oracles, have served whatever was sent. If not, their
     /// latencies are of the others, and the floor is of all.
     pub fn all_served(&self) -> bool {
-        let all = |row: &Row| row.report.cluster.completed == row.report.cluster.injected;
+        let all = |row: &Row| row.report.cluster.completed == row.report.cluster.offered;
         self.findings.rows.iter().flatten().all(all)
     }
 }

@@ -1,7 +1,7 @@
 //! Claims as values: what is compared with what.
 
+use crate::design::Design;
 use crate::metric::Metric;
-use crate::study::Design;
 use std::fmt::Write;
 
 /// Comparisons that must all hold.

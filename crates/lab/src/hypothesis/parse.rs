@@ -5,7 +5,7 @@
 use super::claim::{
     Claim, Comparison, Expr, Op, Reference, Relation, Suffix, is_patched, is_plain,
 };
-use crate::study::Design;
+use crate::design::Design;
 use blis_scenario::problem::{hint, quoted};
 use std::ops::Range;
 

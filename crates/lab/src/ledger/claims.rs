@@ -1,7 +1,7 @@
 //! Who runs what: claims, their owners, and the rows that they end with.
 
 use super::{Ledger, LedgerError, State, beside, transact};
-use crate::trial::Key;
+use crate::key::Key;
 use blis_scenario::CODE;
 use blis_scenario::row::Row;
 use blis_scenario::scenario::Plan;

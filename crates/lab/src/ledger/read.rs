@@ -1,7 +1,7 @@
 //! Looking at what a ledger holds.
 
 use super::{Ledger, LedgerError};
-use crate::trial;
+use crate::key;
 use blis_scenario::row::Row;
 use rusqlite::{Row as Line, types::ValueRef};
 
@@ -85,7 +85,7 @@ impl Ledger {
             let sql = "SELECT document FROM scenarios WHERE scenario_hash = ?1";
             database.query_row(sql, [&run.scenario_hash], |row| row.get(0))
         })?;
-        Ok(trial::document(&scenario, &run.scenario_hash, run.seed))
+        Ok(key::document(&scenario, &run.scenario_hash, run.seed))
     }
 
     /// How often each trial was begun, with its key, and how often such a run finished.

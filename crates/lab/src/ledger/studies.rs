@@ -2,8 +2,7 @@
 
 use super::claims::seed_value;
 use super::{Ledger, LedgerError, read};
-use crate::study::Study;
-use crate::trial::Key;
+use crate::key::Key;
 use blis_scenario::CODE;
 use blis_scenario::hash::hash_long;
 use blis_scenario::row::Row;
@@ -79,6 +78,13 @@ pub(crate) struct Experiment {
     pub(crate) metrics: Vec<String>,
 }
 
+impl Experiment {
+    /// The key of an experiment that is told from others by these lines.
+    pub(crate) fn key_of(lines: &[String]) -> String {
+        format!("{:032x}", hash_long(lines.join("\n").as_bytes()))
+    }
+}
+
 /// A cell of an experiment that is about to be run.
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedCell<'a> {
@@ -92,50 +98,12 @@ pub(crate) struct PlannedCell<'a> {
     pub(crate) seeds: Vec<u64>,
 }
 
-/// The key of a study. It does not depend on the seeds, of which there may be more later.
-fn key(study: &Study) -> String {
-    let mut lines = vec![study.question.clone(), study.factors.join("\t")];
-    let cells = study.cells.iter();
-    lines.extend(cells.map(|cell| format!("{} {}", cell.levels.join("\t"), cell.plan.hash())));
-    format!("{:032x}", hash_long(lines.join("\n").as_bytes()))
-}
-
 impl Ledger {
-    /// Keeps what `study` asks and which trials it needs: `plans`, those of its cells, each with
-    /// the first `seeds` seeds, and no others. The value is its key.
-    ///
-    /// # Errors
-    /// If the ledger cannot be written.
-    pub fn record_study(
-        &self,
-        name: &str,
-        study: &Study,
-        plans: &[Plan],
-        seeds: usize,
-    ) -> Result<String, LedgerError> {
-        let about = Experiment {
-            key: key(study),
-            name: name.to_owned(),
-            question: study.question.clone(),
-            factors: study.factors.clone(),
-            metrics: study.metrics.iter().map(crate::Metric::name).collect(),
-        };
-        let cells = study.cells.iter().zip(plans).enumerate();
-        let cells: Vec<PlannedCell<'_>> = cells
-            .map(|(number, (cell, plan))| PlannedCell {
-                number,
-                levels: cell.levels.clone(),
-                plan,
-                seeds: study.first_seeds(seeds),
-            })
-            .collect();
-        // Shards run all seeds that may be needed; what counts is those that were.
+    /// Forgets which trials the experiment with this key needs.
+    pub(crate) fn forget_cells(&self, key: &str) -> Result<(), LedgerError> {
         self.change(|transaction| {
-            transaction.execute("DELETE FROM study_trials WHERE study = ?1", [&about.key])?;
-            Ok(())
-        })?;
-        self.record_cells(&about, &cells)?;
-        Ok(about.key)
+            transaction.execute("DELETE FROM study_trials WHERE study = ?1", [key]).map(drop)
+        })
     }
 
     /// Keeps what an experiment asks, and the trials of some of its cells.

@@ -14,7 +14,7 @@
 
 use super::Outline;
 use super::constraint::Constraint;
-use super::number::{Mean, Number};
+use super::number::Number;
 use super::points::Points;
 use super::{Budget, Engine, Load, Objective, Search};
 use crate::study::file::{PatchFields, base, workloads};
@@ -215,7 +215,7 @@ fn objectives(
             ));
         };
         let number = Number::parse(text, names).map_err(|(why, _)| wrong(why))?;
-        if names.len() > 1 && number.workload.is_none() && Mean::of(&number.metric).is_none() {
+        if names.len() > 1 && number.workload.is_none() && number.metric.mean().is_none() {
             return Err(wrong(format!(
                 "`{text}` is a count, and workloads have no common measure for it; say which one \
                  counts, e.g. `{text} @ {}`, or take a share or a rate",

@@ -1,10 +1,9 @@
 //! What the ledger is told about the trials of a search, before they run.
 
-use super::{Engine, Objective, Search};
+use super::{Budget, Engine, Objective, Search};
 use crate::failure::Failure;
 use crate::ledger::{Experiment, PlannedCell};
 use crate::trial::Runner;
-use blis_scenario::hash::hash_long;
 use blis_scenario::scenario::Plan;
 
 impl Search {
@@ -70,19 +69,25 @@ impl Search {
         let mut lines = vec![
             self.question.clone(),
             objectives.join("\t"),
-            format!("{:?}", self.budget),
+            budget(&self.budget),
             constraints.join("\t"),
             names.join("\t"),
-            format!("{:?}", self.points.space),
+            self.space()["dimensions"].to_string(),
             workloads.join("\t"),
         ];
         lines.extend(self.loads.iter().map(|load| load.base.to_json()));
         Experiment {
-            key: format!("{:032x}", hash_long(lines.join("\n").as_bytes())),
+            key: Experiment::key_of(&lines),
             name: self.name.clone(),
             question: self.question.clone(),
             factors,
             metrics,
         }
     }
+}
+
+fn budget(budget: &Budget) -> String {
+    let Budget { calls, seeds, engine, seed, batch, racing, early } = budget;
+    let early = early.map_or_else(String::new, |share| share.to_string());
+    format!("{calls}\t{seeds}\t{}\t{seed}\t{batch}\t{racing}\t{early}", engine.name())
 }

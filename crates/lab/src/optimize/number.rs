@@ -2,7 +2,6 @@
 
 use crate::hypothesis::{spelled, unknown};
 use crate::metric::Metric;
-use blis_core::math::{exp, float, ln};
 use blis_scenario::row::Row;
 
 /// The runs of a point, by workload and seed.
@@ -15,44 +14,6 @@ pub struct Number {
     pub metric: Metric,
     /// The workload whose it is, by its place in the list and its name; absent: the mean over all.
     pub workload: Option<(usize, String)>,
-}
-
-/// How the values of several workloads become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mean {
-    /// Of latencies and rates: a tenth less counts the same wherever it is, however long or short
-    /// its times are.
-    Geometric,
-    /// Of shares, which can be 0.
-    Arithmetic,
-}
-
-impl Mean {
-    /// That of `metric`; `None` for counts, of which workloads have so many as they are long.
-    pub fn of(metric: &Metric) -> Option<Mean> {
-        if metric.is_ratio() {
-            return Some(Mean::Geometric);
-        }
-        metric.is_share().then_some(Mean::Arithmetic)
-    }
-
-    /// How it is called.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mean::Geometric => "geometric mean",
-            Mean::Arithmetic => "mean",
-        }
-    }
-
-    fn over(self, values: &[f64]) -> f64 {
-        let count = float(values.len() as u64);
-        match self {
-            Mean::Arithmetic => values.iter().sum::<f64>() / count,
-            // A rate of 0 anywhere is a failure, not a number without a logarithm.
-            Mean::Geometric if values.iter().any(|value| *value <= 0.0) => 0.0,
-            Mean::Geometric => exp(values.iter().map(|value| ln(*value)).sum::<f64>() / count),
-        }
-    }
 }
 
 impl Number {
@@ -92,7 +53,7 @@ impl Number {
                 let all = |seed| runs.iter().map(|rows| of(&rows[seed])).collect();
                 let mean = |seed: usize| {
                     let values: Option<Vec<f64>> = all(seed);
-                    Some(Mean::of(&self.metric)?.over(&values?))
+                    Some(self.metric.mean()?.over(&values?))
                 };
                 (0..first.len()).map(mean).collect()
             }
@@ -152,20 +113,5 @@ mod tests {
         let (message, part) = refusal("ttft @ calm", &names());
         assert!(message.starts_with("unknown number `ttft`"), "{message}");
         assert_eq!(part.trim(), "ttft");
-    }
-
-    #[test]
-    fn the_mean_of_latencies_and_rates_is_geometric_and_that_of_shares_is_not() {
-        let mean = |name: &str| Mean::of(&Metric::parse(name).expect("known"));
-        assert_eq!(mean("critical.ttft_p99"), Some(Mean::Geometric));
-        assert_eq!(mean("tokens_per_sec"), Some(Mean::Geometric));
-        assert_eq!(mean("slo_attainment"), Some(Mean::Arithmetic));
-        assert_eq!(mean("hit_rate"), Some(Mean::Arithmetic));
-        for count in ["completed", "preemptions", "transfer_stall", "mechanisms.order.overtaken"] {
-            assert_eq!(mean(count), None, "{count}");
-        }
-        assert!((Mean::Geometric.over(&[10.0, 1000.0]) - 100.0).abs() < 1e-9);
-        assert!((Mean::Arithmetic.over(&[0.0, 0.5]) - 0.25).abs() < 1e-12);
-        assert!(Mean::Geometric.over(&[10.0, 0.0]).abs() <= 0.0, "a failure somewhere is one");
     }
 }

@@ -57,7 +57,6 @@ impl Search {
             Kind::Float { min, max } => ("float", Some((Json::from(*min), Json::from(*max)))),
             Kind::Log { min, max } => ("log", Some((Json::from(*min), Json::from(*max)))),
             Kind::Int { min, max } => ("int", Some((Json::from(*min), Json::from(*max)))),
-            Kind::LogInt { min, max } => ("log-int", Some((Json::from(*min), Json::from(*max)))),
             Kind::Choice { options } => {
                 let options: Vec<String> = options.iter().map(Value::to_string).collect();
                 fields.value("options", options);
@@ -125,7 +124,7 @@ impl Search {
             };
             let value = match &dimension.kind {
                 Kind::Float { .. } | Kind::Log { .. } => yaml::float(text).map(Value::Float),
-                Kind::Int { .. } | Kind::LogInt { .. } => yaml::whole(text).map(Value::Int),
+                Kind::Int { .. } => yaml::whole(text).map(Value::Int),
                 Kind::Choice { .. } => Some(Value::Word(text.clone())),
             };
             let message = || wrong(format!("`{name}` is `{text}`, which is no value of it"));

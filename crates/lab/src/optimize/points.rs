@@ -88,7 +88,7 @@ impl Points {
             let text = &chosen.hand[slot.parameter].1;
             values[slot.dimension] = match &self.space.dimensions()[slot.dimension].kind {
                 Kind::Float { .. } | Kind::Log { .. } => yaml::float(text).map(Value::Float),
-                Kind::Int { .. } | Kind::LogInt { .. } => yaml::whole(text).map(Value::Int),
+                Kind::Int { .. } => yaml::whole(text).map(Value::Int),
                 Kind::Choice { .. } => Some(Value::Word(text.clone())),
             };
         }
@@ -136,7 +136,6 @@ impl Points {
             Kind::Float { min, max } => Some((min, max, false)),
             Kind::Log { min, max } => Some((min, max, true)),
             Kind::Int { min, max } => Some((float(min), float(max), false)),
-            Kind::LogInt { min, max } => Some((float(min), float(max), true)),
             Kind::Choice { .. } => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::bootstrap::bca;
 use super::student;
-use blis_core::math::float;
+use blis_core::math::exp;
 use blis_scenario::json::Fields;
 use serde_json::Value;
 
@@ -34,6 +34,14 @@ impl From<&Estimate> for Value {
     }
 }
 
+impl Estimate {
+    /// That of a ratio, if this is one of its logarithm.
+    pub(crate) fn exp(self) -> Estimate {
+        let Estimate { mean, low, high, values } = self;
+        Estimate { mean: exp(mean), low: exp(low), high: exp(high), values }
+    }
+}
+
 /// The mean of independent `values` with the interval that leaves out the true mean with
 /// probability `level` at most; `None` for fewer than two. From eight values on it is wide enough
 /// for Student's t and for the bootstrap both: the first is right about few values and the second
@@ -50,17 +58,12 @@ pub fn estimate(values: &[f64], level: f64) -> Option<Estimate> {
 /// A part of the interval of [`estimate`], found without drawing: who cannot tell from it cannot
 /// tell from the whole.
 pub(crate) fn by_student(values: &[f64], level: f64) -> Option<Estimate> {
-    let freedom = values.len().checked_sub(1).filter(|&freedom| freedom > 0)?;
+    let (mean, half) = student::mean_and_half_width(values, level)?;
     if values.iter().all(|value| value.total_cmp(&values[0]).is_eq()) {
         // A sum divided by their number may be off in its last bit.
         let value = values[0];
         return Some(Estimate { mean: value, low: value, high: value, values: values.len() });
     }
-    let n = float(values.len() as u64);
-    let mean = values.iter().sum::<f64>() / n;
-    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
-    let error = (squares / float(freedom as u64) / n).sqrt();
-    let half = student::quantile(freedom, level) * error;
     Some(Estimate { mean, low: mean - half, high: mean + half, values: values.len() })
 }
 

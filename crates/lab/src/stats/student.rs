@@ -4,10 +4,7 @@ use blis_core::math::{exp, float, ln, ln_gamma};
 
 /// The value that a t-distributed number with `freedom` degrees of freedom exceeds in absolute
 /// value with probability `level`.
-///
-/// # Panics
-/// Unless 0 < `level` < 1 and there is at least one degree of freedom.
-pub fn quantile(freedom: usize, level: f64) -> f64 {
+fn quantile(freedom: usize, level: f64) -> f64 {
     assert!(freedom > 0 && 0.0 < level && level < 1.0, "no quantile of {level} at {freedom}");
     let freedom = float(freedom as u64);
     let outside = |t: f64| incomplete_beta(0.5 * freedom, 0.5, freedom / (freedom + t * t));
@@ -21,6 +18,17 @@ pub fn quantile(freedom: usize, level: f64) -> f64 {
         if outside(middle) > level { low = middle } else { high = middle }
     }
     0.5 * (low + high)
+}
+
+/// The mean of `values` and half the width of the interval around it that leaves out the true mean
+/// with probability `level`; `None` for fewer than two.
+pub(crate) fn mean_and_half_width(values: &[f64], level: f64) -> Option<(f64, f64)> {
+    let freedom = values.len().checked_sub(1).filter(|&freedom| freedom > 0)?;
+    let n = float(values.len() as u64);
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    let error = (squares / float(freedom as u64) / n).sqrt();
+    Some((mean, quantile(freedom, level) * error))
 }
 
 /// The regularised incomplete beta function, by its continued fraction.

@@ -19,10 +19,10 @@
 use super::Outline;
 use super::arms::{self, Component};
 use super::capacity::{CapacityFields, question};
-use super::design::Design;
 use super::levels::{self, Choices, Level};
 use super::predictions::hypotheses;
 use super::{Cell, Study, Warmup, patch};
+use crate::design::Design;
 use crate::metric::Metric;
 use blis_scenario::problem::{Place, Problem};
 use blis_scenario::yaml::{self, Kind, Node, Whole};
@@ -158,7 +158,7 @@ pub(super) fn study(tree: &Node) -> Result<Outline, Problem> {
     let warmup = warmup(tree, fields.warmup.as_deref(), !fields.hypotheses.is_empty())?;
     let capacity = fields.capacity.as_ref().map(|fields| question(tree, fields, warmup));
     let capacity = capacity.transpose()?;
-    let searched = capacity.as_ref().map(|question| Metric::searched(question.vary));
+    let searched = capacity.as_ref().map(|question| question.vary.metric());
     let design = Design { searched, ..levels::design(&factors) };
     let metrics = metrics(tree, &fields.metrics, &design)?;
     if design.cells().saturating_mul(max_seeds) > MOST_TRIALS {

@@ -4,7 +4,7 @@ use crate::interval::Interval;
 use crate::metric::Metric;
 use crate::stats::{Estimate, estimate};
 use crate::verdict::{Doubt, Evidence, Verdict};
-use blis_core::math::{exp, ln};
+use blis_core::math::ln;
 use blis_metrics::Saturation;
 use blis_scenario::row::Row;
 
@@ -94,12 +94,7 @@ impl Paired {
         let differences: Vec<f64> = pairs.iter().map(|(value, other)| value - other).collect();
         let positive = pairs.iter().all(|&(value, other)| value > 0.0 && other > 0.0);
         let logs: Vec<f64> = pairs.iter().map(|(value, other)| ln(value / other)).collect();
-        let ratio = estimate(&logs, level).filter(|_| positive).map(|found| Estimate {
-            mean: exp(found.mean),
-            low: exp(found.low),
-            high: exp(found.high),
-            ..found
-        });
+        let ratio = estimate(&logs, level).filter(|_| positive).map(Estimate::exp);
         Some(Paired { difference: estimate(&differences, level)?, ratio })
     }
 }

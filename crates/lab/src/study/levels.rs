@@ -1,8 +1,8 @@
 //! Factors with what their levels set: from these the scenario of every cell is made.
 
 use super::arms::Component;
-use super::design::{Design, Factor};
 use super::patch::{self, Setting};
+use crate::design::{Design, Factor};
 use blis_scenario::problem::Problem;
 use blis_scenario::yaml::{Kind, Node};
 

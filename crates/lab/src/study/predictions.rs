@@ -1,7 +1,7 @@
 //! Reading the hypotheses of a study file.
 
-use super::design::{Design, Factor};
 use super::file::HypothesisFields;
+use crate::design::{Design, Factor};
 use crate::hypothesis::{Hypothesis, Mistake, Prediction, parse, parse_value};
 use blis_scenario::problem::{Problem, hint, quoted};
 use blis_scenario::yaml::{Kind, Node};

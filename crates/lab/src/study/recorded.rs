@@ -3,9 +3,11 @@
 use super::{Findings, Study, json};
 use crate::failure::Failure;
 use crate::hypothesis::Hypothesis;
-use crate::ledger::VerdictRecord;
+use crate::ledger::{Experiment, Ledger, LedgerError, PlannedCell, VerdictRecord};
+use crate::metric::Metric;
 use crate::trial::{Runner, Watch};
 use crate::verdict::Verdict;
+use blis_scenario::scenario::Plan;
 
 impl Study {
     /// Runs it on `runner`, whose ledger, if it has one, then knows it as `name`.
@@ -23,14 +25,56 @@ impl Study {
         if let Some(ledger) = runner.ledger {
             // Before they are run, so that what an interrupted study has finished is known as its
             // own.
-            ledger.record_study(name, self, &plans, self.seeds)?;
+            self.record(ledger, name, &plans, self.seeds)?;
         }
         let findings = self.judge(&plans, warmup, runner, watch)?;
         if let Some(ledger) = runner.ledger {
-            let key = ledger.record_study(name, self, &plans, findings.seeds())?;
+            let key = self.record(ledger, name, &plans, findings.seeds())?;
             ledger.record_verdicts(&key, &records(self, &findings))?;
         }
         Ok(findings)
+    }
+
+    /// Keeps in `ledger`, as `name`, what it asks and which trials it needs: `plans`, those of its
+    /// cells, each with the first `seeds` seeds, and no others. The value is its key.
+    ///
+    /// # Errors
+    /// If the ledger cannot be written.
+    pub fn record(
+        &self,
+        ledger: &Ledger,
+        name: &str,
+        plans: &[Plan],
+        seeds: usize,
+    ) -> Result<String, LedgerError> {
+        let about = Experiment {
+            key: self.key(),
+            name: name.to_owned(),
+            question: self.question.clone(),
+            factors: self.factors.clone(),
+            metrics: self.metrics.iter().map(Metric::name).collect(),
+        };
+        let cells = self.cells.iter().zip(plans).enumerate();
+        let cells: Vec<PlannedCell<'_>> = cells
+            .map(|(number, (cell, plan))| PlannedCell {
+                number,
+                levels: cell.levels.clone(),
+                plan,
+                seeds: self.first_seeds(seeds),
+            })
+            .collect();
+        // Shards run all seeds that may be needed; what counts is those that were.
+        ledger.forget_cells(&about.key)?;
+        ledger.record_cells(&about, &cells)?;
+        Ok(about.key)
+    }
+
+    /// Its key in a ledger. It does not depend on the seeds, of which there may be more later.
+    fn key(&self) -> String {
+        let mut lines = vec![self.question.clone(), self.factors.join("\t")];
+        let cells = self.cells.iter();
+        lines.extend(cells.map(|cell| format!("{} {}", cell.levels.join("\t"), cell.plan.hash())));
+        Experiment::key_of(&lines)
     }
 }
 

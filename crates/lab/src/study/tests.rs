@@ -181,7 +181,7 @@ fn claims_about_capacities_are_answered_by_searches() {
     let found = run(CAPACITY);
     let outcomes: Vec<Outcome> = found.verdicts.iter().map(|verdict| verdict.outcome).collect();
     assert_eq!(outcomes, [Outcome::Confirmed, Outcome::Refuted, Outcome::Confirmed]);
-    let capacity = Metric::searched(crate::capacity::Vary::Rate);
+    let capacity = Metric::CAPACITY;
     let (one, _) = found.mean(0, &capacity).expect("there is one");
     assert!((one - 100.0).abs() < 3.0, "10 ms a request: 100 a second, not {one}");
     let ratio = found.paired(1, 0, &capacity, 0.05).and_then(|paired| paired.ratio);

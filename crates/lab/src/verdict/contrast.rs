@@ -6,10 +6,10 @@
 //! its difference.
 
 use super::Evidence;
+use crate::design::Design;
 use crate::hypothesis::{Claim, Comparison, Expr, Reference, Relation};
 use crate::stats::{Estimate, by_student, estimate};
-use crate::study::Design;
-use blis_core::math::{exp, ln};
+use blis_core::math::ln;
 
 /// One comparison at one level of everything that it does not name.
 #[derive(Clone, Debug)]
@@ -210,12 +210,7 @@ impl<'a> Part<'a> {
             Relation::About(_) => (Some(asked - width), Some(asked + width)),
         };
         let shown = |estimate: Estimate| match contrast.scale {
-            Scale::Ratio => Estimate {
-                mean: exp(estimate.mean),
-                low: exp(estimate.low),
-                high: exp(estimate.high),
-                ..estimate
-            },
+            Scale::Ratio => estimate.exp(),
             Scale::Value | Scale::Difference => estimate,
         };
         Effect {

@@ -2,9 +2,9 @@
 
 use super::contrast::{Contrast, Effect, Part};
 use super::{Evidence, Outcome, Verdict, sentence};
+use crate::design::Design;
 use crate::hypothesis::{Expr, Hypothesis, Reference};
 use crate::stats::{Sequence, step_down};
-use crate::study::Design;
 
 /// Gives verdicts on the hypotheses of a study as its seeds come in.
 #[derive(Debug)]

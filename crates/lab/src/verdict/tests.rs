@@ -1,9 +1,9 @@
 //! Tests of the file beside.
 
 use super::*;
+use crate::design::Design;
+use crate::design::tests::design;
 use crate::hypothesis::{Hypothesis, Prediction, parse, parse_value};
-use crate::study::Design;
-use crate::study::design::tests::design;
 use blis_core::Dice;
 use blis_core::math::{exp, float};
 use blis_core::random::Purpose;

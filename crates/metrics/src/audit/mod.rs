@@ -443,8 +443,3 @@ impl Listener for Audit {
         }
     }
 }
-
-#[cfg(test)]
-mod abandoned;
-#[cfg(test)]
-mod tests;

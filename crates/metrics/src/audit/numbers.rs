@@ -115,9 +115,9 @@ impl Check {
         self.number(name, section.tokens_per_sec);
         self.number(name, section.goodput_per_sec);
         self.share(&format!("{name} slo_attainment"), section.slo_attainment);
-        let [injected, endings @ ..] = counts(section);
-        self.holds(injected == endings.iter().sum::<u64>(), "I1", || {
-            format!("{name}: {injected} arrived, but endings are {endings:?}")
+        let [offered, endings @ ..] = counts(section);
+        self.holds(offered == endings.iter().sum::<u64>(), "I1", || {
+            format!("{name}: {offered} arrived, but endings are {endings:?}")
         });
         let has_samples = e2e.mean_ms.is_some() == (section.completed > 0);
         self.holds(has_samples, "I20", || {
@@ -182,8 +182,8 @@ impl Check {
         self.number("max_over_mean", routing.max_over_mean);
         self.share("jain_balance", routing.jain_balance);
         let sent: u64 = routing.sent.iter().sum();
-        self.holds(sent <= cluster.injected, "I7", || {
-            format!("{sent} requests routed, {} arrived", cluster.injected)
+        self.holds(sent <= cluster.offered, "I7", || {
+            format!("{sent} requests routed, {} arrived", cluster.offered)
         });
     }
 
@@ -216,7 +216,7 @@ impl Check {
 /// Arrivals, then all ways to end.
 fn counts(section: &Section) -> [u64; 8] {
     [
-        section.injected,
+        section.offered,
         section.completed,
         section.rejected,
         section.unservable,

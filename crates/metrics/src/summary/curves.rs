@@ -12,7 +12,7 @@ impl Summary {
     pub(super) fn distributions(&self, by_class: &Groups) -> Distributions {
         let cluster = curves(self.rows.iter(), self.gaps.curve().as_ref());
         let mut seen: Vec<SloClass> = SloClass::ALL.into_iter().collect();
-        seen.retain(|class| self.classes[class.index()].arrived > 0);
+        seen.retain(|class| self.classes[class.index()].offered > 0);
         if seen.len() < 2 {
             return Distributions { cluster, classes: Vec::new() };
         }

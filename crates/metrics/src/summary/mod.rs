@@ -164,7 +164,7 @@ impl Summary {
         elapsed: Span,
     ) -> Vec<(SloClass, Section)> {
         let mut seen = SloClass::ALL.to_vec();
-        seen.retain(|class| self.classes[class.index()].arrived > 0);
+        seen.retain(|class| self.classes[class.index()].offered > 0);
         if let [only] = seen[..] {
             return vec![(only, cluster.clone())];
         }
@@ -202,7 +202,7 @@ impl Summary {
         let ids = (0..).map(TenantId);
         ids.zip(&self.tenants)
             .enumerate()
-            .filter(|(_, (_, tally))| tally.arrived > 0)
+            .filter(|(_, (_, tally))| tally.offered > 0)
             .map(|(i, (tenant, tally))| {
                 (tenant, section(tally, &self.latencies(&rows, i), itl(tally), elapsed))
             })
@@ -246,8 +246,8 @@ impl Summary {
     }
 
     fn fairness(&self) -> Option<f64> {
-        let seen = self.tenants.iter().filter(|tally| tally.arrived > 0);
-        let mut shares: Vec<f64> = seen.map(|t| float(t.finished) / float(t.arrived)).collect();
+        let seen = self.tenants.iter().filter(|tally| tally.offered > 0);
+        let mut shares: Vec<f64> = seen.map(|t| float(t.completed) / float(t.offered)).collect();
         if shares.is_empty() {
             return None;
         }
@@ -404,25 +404,25 @@ impl Latencies {
 fn section(tally: &Tally, latencies: &Latencies, itl: Latency, elapsed: Span) -> Section {
     let rate = |n: u64| per(float(n), elapsed.as_secs_f64());
     Section {
-        injected: tally.arrived,
-        completed: tally.finished,
+        offered: tally.offered,
+        completed: tally.completed,
         rejected: tally.rejected,
         unservable: tally.unservable,
         abandoned: tally.abandoned,
         in_transit: tally.in_transit,
         still_queued: tally.queued,
         still_running: tally.running,
-        preemption_count: tally.preemptions,
+        preemptions: tally.preemptions,
         total_input_tokens: tally.input_tokens,
         total_output_tokens: tally.output_tokens,
         ttft: latencies.ttft,
         e2e: latencies.e2e,
         itl,
         scheduling_delay: latencies.delay,
-        responses_per_sec: rate(tally.finished),
+        responses_per_sec: rate(tally.completed),
         tokens_per_sec: rate(tally.output_tokens),
         goodput_per_sec: rate(tally.attained).filter(|_| tally.promised),
-        slo_attainment: per(float(tally.attained), float(tally.arrived)).filter(|_| tally.promised),
+        slo_attainment: per(float(tally.attained), float(tally.offered)).filter(|_| tally.promised),
     }
 }
 
@@ -458,4 +458,11 @@ fn dense(request: RequestId) -> usize {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_stays_small() {
+        assert!(size_of::<Row>() <= 80, "{} bytes", size_of::<Row>());
+    }
+}

@@ -12,8 +12,8 @@ use std::iter::Sum;
 /// Requests of a group, by how they ended.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
-    pub(super) arrived: u64,
-    pub(super) finished: u64,
+    pub(super) offered: u64,
+    pub(super) completed: u64,
     pub(super) rejected: u64,
     pub(super) unservable: u64,
     pub(super) abandoned: u64,
@@ -26,7 +26,7 @@ pub(super) struct Tally {
     pub(super) preemptions: u64,
     pub(super) input_tokens: u64,
     pub(super) output_tokens: u64,
-    /// Time between first and last token of finished requests, in ns, and the tokens after the
+    /// Time between first and last token of completed requests, in ns, and the tokens after the
     /// first ones.
     decode: (u128, u64),
 }
@@ -87,10 +87,10 @@ pub(super) struct TierTally {
 impl Tally {
     /// A request ended; `attained` whether it got what it was promised, `None` if that is nothing.
     pub(super) fn close(&mut self, status: Status, record: &Record<'_>, attained: Option<bool>) {
-        self.arrived += 1;
+        self.offered += 1;
         self.promised |= attained.is_some();
         let (place, joined_queue) = match status {
-            Status::Finished => (&mut self.finished, true),
+            Status::Finished => (&mut self.completed, true),
             Status::Rejected(_) => (&mut self.rejected, false),
             Status::Unservable => (&mut self.unservable, false),
             Status::Abandoned(_) => (&mut self.abandoned, status.is_at_instance()),
@@ -111,7 +111,7 @@ impl Tally {
         }
     }
 
-    /// Mean inter-token latency in ms, pooled over finished requests.
+    /// Mean inter-token latency in ms, pooled over completed requests.
     pub(super) fn itl_mean_ms(&self) -> Option<f64> {
         per(float_sum(self.decode.0) / 1e6, float(self.decode.1))
     }
@@ -120,8 +120,8 @@ impl Tally {
 impl<'a> Sum<&'a Tally> for Tally {
     fn sum<I: Iterator<Item = &'a Tally>>(tallies: I) -> Tally {
         tallies.fold(Tally::default(), |a, b| Tally {
-            arrived: a.arrived + b.arrived,
-            finished: a.finished + b.finished,
+            offered: a.offered + b.offered,
+            completed: a.completed + b.completed,
             rejected: a.rejected + b.rejected,
             unservable: a.unservable + b.unservable,
             abandoned: a.abandoned + b.abandoned,

@@ -14,17 +14,14 @@
 
 use crate::contract::{Admission, Firings, Verdict};
 use crate::spec::Spec;
-use crate::view::{Answer, ClusterView, InstanceView, Needs};
+use crate::view::{Answer, ClusterView, InstanceView};
 use blis_core::{Dice, RequestId, RequestView, Time};
 
 /// How `all-of` introduces itself; its members are given beside it.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "all-of",
-    alias: None,
     help: "Lets a request in if all of its members do, as in `all-of(slo-gated; kv-gate)`",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(AllOf::new(Vec::new())),
+    ..Spec::built_by(|_, _| Box::new(AllOf::new(Vec::new())))
 };
 
 /// Gates one behind the other.
@@ -101,8 +98,8 @@ impl Admission for AllOf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chosen::guest::Guests;
     use crate::gate::Gate;
-    use crate::guest::Guests;
     use crate::spec::Cluster;
     use crate::view::examples::{NOTHING, cluster, dice, instances, request};
     use blis_core::SloClass;

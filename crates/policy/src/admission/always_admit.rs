@@ -10,17 +10,14 @@
 
 use crate::contract::{Admission, Verdict};
 use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
+use crate::view::ClusterView;
 use blis_core::{Dice, RequestView};
 
 /// How `always-admit` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "always-admit",
-    alias: None,
     help: "Lets every request in",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(AlwaysAdmit),
+    ..Spec::built_by(|_, _| Box::new(AlwaysAdmit))
 };
 
 /// Lets every request in.

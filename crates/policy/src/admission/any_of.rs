@@ -15,18 +15,15 @@
 
 use crate::contract::{Admission, Firings, Verdict};
 use crate::spec::Spec;
-use crate::view::{Answer, ClusterView, InstanceView, Needs};
+use crate::view::{Answer, ClusterView, InstanceView};
 use blis_core::{Dice, RequestId, RequestView, Time};
 use std::collections::BTreeMap;
 
 /// How `any-of` introduces itself; its members are given beside it.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "any-of",
-    alias: None,
     help: "Lets a request in if any of its members does, as in `any-of(slo-gated; token-bucket)`",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(AnyOf::new(Vec::new())),
+    ..Spec::built_by(|_, _| Box::new(AnyOf::new(Vec::new())))
 };
 
 /// What `any-of` says without members.
@@ -114,8 +111,8 @@ impl Admission for AnyOf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chosen::guest::Guests;
     use crate::gate::Gate;
-    use crate::guest::Guests;
     use crate::spec::Cluster;
     use crate::view::examples::{NOTHING, cluster, dice, instances, request};
     use blis_core::SloClass;

@@ -21,13 +21,12 @@
 use crate::classes::{Shares, share};
 use crate::contract::{Admission, Firings, Verdict};
 use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
+use crate::view::ClusterView;
 use blis_core::{Dice, Param, RequestView, SloClass, Time, Values, math};
 
 /// How `burst-throttle` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "burst-throttle",
-    alias: None,
     help: "Turns unimportant classes away while arrivals come faster than usual",
     params: &[
         Param::log("short", 0.001..=3_600.0, 0.5, "s")
@@ -46,8 +45,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
         share(SloClass::Batch, 1.0, "Share of batch requests turned away in a burst"),
         share(SloClass::Background, 1.0, "Share of background requests turned away in a burst"),
     ],
-    needs: |_| Needs::NONE,
-    build: |values, _| Box::new(BurstThrottle::new(values)),
+    ..Spec::built_by(|values, _| Box::new(BurstThrottle::new(values)))
 };
 
 /// A gate that watches arrivals.

@@ -29,7 +29,6 @@ use blis_core::{Dice, Param, RequestView, SloClass, Values};
 /// How `class-queue` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "class-queue",
-    alias: None,
     help: "Turns requests away that would wait too long behind those at least as important",
     params: &[
         wait(SloClass::Critical, 1.0, "Longest wait of critical requests, in times they run")
@@ -47,7 +46,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
             .help("The share of requests that is let in all the same"),
     ],
     needs: |_| Needs { load: true, classes: true, ..Needs::NONE },
-    build: |values, cluster| Box::new(ClassQueue::new(values, cluster)),
+    ..Spec::built_by(|values, cluster| Box::new(ClassQueue::new(values, cluster)))
 };
 
 const fn wait(class: SloClass, default: f64, help: &'static str) -> Param {

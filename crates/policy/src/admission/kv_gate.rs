@@ -23,7 +23,6 @@ use blis_core::{Dice, Param, RequestView, SloClass, Time, Values, math};
 /// How `kv-gate` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "kv-gate",
-    alias: None,
     help: "Turns unimportant classes away where too few KV blocks are free",
     params: &[
         Param::choice("at", &["instance", "cluster"])
@@ -41,7 +40,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
         flag(SloClass::Background, true, "Whether background requests may be turned away"),
     ],
     needs: |_| Needs { kv: true, ..Needs::NONE },
-    build: |values, cluster| Box::new(KvGate::new(values, cluster)),
+    ..Spec::built_by(|values, cluster| Box::new(KvGate::new(values, cluster)))
 };
 
 /// A gate before memory.

@@ -33,7 +33,6 @@ use std::collections::BTreeMap;
 /// How `latency-slo` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "latency-slo",
-    alias: None,
     help: "Turns unimportant classes away while no instance is predicted to meet their targets",
     params: &[
         Param::log("ttft", 1.0..=1e7, 2_000.0, "ms")
@@ -56,7 +55,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
         let cached = Cached::from_word(values.choice("cached"));
         Needs { load: true, kv: true, answers, ..Needs::NONE }.or(cached.needs())
     },
-    build: |values, cluster| Box::new(LatencySlo::new(values, cluster)),
+    ..Spec::built_by(|values, cluster| Box::new(LatencySlo::new(values, cluster)))
 };
 
 /// A gate that predicts, and learns how well.

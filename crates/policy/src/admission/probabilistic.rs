@@ -25,7 +25,6 @@ use blis_core::{Dice, Param, RequestView, SloClass, Values, math};
 /// How `probabilistic` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "probabilistic",
-    alias: None,
     help: "Turns unimportant classes away the more often, the more saturated the cluster is",
     params: &[
         Param::log("queue-threshold", 0.1..=100_000.0, 5.0, "requests")
@@ -41,7 +40,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
         flag(SloClass::Background, true, "Whether background requests may be turned away"),
     ],
     needs: |_| Needs { load: true, kv: true, ..Needs::NONE },
-    build: |values, _| Box::new(Probabilistic::new(values)),
+    ..Spec::built_by(|values, _| Box::new(Probabilistic::new(values)))
 };
 
 /// A gate that closes gradually.

@@ -10,17 +10,14 @@
 
 use crate::contract::{Admission, Verdict};
 use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
+use crate::view::ClusterView;
 use blis_core::{Dice, RequestView};
 
 /// How `reject-all` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "reject-all",
-    alias: None,
     help: "Turns every request away (pathological, for tests)",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(RejectAll),
+    ..Spec::built_by(|_, _| Box::new(RejectAll))
 };
 
 /// Turns every request away.

@@ -23,7 +23,6 @@ use blis_core::{Dice, Param, RequestView, SloClass, Values, math};
 /// How `session-backpressure` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "session-backpressure",
-    alias: None,
     help: "Turns new sessions away while the cluster is loaded, and later rounds never",
     params: &[
         Param::float("threshold", 0.0..=100_000.0, 64.0, "requests per instance")
@@ -37,7 +36,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
         flag(SloClass::Background, true, "Whether new background sessions may be turned away"),
     ],
     needs: |_| Needs { load: true, ..Needs::NONE },
-    build: |values, _| Box::new(SessionBackpressure::new(values)),
+    ..Spec::built_by(|values, _| Box::new(SessionBackpressure::new(values)))
 };
 
 /// A gate for beginnings.

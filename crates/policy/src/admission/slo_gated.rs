@@ -20,7 +20,6 @@ use blis_core::{Dice, Param, RequestView, SloClass, Values, math};
 /// How `slo-gated` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "slo-gated",
-    alias: None,
     help: "Turns unimportant classes away while queues are longer than a threshold",
     params: &[
         Param::float("threshold", 0.0..=100_000.0, 5.0, "requests")
@@ -34,7 +33,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
         share(SloClass::Background, 1.0, "Share of background requests turned away"),
     ],
     needs: |_| Needs { load: true, ..Needs::NONE },
-    build: |values, _| Box::new(SloGated::new(values)),
+    ..Spec::built_by(|values, _| Box::new(SloGated::new(values)))
 };
 
 /// A gate that closes for some classes.

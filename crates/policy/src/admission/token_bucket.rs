@@ -13,13 +13,12 @@
 
 use crate::contract::{Admission, Verdict};
 use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
+use crate::view::ClusterView;
 use blis_core::{Dice, Param, RequestView, Time, Values, math};
 
 /// How `token-bucket` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "token-bucket",
-    alias: None,
     help: "Lets a request in while a bucket that refills steadily holds its prompt tokens",
     params: &[
         Param::log("capacity", 1.0..=1e9, 10_000.0, "tokens")
@@ -27,8 +26,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
         Param::log("refill-rate", 0.001..=1e9, 1_000.0, "tokens/s")
             .help("Prompt tokens let in per second in the long run"),
     ],
-    needs: |_| Needs::NONE,
-    build: |values, _| Box::new(TokenBucket::new(values)),
+    ..Spec::built_by(|values, _| Box::new(TokenBucket::new(values)))
 };
 
 /// The level is kept in millionths of a token times nanoseconds per second, so that a nanosecond's

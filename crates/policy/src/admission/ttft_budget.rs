@@ -27,7 +27,6 @@ use blis_core::{Dice, Param, RequestView, SloClass, Span, Values, math};
 /// How `ttft-budget` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "ttft-budget",
-    alias: None,
     help: "Turns requests away whose first token no instance is predicted to deliver in time",
     params: &[
         Param::log("factor", 0.01..=100.0, 1.0, "times the target")
@@ -54,7 +53,7 @@ pub const SPEC: Spec<dyn Admission> = Spec {
         let cached = Cached::from_word(values.choice("cached"));
         Needs { load: true, ..Needs::NONE }.or(cached.needs())
     },
-    build: |values, cluster| Box::new(TtftBudget::new(values, cluster)),
+    ..Spec::built_by(|values, cluster| Box::new(TtftBudget::new(values, cluster)))
 };
 
 const fn target(name: &'static str, help: &'static str) -> Param {

@@ -25,11 +25,9 @@ use blis_core::math::float;
 /// How `belady` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {
     name: "belady",
-    alias: None,
     help: "Drops the cached blocks that are needed again last; an oracle, for bounds only",
-    params: &[],
     needs: |_| Needs { future: true, ..Needs::NONE },
-    build: |_, _| Box::new(Belady),
+    ..Spec::built_by(|_, _| Box::new(Belady))
 };
 
 /// A run is worth the more the sooner it is needed. Whoever needs a run needs what it continues, so

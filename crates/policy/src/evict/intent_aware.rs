@@ -24,7 +24,6 @@ use blis_core::{Param, Values};
 /// How `intent-aware` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {
     name: "intent-aware",
-    alias: None,
     help: "Drops last what the router, live sessions or important requests count on",
     params: &[
         credit("routed", 30.0, "Credit of blocks that the router expected to be cached"),
@@ -37,7 +36,7 @@ pub const SPEC: Spec<dyn Evict> = Spec {
         priority: values.float("per-priority") > 0.0,
         ..Needs::NONE
     },
-    build: |values, _| Box::new(IntentAware::new(values)),
+    ..Spec::built_by(|values, _| Box::new(IntentAware::new(values)))
 };
 
 const fn credit(name: &'static str, default: f64, help: &'static str) -> Param {

@@ -13,16 +13,13 @@
 
 use crate::contract::Evict;
 use crate::spec::Spec;
-use crate::view::{Needs, UseView};
+use crate::view::UseView;
 
 /// How `lfu` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {
     name: "lfu",
-    alias: None,
     help: "Drops the cached blocks that were used least often",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(Lfu),
+    ..Spec::built_by(|_, _| Box::new(Lfu))
 };
 
 /// A run is worth its uses. Whoever uses a run uses what it continues, so a prefix has no fewer.

@@ -11,16 +11,13 @@
 
 use crate::contract::Evict;
 use crate::spec::Spec;
-use crate::view::{Needs, UseView};
+use crate::view::UseView;
 
 /// How `lru` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {
     name: "lru",
-    alias: None,
     help: "Drops the cached blocks that were used longest ago",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(Lru),
+    ..Spec::built_by(|_, _| Box::new(Lru))
 };
 
 /// All runs are worth the same, so that the order of release decides.

@@ -17,18 +17,18 @@
 
 use crate::contract::Evict;
 use crate::spec::Spec;
-use crate::view::{Needs, UseView};
+use crate::view::UseView;
 use blis_core::{Param, Span};
 
 /// How `session-aware` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {
     name: "session-aware",
-    alias: None,
     help: "Drops the cached blocks of live sessions last",
     params: &[Param::log("grace", 0.001..=86_400.0, 60.0, "s")
         .help("For how long after a round its session counts as live")],
-    needs: |_| Needs::NONE,
-    build: |values, _| Box::new(SessionAware { grace: Span::from_secs_f64(values.float("grace")) }),
+    ..Spec::built_by(|values, _| {
+        Box::new(SessionAware { grace: Span::from_secs_f64(values.float("grace")) })
+    })
 };
 
 /// A run is worth the second in which it expires; the latest that was ever said holds, so that a

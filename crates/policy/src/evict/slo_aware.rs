@@ -15,13 +15,12 @@
 use crate::classes::{numbers, weight};
 use crate::contract::Evict;
 use crate::spec::Spec;
-use crate::view::{Needs, PerClass, UseView};
+use crate::view::{PerClass, UseView};
 use blis_core::SloClass;
 
 /// How `slo-aware` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {
     name: "slo-aware",
-    alias: None,
     help: "Drops the cached blocks of unimportant service classes first",
     params: &[
         weight(SloClass::Critical, 10.0, "Worth of blocks that a critical request has used"),
@@ -30,8 +29,7 @@ pub const SPEC: Spec<dyn Evict> = Spec {
         weight(SloClass::Batch, 1.0, "Worth of blocks that a batch request has used"),
         weight(SloClass::Background, 0.0, "Worth of blocks that a background request has used"),
     ],
-    needs: |_| Needs::NONE,
-    build: |values, _| Box::new(SloAware { worths: numbers(values) }),
+    ..Spec::built_by(|values, _| Box::new(SloAware { worths: numbers(values) }))
 };
 
 /// A worth for each service class; a run has the highest of those that have used it.

@@ -11,16 +11,12 @@
 
 use crate::contract::Offload;
 use crate::spec::Spec;
-use crate::view::Needs;
 
 /// How `on-evict` introduces itself.
 pub const SPEC: Spec<dyn Offload> = Spec {
     name: "on-evict",
-    alias: None,
     help: "Copies blocks out when they are dropped; the step waits for it",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(OnEvict),
+    ..Spec::built_by(|_, _| Box::new(OnEvict))
 };
 
 /// Copies victims.

@@ -13,19 +13,17 @@
 
 use crate::contract::Offload;
 use crate::spec::Spec;
-use crate::view::{MemoryView, Needs};
+use crate::view::MemoryView;
 use blis_core::Param;
 use blis_core::math::count;
 
 /// How `threshold` introduces itself.
 pub const SPEC: Spec<dyn Offload> = Spec {
     name: "threshold",
-    alias: None,
     help: "Copies the oldest idle blocks out above a share of the memory",
     params: &[Param::float("threshold", 0.0..=1.0, 0.9, "share")
         .help("Share of the blocks that may be in use, or idle without a copy")],
-    needs: |_| Needs::NONE,
-    build: |values, _| Box::new(Threshold { share: values.float("threshold") }),
+    ..Spec::built_by(|values, _| Box::new(Threshold { share: values.float("threshold") }))
 };
 
 /// Keeps a share of the memory replaceable.

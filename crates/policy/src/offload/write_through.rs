@@ -13,16 +13,12 @@
 
 use crate::contract::Offload;
 use crate::spec::Spec;
-use crate::view::Needs;
 
 /// How `write-through` introduces itself.
 pub const SPEC: Spec<dyn Offload> = Spec {
     name: "write-through",
-    alias: None,
     help: "Copies the blocks of a request out when it leaves the batch",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(WriteThrough),
+    ..Spec::built_by(|_, _| Box::new(WriteThrough))
 };
 
 /// Copies everything once.

@@ -21,7 +21,6 @@ use blis_core::{Param, Span, Time, Values};
 /// How `cache-first` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {
     name: "cache-first",
-    alias: None,
     help: "Schedules the longest cached prefix first, up to a bound of patience",
     params: &[
         Param::choice("by", &["cached", "expected"])
@@ -30,7 +29,7 @@ pub const SPEC: Spec<dyn Order> = Spec {
             .help("For how long a request can be overtaken"),
     ],
     needs: |values| Needs { cached: values.choice("by") == "cached", ..Needs::NONE },
-    build: |values, _| Box::new(CacheFirst::new(values)),
+    ..Spec::built_by(|values, _| Box::new(CacheFirst::new(values)))
 };
 
 /// Longest cached prefix first.

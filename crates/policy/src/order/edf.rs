@@ -17,21 +17,19 @@
 
 use crate::contract::Order;
 use crate::spec::{Cluster, Spec};
-use crate::view::{Needs, PerClass, WaitingView};
+use crate::view::{PerClass, WaitingView};
 use blis_core::{Param, Span, Time};
 
 /// How `edf` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {
     name: "edf",
-    alias: None,
     help: "Schedules the earliest deadline first",
     params: &[Param::log("horizon", 0.001..=86_400.0, 60.0, "s").help(
         "When a request without a deadline is due after its arrival, and anybody at the latest",
     )],
-    needs: |_| Needs::NONE,
-    build: |values, cluster| {
+    ..Spec::built_by(|values, cluster| {
         Box::new(Edf::new(Span::from_secs_f64(values.float("horizon")), cluster))
-    },
+    })
 };
 
 /// Earliest deadline first.

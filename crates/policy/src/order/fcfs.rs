@@ -10,17 +10,14 @@
 
 use crate::contract::Order;
 use crate::spec::Spec;
-use crate::view::{Needs, WaitingView};
+use crate::view::WaitingView;
 use blis_core::Time;
 
 /// How `fcfs` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {
     name: "fcfs",
-    alias: None,
     help: "Schedules requests in the order of joining the queue",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(Fcfs),
+    ..Spec::built_by(|_, _| Box::new(Fcfs))
 };
 
 /// Order of joining the queue.

@@ -17,11 +17,9 @@ use blis_core::Time;
 /// How `priority-fcfs` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {
     name: "priority-fcfs",
-    alias: None,
     help: "Schedules the highest priority first, and equals in the order of joining the queue",
-    params: &[],
     needs: |_| Needs { priority: true, ..Needs::NONE },
-    build: |_, _| Box::new(PriorityFcfs),
+    ..Spec::built_by(|_, _| Box::new(PriorityFcfs))
 };
 
 /// Highest priority first.

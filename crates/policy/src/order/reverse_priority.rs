@@ -16,11 +16,9 @@ use blis_core::Time;
 /// How `reverse-priority` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {
     name: "reverse-priority",
-    alias: None,
     help: "Schedules the lowest priority first (pathological, for tests)",
-    params: &[],
     needs: |_| Needs { priority: true, ..Needs::NONE },
-    build: |_, _| Box::new(ReversePriority),
+    ..Spec::built_by(|_, _| Box::new(ReversePriority))
 };
 
 /// Lowest priority first.

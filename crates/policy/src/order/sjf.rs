@@ -10,17 +10,14 @@
 
 use crate::contract::Order;
 use crate::spec::Spec;
-use crate::view::{Needs, WaitingView};
+use crate::view::WaitingView;
 use blis_core::Time;
 
 /// How `sjf` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {
     name: "sjf",
-    alias: None,
     help: "Schedules the shortest prompt first",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(Sjf),
+    ..Spec::built_by(|_, _| Box::new(Sjf))
 };
 
 /// Shortest prompt first.

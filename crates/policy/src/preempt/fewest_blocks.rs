@@ -14,16 +14,13 @@
 
 use crate::contract::Preempt;
 use crate::spec::Spec;
-use crate::view::{Needs, RunningView};
+use crate::view::RunningView;
 
 /// How `fewest-blocks` introduces itself.
 pub const SPEC: Spec<dyn Preempt> = Spec {
     name: "fewest-blocks",
-    alias: None,
     help: "Preempts the running request that holds the fewest KV blocks",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(FewestBlocks),
+    ..Spec::built_by(|_, _| Box::new(FewestBlocks))
 };
 
 /// The fewest blocks, then the last.

@@ -13,16 +13,13 @@
 
 use crate::contract::Preempt;
 use crate::spec::Spec;
-use crate::view::{Needs, RunningView};
+use crate::view::RunningView;
 
 /// How `least-progress` introduces itself.
 pub const SPEC: Spec<dyn Preempt> = Spec {
     name: "least-progress",
-    alias: None,
     help: "Preempts the running request that has generated the fewest tokens",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(LeastProgress),
+    ..Spec::built_by(|_, _| Box::new(LeastProgress))
 };
 
 /// The fewest generated tokens, then the fewest computed ones, then the last.

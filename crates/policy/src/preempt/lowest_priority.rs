@@ -19,11 +19,9 @@ use crate::view::{Needs, RunningView};
 /// How `lowest-priority` introduces itself.
 pub const SPEC: Spec<dyn Preempt> = Spec {
     name: "lowest-priority",
-    alias: None,
     help: "Preempts the running request of the lowest priority, of equals the last scheduled",
-    params: &[],
     needs: |_| Needs { priority: true, ..Needs::NONE },
-    build: |_, _| Box::new(LowestPriority),
+    ..Spec::built_by(|_, _| Box::new(LowestPriority))
 };
 
 /// The least priority, then the last.

@@ -10,16 +10,13 @@
 
 use crate::contract::Preempt;
 use crate::spec::Spec;
-use crate::view::{Needs, RunningView};
+use crate::view::RunningView;
 
 /// How `tail` introduces itself.
 pub const SPEC: Spec<dyn Preempt> = Spec {
     name: "tail",
-    alias: None,
     help: "Preempts the running request that was scheduled last",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(Tail),
+    ..Spec::built_by(|_, _| Box::new(Tail))
 };
 
 /// The last of the running requests.

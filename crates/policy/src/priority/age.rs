@@ -14,13 +14,12 @@
 use crate::classes::numbers;
 use crate::contract::Priority;
 use crate::spec::Spec;
-use crate::view::{Needs, PerClass, WaitingView};
+use crate::view::{PerClass, WaitingView};
 use blis_core::{Param, SloClass, Time};
 
 /// How `age` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {
     name: "age",
-    alias: None,
     help: "Lets priority grow with age, at a slope for each service class",
     params: &[
         slope(SloClass::Critical, 10.0, "How fast the priority of critical requests grows"),
@@ -29,8 +28,7 @@ pub const SPEC: Spec<dyn Priority> = Spec {
         slope(SloClass::Batch, 1.0, "How fast the priority of batch requests grows"),
         slope(SloClass::Background, 0.5, "How fast the priority of background requests grows"),
     ],
-    needs: |_| Needs::NONE,
-    build: |values, _| Box::new(Age { slopes: numbers(values) }),
+    ..Spec::built_by(|values, _| Box::new(Age { slopes: numbers(values) }))
 };
 
 const fn slope(class: SloClass, default: f64, help: &'static str) -> Param {

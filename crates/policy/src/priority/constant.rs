@@ -10,17 +10,14 @@
 
 use crate::contract::Priority;
 use crate::spec::Spec;
-use crate::view::{Needs, WaitingView};
+use crate::view::WaitingView;
 use blis_core::Time;
 
 /// How `constant` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {
     name: "constant",
-    alias: None,
     help: "Gives every request the same priority",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(Constant),
+    ..Spec::built_by(|_, _| Box::new(Constant))
 };
 
 /// The same priority for all.

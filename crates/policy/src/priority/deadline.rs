@@ -17,13 +17,12 @@
 
 use crate::contract::Priority;
 use crate::spec::{Cluster, Spec};
-use crate::view::{Needs, PerClass, WaitingView};
+use crate::view::{PerClass, WaitingView};
 use blis_core::{Param, Span, Time, Values};
 
 /// How `deadline` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {
     name: "deadline",
-    alias: None,
     help: "Lets priority grow, up to a bound, as a request's deadline nears",
     params: &[
         Param::log("horizon", 0.001..=86_400.0, 60.0, "s")
@@ -32,8 +31,7 @@ pub const SPEC: Spec<dyn Priority> = Spec {
         Param::choice("late", &["keep", "drop"])
             .help("Whether a request that is late keeps the greatest priority or falls to 0"),
     ],
-    needs: |_| Needs::NONE,
-    build: |values, cluster| Box::new(Deadline::new(values, cluster)),
+    ..Spec::built_by(|values, cluster| Box::new(Deadline::new(values, cluster)))
 };
 
 /// Urgency by deadlines.

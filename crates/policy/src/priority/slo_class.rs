@@ -12,13 +12,12 @@
 use crate::classes::{numbers, weight};
 use crate::contract::Priority;
 use crate::spec::Spec;
-use crate::view::{Needs, PerClass, WaitingView};
+use crate::view::{PerClass, WaitingView};
 use blis_core::{SloClass as Class, Time};
 
 /// How `slo-class` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {
     name: "slo-class",
-    alias: None,
     help: "Gives each service class a fixed priority",
     params: &[
         weight(Class::Critical, 10.0, "Priority of critical requests"),
@@ -27,8 +26,7 @@ pub const SPEC: Spec<dyn Priority> = Spec {
         weight(Class::Batch, 1.0, "Priority of batch requests"),
         weight(Class::Background, 0.0, "Priority of background requests"),
     ],
-    needs: |_| Needs::NONE,
-    build: |values, _| Box::new(SloClass { priorities: numbers(values) }),
+    ..Spec::built_by(|values, _| Box::new(SloClass { priorities: numbers(values) }))
 };
 
 /// A priority for each service class.

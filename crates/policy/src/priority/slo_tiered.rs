@@ -17,13 +17,12 @@
 
 use crate::contract::Priority;
 use crate::spec::Spec;
-use crate::view::{Needs, PerClass, WaitingView};
+use crate::view::{PerClass, WaitingView};
 use blis_core::{Param, SloClass, Span, Time, Values};
 
 /// How `slo-tiered` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {
     name: "slo-tiered",
-    alias: None,
     help: "Gives each service class a base that grows with age after a grace period",
     params: &[
         base("base-critical", 10.0, "Priority of fresh critical requests"),
@@ -39,8 +38,7 @@ pub const SPEC: Spec<dyn Priority> = Spec {
         grace("grace-batch", 500.0, "For how long a batch request does not age"),
         grace("grace-background", 1_000.0, "For how long a background request does not age"),
     ],
-    needs: |_| Needs::NONE,
-    build: |values, _| Box::new(SloTiered::new(values)),
+    ..Spec::built_by(|values, _| Box::new(SloTiered::new(values)))
 };
 
 const fn base(name: &'static str, default: f64, help: &'static str) -> Param {

@@ -17,11 +17,9 @@ use std::cmp::Reverse;
 /// How `always-busiest` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "always-busiest",
-    alias: None,
     help: "Sends each request to the instance with the most requests (pathological, for tests)",
-    params: &[],
     needs: |_| Needs { load: true, ..Needs::NONE },
-    build: |_, _| Box::new(AlwaysBusiest),
+    ..Spec::built_by(|_, _| Box::new(AlwaysBusiest))
 };
 
 /// The instance with the most requests.

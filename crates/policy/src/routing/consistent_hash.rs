@@ -25,7 +25,6 @@ use blis_core::{Dice, InstanceId, Param, RequestView, Time, Values, math};
 /// How `consistent-hash` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "consistent-hash",
-    alias: None,
     help: "Sends requests of a session, or with the same prefix, to the same instance by a hash",
     params: &[
         Param::choice("key", &["session", "prefix"])
@@ -39,7 +38,7 @@ pub const SPEC: Spec<dyn Router> = Spec {
             .only_if("bounded", &["true"]),
     ],
     needs: |values| Needs { load: values.flag("bounded"), ..Needs::NONE },
-    build: |values, _| Box::new(ConsistentHash::new(values)),
+    ..Spec::built_by(|values, _| Box::new(ConsistentHash::new(values)))
 };
 
 /// Rendezvous hashing, with or without a bound on loads.

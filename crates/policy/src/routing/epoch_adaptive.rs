@@ -18,7 +18,7 @@
 //! hill only. Answers of requests that were sent under older weights are not counted.
 
 use crate::contract::{Choice, Firings, Router};
-use crate::router::RouterParts;
+use crate::routing::router::RouterParts;
 use crate::routing::weighted::{self, Parts, Weighted};
 use crate::spec::{Cluster, Spec};
 use crate::view::{Answer, ClusterView, Needs, PerClass};
@@ -39,7 +39,6 @@ pub(crate) const OWN_NEEDS: Needs = Needs { answers: true, ..Needs::NONE };
 /// built with other scorers has theirs.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "epoch-adaptive",
-    alias: None,
     help: "Weighs scorers and moves one of the weights by steps while answers get better",
     params: &[
         Param::choice(
@@ -58,9 +57,9 @@ pub const SPEC: Spec<dyn Router> = Spec {
         let events = values.choice("moves") == "precise-prefix";
         OWN_NEEDS.or(Needs { load: true, kv: true, events, ..Needs::NONE })
     },
-    build: |values, cluster| {
+    ..Spec::built_by(|values, cluster| {
         RouterParts::default_of("epoch-adaptive", values).build(values, cluster)
-    },
+    })
 };
 
 /// Weights of which one is learned on line.
@@ -232,8 +231,8 @@ impl Climb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guest::Guests;
-    use crate::router::{PartsText, Routing};
+    use crate::chosen::guest::Guests;
+    use crate::routing::router::{PartsText, Routing};
     use crate::view::examples::{cluster, dice, instances, prompt, request};
     use blis_core::SloClass;
 

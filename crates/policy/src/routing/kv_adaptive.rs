@@ -16,7 +16,7 @@
 //! for what it keeps, and costs preemptions when there is none.
 
 use crate::contract::{Choice, Firings, Router};
-use crate::router::RouterParts;
+use crate::routing::router::RouterParts;
 use crate::routing::weighted::{Parts, Weighted};
 use crate::spec::Spec;
 use crate::view::{ClusterView, Needs};
@@ -32,7 +32,6 @@ pub(crate) const OWN_NEEDS: Needs = Needs { kv: true, ..Needs::NONE };
 /// with other scorers has theirs.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "kv-adaptive",
-    alias: None,
     help: "Weighs scorers by one set of weights, and by another when KV blocks are scarce",
     params: &[
         Param::float("scarce-above", 0.0..=1.0, 0.8, "")
@@ -43,7 +42,9 @@ pub const SPEC: Spec<dyn Router> = Spec {
             .help("Whether the fullest instance counts or the mean of all"),
     ],
     needs: |values| RouterParts::default_of("kv-adaptive", values).needs(),
-    build: |values, cluster| RouterParts::default_of("kv-adaptive", values).build(values, cluster),
+    ..Spec::built_by(|values, cluster| {
+        RouterParts::default_of("kv-adaptive", values).build(values, cluster)
+    })
 };
 
 /// Two profiles of weights, switched by the share of blocks in use.
@@ -127,8 +128,8 @@ impl Router for KvAdaptive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guest::Guests;
-    use crate::router::{PartsText, Routing};
+    use crate::chosen::guest::Guests;
+    use crate::routing::router::{PartsText, Routing};
     use crate::spec::Cluster;
     use crate::view::examples::{cluster, dice, instances, prompt, request};
 

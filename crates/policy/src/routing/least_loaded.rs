@@ -17,11 +17,10 @@ use blis_core::{Dice, RequestView};
 /// How `least-loaded` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "least-loaded",
-    alias: None,
     help: "Sends each request to the instance with the fewest waiting and running requests",
     params: &[ties::PARAM],
     needs: |_| Needs { load: true, ..Needs::NONE },
-    build: |values, _| Box::new(LeastLoaded { ties: Ties::of(values) }),
+    ..Spec::built_by(|values, _| Box::new(LeastLoaded { ties: Ties::of(values) }))
 };
 
 /// The instance with the fewest requests.

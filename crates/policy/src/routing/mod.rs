@@ -12,11 +12,13 @@ pub mod power_of_two;
 pub mod prefix_index;
 pub mod random;
 pub mod round_robin;
+pub mod router;
 pub mod scorers;
 pub mod seats;
 pub mod session_affinity;
 pub mod ties;
 pub mod weighted;
+pub mod weights;
 
 use crate::contract::Router;
 use crate::spec::Spec;

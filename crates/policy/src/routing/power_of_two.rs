@@ -23,15 +23,14 @@ const MOST: usize = 16;
 /// How `power-of-two` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "power-of-two",
-    alias: None,
     help: "Draws two instances at random and sends each request to the less loaded one",
     params: &[Param::int("choices", 1..=MOST as u64, 2, "instances")
         .help("How many different instances are drawn")],
     needs: |_| Needs { load: true, ..Needs::NONE },
-    build: |values, _| {
+    ..Spec::built_by(|values, _| {
         let choices = usize::try_from(values.int("choices")).unwrap_or(MOST);
         Box::new(PowerOfTwo { choices, decided: false, by_load: 0 })
-    },
+    })
 };
 
 /// The least loaded of a few instances drawn at random.

@@ -10,17 +10,14 @@
 
 use crate::contract::{Choice, Router};
 use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
+use crate::view::ClusterView;
 use blis_core::{Dice, RequestView};
 
 /// How `random` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "random",
-    alias: None,
     help: "Sends each request to any instance with the same chance",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(Random),
+    ..Spec::built_by(|_, _| Box::new(Random))
 };
 
 /// Any instance, with the same chance.

@@ -10,17 +10,14 @@
 
 use crate::contract::{Choice, Router};
 use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
+use crate::view::ClusterView;
 use blis_core::{Dice, InstanceId, RequestView, Time};
 
 /// How `round-robin` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "round-robin",
-    alias: None,
     help: "Sends requests to each instance in turn",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(RoundRobin { next: 0 }),
+    ..Spec::built_by(|_, _| Box::new(RoundRobin { next: 0 }))
 };
 
 /// Each instance in turn.

@@ -24,7 +24,6 @@ use blis_core::{Dice, InstanceId, Param, RequestView, Time};
 /// How `session-affinity` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "session-affinity",
-    alias: None,
     help: "Sends a session to the instance of its last round unless that is too busy",
     params: &[
         seats::TTL,
@@ -33,7 +32,7 @@ pub const SPEC: Spec<dyn Router> = Spec {
         ties::PARAM,
     ],
     needs: |_| Needs { load: true, ..Needs::NONE },
-    build: |values, _| {
+    ..Spec::built_by(|values, _| {
         Box::new(SessionAffinity {
             seats: Seats::of(values),
             max_excess: u32::try_from(values.int("max-excess")).unwrap_or(u32::MAX),
@@ -41,7 +40,7 @@ pub const SPEC: Spec<dyn Router> = Spec {
             last: Outcome::New,
             counts: [0; 4],
         })
-    },
+    })
 };
 
 /// Sticky sessions with a bound.

@@ -12,11 +12,11 @@
 //! **Origin** llm-d's scheduler profile: filters, scorers with weights, then a picker.
 
 use crate::contract::{Choice, Filter, Firings, Picker, Router, Scorer};
-use crate::router::RouterParts;
 use crate::routing::pickers::max_score;
+use crate::routing::router::RouterParts;
+use crate::routing::weights::WeightedScorers;
 use crate::spec::Spec;
 use crate::view::{ClusterView, InstanceView, Intent};
-use crate::weights::WeightedScorers;
 use blis_core::{Dice, InstanceId, RequestView, Time, math};
 
 /// The scorers when none are given.
@@ -30,11 +30,11 @@ const ROUNDING: f64 = 1e-9;
 /// with other scorers has theirs.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "weighted",
-    alias: None,
     help: "Adds up the weighted scores of several scorers and lets a picker choose",
-    params: &[],
     needs: |values| RouterParts::default_of("weighted", values).needs(),
-    build: |values, cluster| RouterParts::default_of("weighted", values).build(values, cluster),
+    ..Spec::built_by(|values, cluster| {
+        RouterParts::default_of("weighted", values).build(values, cluster)
+    })
 };
 
 /// What a router that weighs scores is made of.
@@ -245,8 +245,8 @@ impl Router for Weighted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guest::Guests;
-    use crate::router::{PartsText, Routing};
+    use crate::chosen::guest::Guests;
+    use crate::routing::router::{PartsText, Routing};
     use crate::spec::Cluster;
     use crate::view::examples::{cluster, dice, instances, prompt, request};
 

@@ -1,6 +1,7 @@
 //! Writes a profile as YAML, with what every number means beside it.
 
 use super::{FORMAT, ProfileFile};
+use crate::yaml::quoted;
 use blis_latency::profile::host::HOST;
 use blis_latency::profile::padding::Sizes;
 use blis_latency::profile::term::ALL;
@@ -132,10 +133,4 @@ fn tail(out: &mut String, file: &ProfileFile) -> std::fmt::Result {
 /// Four digits are more than a covariance is known to.
 fn brief(value: f64) -> String {
     if value.abs() > 0.0 { format!("{value:.3e}") } else { "0".to_owned() }
-}
-
-/// A text in double quotes.
-fn quoted(text: &str) -> String {
-    let plain = text.replace(['\n', '\r', '\t'], " ");
-    format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -1,7 +1,7 @@
 //! Strategies as files: what a search found, ready to be chosen by name of the file.
 
 use super::{Parameter, ParameterKind, Strategy};
-use crate::yaml::{self, Kind};
+use crate::yaml::{self, Kind, quoted};
 use std::fmt::Write;
 
 impl Strategy {
@@ -46,8 +46,4 @@ fn range(kind: &ParameterKind) -> String {
 /// Numbers as they are, words in quotes.
 fn scalar(text: &str) -> String {
     if yaml::float(text).is_some() { text.to_owned() } else { quoted(text) }
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }

@@ -159,7 +159,7 @@ impl Base {
         assert!(queue > 1.0, "{self:?} queues for {queue} ms");
         let shares = !matches!(self, Unshared | Own | ShortPrefix | Brief | WrittenOut | Reordered);
         assert_eq!(report.kv.cached_tokens > 5_000, shares, "{self:?}: {:?}", report.kv);
-        let (preempted, evicted) = (cluster.preemption_count, report.kv.evicted_blocks);
+        let (preempted, evicted) = (cluster.preemptions, report.kv.evicted_blocks);
         assert_eq!(
             preempted > 10 && evicted > 100,
             self == Tight,

@@ -426,14 +426,14 @@ fn little_s_law_holds_in_a_realistic_cluster() {
     let RunResult { report, .. } = run_audited(&plan, Pace::FastForward, &mut areas);
     assert_eq!(report.saturation, Some(Saturation::Stable));
     assert!(report.kv.hit_rate > Some(0.4), "the prefix is shared: {:?}", report.kv.hit_rate);
-    assert_eq!(report.cluster.preemption_count, 0);
+    assert_eq!(report.cluster.preemptions, 0);
     let stories = &areas.stories.0;
     let running: Span = stories.iter().map(|story| story.service() - output).sum();
     assert_eq!(areas.running, u128::from(running.as_nanos()));
     let reported: f64 = report.instances.iter().filter_map(|instance| instance.utilization).sum();
     let busy = areas.busy.as_secs_f64() / report.duration_s;
     assert!((reported / busy - 1.0).abs() < 1e-9, "{reported} against {busy}");
-    let rate = float(report.cluster.injected) / report.duration_s;
+    let rate = float(report.cluster.offered) / report.duration_s;
     let mean = report.cluster.e2e.mean_ms.expect("all finished") / 1e3;
     let law = rate * (mean - output.as_secs_f64());
     let present = report.mean_in_system.expect("the run took time");

@@ -15,11 +15,10 @@ mod step;
 mod stride;
 mod tier;
 
-use crate::config::{Engine, Pace, Policies};
+use crate::config::{Engine, Oracles, Pace, Policies};
 use crate::future::{Future, Stretch};
-use crate::live::{LiveRequests, Place, Slot};
-use crate::oracle::{Oracles, Work};
-use crate::signals::Ended;
+use crate::live::{Ended, LiveRequests, Place, Slot};
+use crate::oracle::Work;
 use blis_core::{Blocks, InstanceId, Request, RequestId, SessionId, SloClass, Span, Time};
 use blis_kv::{Change, Judged, Pool, Shown, Table, Use};
 use blis_latency::StepTime;

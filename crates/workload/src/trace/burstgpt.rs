@@ -7,8 +7,8 @@
 //! `Total tokens` and `Elapsed time` (of another system) are not read: a model is no tenant.
 
 use super::TraceError;
-use super::row::{Clock, Roster, Row, Rows, Unit, check_sum};
-use super::table::{Columns, Table, decimal};
+use super::row::{Clock, Roster, Row, Unit};
+use super::table::{Columns, Format, Table, decimal};
 
 /// What a BurstGPT file has.
 pub(super) static COLUMNS: Columns = Columns {
@@ -33,15 +33,14 @@ const SECONDS: &str = "a number of seconds, 0 or more";
 
 /// Reads BurstGPT rows.
 pub(super) struct BurstGpt {
-    table: Table,
     clock: Clock,
     /// How many rounds each session has had.
     rounds: Vec<u32>,
 }
 
 impl BurstGpt {
-    pub(super) fn new(table: Table) -> BurstGpt {
-        BurstGpt { table, clock: Clock::from_first_row(Unit::Seconds), rounds: Vec::new() }
+    pub(super) fn new() -> BurstGpt {
+        BurstGpt { clock: Clock::from_first_row(Unit::Seconds), rounds: Vec::new() }
     }
 
     /// Counts a round of the session with that number.
@@ -56,22 +55,16 @@ impl BurstGpt {
     }
 }
 
-impl Rows for BurstGpt {
-    fn next_row(&mut self, roster: &mut Roster) -> Result<Option<Row>, TraceError> {
-        let BurstGpt { table, clock, .. } = self;
-        if !table.next_row()? {
-            return Ok(None);
-        }
+impl Format for BurstGpt {
+    const COLUMNS: &'static Columns = &COLUMNS;
+
+    fn row(&mut self, table: &Table, roster: &mut Roster) -> Result<Row, TraceError> {
         let nanos = table.value(TIMESTAMP, SECONDS, |text| decimal(text, 9))?;
-        let input = table.tokens(REQUEST_TOKENS)?;
-        let output = table.tokens(RESPONSE_TOKENS)?;
-        check_sum("Request tokens", input.into(), output)
-            .map_err(|error| table.refuse(REQUEST_TOKENS, &error))?;
-        let mut row = Row::new(table.place(), table.line(), roster.tenant(None));
+        let (input, output) = (table.tokens(REQUEST_TOKENS)?, table.tokens(RESPONSE_TOKENS)?);
+        table.check_sum(REQUEST_TOKENS, input.into(), output)?;
+        let mut row = table.request(roster.tenant(None));
         row.set_tokens(input, output);
-        row.request.arrival = clock
-            .read("Timestamp", nanos, table.line())
-            .map_err(|error| table.refuse(TIMESTAMP, &error))?;
+        row.request.arrival = table.arrival(TIMESTAMP, &mut self.clock, nanos)?;
         let session = table.text(SESSION_ID)?.map(|name| row.set_session(name, roster));
         if let Some(session) = session
             && input > 0
@@ -79,10 +72,6 @@ impl Rows for BurstGpt {
         {
             row.request.round = self.round(session.0);
         }
-        Ok(Some(row))
-    }
-
-    fn error(&self, line: u64, message: String) -> TraceError {
-        self.table.error(line, message)
+        Ok(row)
     }
 }

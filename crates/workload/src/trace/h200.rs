@@ -11,9 +11,9 @@
 //! row.
 
 use super::TraceError;
-use super::row::{Roster, Row, Rows, check_sum};
-use super::table::{Columns, Table, whole};
-use super::tracev2::micros;
+use super::row::{Roster, Row};
+use super::table::{Columns, Format, Table, whole};
+use super::tracev2::{MICROS, micros};
 use crate::names::{SeenIds, family_stream};
 use blis_core::{Content, Segment};
 
@@ -50,63 +50,50 @@ const GROUP_FAMILY: u64 = 0x6832_3030_6772_6F75;
 const SESSION_FAMILY: u64 = 0x6832_3030_7365_7373;
 
 const ID_OR_NONE: &str = "a whole number from 0 to 18446744073709551615, or -1 for none";
-const MICROS: &str = "a number from 0 to 315360000000000 (ten years in µs)";
 
 /// Reads rows of measured requests.
-pub(super) struct H200 {
-    table: Table,
-    ids: SeenIds,
+#[derive(Default)]
+pub(super) struct H200(SeenIds);
+
+/// The number in `column`, `None` for -1.
+fn id_or_none(table: &Table, column: usize) -> Result<Option<u64>, TraceError> {
+    table.value(column, ID_OR_NONE, |text| match text {
+        "-1" => Some(None),
+        text => whole(text).map(Some),
+    })
 }
 
-impl H200 {
-    pub(super) fn new(table: Table) -> H200 {
-        H200 { table, ids: SeenIds::default() }
-    }
-
-    /// The number in `column`, `None` for -1.
-    fn id_or_none(&self, column: usize) -> Result<Option<u64>, TraceError> {
-        self.table.value(column, ID_OR_NONE, |text| match text {
-            "-1" => Some(None),
-            text => whole(text).map(Some),
-        })
-    }
-
-    /// The shared prefix and how many tokens follow it.
-    fn prompt(&self) -> Result<(Option<Segment>, u32), TraceError> {
-        let table = &self.table;
-        let group = self.id_or_none(PREFIX_GROUP)?;
-        let (prefix, input) = (table.tokens(PREFIX_TOKENS)?, table.tokens(INPUT_TOKENS)?);
-        let Some(rest) = input.checked_sub(prefix) else {
-            let legal = format!("at most {input}, the `input_tokens`, which contain it");
-            return Err(table.wrong(PREFIX_TOKENS, &legal));
-        };
-        match group {
-            Some(group) => {
-                let stream = family_stream(GROUP_FAMILY, group);
-                Ok((Some(Segment { stream, tokens: prefix }), rest))
-            }
-            None if prefix == 0 => Ok((None, rest)),
-            None => Err(table.wrong(PREFIX_TOKENS, "0 where `prefix_group` is -1")),
+/// The shared prefix and how many tokens follow it.
+fn prompt(table: &Table) -> Result<(Option<Segment>, u32), TraceError> {
+    let group = id_or_none(table, PREFIX_GROUP)?;
+    let (prefix, input) = (table.tokens(PREFIX_TOKENS)?, table.tokens(INPUT_TOKENS)?);
+    let Some(rest) = input.checked_sub(prefix) else {
+        let legal = format!("at most {input}, the `input_tokens`, which contain it");
+        return Err(table.wrong(PREFIX_TOKENS, &legal));
+    };
+    match group {
+        Some(group) => {
+            let stream = family_stream(GROUP_FAMILY, group);
+            Ok((Some(Segment { stream, tokens: prefix }), rest))
         }
+        None if prefix == 0 => Ok((None, rest)),
+        None => Err(table.wrong(PREFIX_TOKENS, "0 where `prefix_group` is -1")),
     }
 }
 
-impl Rows for H200 {
-    fn next_row(&mut self, roster: &mut Roster) -> Result<Option<Row>, TraceError> {
-        if !self.table.next_row()? {
-            return Ok(None);
-        }
-        let id = self.table.fresh_id(REQUEST_ID, &mut self.ids)?;
-        let (prefix, rest) = self.prompt()?;
-        let session = self.id_or_none(SESSION_ID)?;
-        let table = &self.table;
-        let mut row = Row::new(table.place(), table.line(), roster.tenant(None));
+impl Format for H200 {
+    const COLUMNS: &'static Columns = &COLUMNS;
+
+    fn row(&mut self, table: &Table, roster: &mut Roster) -> Result<Row, TraceError> {
+        let id = table.fresh_id(REQUEST_ID, &mut self.0)?;
+        let (prefix, rest) = prompt(table)?;
+        let session = id_or_none(table, SESSION_ID)?;
+        let mut row = table.request(roster.tenant(None));
         row.number = Some(id);
         row.request.arrival = table.value(ARRIVAL_US, MICROS, micros)?;
         row.set_tokens(rest, table.tokens(OUTPUT_TOKENS)?);
         let input = table.tokens(INPUT_TOKENS)?;
-        check_sum("input_tokens", input.into(), row.request.output_tokens)
-            .map_err(|error| table.refuse(INPUT_TOKENS, &error))?;
+        table.check_sum(INPUT_TOKENS, input.into(), row.request.output_tokens)?;
         let round = table.tokens(ROUND)?;
         let stream = match session {
             Some(session) => {
@@ -119,10 +106,6 @@ impl Rows for H200 {
         };
         let segments = prefix.into_iter().chain([Segment { stream, tokens: rest }]);
         row.request.content = Content::new(segments, stream);
-        Ok(Some(row))
-    }
-
-    fn error(&self, line: u64, message: String) -> TraceError {
-        self.table.error(line, message)
+        Ok(row)
     }
 }

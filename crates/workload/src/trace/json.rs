@@ -5,18 +5,17 @@
 use super::lines::nul;
 use super::scalar::unknown;
 use crate::error::shown;
-use serde::de::{self, DeserializeSeed, IgnoredAny, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserializer;
+use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use std::fmt;
+use std::marker::PhantomData;
 
 /// What `line` says, or the column and what is wrong. `ended` tells whether the line had an
 /// end.
-pub(super) fn parse<'a, T: Deserialize<'a>>(
-    line: &'a [u8],
-    ended: bool,
-) -> Result<T, (usize, String)> {
-    let parsed: Result<T, serde_json::Error> = serde_json::from_slice(line);
-    parsed.map_err(|error| {
+pub(super) fn parse<O: Object>(line: &[u8], ended: bool) -> Result<O::Read<'_>, (usize, String)> {
+    let mut json = serde_json::Deserializer::from_slice(line);
+    let read = json.deserialize_map(Fields::<O>(PhantomData));
+    read.and_then(|read| json.end().map(|()| read)).map_err(|error| {
         // A line that is no JSON is told so, whatever is wrong with the fields before the damage:
         // 0x10 is not 0.
         let (column, message) = match serde_json::from_slice::<IgnoredAny>(line) {
@@ -54,16 +53,53 @@ fn bare(error: &serde_json::Error) -> String {
     }
 }
 
-/// The fields that an object may have. A constant of a type, so that the compiler knows the names
-/// where a key is compared with them, which is done for every field of every line.
-pub(super) trait Fields {
+/// An object that stands on a line.
+pub(super) trait Object {
+    /// The fields that it may have, 32 at most. A constant of a type, so that the compiler knows
+    /// the names where a key is compared with them, which is done for every field of every line.
     const NAMES: &'static [&'static str];
+    /// What it is, for errors.
+    const WHAT: &'static str;
+    /// What is read from it.
+    type Read<'de>: Default;
+
+    /// Reads the value of the field `name`.
+    fn read<'de, A: MapAccess<'de>>(
+        object: &mut Self::Read<'de>,
+        name: &'static str,
+        map: &mut A,
+    ) -> Result<(), A::Error>;
 }
 
-/// Reads the name of a field as its place among those of `F`.
-pub(super) struct Key<F>(pub(super) F);
+/// Reads the fields of `O`, each at most once.
+struct Fields<O>(PhantomData<O>);
 
-impl<'de, F: Fields> DeserializeSeed<'de> for Key<F> {
+impl<'de, O: Object> Visitor<'de> for Fields<O> {
+    type Value = O::Read<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(O::WHAT)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<O::Read<'de>, A::Error> {
+        let mut object = O::Read::default();
+        let mut seen = 0_u32;
+        while let Some(field) = map.next_key_seed(Key::<O>(PhantomData))? {
+            let name = O::NAMES[field];
+            if seen & (1 << field) != 0 {
+                return Err(de::Error::custom(format!("field `{name}`: given twice")));
+            }
+            seen |= 1 << field;
+            O::read(&mut object, name, &mut map)?;
+        }
+        Ok(object)
+    }
+}
+
+/// Reads the name of a field as its place among those of `O`.
+struct Key<O>(PhantomData<O>);
+
+impl<'de, O: Object> DeserializeSeed<'de> for Key<O> {
     type Value = usize;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<usize, D::Error> {
@@ -71,7 +107,7 @@ impl<'de, F: Fields> DeserializeSeed<'de> for Key<F> {
     }
 }
 
-impl<F: Fields> Visitor<'_> for Key<F> {
+impl<O: Object> Visitor<'_> for Key<O> {
     type Value = usize;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,7 +115,7 @@ impl<F: Fields> Visitor<'_> for Key<F> {
     }
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<usize, E> {
-        let place = F::NAMES.iter().position(|field| *field == name);
-        place.ok_or_else(|| E::custom(unknown("field", name, F::NAMES)))
+        let place = O::NAMES.iter().position(|field| *field == name);
+        place.ok_or_else(|| E::custom(unknown("field", name, O::NAMES)))
     }
 }

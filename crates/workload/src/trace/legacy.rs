@@ -7,9 +7,8 @@
 //! prompted later. `model` is not read. Times are those of the file, and never go back.
 
 use super::TraceError;
-use super::row::{Clock, Roster, Row, Rows, Unit, check_sum};
-use super::table::{Columns, Table, decimal};
-use crate::error::SpecError;
+use super::row::{Clock, Roster, Row, Unit};
+use super::table::{Columns, Format, Table, decimal};
 use crate::names::{SeenIds, plain_number};
 use blis_core::random::mix;
 use blis_core::{Content, Segment, StreamId};
@@ -40,21 +39,20 @@ const IDS: &str = "a list of token ids such as [1,2,3], each from 0 to 429496729
 
 /// Reads rows with token ids.
 pub(super) struct Legacy {
-    table: Table,
     clock: Clock,
     ids: SeenIds,
 }
 
 impl Legacy {
-    pub(super) fn new(table: Table) -> Legacy {
-        Legacy { table, clock: Clock::from_zero(Unit::Seconds), ids: SeenIds::default() }
+    pub(super) fn new() -> Legacy {
+        Legacy { clock: Clock::from_zero(Unit::Seconds), ids: SeenIds::default() }
     }
 
     /// Takes the id of the row, if the file has ids.
-    fn set_id(&mut self, row: &mut Row) -> Result<(), TraceError> {
-        let Some(id) = self.table.text(REQUEST_ID)? else { return Ok(()) };
+    fn set_id(&mut self, table: &Table, row: &mut Row) -> Result<(), TraceError> {
+        let Some(id) = table.text(REQUEST_ID)? else { return Ok(()) };
         if !self.ids.insert(id) {
-            return Err(self.table.wrong(REQUEST_ID, "an id that no row above has"));
+            return Err(table.wrong(REQUEST_ID, "an id that no row above has"));
         }
         match plain_number(id) {
             Some(number) => row.number = Some(number),
@@ -64,31 +62,21 @@ impl Legacy {
     }
 }
 
-impl Rows for Legacy {
-    fn next_row(&mut self, roster: &mut Roster) -> Result<Option<Row>, TraceError> {
-        if !self.table.next_row()? {
-            return Ok(None);
-        }
-        let mut row = Row::new(self.table.place(), self.table.line(), roster.tenant(None));
-        self.set_id(&mut row)?;
-        let Legacy { table, clock, .. } = self;
+impl Format for Legacy {
+    const COLUMNS: &'static Columns = &COLUMNS;
+
+    fn row(&mut self, table: &Table, roster: &mut Roster) -> Result<Row, TraceError> {
+        let mut row = table.request(roster.tenant(None));
+        self.set_id(table, &mut row)?;
         let nanos = table.value(ARRIVAL_TIME, SECONDS, |text| decimal(text, 9))?;
-        row.request.arrival = clock
-            .read("arrival_time", nanos, table.line())
-            .map_err(|error| table.refuse(ARRIVAL_TIME, &error))?;
+        row.request.arrival = table.arrival(ARRIVAL_TIME, &mut self.clock, nanos)?;
         let prompt = table.value(PREFILL_TOKENS, IDS, token_list)?;
         let output = table.value(DECODE_TOKENS, IDS, token_list)?.tokens;
-        let too_long: Result<(), SpecError> =
-            check_sum("prefill_tokens", prompt.tokens.into(), output);
-        too_long.map_err(|error| table.refuse(PREFILL_TOKENS, &error))?;
+        table.check_sum(PREFILL_TOKENS, prompt.tokens.into(), output)?;
         let own = row.request.content.output_stream();
         row.request.content = Content::new(prompt.finish(), own);
         row.request.output_tokens = output;
-        Ok(Some(row))
-    }
-
-    fn error(&self, line: u64, message: String) -> TraceError {
-        self.table.error(line, message)
+        Ok(row)
     }
 }
 

@@ -4,13 +4,13 @@
 //! the column of its value; what needs other fields or other lines is checked there. Names are
 //! borrowed from the line.
 
-use super::json::{Fields, Key};
-use super::scalar::{Check, Reading, Scalar};
+use super::json::Object;
+use super::scalar::{Reading, Scalar};
 use crate::error::SpecError;
 use crate::names::stream;
 use blis_core::{Segment, SloClass, Span, StreamId, Time};
+use serde::Deserializer;
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -55,40 +55,21 @@ const ROUND: &str = "a whole number from 0 to 4294967295";
 const PROMPT: &str = "a list, not empty, of [\"stream\", tokens] pairs";
 const PAIR: &str = "a pair of a stream's name and a number of tokens";
 
-impl<'de> Deserialize<'de> for Line<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Line<'de>, D::Error> {
-        deserializer.deserialize_map(LineVisitor)
-    }
-}
-
-struct LineVisitor;
-
-impl Fields for LineVisitor {
+impl Object for Line<'_> {
     const NAMES: &'static [&'static str] = &FIELDS;
-}
+    const WHAT: &'static str = "a JSON object with the fields of a request";
+    type Read<'de> = Line<'de>;
 
-impl<'de> Visitor<'de> for LineVisitor {
-    type Value = Line<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON object with the fields of a request")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Line<'de>, A::Error> {
-        let mut line = Line::default();
-        let mut seen = [false; FIELDS.len()];
-        while let Some(field) = map.next_key_seed(Key(LineVisitor))? {
-            let name = FIELDS[field];
-            if std::mem::replace(&mut seen[field], true) {
-                return Err(de::Error::custom(format!("field `{name}`: given twice")));
-            }
-            if name == "prompt" {
-                line.prompt = map.next_value_seed(Prompt)?;
-            } else {
-                map.next_value_seed(Reading(Field { line: &mut line, name }))?;
-            }
+    fn read<'de, A: MapAccess<'de>>(
+        line: &mut Line<'de>,
+        name: &'static str,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
+        if name == "prompt" {
+            line.prompt = map.next_value_seed(Prompt)?;
+            return Ok(());
         }
-        Ok(line)
+        map.next_value_seed(Reading(|value| line.set(name, value)))
     }
 }
 
@@ -113,20 +94,6 @@ impl<'de> Line<'de> {
             _ => self.think = Some(value.think(field)?),
         }
         Ok(())
-    }
-}
-
-/// Puts the value into the field `name` of a line.
-struct Field<'l, 'de> {
-    line: &'l mut Line<'de>,
-    name: &'static str,
-}
-
-impl<'de> Check<'de> for Field<'_, 'de> {
-    type Checked = ();
-
-    fn check(self, value: Scalar<'de>) -> Result<(), SpecError> {
-        self.line.set(self.name, value)
     }
 }
 
@@ -192,10 +159,15 @@ impl<'de> Visitor<'de> for Pair {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Segment, A::Error> {
-        let Some(stream) = list.next_element_seed(Reading(PairStream(self.index)))? else {
+        let of_half = |half: usize| {
+            move |error| SpecError { field: format!("prompt[{}][{half}]", self.index), ..error }
+        };
+        let name = |value: Scalar<'de>| Ok(stream(&value.name("").map_err(of_half(0))?));
+        let Some(stream) = list.next_element_seed(Reading(name))? else {
             return Err(self.wrong("an empty list"));
         };
-        let Some(tokens) = list.next_element_seed(Reading(PairTokens(self.index)))? else {
+        let tokens = |value: Scalar<'de>| value.tokens("").map_err(of_half(1));
+        let Some(tokens) = list.next_element_seed(Reading(tokens))? else {
             return Err(self.wrong("a list of one"));
         };
         if list.next_element::<IgnoredAny>()?.is_some() {
@@ -203,31 +175,4 @@ impl<'de> Visitor<'de> for Pair {
         }
         Ok(Segment { stream, tokens })
     }
-}
-
-/// The first half of the pair with this index.
-struct PairStream(usize);
-
-impl<'de> Check<'de> for PairStream {
-    type Checked = StreamId;
-
-    fn check(self, value: Scalar<'de>) -> Result<StreamId, SpecError> {
-        let name = value.name("0");
-        Ok(stream(&name.map_err(|error| pair_error(self.0, 0, error))?))
-    }
-}
-
-/// The second half of the pair with this index.
-struct PairTokens(usize);
-
-impl<'de> Check<'de> for PairTokens {
-    type Checked = u32;
-
-    fn check(self, value: Scalar<'de>) -> Result<u32, SpecError> {
-        value.tokens("1").map_err(|error| pair_error(self.0, 1, error))
-    }
-}
-
-fn pair_error(index: usize, half: usize, error: SpecError) -> SpecError {
-    SpecError { field: format!("prompt[{index}][{half}]"), ..error }
 }

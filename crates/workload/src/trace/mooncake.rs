@@ -9,15 +9,15 @@
 //! without saying after which request, and is refused like any unknown field.
 
 use super::TraceError;
-use super::json::{Fields, Key, parse};
+use super::json::{Object, parse};
 use super::lines::Lines;
 use super::row::{Clock, Roster, Row, Rows, Unit, check_sum};
-use super::scalar::{Check, NANOS_A_MILLI, Reading, Scalar};
+use super::scalar::{NANOS_A_MILLI, Reading, Scalar};
 use crate::error::SpecError;
 use crate::names::PRIVATE;
 use blis_core::{Content, Segment, StreamId};
-use serde::de::{self, DeserializeSeed, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
 /// Tokens of a block in the Mooncake traces.
@@ -96,8 +96,8 @@ impl Rows for Mooncake {
             return Ok(None);
         }
         let (text, ended) = (self.line.trim_ascii_end(), self.line.ends_with(b"\n"));
-        let line: Line =
-            parse(text, ended).map_err(|(column, message)| self.lines.error(column, message))?;
+        let line = parse::<Line>(text, ended)
+            .map_err(|(column, message)| self.lines.error(column, message))?;
         let row = self.row(&line, roster);
         row.map(Some).map_err(|error| self.lines.error(1, error.to_string()))
     }
@@ -108,63 +108,35 @@ impl Rows for Mooncake {
     }
 }
 
-impl<'de> Deserialize<'de> for Line {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Line, D::Error> {
-        deserializer.deserialize_map(LineVisitor)
-    }
-}
-
-struct LineVisitor;
-
-impl Fields for LineVisitor {
+impl Object for Line {
     const NAMES: &'static [&'static str] = &FIELDS;
-}
+    const WHAT: &'static str = "a JSON object with the fields of a request";
+    type Read<'de> = Line;
 
-impl<'de> Visitor<'de> for LineVisitor {
-    type Value = Line;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON object with the fields of a request")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Line, A::Error> {
-        let mut line = Line::default();
-        let mut seen = [false; FIELDS.len()];
-        while let Some(field) = map.next_key_seed(Key(LineVisitor))? {
-            let name = FIELDS[field];
-            if std::mem::replace(&mut seen[field], true) {
-                return Err(de::Error::custom(format!("field `{name}`: given twice")));
-            }
-            if name == "hash_ids" {
-                line.hash_ids = Some(map.next_value_seed(Ids)?);
-            } else {
-                map.next_value_seed(Reading(Field { line: &mut line, name }))?;
-            }
+    fn read<'de, A: MapAccess<'de>>(
+        line: &mut Line,
+        name: &'static str,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
+        if name == "hash_ids" {
+            line.hash_ids = Some(map.next_value_seed(Ids)?);
+            return Ok(());
         }
-        Ok(line)
+        map.next_value_seed(Reading(|value| line.set(name, value)))
     }
 }
 
-/// Puts the value into the field `name` of a line.
-struct Field<'l> {
-    line: &'l mut Line,
-    name: &'static str,
-}
-
-impl<'de> Check<'de> for Field<'_> {
-    type Checked = ();
-
-    fn check(self, value: Scalar<'de>) -> Result<(), SpecError> {
-        let Field { line, name } = self;
+impl Line {
+    fn set(&mut self, name: &'static str, value: Scalar<'_>) -> Result<(), SpecError> {
         match name {
             "timestamp" => {
                 let span = value.span(NANOS_A_MILLI);
                 let span = span.ok_or_else(|| SpecError::new(name, value, TIMESTAMP))?;
-                line.timestamp = Some(span.as_nanos());
+                self.timestamp = Some(span.as_nanos());
             }
-            "input_length" => line.input_length = Some(value.whole(name, 0, LENGTH)?),
-            "output_length" => line.output_length = Some(value.whole(name, 0, LENGTH)?),
-            _ => line.session = Some(session(value, name)?),
+            "input_length" => self.input_length = Some(value.whole(name, 0, LENGTH)?),
+            "output_length" => self.output_length = Some(value.whole(name, 0, LENGTH)?),
+            _ => self.session = Some(session(value, name)?),
         }
         Ok(())
     }
@@ -198,24 +170,16 @@ impl<'de> Visitor<'de> for Ids {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<u64>, A::Error> {
         let mut ids = Vec::new();
-        while let Some(id) = list.next_element_seed(Reading(BlockId(ids.len())))? {
-            ids.push(id);
-        }
-        Ok(ids)
-    }
-}
-
-/// The block id at this place in the list.
-struct BlockId(usize);
-
-impl<'de> Check<'de> for BlockId {
-    type Checked = u64;
-
-    fn check(self, value: Scalar<'de>) -> Result<u64, SpecError> {
-        match value {
-            // Those from there on are the requests' own streams.
-            Scalar::Unsigned(id) if id < PRIVATE => Ok(id),
-            other => Err(SpecError::new(format!("hash_ids[{}]", self.0), other, IDS)),
+        loop {
+            let id = |value| match value {
+                // Those from there on are the requests' own streams.
+                Scalar::Unsigned(id) if id < PRIVATE => Ok(id),
+                other => Err(SpecError::new(format!("hash_ids[{}]", ids.len()), other, IDS)),
+            };
+            match list.next_element_seed(Reading(id))? {
+                Some(id) => ids.push(id),
+                None => return Ok(ids),
+            }
         }
     }
 }

@@ -9,16 +9,15 @@
 //! is read at a time.
 
 use super::TraceError;
-use super::json::{Fields, Key, parse};
+use super::json::{Object, parse};
 use super::line::{FIELDS, Line};
 use super::lines::Lines;
 use super::row::{Clock, Roster, Row, Rows, Unit, check_sum};
-use super::scalar::{self, Check, Reading, Scalar, printable};
+use super::scalar::{self, Reading, Scalar, printable};
 use crate::error::SpecError;
 use crate::names::{SeenIds, own_stream, plain_number};
 use blis_core::{Content, Segment, SessionId};
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::de::MapAccess;
 use std::fmt;
 
 /// The only field of the first line, if it is a header.
@@ -179,8 +178,8 @@ impl Native {
         if self.count > 0 || self.declared.is_some() || !starts_as_header(line) {
             return Ok(false);
         }
-        let header: Header =
-            parse(line, ended).map_err(|(column, message)| self.lines.error(column, message))?;
+        let header = parse::<Header>(line, ended)
+            .map_err(|(column, message)| self.lines.error(column, message))?;
         self.declared = Some(header.rows);
         Ok(true)
     }
@@ -218,7 +217,7 @@ impl Rows for Native {
                 Ok(false) => {}
                 Err(error) => break Err(error),
             }
-            let parsed: Line<'_> = match parse(text, ended) {
+            let parsed = match parse::<Line<'_>>(text, ended) {
                 Ok(parsed) => parsed,
                 Err((column, message)) => break Err(self.lines.error(column, message)),
             };
@@ -242,51 +241,26 @@ fn starts_as_header(line: &[u8]) -> bool {
 }
 
 /// The first line, if it says how many follow.
+#[derive(Default)]
 struct Header {
     rows: u64,
 }
 
-impl<'de> Deserialize<'de> for Header {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Header, D::Error> {
-        deserializer.deserialize_map(HeaderVisitor)
-    }
-}
-
-struct HeaderVisitor;
-
-impl Fields for HeaderVisitor {
+impl Object for Header {
     const NAMES: &'static [&'static str] = &[ROWS];
-}
+    const WHAT: &'static str = "a JSON object with `rows`";
+    type Read<'de> = Header;
 
-impl<'de> Visitor<'de> for HeaderVisitor {
-    type Value = Header;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON object with `rows`")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Header, A::Error> {
-        let mut rows = None;
-        while map.next_key_seed(Key(HeaderVisitor))?.is_some() {
-            if rows.is_some() {
-                return Err(serde::de::Error::custom("field `rows`: given twice"));
-            }
-            rows = Some(map.next_value_seed(Reading(RowCount))?);
-        }
-        Ok(Header { rows: rows.unwrap_or_default() })
-    }
-}
-
-struct RowCount;
-
-impl<'de> Check<'de> for RowCount {
-    type Checked = u64;
-
-    fn check(self, value: Scalar<'de>) -> Result<u64, SpecError> {
-        match value {
+    fn read<'de, A: MapAccess<'de>>(
+        header: &mut Header,
+        _: &'static str,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
+        header.rows = map.next_value_seed(Reading(|value| match value {
             Scalar::Unsigned(rows) if rows > 0 => Ok(rows),
             other => Err(SpecError::new(ROWS, other, ROWS_LEGAL)),
-        }
+        }))?;
+        Ok(())
     }
 }
 

@@ -114,71 +114,68 @@ impl fmt::Display for Scalar<'_> {
     }
 }
 
-/// What becomes of a value once it is read. It is checked while the parser still stands at it,
-/// because only then does an error get its column.
-pub(super) trait Check<'de>: Sized {
-    type Checked;
-    fn check(self, value: Scalar<'de>) -> Result<Self::Checked, SpecError>;
-}
+/// Reads a value and has it checked by a function. It is checked while the parser still stands at
+/// it, because only then does an error get its column.
+pub(super) struct Reading<F>(pub(super) F);
 
-/// Reads a value and has it checked.
-pub(super) struct Reading<C>(pub(super) C);
-
-impl<'de, C: Check<'de>> Reading<C> {
-    fn done<E: de::Error>(self, value: Scalar<'de>) -> Result<C::Checked, E> {
-        self.0.check(value).map_err(E::custom)
+impl<F> Reading<F> {
+    fn done<'de, T, E: de::Error>(self, value: Scalar<'de>) -> Result<T, E>
+    where
+        F: FnOnce(Scalar<'de>) -> Result<T, SpecError>,
+    {
+        self.0(value).map_err(E::custom)
     }
 }
 
-impl<'de, C: Check<'de>> DeserializeSeed<'de> for Reading<C> {
-    type Value = C::Checked;
+impl<'de, T, F: FnOnce(Scalar<'de>) -> Result<T, SpecError>> DeserializeSeed<'de> for Reading<F> {
+    type Value = T;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<C::Checked, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de, C: Check<'de>> Visitor<'de> for Reading<C> {
-    type Value = C::Checked;
+impl<'de, T, F: FnOnce(Scalar<'de>) -> Result<T, SpecError>> Visitor<'de> for Reading<F> {
+    type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_unit<E: de::Error>(self) -> Result<C::Checked, E> {
+    fn visit_unit<E: de::Error>(self) -> Result<T, E> {
         self.done(Scalar::Null)
     }
 
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<C::Checked, E> {
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<T, E> {
         self.done(Scalar::Bool(value))
     }
 
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<C::Checked, E> {
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<T, E> {
         self.done(Scalar::Unsigned(value))
     }
 
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<C::Checked, E> {
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<T, E> {
         self.done(Scalar::Negative(value))
     }
 
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<C::Checked, E> {
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<T, E> {
         self.done(Scalar::Float(value))
     }
 
-    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<C::Checked, E> {
+    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<T, E> {
         self.done(Scalar::Text(Cow::Borrowed(text)))
     }
 
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<C::Checked, E> {
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
         self.done(Scalar::Text(Cow::Owned(text.to_owned())))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<C::Checked, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<T, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
         self.done(Scalar::List)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<C::Checked, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         self.done(Scalar::Object)
     }

@@ -9,12 +9,13 @@
 //! the public Azure files end without a line end, too.
 
 use super::lines::{Lines, MAX_LINE, nul};
+use super::row::{Clock, Roster, Row, Rows, check_sum};
 use super::scalar::{printable, unknown};
 use super::{TraceError, TraceErrorKind};
 use crate::error::SpecError;
 use crate::names::SeenIds;
 use blis_core::math::float;
-use blis_core::{SloClass, Span};
+use blis_core::{SloClass, Span, TenantId, Time};
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
 
 /// No format has as many columns.
@@ -46,6 +47,39 @@ impl Columns {
     }
 }
 
+/// A format of rows of values: how to make a request of the row that a table stands at.
+pub(super) trait Format: Send {
+    /// What a file has.
+    const COLUMNS: &'static Columns;
+
+    fn row(&mut self, table: &Table, roster: &mut Roster) -> Result<Row, TraceError>;
+}
+
+/// The rows of a file in the format `F`.
+pub(super) struct TableRows<F> {
+    table: Table,
+    format: F,
+}
+
+impl<F: Format> TableRows<F> {
+    pub(super) fn open(lines: Lines, format: F) -> Result<TableRows<F>, TraceError> {
+        Ok(TableRows { table: Table::open(lines, F::COLUMNS)?, format })
+    }
+}
+
+impl<F: Format> Rows for TableRows<F> {
+    fn next_row(&mut self, roster: &mut Roster) -> Result<Option<Row>, TraceError> {
+        if !self.table.next_row()? {
+            return Ok(None);
+        }
+        self.format.row(&self.table, roster).map(Some)
+    }
+
+    fn error(&self, line: u64, message: String) -> TraceError {
+        self.table.error(line, message)
+    }
+}
+
 /// A file of rows, of which one is read at a time.
 pub(super) struct Table {
     lines: Lines,
@@ -66,7 +100,7 @@ pub(super) struct Table {
 
 impl Table {
     /// The rows of `lines` below a header with `columns`.
-    pub(super) fn open(lines: Lines, columns: &'static Columns) -> Result<Table, TraceError> {
+    fn open(lines: Lines, columns: &'static Columns) -> Result<Table, TraceError> {
         let mut table = Table {
             lines,
             columns,
@@ -89,7 +123,7 @@ impl Table {
     }
 
     /// Reads the next row; false if there is none.
-    pub(super) fn next_row(&mut self) -> Result<bool, TraceError> {
+    fn next_row(&mut self) -> Result<bool, TraceError> {
         let Some(width) = self.read_fields()? else { return Ok(false) };
         if width != self.width {
             let ended = self.line.ends_with(b"\n");
@@ -102,14 +136,32 @@ impl Table {
         Ok(true)
     }
 
-    /// The row's place among the rows, from 0.
-    pub(super) fn place(&self) -> u64 {
-        self.count - 1
+    /// A request for the row, without tokens so far.
+    pub(super) fn request(&self, tenant: TenantId) -> Row {
+        Row::new(self.count - 1, self.start, tenant)
     }
 
-    /// The line on which the row began.
-    pub(super) fn line(&self) -> u64 {
-        self.start
+    /// The instant `nanos` that the row has in `column`, in the trace's own time.
+    pub(super) fn arrival(
+        &self,
+        column: usize,
+        clock: &mut Clock,
+        nanos: u64,
+    ) -> Result<Time, TraceError> {
+        let arrival = clock.read(self.columns.name(column), nanos, self.start);
+        arrival.map_err(|error| self.refuse(column, &error))
+    }
+
+    /// Refuses a prompt of `input` tokens, counted in `column`, that is too long together with
+    /// what it generates.
+    pub(super) fn check_sum(
+        &self,
+        column: usize,
+        input: u64,
+        output: u32,
+    ) -> Result<(), TraceError> {
+        let sum = check_sum(self.columns.name(column), input, output);
+        sum.map_err(|error| self.refuse(column, &error))
     }
 
     /// What the row has in `column`; `None` if that is empty or the file does not have the column.
@@ -168,12 +220,12 @@ impl Table {
     }
 
     /// That `error` is about the value in `column`.
-    pub(super) fn refuse(&self, column: usize, error: &SpecError) -> TraceError {
+    fn refuse(&self, column: usize, error: &SpecError) -> TraceError {
         self.error_in(column, error.to_string())
     }
 
     /// What is wrong on line `line` as a whole; 0: where the table stands.
-    pub(super) fn error(&self, line: u64, message: String) -> TraceError {
+    fn error(&self, line: u64, message: String) -> TraceError {
         let line = if line == 0 { self.lines.number() } else { line };
         self.lines.error_on(line, 1, message)
     }

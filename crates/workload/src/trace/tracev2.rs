@@ -14,8 +14,8 @@
 //! [`super::row::Sorted`] allows.
 
 use super::TraceError;
-use super::row::{Roster, Row, Rows, check_sum};
-use super::table::{Columns, Table, decimal};
+use super::row::{Roster, Row};
+use super::table::{Columns, Format, Table, decimal};
 use crate::names::{SeenIds, family_stream, name_key};
 use blis_core::{Content, Segment, Span, Time};
 
@@ -81,50 +81,38 @@ const PREFIX: u32 = 50;
 /// Which streams the prefixes are.
 const PREFIX_FAMILY: u64 = 0x7632_7072_6566_6978;
 
-const MICROS: &str = "a number from 0 to 315360000000000 (ten years in µs)";
+pub(super) const MICROS: &str = "a number from 0 to 315360000000000 (ten years in µs)";
 
 /// Reads version-2 rows.
-pub(super) struct TraceV2 {
-    table: Table,
-    ids: SeenIds,
+#[derive(Default)]
+pub(super) struct TraceV2(SeenIds);
+
+/// The tokens of the shared prefix, if the row has one.
+fn prefix(table: &Table) -> Result<Option<Segment>, TraceError> {
+    let Some(group) = table.text(PREFIX_GROUP)? else { return Ok(None) };
+    let stream = family_stream(PREFIX_FAMILY, name_key(group));
+    let tokens = match table.text(PREFIX_LENGTH)? {
+        Some(_) => table.tokens(PREFIX_LENGTH)?,
+        None => PREFIX,
+    };
+    Ok(Some(Segment { stream, tokens }))
 }
 
-impl TraceV2 {
-    pub(super) fn new(table: Table) -> TraceV2 {
-        TraceV2 { table, ids: SeenIds::default() }
-    }
+impl Format for TraceV2 {
+    const COLUMNS: &'static Columns = &COLUMNS;
 
-    /// The tokens of the shared prefix, if the row has one.
-    fn prefix(&self) -> Result<Option<Segment>, TraceError> {
-        let Some(group) = self.table.text(PREFIX_GROUP)? else { return Ok(None) };
-        let stream = family_stream(PREFIX_FAMILY, name_key(group));
-        let tokens = match self.table.text(PREFIX_LENGTH)? {
-            Some(_) => self.table.tokens(PREFIX_LENGTH)?,
-            None => PREFIX,
-        };
-        Ok(Some(Segment { stream, tokens }))
-    }
-}
-
-impl Rows for TraceV2 {
-    fn next_row(&mut self, roster: &mut Roster) -> Result<Option<Row>, TraceError> {
-        if !self.table.next_row()? {
-            return Ok(None);
-        }
-        let id = self.table.fresh_id(REQUEST_ID, &mut self.ids)?;
-        let prefix = self.prefix()?;
-        let table = &self.table;
-        let mut row = Row::new(table.place(), table.line(), roster.tenant(table.text(TENANT_ID)?));
+    fn row(&mut self, table: &Table, roster: &mut Roster) -> Result<Row, TraceError> {
+        let id = table.fresh_id(REQUEST_ID, &mut self.0)?;
+        let prefix = prefix(table)?;
+        let mut row = table.request(roster.tenant(table.text(TENANT_ID)?));
         row.number = Some(id);
         row.failed = table.text(STATUS)? != Some("ok");
         row.request.class = table.class(SLO_CLASS)?;
-        let arrival = table.value(ARRIVAL_TIME_US, MICROS, micros)?;
-        row.request.arrival = arrival;
+        row.request.arrival = table.value(ARRIVAL_TIME_US, MICROS, micros)?;
         let (input, output) = (table.tokens(INPUT_TOKENS)?, table.tokens(OUTPUT_TOKENS)?);
         row.set_tokens(input, output);
         let shared = prefix.map_or(0, |prefix| prefix.tokens);
-        check_sum("input_tokens", u64::from(input) + u64::from(shared), output)
-            .map_err(|error| table.refuse(INPUT_TOKENS, &error))?;
+        table.check_sum(INPUT_TOKENS, u64::from(input) + u64::from(shared), output)?;
         if let Some(prefix) = prefix {
             let own = row.request.content.output_stream();
             let question = Segment { stream: own, tokens: input };
@@ -139,11 +127,7 @@ impl Rows for TraceV2 {
             None if round == 0 => {}
             None => return Err(table.wrong(ROUND_INDEX, "0, or a `session_id`")),
         }
-        Ok(Some(row))
-    }
-
-    fn error(&self, line: u64, message: String) -> TraceError {
-        self.table.error(line, message)
+        Ok(row)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::Metric;
-use crate::study::design::tests::design;
+use crate::design::tests::design;
 use blis_core::Dice;
 use blis_core::random::Purpose;
 

@@ -17,12 +17,11 @@ use blis_core::{Dice, Param, RequestView};
 /// How `kv-filter` introduces itself.
 pub const SPEC: Spec<dyn Filter> = Spec {
     name: "kv-filter",
-    alias: None,
     help: "Leaves out instances whose KV blocks are nearly all in use",
     params: &[Param::float("max-utilization", 0.0..=1.0, 0.8, "")
         .help("The greatest share of blocks in use that is still considered")],
     needs: |_| Needs { kv: true, ..Needs::NONE },
-    build: |values, _| Box::new(KvFilter { most: values.float("max-utilization") }),
+    ..Spec::built_by(|values, _| Box::new(KvFilter { most: values.float("max-utilization") }))
 };
 
 /// A limit on the share of KV blocks in use.

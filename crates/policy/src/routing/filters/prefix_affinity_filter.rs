@@ -27,7 +27,6 @@ use blis_core::{Dice, InstanceId, Param, RequestView, Time, Values};
 /// How `prefix-affinity-filter` introduces itself.
 pub const SPEC: Spec<dyn Filter> = Spec {
     name: "prefix-affinity-filter",
-    alias: None,
     help: "Leaves out instances that hold little of the prompt, unless the others are too slow",
     params: &[
         Param::float("threshold", 0.0..=1.0, 0.8, "")
@@ -40,7 +39,7 @@ pub const SPEC: Spec<dyn Filter> = Spec {
         knowledge::CPU_WEIGHT,
     ],
     needs: knowledge::needs,
-    build: |values, cluster| Box::new(PrefixAffinityFilter::new(values, cluster)),
+    ..Spec::built_by(|values, cluster| Box::new(PrefixAffinityFilter::new(values, cluster)))
 };
 
 /// A least share of cached blocks, within a bound on what it costs.

@@ -25,7 +25,6 @@ use blis_core::{Dice, InstanceId, Param, RequestView, Time, Values};
 /// How `slo-headroom-filter` introduces itself.
 pub const SPEC: Spec<dyn Filter> = Spec {
     name: "slo-headroom-filter",
-    alias: None,
     help: "Leaves out instances where the first token is predicted to be late",
     params: &{
         let [critical, standard, sheddable, batch, background] = Budgets::PARAMS;
@@ -42,7 +41,7 @@ pub const SPEC: Spec<dyn Filter> = Spec {
         ]
     },
     needs: knowledge::needs,
-    build: |values, cluster| Box::new(SloHeadroomFilter::new(values, cluster)),
+    ..Spec::built_by(|values, cluster| Box::new(SloHeadroomFilter::new(values, cluster)))
 };
 
 const MARGIN: Param =

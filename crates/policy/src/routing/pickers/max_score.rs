@@ -11,17 +11,14 @@
 use crate::contract::Picker;
 use crate::routing::ties::{self, Ties};
 use crate::spec::Spec;
-use crate::view::Needs;
 use blis_core::Dice;
 
 /// How `max-score` introduces itself.
 pub const SPEC: Spec<dyn Picker> = Spec {
     name: "max-score",
-    alias: None,
     help: "Takes the instance with the highest total score",
     params: &[ties::PARAM],
-    needs: |_| Needs::NONE,
-    build: |values, _| Box::new(MaxScore { ties: Ties::of(values) }),
+    ..Spec::built_by(|values, _| Box::new(MaxScore { ties: Ties::of(values) }))
 };
 
 /// The instance with the highest total score.

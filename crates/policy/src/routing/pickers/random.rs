@@ -12,22 +12,19 @@
 
 use crate::contract::Picker;
 use crate::spec::Spec;
-use crate::view::Needs;
 use blis_core::{Dice, Param};
 
 /// How `random` introduces itself.
 pub const SPEC: Spec<dyn Picker> = Spec {
     name: "random",
-    alias: None,
     help: "Takes any of the instances with the highest total scores with the same chance",
     params: &[Param::int_or_auto("top", 1..=1_000_000, "instances")
         .help("How many of the best are drawn from; auto is all of them")],
-    needs: |_| Needs::NONE,
-    build: |values, _| {
+    ..Spec::built_by(|values, _| {
         let top = values.int_or_auto("top");
         let top = top.map_or(usize::MAX, |top| usize::try_from(top).unwrap_or(usize::MAX));
         Box::new(Random { top, order: Vec::new() })
-    },
+    })
 };
 
 /// Any of the best instances.

@@ -12,17 +12,13 @@
 
 use crate::contract::Picker;
 use crate::spec::Spec;
-use crate::view::Needs;
 use blis_core::Dice;
 
 /// How `weighted-random` introduces itself.
 pub const SPEC: Spec<dyn Picker> = Spec {
     name: "weighted-random",
-    alias: None,
     help: "Takes an instance at random, with a probability proportional to its total score",
-    params: &[],
-    needs: |_| Needs::NONE,
-    build: |_, _| Box::new(WeightedRandom),
+    ..Spec::built_by(|_, _| Box::new(WeightedRandom))
 };
 
 /// An instance at random, in proportion to its total score.

@@ -25,7 +25,6 @@ use blis_core::{InstanceId, Param, RequestView, Time};
 /// How `cost-benefit` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "cost-benefit",
-    alias: None,
     help: "Prefers instances whose cached blocks save more time than their queue costs",
     params: &[
         Param::log("horizon", 0.1..=1e6, 200.0, "ms").help("The gain or loss that counts fully"),
@@ -33,13 +32,13 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
         knowledge::CPU_WEIGHT,
     ],
     needs: knowledge::needs,
-    build: |values, cluster| {
+    ..Spec::built_by(|values, cluster| {
         Box::new(CostBenefit {
             horizon_ms: values.float("horizon"),
             knowledge: Knowledge::of(values, cluster),
             predictor: Predictor::new(cluster),
         })
-    },
+    })
 };
 
 /// Saved prefill time less queueing delay, in units of the horizon.

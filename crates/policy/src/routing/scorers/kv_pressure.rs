@@ -21,11 +21,10 @@ use blis_core::{Param, RequestView, Values};
 /// How `kv-pressure` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "kv-pressure",
-    alias: None,
     help: "Prefers instances with free KV blocks and without reloads or thrashing",
     params: &[TRANSFER_SCALE, THRASHING_WEIGHT],
     needs: |_| NEEDS,
-    build: |values, _| Box::new(KvPressure::new(values)),
+    ..Spec::built_by(|values, _| Box::new(KvPressure::new(values)))
 };
 
 /// The parameter `transfer-scale`.

@@ -22,7 +22,6 @@ use blis_core::{RequestView, SloClass};
 /// How `kv-pressure-slo` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "kv-pressure-slo",
-    alias: None,
     help: "Prefers instances with little KV pressure, and important classes shun reloads more",
     params: &[
         TRANSFER_SCALE,
@@ -34,10 +33,10 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
         weight(SloClass::Background, 0.1, "How much more background requests mind transfers"),
     ],
     needs: |_| kv_pressure::NEEDS,
-    build: |values, _| {
+    ..Spec::built_by(|values, _| {
         let pressure = KvPressure::new(values);
         Box::new(KvPressureSlo { pressure, feelings: numbers(values) })
-    },
+    })
 };
 
 /// KV pressure as each service class feels it.

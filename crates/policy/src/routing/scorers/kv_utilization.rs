@@ -19,9 +19,8 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "kv-utilization",
     alias: Some("kv"),
     help: "Prefers instances whose running requests hold few of the KV blocks",
-    params: &[],
     needs: |_| Needs { kv: true, ..Needs::NONE },
-    build: |_, _| Box::new(KvUtilization),
+    ..Spec::built_by(|_, _| Box::new(KvUtilization))
 };
 
 /// 1 - utilization of the KV blocks.

@@ -29,7 +29,6 @@ use blis_core::{InstanceId, Param, RequestView, Time, Values};
 /// How `least-harm` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "least-harm",
-    alias: None,
     help: "Prefers instances where a request delays itself and the others there the least",
     params: &[
         Param::float("others", 0.0..=10.0, 0.1, "")
@@ -40,7 +39,7 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
         knowledge::CPU_WEIGHT,
     ],
     needs: knowledge::needs,
-    build: |values, cluster| Box::new(LeastHarm::new(values, cluster)),
+    ..Spec::built_by(|values, cluster| Box::new(LeastHarm::new(values, cluster)))
 };
 
 /// The time that a request costs itself and others.

@@ -19,9 +19,8 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "load-balance",
     alias: Some("lb"),
     help: "Prefers instances with few waiting and running requests, on an absolute scale",
-    params: &[],
     needs: |_| Needs { load: true, ..Needs::NONE },
-    build: |_, _| Box::new(LoadBalance),
+    ..Spec::built_by(|_, _| Box::new(LoadBalance))
 };
 
 /// 1 / (1 + load).

@@ -21,11 +21,10 @@ use blis_core::{InstanceId, RequestId, RequestView, Time, math};
 /// How `no-hit-lru` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "no-hit-lru",
-    alias: None,
     help: "Deals prompts that are cached nowhere to instances in turn",
     params: &[knowledge::PARAM, knowledge::CPU_WEIGHT],
     needs: knowledge::needs,
-    build: |values, cluster| Box::new(NoHitLru::new(Knowledge::of(values, cluster))),
+    ..Spec::built_by(|values, cluster| Box::new(NoHitLru::new(Knowledge::of(values, cluster))))
 };
 
 /// Ranks of instances by their last cold prompt.

@@ -36,12 +36,12 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
             .help("Whether scores are shares of the prompt or relative to the other instances"),
     ],
     needs: |_| Needs { events: true, ..Needs::NONE },
-    build: |values, _| {
+    ..Spec::built_by(|values, _| {
         Box::new(PrecisePrefix {
             knowledge: Knowledge::precise(values.float(knowledge::CPU_WEIGHT.name)),
             relative: values.choice("normalise") == "min-max",
         })
-    },
+    })
 };
 
 /// Cached share of the prompt's blocks, as KV events tell.

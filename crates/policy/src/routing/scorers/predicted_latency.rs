@@ -28,7 +28,6 @@ use blis_core::{Dice, InstanceId, Param, RequestId, RequestView, Time, Values, m
 /// How `predicted-latency` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "predicted-latency",
-    alias: None,
     help: "Prefers instances where the first token is predicted to come soonest",
     params: &[
         Param::choice("normalise", &["min-max", "inverse"])
@@ -42,7 +41,7 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
         knowledge::CPU_WEIGHT,
     ],
     needs: knowledge::needs,
-    build: |values, cluster| Box::new(PredictedLatency::new(values, cluster)),
+    ..Spec::built_by(|values, cluster| Box::new(PredictedLatency::new(values, cluster)))
 };
 
 /// The predicted time to first token, on either scale.

@@ -15,7 +15,7 @@
 use crate::contract::Scorer;
 use crate::routing::knowledge::{self, Knowledge};
 use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
+use crate::view::ClusterView;
 use blis_core::{InstanceId, Param, RequestView, Time};
 
 /// The parameter that the flag `--lru-capacity` sets.
@@ -28,12 +28,11 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     help: "Prefers instances that were sent the same prompt prefix before",
     params: &[Param::int_or_auto(LRU_CAPACITY, 1..=100_000_000, "blocks")
         .help("Blocks remembered per instance; auto is what an instance and its CPU tier hold")],
-    needs: |_| Needs::NONE,
-    build: |values, cluster| {
+    ..Spec::built_by(|values, cluster| {
         let capacity = values.int_or_auto(LRU_CAPACITY);
         let capacity = capacity.unwrap_or_else(|| knowledge::auto_capacity(cluster));
         Box::new(PrefixAffinity::new(capacity))
-    },
+    })
 };
 
 /// Matched share of the prompt's blocks, as the router remembers them.

@@ -21,9 +21,8 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "queue-depth",
     alias: Some("qd"),
     help: "Prefers instances with few waiting and running requests compared with the others",
-    params: &[],
     needs: |_| Needs { load: true, ..Needs::NONE },
-    build: |_, _| Box::new(QueueDepth),
+    ..Spec::built_by(|_, _| Box::new(QueueDepth))
 };
 
 /// Load, min-max normalised.

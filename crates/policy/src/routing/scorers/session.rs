@@ -12,17 +12,15 @@
 use crate::contract::Scorer;
 use crate::routing::seats::{self, Seats};
 use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
+use crate::view::ClusterView;
 use blis_core::{InstanceId, RequestView, Time};
 
 /// How `session` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "session",
-    alias: None,
     help: "Prefers the instance that served the session's last round",
     params: &[seats::TTL],
-    needs: |_| Needs::NONE,
-    build: |values, _| Box::new(Session { seats: Seats::of(values) }),
+    ..Spec::built_by(|values, _| Box::new(Session { seats: Seats::of(values) }))
 };
 
 /// 1 for the instance of the session's last round.

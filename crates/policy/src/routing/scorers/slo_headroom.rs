@@ -23,20 +23,19 @@ use blis_core::{InstanceId, RequestView, Time};
 /// How `slo-headroom` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "slo-headroom",
-    alias: None,
     help: "Prefers instances where most of the promised time to first token would be left",
     params: &{
         let [critical, standard, sheddable, batch, background] = Budgets::PARAMS;
         [critical, standard, sheddable, batch, background, knowledge::PARAM, knowledge::CPU_WEIGHT]
     },
     needs: knowledge::needs,
-    build: |values, cluster| {
+    ..Spec::built_by(|values, cluster| {
         Box::new(SloHeadroom {
             budgets: Budgets::of(values, cluster),
             knowledge: Knowledge::of(values, cluster),
             predictor: Predictor::new(cluster),
         })
-    },
+    })
 };
 
 /// 1 - predicted TTFT / budget.

@@ -15,13 +15,12 @@
 use crate::contract::Scorer;
 use crate::routing::scorers::{Best, min_max};
 use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
+use crate::view::ClusterView;
 use blis_core::{Param, RequestView, Values, math};
 
 /// How `token-load` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "token-load",
-    alias: None,
     help: "Prefers instances with few prompt tokens in flight",
     params: &[
         Param::choice("count", &["in-flight", "unstarted"])
@@ -32,8 +31,7 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
             .help("Tokens that score 0 if scores are relative to it")
             .only_if("normalise", &["threshold"]),
     ],
-    needs: |_| Needs::NONE,
-    build: |values, _| Box::new(TokenLoad::new(values)),
+    ..Spec::built_by(|values, _| Box::new(TokenLoad::new(values)))
 };
 
 /// Prompt tokens, on either scale.

@@ -5,7 +5,7 @@
 //! asked through the same contracts. What it is made of is its maker's affair. It must never
 //! replace a policy that ships.
 
-use crate::chosen::Policy;
+use super::Policy;
 use crate::contract::{Admission, Order, Scorer};
 use crate::spec::Cluster;
 use crate::view::Needs;
@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Makes a policy.
-pub type Make<P> = dyn Fn(&Values, &Cluster) -> Box<P> + Send + Sync;
+type Make<P> = dyn Fn(&Values, &Cluster) -> Box<P> + Send + Sync;
 
 /// A policy from outside. `P` is the contract it fulfils, e.g. `dyn Order`.
 pub struct Guest<P: ?Sized> {

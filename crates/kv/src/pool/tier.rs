@@ -16,9 +16,9 @@
 //!
 //! When a copy starts and how long it takes is the engine's business (`link.rs`).
 
+use super::{Ends, Pool, Table};
 use crate::link::TransferId;
 use crate::mirror::Step;
-use crate::pool::{Ends, Pool, Table};
 use blis_core::Blocks;
 use blis_core::runs::{Match, RunId};
 use std::collections::BTreeMap;

@@ -6,9 +6,8 @@
 //! it is done, those blocks. At one instant giving up comes last, so that a first token that leaves
 //! the server just in time is in time.
 
-use crate::live::{Place, Slot};
-use crate::signals::Ended;
-use crate::world::World;
+use super::World;
+use crate::live::{Ended, Place, Slot};
 use blis_core::{Ending, InstanceId, RequestId, Time};
 use blis_metrics::{Stage, Status};
 use std::cmp::Reverse;

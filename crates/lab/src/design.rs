@@ -1,6 +1,22 @@
-//! The design of a study: what its cells differ in, and which cell is which.
+//! The design of an experiment: what its cells differ in, its seeds and its warm-up.
 
 use crate::metric::Metric;
+
+/// The first seed unless a file says another; those after it count up.
+pub const FIRST_SEED: u64 = 42;
+/// The seed of the runs that find the warm-up, which is no seed of a study.
+pub(crate) const PILOT_SEED: u64 = 41;
+
+/// How much of each run is left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Warmup {
+    /// What the scenarios say.
+    Given,
+    /// The same for all: the longest that a run of any cell needs by MSER-5.
+    Auto,
+    /// So many seconds.
+    Seconds(f64),
+}
 
 /// What cells differ in. The first factor changes slowest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,9 +8,9 @@
 //! floats in equal order and decide equally to the last bit. It must never panic, whatever the
 //! text.
 
+use crate::chosen::guest::Guests;
 use crate::chosen::{Chosen, Policy};
 use crate::contract::Scorer;
-use crate::guest::Guests;
 use crate::routing::scorers::prefix_affinity;
 use crate::spec::{Cluster, PolicyError, parse};
 use crate::view::Needs;
@@ -56,8 +56,8 @@ pub struct WeightedScorers {
 }
 
 impl Scorers {
-    /// The scorers that `text` spells; some may be `guests`. `lru_capacity` is the parameter of that
-    /// name of `prefix-affinity`, when it is given apart from the list.
+    /// The scorers that `text` spells; some may be `guests`. `lru_capacity` is the parameter of
+    /// that name of `prefix-affinity`, when it is given apart from the list.
     ///
     /// # Errors
     /// If a scorer is unknown, repeated or refuses its parameters; if a weight is missing, negative

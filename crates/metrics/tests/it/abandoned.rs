@@ -1,9 +1,10 @@
 //! Tests of the audit with clients that give up: what may happen then, and what may not.
 
-use super::{Audit, AuditConfig, AuditReport};
-use crate::end::{End, RunEnd};
-use crate::fact::{Batch, Fact, Listener, Record, Stage, Status, TtftSplit};
 use blis_core::{InstanceId, RequestId, SloClass, Span, TenantId, Time};
+use blis_metrics::{
+    Audit, AuditConfig, AuditReport, Batch, End, Fact, Listener, Record, RunEnd, Stage, Status,
+    TtftSplit,
+};
 
 type Facts = Vec<(Time, Fact<'static>)>;
 

@@ -2,10 +2,9 @@
 //! be tried without the simulator. First come first served, whole prompts in one step, and now and
 //! then the request that was scheduled last is preempted.
 
-use crate::end::{End, RunEnd};
-use crate::fact::{Batch, Fact, Listener, Record, Status, TtftSplit};
 use blis_core::random::Purpose;
 use blis_core::{Dice, InstanceId, RequestId, SloClass, Span, TenantId, Time};
+use blis_metrics::{Batch, End, Fact, Listener, Record, RunEnd, Status, TtftSplit};
 use std::collections::VecDeque;
 
 /// Arrival to routing, and to the instance's queue.
@@ -105,9 +104,9 @@ pub(crate) fn mixed_jobs(n: u64, mean_gap: f64, seed: u64) -> Vec<Job> {
             Job {
                 arrival: Span::from_nanos_f64(arrival).as_nanos(),
                 class: SloClass::ALL[dice.below(3)],
-                tenant: u32::try_from(dice.below(4)).unwrap(),
-                input: 2 + u32::try_from(dice.below(500)).unwrap(),
-                output: 1 + u32::try_from(dice.below(60)).unwrap(),
+                tenant: u32::try_from(dice.below(4)).expect("small"),
+                input: 2 + u32::try_from(dice.below(500)).expect("small"),
+                output: 1 + u32::try_from(dice.below(60)).expect("small"),
                 prefill: 100_000 + dice.bits() % 2_000_000,
                 decode: 10_000 + dice.bits() % 90_000,
                 fate: match dice.below(20) {
@@ -160,7 +159,7 @@ pub(crate) fn run(jobs: &[Job], cluster: Cluster) -> (Facts, RunEnd) {
             cut.push(task);
             continue;
         }
-        let instance = InstanceId(u32::try_from(id % u64::from(cluster.instances)).unwrap());
+        let instance = InstanceId(u32::try_from(id % u64::from(cluster.instances)).expect("small"));
         routed.push((at + Span::from_nanos(ROUTED_AFTER), request, instance));
         instances[instance.index()].pending.push_back(task);
     }
@@ -274,8 +273,8 @@ impl Instance {
             self.schedule(begin);
         }
         let mut batch = Batch {
-            running: u32::try_from(self.running.len()).unwrap(),
-            waiting: u32::try_from(self.waiting.len()).unwrap(),
+            running: u32::try_from(self.running.len()).expect("small"),
+            waiting: u32::try_from(self.waiting.len()).expect("small"),
             ..Batch::default()
         };
         let mut nanos = 0;
@@ -300,7 +299,7 @@ impl Instance {
     }
 
     fn preempt(&mut self, begin: u64) {
-        let mut task = self.running.pop().unwrap();
+        let mut task = self.running.pop().expect("somebody runs");
         let lost_tokens = task.job.input + task.generated - 1;
         task.preemptions += 1;
         task.since = begin;

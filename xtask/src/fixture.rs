@@ -1,24 +1,19 @@
 //! A small made-up checkout on disk, for showing that each check can fail.
 
-use super::tree::Tree;
-use super::{Finding, Rule};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use crate::tidy::{Finding, Rule};
+use crate::tree::Tree;
+use std::path::Path;
+use tempfile::TempDir;
 
-/// A folder of its own under the system's temporary folder, removed when dropped.
+/// A temporary folder.
 pub(crate) struct Fixture {
-    root: PathBuf,
+    folder: TempDir,
 }
 
 impl Fixture {
     /// A folder with nothing in it.
     pub(crate) fn empty() -> Fixture {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("blis-tidy-{}-{number}", std::process::id());
-        let root = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&root).unwrap();
-        Fixture { root }
+        Fixture { folder: tempfile::tempdir().expect("a temporary folder") }
     }
 
     /// A folder with these files.
@@ -31,29 +26,22 @@ impl Fixture {
     }
 
     pub(crate) fn root(&self) -> &Path {
-        &self.root
+        self.folder.path()
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) {
-        let path = self.root.join(path);
+        let path = self.root().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
     pub(crate) fn tree(&self) -> Tree {
-        Tree::read(&self.root)
+        Tree::read(self.root())
     }
 
     /// What `check` finds here, as text.
     pub(crate) fn findings(&self, check: fn(&Tree) -> Vec<Finding>) -> Vec<String> {
         check(&self.tree()).iter().map(ToString::to_string).collect()
-    }
-}
-
-impl Drop for Fixture {
-    fn drop(&mut self) {
-        // A fixture that cannot be removed is litter in the temporary folder, not a failed test.
-        let _ = std::fs::remove_dir_all(&self.root);
     }
 }
 

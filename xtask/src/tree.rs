@@ -1,6 +1,6 @@
 //! The files that the checks look at: those that git tracks or would track, read once.
 
-use super::source;
+use crate::source::Source;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,8 +19,8 @@ pub(crate) struct File {
     pub(crate) path: String,
     /// Its content.
     pub(crate) text: String,
-    /// Its lines told apart; empty unless it is a Rust file.
-    pub(crate) rust: Vec<source::Line>,
+    /// What is known of a Rust file; empty for others.
+    pub(crate) rust: Source,
 }
 
 impl Tree {
@@ -33,7 +33,8 @@ impl Tree {
             .into_iter()
             .filter_map(|path| {
                 let text = std::fs::read_to_string(root.join(&path)).ok()?;
-                let rust = if ending(&path) == "rs" { source::lines(&text) } else { Vec::new() };
+                let is_rust = ending(&path) == "rs";
+                let rust = if is_rust { Source::read(&text) } else { Source::default() };
                 (!text.contains('\0')).then_some(File { path, text, rust })
             })
             .collect();
@@ -82,6 +83,24 @@ impl File {
     }
 }
 
+/// `path` seen from `folder`, relative to the root; `None` if it leaves it or is absolute.
+pub(crate) fn resolve(folder: &str, path: &str) -> Option<String> {
+    if path.starts_with('/') {
+        return None;
+    }
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
 fn ending(path: &str) -> &str {
     path.rsplit_once('.').map_or("", |(_, ending)| ending)
 }
@@ -124,7 +143,7 @@ fn walk(root: &Path) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::tidy::fixture::Fixture;
+    use crate::fixture::Fixture;
 
     #[test]
     fn build_results_and_binary_files_are_not_looked_at() {

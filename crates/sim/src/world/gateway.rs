@@ -4,11 +4,10 @@
 //! A delay of zero is no event: the next decision is made on the spot, so requests that arrive at
 //! one instant are decided one after the other, each seeing what was done with those before.
 
+use super::{World, foresight};
 use crate::agenda::Phase;
 use crate::config::{Config, GatewayPolicies, Policies};
 use crate::live::Slot;
-use crate::oracle;
-use crate::world::World;
 use blis_core::random::Purpose;
 use blis_core::{Dice, Request, RequestId, Span, Time};
 use blis_metrics::{Fact, Status};
@@ -142,7 +141,7 @@ impl World<'_> {
         if self.config.oracles.routing {
             let (instance, because) = match overruled {
                 Some(instance) => (instance, OVERRULED),
-                None => (self.foresee(slot, now), oracle::BECAUSE),
+                None => (self.foresee(slot, now), foresight::BECAUSE),
             };
             return Choice { instance, intent: self.known_intent(slot, instance, because) };
         }

@@ -3,13 +3,13 @@
 //! It must never panic, whatever the texts.
 
 use crate::chosen::Chosen;
+use crate::chosen::guest::Guests;
 use crate::contract::{Filter, Picker, Router};
-use crate::guest::Guests;
 use crate::routing::weighted::{self, Parts};
+use crate::routing::weights::{Profiles, Scorers, items};
 use crate::routing::{epoch_adaptive, kv_adaptive};
 use crate::spec::{Cluster, PolicyError};
 use crate::view::Needs;
-use crate::weights::{Profiles, Scorers, items};
 use blis_core::Values;
 use std::fmt;
 
@@ -52,7 +52,8 @@ impl Routing {
     /// made of any; scorers may be `guests`.
     ///
     /// # Errors
-    /// If a text is malformed, or names what does not exist; if a setting is given that nobody reads.
+    /// If a text is malformed, or names what does not exist; if a setting is given that nothing
+    /// reads.
     pub fn new(
         text: &str,
         more: &[(String, String)],
