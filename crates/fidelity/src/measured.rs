@@ -135,6 +135,15 @@ impl Measured {
         self.engine.as_ref().map_or(&self.workload, |engine| &engine.workload)
     }
 
+    /// Whether its engine scheduled the next step before it had the tokens of the one before.
+    pub fn is_asynchronous(&self) -> bool {
+        let early = self.steps.windows(2).filter(|pair| {
+            let end = pair[0].start_us + pair[0].duration_us;
+            pair[1].host.is_some_and(|host| host.scheduled_us < end)
+        });
+        2 * early.count() > self.steps.len()
+    }
+
     /// Whether its engine logged what the host did, as vLLM's does with the project's logger.
     pub fn has_host(&self) -> bool {
         self.steps.iter().all(|step| step.host.is_some())

@@ -175,6 +175,8 @@ pub fn validate(
             None => case.profile.clone(),
             Some(index) => case.resampled(options, index).map_err(refused)?,
         };
+        let graph = options.server.largest_graph(case.first);
+        let profile = profile.in_engine(case.first.is_asynchronous(), graph);
         replay(&case.plan, Arc::new(profile) as Arc<dyn StepTime>)
     })?;
     let mut replayed = replayed.into_iter();
