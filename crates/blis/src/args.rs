@@ -298,20 +298,26 @@ pub(crate) struct ValidateArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) block_size: u32,
 
-    /// Most requests running at once
-    #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Server")]
+    /// Most requests running at once [default: what engines.csv beside the run says, or 256]
+    #[arg(long, value_name = "N", help_heading = "Server")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(crate) max_num_running_reqs: u32,
+    pub(crate) max_num_running_reqs: Option<u32>,
 
-    /// Token budget of a step
-    #[arg(long, value_name = "N", default_value_t = 2048, help_heading = "Server")]
+    /// Token budget of a step [default: what engines.csv says, or 2048]
+    #[arg(long, value_name = "N", help_heading = "Server")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) max_num_scheduled_tokens: u32,
+    pub(crate) max_num_scheduled_tokens: Option<u32>,
 
-    /// Whether a request is scheduled only if blocks for its whole prompt are free
-    #[arg(long, value_name = "BOOL", default_value_t = false, help_heading = "Server")]
+    /// Tokens of the largest captured graph [default: what engines.csv says, or that of the fit]
+    #[arg(long, value_name = "N", help_heading = "Server")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_cudagraph_capture_size: Option<u32>,
+
+    /// Whether a request is scheduled only if blocks for its whole prompt are free [default: as
+    /// vLLM does, if the steps say what the host did]
+    #[arg(long, value_name = "BOOL", help_heading = "Server")]
     #[arg(action = clap::ArgAction::Set)]
-    pub(crate) reserve_full_prompt: bool,
+    pub(crate) reserve_full_prompt: Option<bool>,
 
     /// Replays at a time; 0: one for each core
     #[arg(long, value_name = "N", default_value_t = 0)]

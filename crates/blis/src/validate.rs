@@ -100,6 +100,7 @@ fn options(args: &ValidateArgs, measured: &[Measured]) -> Result<Options, Failur
         total_kv_blocks: args.total_kv_blocks,
         max_num_running_reqs: args.max_num_running_reqs,
         max_num_scheduled_tokens: args.max_num_scheduled_tokens,
+        max_cudagraph_capture_size: args.max_cudagraph_capture_size,
         reserve_full_prompt: args.reserve_full_prompt,
     };
     let (resamples, seed, jobs) = (args.resamples, args.seed, args.jobs.into());

@@ -73,7 +73,7 @@ pub struct CoefficientRow {
 /// If there is none of that name.
 pub fn padding(name: Option<&str>, measured: &[Measured]) -> Result<Padding, String> {
     let vllm = || {
-        let graphs = measured.iter().filter_map(|run| run.engine);
+        let graphs = measured.iter().filter_map(|run| run.engine.as_ref());
         let largest = graphs.map(|engine| engine.max_cudagraph_capture_size).max();
         Padding::vllm(largest.unwrap_or(LARGEST_GRAPH))
     };

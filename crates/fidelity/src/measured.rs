@@ -122,11 +122,26 @@ impl Measured {
             output_tokens: request.output_tokens,
         };
         let requests: Vec<LoggedRequest> = self.requests.iter().map(logged).collect();
-        let mut run = Run::from_log(&self.name, &self.workload, &self.steps, &requests, block_size);
+        let mut run = Run::from_log(&self.name, self.served(), &self.steps, &requests, block_size);
         if let (Some(trace), Some(engine)) = (&mut run.trace, &self.engine) {
             trace.largest_graph = Some(engine.max_cudagraph_capture_size);
         }
         run
+    }
+
+    /// What was served, whatever the engine's settings: a fit that is to predict it must have seen
+    /// nothing of that.
+    pub fn served(&self) -> &str {
+        self.engine.as_ref().map_or(&self.workload, |engine| &engine.workload)
+    }
+
+    /// Whether its engine scheduled the next step before it had the tokens of the one before.
+    pub fn is_asynchronous(&self) -> bool {
+        let early = self.steps.windows(2).filter(|pair| {
+            let end = pair[0].start_us + pair[0].duration_us;
+            pair[1].host.is_some_and(|host| host.scheduled_us < end)
+        });
+        2 * early.count() > self.steps.len()
     }
 
     /// Whether its engine logged what the host did, as vLLM's does with the project's logger.

@@ -11,33 +11,50 @@ use blis_scenario::scenario::{Draft, Plan};
 use blis_sim::Unobserved;
 use std::sync::Arc;
 
-/// The settings of the server that was measured.
+/// The settings of the server that was measured. What is not said is what `engines.csv` beside the
+/// run or its log says, and else that of `data/h200/README.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
     /// Tokens of a KV block.
     pub block_size: u32,
-    /// KV blocks; by default what a run's log says.
+    /// KV blocks.
     pub total_kv_blocks: Option<u32>,
     /// Most requests running at once.
-    pub max_num_running_reqs: u32,
+    pub max_num_running_reqs: Option<u32>,
     /// Token budget of a step.
-    pub max_num_scheduled_tokens: u32,
-    /// Whether a request is scheduled only if blocks for its whole prompt are free.
-    pub reserve_full_prompt: bool,
+    pub max_num_scheduled_tokens: Option<u32>,
+    /// Tokens of the largest captured graph.
+    pub max_cudagraph_capture_size: Option<u32>,
+    /// Whether a request is scheduled only if blocks for its whole prompt are free; vLLM does so.
+    pub reserve_full_prompt: Option<bool>,
 }
 
 impl Default for Server {
-    /// The server of `data/h200/README.md`.
     fn default() -> Server {
         Server {
             block_size: 16,
             total_kv_blocks: None,
-            max_num_running_reqs: 256,
-            max_num_scheduled_tokens: 2048,
-            reserve_full_prompt: false,
+            max_num_running_reqs: None,
+            max_num_scheduled_tokens: None,
+            max_cudagraph_capture_size: None,
+            reserve_full_prompt: None,
         }
     }
 }
+
+impl Server {
+    /// The largest graph that the engine of `measured` captured, if that is known.
+    pub(crate) fn largest_graph(&self, measured: &Measured) -> Option<u32> {
+        let known = measured.engine.as_ref().map(|engine| engine.max_cudagraph_capture_size);
+        self.max_cudagraph_capture_size.or(known)
+    }
+}
+
+/// Most requests running at once in the server of `data/h200/README.md`.
+const USUAL_REQUESTS: u32 = 256;
+
+/// Its token budget.
+const USUAL_TOKENS: u32 = 2048;
 
 /// How a request fared.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,14 +85,20 @@ pub fn plan(measured: &Measured, server: &Server) -> Result<Plan, RunFailure> {
         return Err(Problem::of_file(&measured.name, message).into());
     };
     let blocks = server.total_kv_blocks.unwrap_or_else(|| measured.usable_blocks());
+    let engine = measured.engine.as_ref();
+    let requests = engine.map_or(USUAL_REQUESTS, |engine| engine.max_num_running_reqs);
+    let tokens = engine.map_or(USUAL_TOKENS, |engine| engine.max_num_scheduled_tokens);
+    let reserve = server.reserve_full_prompt.unwrap_or_else(|| measured.has_host());
     let mut draft = Draft::default();
     let mut set = |path: &str, value: String| draft.set("validate", path, &value);
     set("latency.model", "constant".to_owned());
     set("engine.total_kv_blocks", blocks.to_string());
     set("engine.block_size", server.block_size.to_string());
-    set("engine.max_num_running_reqs", server.max_num_running_reqs.to_string());
-    set("engine.max_num_scheduled_tokens", server.max_num_scheduled_tokens.to_string());
-    set("engine.reserve_full_prompt", server.reserve_full_prompt.to_string());
+    let requests = server.max_num_running_reqs.unwrap_or(requests);
+    set("engine.max_num_running_reqs", requests.to_string());
+    let tokens = server.max_num_scheduled_tokens.unwrap_or(tokens);
+    set("engine.max_num_scheduled_tokens", tokens.to_string());
+    set("engine.reserve_full_prompt", reserve.to_string());
     set("workload.trace", path.display().to_string());
     set("workload.trace_format", "h200".to_owned());
     draft.plan()

@@ -175,6 +175,8 @@ pub fn validate(
             None => case.profile.clone(),
             Some(index) => case.resampled(options, index).map_err(refused)?,
         };
+        let graph = options.server.largest_graph(case.first);
+        let profile = profile.in_engine(case.first.is_asynchronous(), graph);
         replay(&case.plan, Arc::new(profile) as Arc<dyn StepTime>)
     })?;
     let mut replayed = replayed.into_iter();
@@ -206,7 +208,7 @@ fn case<'a>(
 ) -> Result<Case<'a>, RunFailure> {
     let fit_options = FitOptions::of(options.padding.clone());
     let keep = |run: &&Run| match options.basis {
-        Basis::LeaveOneOut => run.workload != first.workload,
+        Basis::LeaveOneOut => run.workload != first.served(),
         Basis::Refit | Basis::Given(_) => true,
     };
     let seen: Vec<Run> = runs.iter().filter(keep).cloned().collect();

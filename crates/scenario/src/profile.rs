@@ -45,9 +45,11 @@ pub struct ProfiledMachine {
     pub tp: Option<u32>,
 }
 
-/// Profiles that ship, by file name.
-const SHIPPED: [(&str, &str); 1] =
-    [("llama-3.1-8b-h200-tp1.yaml", include_str!("../profiles/llama-3.1-8b-h200-tp1.yaml"))];
+/// Profiles that ship, by name. The first of a machine is its usual one.
+const SHIPPED: [(&str, &str); 2] = [
+    ("llama-3.1-8b-h200-tp1", include_str!("../profiles/llama-3.1-8b-h200-tp1.yaml")),
+    ("h200-vllm-0.26-llama-3.1-8b", include_str!("../profiles/h200-vllm-0.26-llama-3.1-8b.yaml")),
+];
 
 #[derive(Clone, Copy, Debug)]
 struct Spread;
@@ -152,6 +154,20 @@ pub fn from_text(name: &str, text: &str) -> Result<ProfileFile, Problem> {
 /// If one is malformed; a test reads them.
 pub fn all_shipped() -> Vec<ProfileFile> {
     SHIPPED.iter().map(|&(name, text)| from_text(name, text).expect("tested")).collect()
+}
+
+/// The names of the profiles that ship.
+pub fn names() -> [&'static str; SHIPPED.len()] {
+    SHIPPED.map(|(name, _)| name)
+}
+
+/// The profile that ships by that name.
+///
+/// # Panics
+/// If it is malformed; a test reads it.
+pub fn named(name: &str) -> Option<ProfileFile> {
+    let found = SHIPPED.iter().find(|(known, _)| *known == name);
+    found.map(|&(name, text)| from_text(name, text).expect("tested"))
 }
 
 /// The profile that ships for a machine; `None` of `hardware` and `tp` agrees with all.

@@ -5,13 +5,15 @@ use blis_core::math::count;
 use blis_scenario::problem::Problem;
 use std::path::Path;
 
-/// The file that says so: one line a run.
+/// The file that says so: one line a run, which begins with its name and its workload.
 pub const ENGINES: &str = "engines.csv";
 
 /// How an engine was set. What its log shows is not here: the KV blocks, and whether it scheduled
 /// asynchronously.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Engine {
+    /// What was served: runs of the same are left out together.
+    pub workload: String,
     /// Token budget of a step.
     pub max_num_scheduled_tokens: u32,
     /// Most requests running at once.
@@ -30,7 +32,8 @@ impl Engine {
         if !path.is_file() {
             return Ok(None);
         }
-        let Some(at) = table::names(&path)?.iter().position(|run| run == name) else {
+        let mut names = table::names(&path)?.into_iter().enumerate();
+        let Some((at, (_, workload))) = names.find(|(_, (run, _))| run == name) else {
             return Ok(None);
         };
         let rows = table::read(
@@ -45,6 +48,7 @@ impl Engine {
         let [tokens, requests, graph, cpu] =
             rows[at].map(|value| u32::try_from(count(value)).unwrap_or(u32::MAX));
         Ok(Some(Engine {
+            workload,
             max_num_scheduled_tokens: tokens,
             max_num_running_reqs: requests,
             max_cudagraph_capture_size: graph,

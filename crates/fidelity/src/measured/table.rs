@@ -35,11 +35,14 @@ pub(super) fn read_if<const N: usize>(
     parse(&path.display().to_string(), &text, columns).map(Some)
 }
 
-/// The first cell of every row of the file `path`.
-pub(super) fn names(path: &Path) -> Result<Vec<String>, Problem> {
+/// The first two cells of every row of the file `path`, as texts.
+pub(super) fn names(path: &Path) -> Result<Vec<(String, String)>, Problem> {
     let text = text(path)?;
     let rows = text.lines().skip(1).filter(|line| !line.trim().is_empty());
-    let first = |line: &str| line.split(',').next().unwrap_or_default().trim().to_owned();
+    let first = |line: &str| {
+        let mut cells = line.split(',').map(|cell| cell.trim().to_owned());
+        (cells.next().unwrap_or_default(), cells.next().unwrap_or_default())
+    };
     Ok(rows.map(first).collect())
 }
 

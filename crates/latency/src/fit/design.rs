@@ -92,12 +92,13 @@ fn traced_weights(runs: &[Run], total: f64, emphasis: &dyn Fn(&str) -> f64) -> V
     weights.into_iter().map(|pair| pair.map(|weight| weight * total / all)).collect()
 }
 
-/// One row as an equation: `columns * coefficients = 1`, everything divided by the measured time.
+/// One row as an equation: `columns * coefficients = target`, everything divided by `scale`.
 struct Equation {
     columns: Features,
     /// Which of the sizes that the server pads to, if it has prefill.
     size: Option<usize>,
-    micros: f64,
+    scale: f64,
+    target: f64,
     weight: f64,
     /// Errors of rows of one block may depend on one another.
     block: usize,
@@ -156,16 +157,18 @@ impl Design {
                     design.size_apart[size] |= run.site == Site::Bare;
                     rows_of_size[size] += 1.0;
                 }
+                let scale = way.expected(row, run.site);
                 let mut columns = lens.features(&row.shape, run.site);
                 for (at, value) in columns.iter_mut().enumerate() {
-                    *value = if (way.terms)(at) { *value / row.micros } else { 0.0 };
+                    *value = if (way.terms)(at) { *value / scale } else { 0.0 };
                 }
                 let weight = row.weight * weights[usize::from(!row.shape.only_decodes())];
                 let block = index / BLOCK;
                 design.equations.push(Equation {
                     columns,
                     size,
-                    micros: row.micros,
+                    scale,
+                    target: row.micros / scale,
                     weight,
                     block,
                 });
@@ -205,7 +208,7 @@ impl Design {
             *cell = value / scale;
         }
         if let Some(size) = equation.size {
-            line[TERMS + size] = self.size_micros[size] / equation.micros;
+            line[TERMS + size] = self.size_micros[size] / equation.scale;
         }
     }
 
@@ -220,8 +223,9 @@ impl Design {
             normal = Normal::new(self.side());
             for equation in &self.equations {
                 self.columns(equation, &mut line);
-                let weight = equation.weight * self.trust(&line, scaled.as_deref());
-                normal.add(&line, 1.0, weight);
+                let weight =
+                    equation.weight * self.trust(&line, equation.target, scaled.as_deref());
+                normal.add(&line, equation.target, weight);
             }
             for (size, &apart) in self.size_apart.iter().enumerate() {
                 line.fill(0.0);
@@ -250,8 +254,8 @@ impl Design {
 
     /// How much a row's squared error counts: inversely to its error, which makes the sum of
     /// squares a sum of absolute errors beyond the floor.
-    fn trust(&self, line: &[f64], scaled: Option<&[f64]>) -> f64 {
-        let miss = scaled.map_or(self.floor, |scaled| (dot(line, scaled) - 1.0).abs());
+    fn trust(&self, line: &[f64], target: f64, scaled: Option<&[f64]>) -> f64 {
+        let miss = scaled.map_or(self.floor, |scaled| (dot(line, scaled) - target).abs());
         1.0 / miss.max(self.floor)
     }
 
@@ -283,8 +287,8 @@ impl Design {
             let mut pull = vec![0.0; self.side()];
             for equation in block {
                 self.columns(equation, &mut line);
-                let weight = equation.weight * self.trust(&line, Some(scaled));
-                let miss = 1.0 - dot(&line, scaled);
+                let weight = equation.weight * self.trust(&line, equation.target, Some(scaled));
+                let miss = equation.target - dot(&line, scaled);
                 for (pull, value) in pull.iter_mut().zip(&line) {
                     *pull += weight * miss * value;
                 }

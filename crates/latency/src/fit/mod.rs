@@ -24,7 +24,7 @@ use crate::profile::{Gap, Parameters, Profile, Range, VARIABLES, variables};
 use crate::shape::StepShape;
 use blis_core::math::float;
 use design::{Design, PRIOR_STEPS, SHARED_READ, row_weights};
-use log::Run;
+use log::{Row, Run};
 use nnls::Normal;
 use std::collections::BTreeMap;
 
@@ -109,7 +109,8 @@ fn fit_weighted(
     emphasis: &dyn Fn(&str) -> f64,
 ) -> Result<Profile, FitError> {
     if runs.iter().all(|run| run.trace.is_none()) {
-        let way = Way { terms: |at| at < IN_STEP, floor: FLOOR, sizes: None, host: None };
+        let way =
+            Way { terms: |at| at < IN_STEP, floor: FLOOR, sizes: None, host: None, before: None };
         return fit_rows(runs, options, emphasis, &way);
     }
     let host = host::fit(runs, emphasis);
@@ -121,13 +122,16 @@ fn fit_weighted(
         floor: GPU_FLOOR,
         sizes: Some(Vec::new()),
         host: Some(host.clone()),
+        before: None,
     };
     let mut profile = fit_rows(&look(None), options, emphasis, &way)?;
     for _ in 1..LOOKS {
+        way.before = Some(profile.clone());
         profile = fit_rows(&look(Some(&profile)), options, emphasis, &way)?;
     }
     let seen = look(Some(&profile));
     way.sizes = Some(slow_sizes(&seen, &profile));
+    way.before = Some(profile);
     let profile = fit_rows(&seen, options, emphasis, &way)?;
     Ok(Profile::new(Parameters { ranges: ranges(runs), ..profile.parameters().clone() })?)
 }
@@ -142,6 +146,17 @@ struct Way {
     sizes: Option<Vec<u32>>,
     /// What the host takes, where that is not in the steps.
     host: Option<Host>,
+    /// A fit before this one.
+    before: Option<Profile>,
+}
+
+impl Way {
+    /// What errors are relative to: how long the fit before says that the step takes. Relative to
+    /// what was measured, long steps would count for less than short ones, and the fit be too
+    /// short in all; a sum of absolute errors does not mind.
+    fn expected(&self, row: &Row, site: Site) -> f64 {
+        self.before.as_ref().map_or(row.micros, |fit| fit.step_micros(&row.shape, site))
+    }
 }
 
 /// Fits to the rows of `runs`.

@@ -1,7 +1,6 @@
 //! Tests of the fit on made-up steps, where the truth is known.
 
 use super::design::dot;
-use super::log::Row;
 use super::*;
 use blis_core::Dice;
 use blis_core::random::Purpose;

@@ -77,6 +77,10 @@ impl Reader<'_> {
                 Ok(Chosen::profiled(file))
             }
             Some("roofline") => self.roofline(catalogue, fit.ok()),
+            Some(name) if profile::names().contains(&name) => {
+                self.without_coefficients("profile")?;
+                Ok(Chosen::profiled(profile::named(name).expect("it is one of the names")))
+            }
             Some(path) if is_path(path) => {
                 self.without_coefficients("profile")?;
                 let path = beside(self.tree, "latency.model", path);
@@ -84,10 +88,11 @@ impl Reader<'_> {
             }
             Some(other) => {
                 let message = format!(
-                    "found `{other}`{}; legal: {} (`blackbox` is an alias of `coefficients`), or \
-                     the path of a profile (`FILE.yaml`)",
-                    hint(other, KNOWN),
-                    quoted(&KNOWN)
+                    "found `{other}`{}; legal: {} (`blackbox` is an alias of `coefficients`), a \
+                     profile that ships ({}), or the path of one (`FILE.yaml`)",
+                    hint(other, KNOWN.into_iter().chain(profile::names())),
+                    quoted(&KNOWN),
+                    quoted(&profile::names())
                 );
                 Err(self.problem("latency.model", message))
             }
