@@ -36,7 +36,7 @@ pub(crate) enum Command {
     /// A scenario comes from a file, from flags, or from both (flags win). Without either, 100
     /// requests go to one instance.
     Run(Box<RunArgs>),
-    /// Look at traces, convert them, make them
+    /// Inspect, convert or generate traces
     ///
     /// A trace has one request a line, as JSON. Those of others (Mooncake, Azure, BurstGPT and
     /// more) are read as well.
@@ -66,7 +66,7 @@ pub(crate) enum Command {
     /// The document holds a whole scenario and a seed, e.g. `{"scenario": {...}, "seed": 42}`;
     /// `blis ledger show KEY --trial` prints that of a finished trial.
     Trial,
-    /// Look at finished trials, join ledgers, write the strategy ledger
+    /// List finished trials, merge ledgers, write the strategy ledger
     ///
     /// Studies keep every finished trial in a ledger, an SQLite file that can be queried with SQL.
     Ledger(LedgerArgs),
@@ -163,13 +163,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) decisions_out: Option<PathBuf>,
 
-    /// Take a sample of the routing decisions otherwise, in this many ways each, and tell what they
+    /// Try a sample of the routing decisions at this many other instances each, and tell what they
     /// cost; 0: do not [default: 0; 3 for --decisions-out]
     #[arg(long, value_name = "N", help_heading = "Output")]
     #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
     pub(crate) counterfactual_k: Option<u16>,
 
-    /// How many decisions --counterfactual-k takes otherwise
+    /// How many decisions --counterfactual-k tries
     #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Output")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) counterfactual_sample: u32,
@@ -243,7 +243,7 @@ pub(crate) struct CalibrateArgs {
 
     /// Layout
     #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: TextFormat,
+    pub(crate) format: Layout,
 }
 
 /// `blis validate`.
@@ -324,21 +324,18 @@ pub(crate) struct ValidateArgs {
     #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
     pub(crate) jobs: u16,
 
-    /// Write a page to this Markdown file, and its plots beside it
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) markdown: Option<PathBuf>,
+    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`, else
+    /// HTML that needs no other file; may be given more than once
+    #[arg(long, value_name = "FILE", help_heading = "Output", alias = "markdown")]
+    pub(crate) report: Vec<PathBuf>,
 
-    /// Text for the end of that page
-    #[arg(long, value_name = "FILE", requires = "markdown", help_heading = "Output")]
+    /// Text for the end of a Markdown page
+    #[arg(long, value_name = "FILE", requires = "report", help_heading = "Output")]
     pub(crate) notes: Option<PathBuf>,
-
-    /// Write a page to this HTML file
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) report: Option<PathBuf>,
 
     /// Layout
     #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
-    pub(crate) format: TextFormat,
+    pub(crate) format: Layout,
 }
 
 /// `blis workloads`.
@@ -349,7 +346,7 @@ pub(crate) struct WorkloadsArgs {
 
     /// Layout
     #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: TextFormat,
+    pub(crate) format: Layout,
 }
 
 /// `blis strategies`.
@@ -360,7 +357,7 @@ pub(crate) struct StrategiesArgs {
 
     /// Layout
     #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: TextFormat,
+    pub(crate) format: Layout,
 }
 
 /// `blis policies`.
@@ -371,7 +368,7 @@ pub(crate) struct PoliciesArgs {
 
     /// Layout
     #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: ListFormat,
+    pub(crate) format: Layout,
 }
 
 /// `blis completions`.
@@ -390,14 +387,22 @@ pub(crate) enum Format {
     Json,
     /// Sections with flat JSON objects, as existing scripts read them
     Blis,
+    /// A Markdown page
+    Markdown,
+    /// An HTML page that needs nothing else
+    Html,
 }
 
 /// The layouts of what people and programs read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TextFormat {
+pub(crate) enum Layout {
     /// Text for people
     Table,
-    /// One JSON object
+    /// A Markdown page
+    Markdown,
+    /// An HTML page that needs nothing else
+    Html,
+    /// JSON for programs
     Json,
 }
 
@@ -408,15 +413,4 @@ pub(crate) enum TraceLevel {
     None,
     /// Counts of admission and routing decisions
     Decisions,
-}
-
-/// The layouts of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ListFormat {
-    /// Tables for people
-    Table,
-    /// One JSON array
-    Json,
-    /// The reference page
-    Markdown,
 }

@@ -1,19 +1,15 @@
 //! `blis capacity`: the highest rate, or the fewest instances, at which the SLOs are met.
 
-mod json;
-mod page;
-mod tables;
-
-use crate::args::{CapacityArgs, TextFormat};
+use crate::args::CapacityArgs;
 use crate::failure::{self, Failure};
 use crate::output;
 use crate::progress::{Bar, Trials};
-use crate::report::json::text;
 use crate::run::draft;
-use crate::study::{open, write};
+use crate::show::{self, Pages};
 use crate::trials::Trying;
 use blis_lab::capacity::{Found, Outline, Question, Search, Slo, Subject, Vary};
 use blis_lab::study::Warmup;
+use blis_report::capacity as report;
 use blis_scenario::problem::Place;
 use std::path::Path;
 
@@ -21,40 +17,21 @@ use std::path::Path;
 /// failed check.
 pub(crate) fn capacity(args: &CapacityArgs) -> Result<u8, Failure> {
     let outline = outline(args)?;
-    let html = open("--report", args.report.as_deref(), input(args))?;
-    let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
+    let input = args.scenario.as_deref().unwrap_or(Path::new(""));
+    let pages = Pages::open(&args.report, input)?;
     let trying = Trying::new(&args.trials)?;
-    let watch = Trials::new(outline.search.trials() as u64, bar);
+    let watch = Trials::new(outline.search.trials() as u64, Bar::of(args.quiet));
     let settled = outline.settle(&trying.runner(), &watch);
     let search = settled.map_err(|failure| trying.kept(failure))?;
-    if !args.quiet {
-        notes(&search);
-    }
+    output::notes(args.quiet, search.subjects.iter().flat_map(|subject| &subject.plan.notes));
     let found = search.run(&trying.runner(), &watch);
     let findings = found.map_err(|failure| trying.kept(failure))?;
     drop(watch);
-    write(html, || page::page(&search, &findings))?;
-    output::print(&match args.format {
-        TextFormat::Table => tables::report(&search, &findings),
-        TextFormat::Json => text(&json::object(&search, &findings)),
-    })?;
+    let document = report::document(&search, &findings);
+    pages.put(&document)?;
+    show::print(&document, args.format)?;
     let all = findings.answers.iter().all(|answer| answer.found == Found::Capacity);
     Ok(if all { failure::DONE } else { failure::CHECK_FAILED })
-}
-
-fn input(args: &CapacityArgs) -> &Path {
-    args.scenario.as_deref().unwrap_or(Path::new(""))
-}
-
-/// What the user should know, once, whichever strategy it is about.
-fn notes(search: &Search) {
-    let mut told: Vec<&String> = Vec::new();
-    for note in search.subjects.iter().flat_map(|subject| &subject.plan.notes) {
-        if !told.contains(&note) {
-            output::note(&format!("note: {note}"));
-            told.push(note);
-        }
-    }
 }
 
 fn outline(args: &CapacityArgs) -> Result<Outline, Failure> {

@@ -1,53 +1,23 @@
 //! `blis explain`: why an arm of a study is better, and what is left to gain.
 
-mod components;
-mod headroom;
-mod page;
-mod regret;
-
-use crate::args::TextFormat;
 use crate::args::lab::ExplainArgs;
 use crate::compare::metrics;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::output;
 use crate::progress::{Bar, Trials};
-use crate::report::grid::folded;
-use crate::report::json::text;
-use crate::report::table::bold;
-use crate::study::{open, sent, settled, tell_notes, write};
+use crate::show::{self, Pages};
+use crate::study::settled;
 use crate::trials::Trying;
 use blis_core::SloClass;
 use blis_lab::Metric;
 use blis_lab::counterfactual::Options;
 use blis_lab::explain::{
-    Ablation, Decisions, Headroom, PartDifference, Question, Reached, Shares, decisions, decompose,
+    Ablation, Decisions, Headroom, PartDifference, Question, decisions, decompose,
 };
-use blis_lab::stats::Estimate;
 use blis_lab::study::{self, Study};
-use blis_lab::verdict::number;
-use blis_scenario::json::Fields;
+use blis_report::explain::{Explained, document};
 use blis_scenario::problem::{hint, quoted};
 use blis_scenario::row::Row;
-use serde_json::Value;
-
-/// What was found.
-struct Explained<'a> {
-    study: &'a Study,
-    /// The arm, and what it is compared with.
-    arms: [String; 2],
-    seeds: usize,
-    /// What was asked about.
-    metrics: Vec<Metric>,
-    /// Where the time went, for all requests and for each class.
-    parts: Vec<(String, Vec<PartDifference>)>,
-    components: Vec<String>,
-    shares: Vec<(Metric, Shares)>,
-    /// What the arm reaches with oracles.
-    reached: Option<Reached>,
-    /// What its routing decisions were worth.
-    decisions: Option<Decisions>,
-}
 
 /// What is asked, checked before anything runs.
 struct Asked<'a> {
@@ -73,22 +43,16 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let seeds = usize::from(args.seeds);
     let asked = Asked { args, study, metrics, levels, against, seeds };
     let trials = asked.trials()?;
-    let page = open("--report", args.report.as_deref(), &args.study)?;
-    let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
+    let pages = Pages::open(&args.report, &args.study)?;
     let trying = Trying::new(&args.trials)?;
-    let watch = Trials::new(trials as u64, bar);
-    let study = settled(outline.clone(), &trying, &watch)?;
-    if !args.quiet {
-        tell_notes(&study);
-    }
+    let watch = Trials::new(trials as u64, Bar::of(args.quiet));
+    let study = settled(outline.clone(), &trying, &watch, args.quiet)?;
     let asked = Asked { study: &study, ..asked };
     let explained = asked.answer(&trying, &watch).map_err(|failure| trying.kept(failure))?;
     drop(watch);
-    write(page, || page::page(&explained))?;
-    output::print(&match args.format {
-        TextFormat::Table => report(&explained),
-        TextFormat::Json => text(&object(&explained)),
-    })
+    let document = document(&explained);
+    pages.put(&document)?;
+    show::print(&document, args.format)
 }
 
 impl<'a> Asked<'a> {
@@ -231,86 +195,4 @@ fn parts(arm: &[Row], against: &[Row]) -> Vec<(String, Vec<PartDifference>)> {
     // The only class is all there is.
     let classes = if classes.len() > 1 { classes } else { Vec::new() };
     all.into_iter().chain(classes).collect()
-}
-
-/// What is explained, in a line.
-fn title(found: &Explained<'_>) -> String {
-    let [arm, against] = &found.arms;
-    let (seeds, sent) = (found.seeds, sent(found.study));
-    format!(
-        "{arm} against {against}, {seeds} seeds each; intervals are of 95 %, each by itself; {sent}"
-    )
-}
-
-fn report(found: &Explained<'_>) -> String {
-    let mut text = format!("{}\n{}\n\n", bold(&found.study.question), folded(&title(found), 0, 0));
-    for (class, parts) in &found.parts {
-        text += &(components::time(class, parts).text() + "\n");
-    }
-    if found.components.is_empty() {
-        text += "The arm is not put together from components, so none can be left out; see `with:`.\n\n";
-    }
-    for (metric, shares) in &found.shares {
-        text += &(components::effects(found, metric, shares).text() + "\n");
-        if !shares.pairs.is_empty() {
-            text += &(components::interactions(found, metric, shares).text() + "\n");
-        }
-        text += &paragraph(&components::compound(metric, shares));
-    }
-    if let Some(reached) = &found.reached {
-        text += &paragraph(headroom::ABOUT);
-        for metric in &found.metrics {
-            let grids = [headroom::gaps(reached, metric), headroom::classes(reached, metric)];
-            text.extend(grids.into_iter().flatten().map(|grid| grid.text() + "\n"));
-            text.extend(headroom::sentence(reached, metric).map(|text| paragraph(&text)));
-        }
-    }
-    if let Some(decisions) = &found.decisions {
-        text += &paragraph(regret::ABOUT);
-        text += &(regret::grid(decisions).text() + "\n");
-        text += &paragraph(&regret::sentence(decisions));
-    }
-    text.trim_end().to_owned() + "\n"
-}
-
-fn paragraph(text: &str) -> String {
-    folded(text, 0, 0) + "\n\n"
-}
-
-fn ranged(found: &Estimate) -> String {
-    format!("{} ({} to {})", number(found.mean), number(found.low), number(found.high))
-}
-
-fn object(found: &Explained<'_>) -> Value {
-    let mut all = Fields::default();
-    all.text("arm", found.arms[0].clone());
-    all.text("against", found.arms[1].clone());
-    all.count("seeds", found.seeds as u64);
-    let mut classes = Fields::default();
-    for (class, parts) in &found.parts {
-        let mut fields = Fields::default();
-        for part in parts {
-            let mut numbers = Fields::default();
-            numbers.number("arm_ms", Some(part.arm));
-            numbers.number("against_ms", Some(part.reference));
-            if let Some(difference) = &part.difference {
-                numbers.value("difference_ms", difference);
-            }
-            fields.value(part.part, numbers.into_value());
-        }
-        classes.value(class, fields.into_value());
-    }
-    all.value("decomposition", classes.into_value());
-    let mut effects = Fields::default();
-    for (metric, shares) in &found.shares {
-        effects.value(&metric.name(), components::ablation(found, shares));
-    }
-    all.value("ablation", effects.into_value());
-    if let Some(reached) = &found.reached {
-        all.value("headroom", headroom::object(reached, &found.metrics));
-    }
-    if let Some(decisions) = &found.decisions {
-        all.value("decisions", regret::object(decisions));
-    }
-    all.into_value()
 }

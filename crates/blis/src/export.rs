@@ -1,19 +1,14 @@
 //! `blis export`: a strategy as configuration of llm-d or vLLM.
 
-use crate::args::ListFormat;
+use crate::args::Layout;
 use crate::args::export::{CoverageArgs, ExportCommand, ExportToArgs, SystemArgs};
 use crate::failure::Failure;
 use crate::output::{self, Output};
-use crate::report::grid::Grid;
-use crate::report::json::text;
+use crate::show;
 use crate::target::Target;
-use blis_export::{self, System, coverage, llm_d, vllm};
-use blis_policy::kinds;
-use blis_scenario::json::Fields;
+use blis_export::{self, coverage, llm_d, vllm};
 use blis_scenario::scenario::Draft;
 use blis_scenario::{Plan, Problem};
-use serde_json::Value;
-use std::io::Write;
 use std::path::Path;
 
 /// Does what `args` ask for.
@@ -36,9 +31,7 @@ fn written(args: &SystemArgs, text: fn(&Plan, &str) -> String) -> Result<(), Fai
         let message = "--out: it is the scenario itself; name another file";
         return Err(Failure::Input(message.to_owned()));
     }
-    let mut output = Output::create(&target)?;
-    output.write_all(page.as_bytes()).map_err(|error| output.failure(&error))?;
-    output.finish()
+    Output::whole(&target, &page)
 }
 
 fn draft(args: &SystemArgs) -> Result<Draft, Problem> {
@@ -75,35 +68,8 @@ fn title(args: &SystemArgs) -> String {
 }
 
 fn covered(args: &CoverageArgs) -> Result<(), Failure> {
-    let mut rows = Vec::new();
-    for kind in kinds() {
-        for entry in &kind.entries {
-            rows.push((System::of(kind.name), coverage::of(kind.name, entry.name)));
-        }
+    match args.format {
+        Layout::Markdown => output::print(&coverage::reference_markdown()),
+        layout => show::print(&blis_report::lists::coverage(), layout),
     }
-    output::print(&match args.format {
-        ListFormat::Markdown => coverage::reference_markdown(),
-        ListFormat::Json => {
-            let object = |(system, mapping): &(System, &coverage::Mapping)| {
-                let (fit, told) = mapping.fit.told();
-                let mut fields = Fields::default();
-                fields.text("kind", mapping.kind);
-                fields.text("policy", mapping.name);
-                fields.text("system", system.name());
-                fields.text("fit", fit);
-                fields.value("by", mapping.by.to_vec());
-                fields.text("note", told);
-                fields.into_value()
-            };
-            text(&rows.iter().map(object).collect::<Vec<Value>>().into())
-        }
-        ListFormat::Table => {
-            let row = |(system, mapping): &(System, &coverage::Mapping)| {
-                let (kind, name) = (mapping.kind.to_owned(), mapping.name.to_owned());
-                vec![kind, name, system.name().to_owned(), mapping.fit.told().0.to_owned()]
-            };
-            let header = ["kind", "policy", "system", "fit"].map(str::to_owned).to_vec();
-            Grid { title: String::new(), header, rows: rows.iter().map(row).collect() }.text()
-        }
-    })
 }

@@ -49,6 +49,24 @@ impl Output {
         Ok(Output { path, temporary, writer: BufWriter::new(file) })
     }
 
+    /// The same with `first` as its first line.
+    pub(crate) fn begun(target: &Target, first: &str) -> Result<Output, Failure> {
+        let mut output = Output::create(target)?;
+        writeln!(output, "{first}").map_err(|error| output.failure(&error))?;
+        Ok(output)
+    }
+
+    /// Writes `text` to `target`, all of it.
+    pub(crate) fn whole(target: &Target, text: &str) -> Result<(), Failure> {
+        Output::create(target)?.fill(text)
+    }
+
+    /// Writes `text` and gives the file its name.
+    pub(crate) fn fill(mut self, text: &str) -> Result<(), Failure> {
+        self.write_all(text.as_bytes()).map_err(|error| self.failure(&error))?;
+        self.finish()
+    }
+
     /// A write to it failed.
     pub(crate) fn failure(&self, error: &io::Error) -> Failure {
         match &self.path {
@@ -167,6 +185,17 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::stdout(&error))
+}
+
+/// Tells what the user should know about a scenario, each note once; nothing if `quiet`.
+pub(crate) fn notes<'a>(quiet: bool, notes: impl IntoIterator<Item = &'a String>) {
+    let mut told: Vec<&String> = Vec::new();
+    for text in notes.into_iter().filter(|_| !quiet) {
+        if !told.contains(&text) {
+            note(&format!("note: {text}"));
+            told.push(text);
+        }
+    }
 }
 
 /// Writes a line to standard error. There is nobody left to tell if that fails.

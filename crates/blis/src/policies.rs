@@ -1,12 +1,11 @@
 //! `blis policies`: every policy with its parameters, from the registry.
 
-use crate::args::{ListFormat, PoliciesArgs};
+use crate::args::{Layout, PoliciesArgs};
 use crate::failure::Failure;
 use crate::output;
-use crate::report::json;
-use blis_core::Param;
-use blis_policy::{Kind, kinds, reference_markdown};
-use blis_scenario::policies;
+use crate::show;
+use blis_policy::{kinds, reference_markdown};
+use blis_report::lists::policies;
 
 /// Lists what `args` ask for.
 pub(crate) fn list(args: &PoliciesArgs) -> Result<(), Failure> {
@@ -20,30 +19,8 @@ pub(crate) fn list(args: &PoliciesArgs) -> Result<(), Failure> {
         }
         chosen.retain(|kind| kind.name == name);
     }
-    let text = match args.format {
-        ListFormat::Markdown if args.kind.is_none() => reference_markdown(),
-        ListFormat::Markdown => {
-            return Err(Failure::Input("the reference page has all kinds; remove the kind".into()));
-        }
-        ListFormat::Json => json::text(&chosen.iter().map(policies::object).collect()),
-        ListFormat::Table => chosen.iter().map(kind_text).collect::<Vec<_>>().join("\n"),
-    };
-    output::print(&text)
-}
-
-fn kind_text(kind: &Kind) -> String {
-    let mut lines = vec![format!("{} (`{}`)\n", kind.title, kind.yaml_key)];
-    for entry in &kind.entries {
-        let alias = entry.alias.map_or_else(String::new, |alias| format!(" ({alias})"));
-        lines.push(format!("  {}{alias}: {}\n", entry.name, entry.help));
-        lines.extend(entry.params.iter().map(|param| format!("      {}\n", param_text(param))));
+    match (args.format, &args.kind) {
+        (Layout::Markdown, None) => output::print(&reference_markdown()),
+        (layout, _) => show::print(&policies(&chosen), layout),
     }
-    lines.concat()
-}
-
-fn param_text(param: &Param) -> String {
-    let unit = if param.unit.is_empty() { String::new() } else { format!(" {}", param.unit) };
-    let default = param.kind.default_value();
-    let legal = param.kind.legal();
-    format!("{} = {default}{unit}: {} ({legal})", param.name, param.help)
 }

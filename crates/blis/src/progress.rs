@@ -3,12 +3,12 @@
 use crate::clock::Stopwatch;
 use crate::interrupt;
 use crate::output;
-use crate::report::table::grouped;
 use blis_core::math::float;
 use blis_lab::Metric;
 use blis_lab::study::{Cell, Study};
 use blis_lab::trial::{self, Watch as _};
 use blis_lab::verdict::number;
+use blis_report::text::grouped;
 use blis_scenario::{Plan, Row};
 use blis_sim::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -32,6 +32,11 @@ pub(crate) enum Bar {
 }
 
 impl Bar {
+    /// What `--quiet` means.
+    pub(crate) fn of(quiet: bool) -> Bar {
+        if quiet { Bar::Hidden } else { Bar::OnTerminals }
+    }
+
     fn is_wanted(self) -> bool {
         self == Bar::OnTerminals && std::io::stderr().is_terminal()
     }

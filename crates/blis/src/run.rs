@@ -1,25 +1,22 @@
 //! `blis run`: from the command line to a result.
 
-use crate::args::{Format, RunArgs, TraceLevel};
+use crate::args::{Format, Layout, RunArgs, TraceLevel};
 use crate::clock::Stopwatch;
 use crate::failure::{self, Failure};
+use crate::fitness::Weights;
 use crate::flags::ScenarioFlags;
 use crate::interrupt::{self, Interruptible};
 use crate::output;
 use crate::progress::{Bar, Trials, Watch};
-use crate::report;
-use crate::report::counterfactual::DecisionRows;
-use crate::report::fitness::Weights;
-use crate::report::inversions::Inversions;
-use crate::report::requests::RequestRows;
-use crate::report::results::Results;
-use crate::report::sections::{self, Decisions};
-use crate::report::timeline::{self, Timeline};
-use crate::report::{Finished, json, table};
+use crate::record::inversions::Inversions;
+use crate::record::results::Results;
+use crate::record::{self, Recorder, timeline};
+use crate::show;
 use crate::target::Target;
-use crate::trace::Recorder;
 use blis_lab::counterfactual::{self, DecisionLog, Options, Regret};
 use blis_metrics::{Listener, Saturation};
+use blis_report::run::{self as report, Finished};
+use blis_report::sections::{Decisions, sections};
 use blis_scenario::{Draft, Names, Plan, RunResult, Saturations, Trial, replicate, run_scenario};
 use blis_sim::{End, Pace};
 use std::io::IsTerminal;
@@ -33,14 +30,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     check(args)?;
     let draft = draft(args.scenario.as_deref(), args.policy_config.as_deref(), &args.flags)?;
     let plan = settled(&draft)?;
-    if !args.quiet {
-        tell(&plan);
-    }
+    output::notes(args.quiet, &plan.notes);
     let weights = args.fitness_weights.as_deref().map(Weights::parse).transpose()?;
     if args.replications > 1 {
         return run_many(args, &plan, weights.as_ref());
     }
-    let targets = Targets::of(args, &inputs(args, &draft, &plan))?;
+    let targets = targets(args, &inputs(args, &draft, &plan))?;
     run_one(args, &targets, &plan, weights.as_ref())
 }
 
@@ -51,26 +46,10 @@ pub(crate) fn settled(draft: &Draft) -> Result<Plan, Failure> {
     Ok(checked.settle(&Saturations::default(), &mut Interruptible)?)
 }
 
-/// Tells what the user should know about a scenario before it runs.
-pub(crate) fn tell(plan: &Plan) {
-    for text in &plan.notes {
-        output::note(&format!("note: {text}"));
-    }
-}
-
 /// The files that a run is read from.
 fn inputs(args: &RunArgs, draft: &Draft, plan: &Plan) -> Vec<PathBuf> {
     let named = [&args.scenario, &args.policy_config].into_iter().flatten();
     named.chain(&plan.files).cloned().chain(draft.workload_files()).collect()
-}
-
-/// Where the outputs of a run go.
-struct Targets {
-    results: Option<Target>,
-    rows: Option<Target>,
-    timeline: Option<Target>,
-    trace: Option<Target>,
-    decisions: Option<Target>,
 }
 
 /// The outputs of `args` that are files, by flag.
@@ -84,92 +63,39 @@ fn outputs(args: &RunArgs) -> [(&'static str, Option<&Path>); 5] {
     ]
 }
 
-impl Targets {
-    /// Refuses outputs that are one file, or one of `inputs`.
-    fn of(args: &RunArgs, inputs: &[PathBuf]) -> Result<Targets, Failure> {
-        let mut targets: Vec<(&str, Target)> = Vec::new();
-        for (flag, path) in outputs(args) {
-            let Some(path) = path else { continue };
-            if path == Path::new("-") {
-                let message =
-                    format!("{flag}: `-` is no file; name one (`./-` if it is called so)");
-                return Err(Failure::Input(message));
-            }
-            let target = Target::of(path)?;
-            if let Some(input) = inputs.iter().find(|input| target.is_input(input)) {
-                let input = input.display();
-                let message = format!("{flag}: it is the input `{input}`; name another file");
-                return Err(Failure::Input(message));
-            }
-            if let Some((other, _)) = targets.iter().find(|(_, other)| target.is(other)) {
-                let message = format!("{flag}: it is the file of `{other}`; name another");
-                return Err(Failure::Input(message));
-            }
-            targets.push((flag, target));
+/// Where they go. Refuses outputs that are one file, or one of `inputs`.
+fn targets(args: &RunArgs, inputs: &[PathBuf]) -> Result<Vec<(&'static str, Target)>, Failure> {
+    let mut targets: Vec<(&str, Target)> = Vec::new();
+    for (flag, path) in outputs(args) {
+        let Some(path) = path else { continue };
+        let refuse = |text: String| Err(Failure::Input(format!("{flag}: {text}")));
+        if path == Path::new("-") {
+            return refuse("`-` is no file; name one (`./-` if it is called so)".to_owned());
         }
-        let mut take = |flag: &str| {
-            let index = targets.iter().position(|(given, _)| *given == flag)?;
-            Some(targets.swap_remove(index).1)
-        };
-        let (results, rows) = (take("--results-path"), take("--requests-out"));
-        let (timeline, trace) = (take("--timeline"), take("--trace-out"));
-        let decisions = take("--decisions-out");
-        Ok(Targets { results, rows, timeline, trace, decisions })
+        let target = Target::of(path)?;
+        if let Some(input) = inputs.iter().find(|input| target.is_input(input)) {
+            return refuse(format!("it is the input `{}`; name another file", input.display()));
+        }
+        if let Some((other, _)) = targets.iter().find(|(_, other)| target.is(other)) {
+            return refuse(format!("it is the file of `{other}`; name another"));
+        }
+        targets.push((flag, target));
     }
+    Ok(targets)
 }
 
-/// The outputs of a run that are written as it goes.
-struct Writers {
-    results: Option<Results>,
-    rows: Option<RequestRows>,
-    timeline: Option<Timeline>,
-    trace: Option<Recorder>,
-    decisions: Option<DecisionRows>,
-}
-
-impl Writers {
-    /// Opens every file; `names` must be given to the run as well.
-    fn create(targets: &Targets, names: &Names, log: DecisionLog) -> Result<Writers, Failure> {
-        let Targets { results, rows, timeline, trace, decisions } = targets;
-        let open = |target| Results::create(target, names.clone());
-        let results = results.as_ref().map(open).transpose()?;
-        let open = |target| RequestRows::create(target, names.clone());
-        let rows = rows.as_ref().map(open).transpose()?;
-        let timeline = timeline.as_ref().map(Timeline::create).transpose()?;
-        let open = |target| Recorder::create(target, names.clone());
-        let trace = trace.as_ref().map(open).transpose()?;
-        let open = |target| DecisionRows::create(target, log);
-        let decisions = decisions.as_ref().map(open).transpose()?;
-        Ok(Writers { results, rows, timeline, trace, decisions })
-    }
-
-    fn listeners(&mut self) -> Vec<&mut dyn Listener> {
-        let Writers { results, rows, timeline, trace, decisions } = self;
-        let results = results.as_mut().map(|writer| writer as &mut dyn Listener);
-        let rows = rows.as_mut().map(|writer| writer as &mut dyn Listener);
-        let timeline = timeline.as_mut().map(|writer| writer as &mut dyn Listener);
-        let trace = trace.as_mut().map(|writer| writer as &mut dyn Listener);
-        let decisions = decisions.as_mut().map(|writer| writer as &mut dyn Listener);
-        [results, rows, timeline, trace, decisions].into_iter().flatten().collect()
-    }
-
-    fn finish(self, result: &RunResult) -> Result<(), Failure> {
-        if let Some(results) = self.results {
-            results.finish(result)?;
-        }
-        if let Some(rows) = self.rows {
-            rows.finish()?;
-        }
-        if let Some(timeline) = self.timeline {
-            timeline.finish()?;
-        }
-        if let Some(decisions) = self.decisions {
-            decisions.finish()?;
-        }
-        match self.trace {
-            Some(trace) => trace.finish(),
-            None => Ok(()),
-        }
+/// Opens an output; `names` must be given to the run as well.
+fn recorder(
+    (flag, target): &(&'static str, Target),
+    names: &Names,
+    log: &dyn Fn() -> DecisionLog,
+) -> Result<Box<dyn Recorder>, Failure> {
+    match *flag {
+        "--results-path" => Results::create(target, names.clone()),
+        "--requests-out" => record::requests::create(target, names.clone()),
+        "--timeline" => timeline::create(target),
+        "--trace-out" => record::trace::create(target, names.clone()),
+        _ => record::decisions::create(target, log()),
     }
 }
 
@@ -229,18 +155,25 @@ fn trial(args: &RunArgs, seed: u64) -> Trial {
     Trial { pace, audit: args.audit, ..Trial::new(seed) }
 }
 
-fn bar(args: &RunArgs) -> Bar {
-    if args.quiet { Bar::Hidden } else { Bar::OnTerminals }
-}
-
 fn format(args: &RunArgs) -> Format {
     let usual = if std::io::stdout().is_terminal() { Format::Table } else { Format::Blis };
     args.format.unwrap_or(usual)
 }
 
+/// The layout of the document; `None` for the one that scripts read.
+fn layout(args: &RunArgs) -> Option<Layout> {
+    match format(args) {
+        Format::Table => Some(Layout::Table),
+        Format::Markdown => Some(Layout::Markdown),
+        Format::Html => Some(Layout::Html),
+        Format::Json => Some(Layout::Json),
+        Format::Blis => None,
+    }
+}
+
 fn run_one(
     args: &RunArgs,
-    targets: &Targets,
+    targets: &[(&'static str, Target)],
     plan: &Plan,
     weights: Option<&Weights>,
 ) -> Result<u8, Failure> {
@@ -248,11 +181,14 @@ fn run_one(
     let interval = sampled.map(|_| timeline::interval(args.timeline_interval_ms.as_deref()));
     let trial = Trial { sample_interval: interval.transpose()?, ..trial(args, plan.seed) };
     // Keeping requests costs a copy of each, so only who records them asks for it.
-    let names = if targets.trace.is_some() { Names::with_requests() } else { Names::default() };
+    let names = if args.trace_out.is_some() { Names::with_requests() } else { Names::default() };
     let kept = args.counterfactual_k.filter(|&k| k > 0).unwrap_or(ALTERNATIVES);
-    let log = DecisionLog::new(kept.into(), plan.instances, plan.seed);
-    let mut writers = Writers::create(targets, &names, log)?;
-    let mut listeners = writers.listeners();
+    let log = || DecisionLog::new(kept.into(), plan.instances, plan.seed);
+    let open = |target| recorder(target, &names, &log);
+    let mut recorders: Vec<Box<dyn Recorder>> =
+        targets.iter().map(open).collect::<Result<_, _>>()?;
+    let mut listeners: Vec<&mut dyn Listener> =
+        recorders.iter_mut().map(|one| &mut **one as &mut dyn Listener).collect();
     let wanted = (!listeners.is_empty()).then_some(names);
     let mut inversions = Inversions::default();
     let ranked = plan.policies.priority.name() != "constant";
@@ -260,22 +196,38 @@ fn run_one(
         listeners.push(&mut inversions);
     }
     let stopwatch = Stopwatch::start();
-    let mut watch = Watch::new(plan.expected_requests(), bar(args));
+    let mut watch = Watch::new(plan.expected_requests(), Bar::of(args.quiet));
     let result = run_scenario(plan, trial, &mut listeners, wanted, &mut watch)?;
     drop(watch);
+    let (wall_seconds, cpu_seconds) = (Some(stopwatch.wall_seconds()), stopwatch.cpu_seconds());
+    result.check()?;
+    for recorder in recorders {
+        recorder.finish(&result)?;
+    }
     let finished = Finished {
         plan,
         result: &result,
-        wall_seconds: Some(stopwatch.wall_seconds()),
-        cpu_seconds: stopwatch.cpu_seconds(),
+        wall_seconds,
+        cpu_seconds,
         inversions: Some(inversions.count()),
         fitness: weights.map(|weights| weights.judge(&result.report)),
+        regret: regret(args, plan)?,
     };
-    result.check()?;
-    writers.finish(&result)?;
-    let regret = regret(args, plan)?;
-    output::print(&with_regret(args, &finished, regret.as_ref()))?;
+    match layout(args) {
+        Some(layout) => show::print(&report::one(&finished), layout)?,
+        None => output::print(&sectioned(args, &finished))?,
+    }
     Ok(exit_code(args, plan, std::slice::from_ref(&result)))
+}
+
+/// The layout that scripts read.
+fn sectioned(args: &RunArgs, finished: &Finished<'_>) -> String {
+    let summary = if args.summarize_trace { Decisions::Summarised } else { Decisions::Hidden };
+    let text = sections(finished, summary);
+    match &finished.regret {
+        Some(regret) => format!("{text}\n{}\n", report::regretted(regret)),
+        None => text,
+    }
 }
 
 /// Takes decisions otherwise, if that is asked for.
@@ -284,28 +236,9 @@ fn regret(args: &RunArgs, plan: &Plan) -> Result<Option<Regret>, Failure> {
     let sample = usize::try_from(args.counterfactual_sample).unwrap_or(usize::MAX);
     let options = Options { alternatives: alternatives.into(), sample, jobs: args.jobs.into() };
     let most = u64::from(args.counterfactual_sample) * u64::from(alternatives);
-    let watch = Trials::new(most, bar(args));
+    let watch = Trials::new(most, Bar::of(args.quiet));
     let trial = trial(args, plan.seed);
     Ok(Some(counterfactual::regret(plan, trial, &options, || watch.watch())?))
-}
-
-fn with_regret(args: &RunArgs, finished: &Finished<'_>, regret: Option<&Regret>) -> String {
-    let Some(regret) = regret else { return render(args, finished) };
-    if format(args) == Format::Json {
-        let mut value = json::object(finished);
-        value["counterfactual"] = report::counterfactual::value(regret);
-        return json::text(&value);
-    }
-    format!("{}\n{}", render(args, finished), report::counterfactual::text(regret))
-}
-
-fn render(args: &RunArgs, finished: &Finished<'_>) -> String {
-    match format(args) {
-        Format::Json => json::text(&json::object(finished)),
-        Format::Blis if args.summarize_trace => sections::sections(finished, Decisions::Summarised),
-        Format::Blis => sections::sections(finished, Decisions::Hidden),
-        Format::Table => table::one(finished),
-    }
 }
 
 fn run_many(args: &RunArgs, plan: &Plan, weights: Option<&Weights>) -> Result<u8, Failure> {
@@ -314,7 +247,7 @@ fn run_many(args: &RunArgs, plan: &Plan, weights: Option<&Weights>) -> Result<u8
     })?;
     let trials: Vec<Trial> = (plan.seed..=last).map(|seed| trial(args, seed)).collect();
     let stopwatch = Stopwatch::start();
-    let watch = Trials::new(args.replications, bar(args));
+    let watch = Trials::new(args.replications, Bar::of(args.quiet));
     let results = replicate(plan, &trials, args.jobs.into(), |_| watch.watch())?;
     drop(watch);
     for result in &results {
@@ -327,18 +260,17 @@ fn run_many(args: &RunArgs, plan: &Plan, weights: Option<&Weights>) -> Result<u8
         cpu_seconds: None,
         inversions: None,
         fitness: weights.map(|weights| weights.judge(&result.report)),
+        regret: None,
     };
     let finished: Vec<Finished<'_>> = results.iter().map(finish).collect();
     let (wall, cpu) = (stopwatch.wall_seconds(), stopwatch.cpu_seconds());
     let section = |one: &Finished<'_>| {
-        format!("=== Replication (seed {}) ===\n{}", one.result.seed, render(args, one))
+        format!("=== Replication (seed {}) ===\n{}", one.result.seed, sectioned(args, one))
     };
-    let text = match format(args) {
-        Format::Json => json::text(&json::replications(&finished, wall, cpu)),
-        Format::Table => table::many(&finished, wall),
-        Format::Blis => finished.iter().map(section).collect::<Vec<_>>().concat(),
-    };
-    output::print(&text)?;
+    match layout(args) {
+        Some(layout) => show::print(&report::many(&finished, wall, cpu), layout)?,
+        None => output::print(&finished.iter().map(section).collect::<String>())?,
+    }
     Ok(exit_code(args, plan, &results))
 }
 
@@ -349,11 +281,12 @@ fn exit_code(args: &RunArgs, plan: &Plan, results: &[RunResult]) -> u8 {
         }
     };
     let overloaded = |result: &RunResult| result.report.saturation == Some(Saturation::Overloaded);
-    if format(args) != Format::Table && results.iter().any(overloaded) {
-        note(format!("warning: {}", table::OVERLOADED));
+    // The document of a single run shows its own.
+    let shown = !matches!(format(args), Format::Json | Format::Blis) && results.len() == 1;
+    if !shown && results.iter().any(overloaded) {
+        note(format!("warning: {}", report::OVERLOADED));
     }
-    // The table of a single run shows its own.
-    if format(args) != Format::Table || results.len() > 1 {
+    if !shown {
         let mut warnings: Vec<String> =
             results.iter().flat_map(|result| result.warnings(plan)).collect();
         warnings.sort_unstable();

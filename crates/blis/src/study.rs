@@ -1,44 +1,32 @@
-//! `blis study`: runs a study file, shows its cells side by side and gives verdicts.
+//! `blis study`: runs studies, shows their cells side by side and gives verdicts.
 
-mod charts;
 mod files;
-mod grids;
-mod index;
-mod markdown;
-mod page;
 mod several;
-mod sheets;
-mod verdicts;
 
-use crate::args::TextFormat;
 use crate::args::lab::StudyArgs;
 use crate::failure::{self, Failure};
 use crate::output::{self, Output};
 use crate::progress::{Bar, Standing, Trials};
-use crate::report::grid::folded;
-use crate::report::json::text;
-use crate::report::table::{bold, grouped};
 use crate::shard::Shard;
-use crate::sheet::Fate;
+use crate::show::{self, Pages};
 use crate::target::Target;
 use crate::trials::Trying;
 use blis_lab::Metric;
-use blis_lab::study::{self, Findings, Outline, Study, json};
+use blis_lab::study::{self, Findings, Outline, Study};
 use blis_lab::verdict::Outcome;
+use blis_report::study as report;
+use blis_report::svg::svg;
+use blis_report::text::grouped;
 use blis_scenario::Plan;
-use sheets::{Drawing, Sheets};
-use std::io::Write;
 use std::path::Path;
 
-pub(crate) use charts::quoted;
-pub(crate) use grids::{entry, heading, titled};
-
 /// Runs the studies that `args` name and prints what they found. With `--check`, a refuted
-/// hypothesis is a failed check; with `--verify`, a page that is not what would be written.
+/// hypothesis is a failed check; with `--verify`, results that are not what would be written.
 pub(crate) fn study(args: &StudyArgs) -> Result<u8, Failure> {
     let files = files::named(args)?;
+    let several = args.all || args.site.is_some() || args.results.is_some();
     match &files[..] {
-        [file] if !args.all => one(args, file),
+        [file] if !several => one(args, file),
         files => several::run(args, files),
     }
 }
@@ -51,18 +39,10 @@ fn one(args: &StudyArgs, file: &Path) -> Result<u8, Failure> {
     let drawn = drawn(args, outline.study())?;
     let csv = open("--csv", args.csv.as_deref(), file)?;
     let plot = open("--plot", args.plot.as_deref(), file)?;
-    let fate = Fate::of(args.verify);
-    let at = args.markdown.as_deref().map(|path| sheets::page_path(path, file));
-    let drawing = args.plot.as_deref().map_or(Drawing::Beside, Drawing::At);
-    let sheets = at.map(|path| Sheets::open(&path, file, drawing, fate)).transpose()?;
-    let html = open("--report", args.report.as_deref(), file)?;
-    let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
+    let pages = Pages::open(&args.report, file)?;
     let trying = Trying::new(&args.trials)?;
-    let watch = Trials::new(outline.study().trials() as u64, bar);
-    let study = settled(outline, &trying, &watch)?;
-    if !args.quiet {
-        tell_notes(&study);
-    }
+    let watch = Trials::new(outline.study().trials() as u64, Bar::of(args.quiet));
+    let study = settled(outline, &trying, &watch, args.quiet)?;
     if let Some(shard) = shard {
         let told = part(shard, &name(file), &study, &trying, &watch)?;
         drop(watch);
@@ -71,35 +51,31 @@ fn one(args: &StudyArgs, file: &Path) -> Result<u8, Failure> {
     }
     let findings = found(&name(file), &study, &trying, &watch)?;
     drop(watch);
-    write(csv, || charts::rows(&study, &findings))?;
-    write(plot, || charts::drawing(&study, &findings, &drawn))?;
-    let put = |sheets: Sheets| sheets.put_study(&study, &findings);
-    let differences = sheets.map(put).transpose()?.unwrap_or_default();
-    write(html, || page::page(&study, &findings))?;
-    output::print(&match args.format {
-        TextFormat::Table => report(&study, &findings),
-        TextFormat::Json => text(&json::object(&study, &findings)),
-    })?;
+    if let Some(csv) = csv {
+        csv.fill(&report::csv(&study, &findings))?;
+    }
+    match (plot, report::chart(&study, &findings, &drawn)) {
+        (Some(plot), Some(chart)) => plot.fill(&svg(&chart))?,
+        (Some(_), None) => output::note("note: there is no sample, so --plot was not written"),
+        (None, _) => {}
+    }
+    let document = report::document(&study, &findings, Some(&file.display().to_string()));
+    pages.put(&document)?;
+    show::print(&document, args.format)?;
     let refuted = findings.verdicts.iter().any(|verdict| verdict.outcome == Outcome::Refuted);
-    Ok(end(args, refuted, &differences))
+    Ok(if args.check && refuted { failure::CHECK_FAILED } else { failure::DONE })
 }
 
-/// How the command ends: with `--check`, one that is refuted is a failure; with `--verify`, a page
-/// that differs.
-fn end(args: &StudyArgs, refuted: bool, differences: &[String]) -> u8 {
-    for difference in differences {
-        output::note(difference);
-    }
-    if !differences.is_empty() {
-        output::note("out of date: the same command without `--verify` writes them anew");
-    }
-    let failed = !differences.is_empty() || (args.check && refuted);
-    if failed { failure::CHECK_FAILED } else { failure::DONE }
-}
-
-/// The study in `outline`, with all rates known.
-pub(crate) fn settled(outline: Outline, trying: &Trying, watch: &Trials) -> Result<Study, Failure> {
-    outline.settle(&trying.runner(), watch).map_err(|failure| trying.kept(failure))
+/// The study in `outline`, with all rates known; notes on its scenarios are told.
+pub(crate) fn settled(
+    outline: Outline,
+    trying: &Trying,
+    watch: &Trials,
+    quiet: bool,
+) -> Result<Study, Failure> {
+    let study = outline.settle(&trying.runner(), watch).map_err(|failure| trying.kept(failure))?;
+    output::notes(quiet, study.cells.iter().flat_map(|cell| &cell.plan.notes));
+    Ok(study)
 }
 
 /// Runs `study`, which the ledger calls `name`, and keeps what it finds there.
@@ -147,99 +123,13 @@ fn part(
 }
 
 /// Opens an output before anything runs.
-pub(crate) fn open(
-    flag: &str,
-    path: Option<&Path>,
-    input: &Path,
-) -> Result<Option<Output>, Failure> {
-    let Some(path) = path else { return Ok(None) };
-    let target = Target::of(path)?;
-    if target.is_input(input) {
-        return Err(Failure::Input(format!("{flag}: it is the study itself; name another file")));
-    }
-    Output::create(&target).map(Some)
-}
-
-/// Writes `text` to `output`, if there is one.
-pub(crate) fn write(output: Option<Output>, text: impl FnOnce() -> String) -> Result<(), Failure> {
-    let Some(mut output) = output else { return Ok(()) };
-    output.write_all(text().as_bytes()).map_err(|error| output.failure(&error))?;
-    output.finish()
+fn open(flag: &str, path: Option<&Path>, input: &Path) -> Result<Option<Output>, Failure> {
+    let target = path.map(|path| Target::new(flag, path, input)).transpose()?;
+    target.as_ref().map(Output::create).transpose()
 }
 
 /// The number that is drawn.
 fn drawn(args: &StudyArgs, study: &Study) -> Result<Metric, Failure> {
     let Some(name) = &args.plot_metric else { return Ok(study.metrics[0]) };
     study.design.metric(name).map_err(|text| Failure::Input(format!("--plot-metric: {text}")))
-}
-
-/// What the user should know, once, whichever cell it is about.
-fn notes(study: &Study) -> Vec<&str> {
-    let mut told: Vec<&str> = Vec::new();
-    for note in study.cells.iter().flat_map(|cell| &cell.plan.notes) {
-        if !told.contains(&note.as_str()) {
-            told.push(note);
-        }
-    }
-    told
-}
-
-/// Tells it.
-pub(crate) fn tell_notes(study: &Study) {
-    for note in notes(study) {
-        output::note(&format!("note: {note}"));
-    }
-}
-
-fn report(study: &Study, findings: &Findings) -> String {
-    let mut parts = vec![format!("{}\n{}\n", bold(&study.question), conditions(study, findings))];
-    parts.extend(grids::all(study, findings).iter().map(|grid| grid.text() + "\n"));
-    parts.push(verdicts::text(study, findings));
-    parts.concat().trim_end().to_owned() + "\n"
-}
-
-/// How the numbers came about, in a few lines.
-fn conditions(study: &Study, findings: &Findings) -> String {
-    let (cells, seeds) = (study.cells.len(), findings.seeds());
-    let most = match study.max_seeds {
-        most if most > seeds => format!(" (of at most {most})"),
-        _ => String::new(),
-    };
-    let from = match study.first_seed {
-        Study::FIRST_SEED => String::new(),
-        first => format!(" from {first} on"),
-    };
-    let warmup = match findings.warmup {
-        Some(seconds) if seconds > 0.0 => {
-            let own = study.cells.iter().any(|cell| cell.own_warmup);
-            let where_else = if own { " unless a cell says otherwise" } else { "" };
-            let seconds = blis_lab::verdict::number(seconds);
-            format!("; requests of the first {seconds} s are not counted{where_else}")
-        }
-        _ => String::new(),
-    };
-    let means = "means ± half of a 95 % interval";
-    let sent = folded(&sent(study), 0, 0);
-    folded(&format!("{cells} cells, {seeds} seeds each{from}{most}; {means}{warmup};"), 0, 0)
-        + &format!("\n{sent}\n")
-}
-
-/// What was sent to what: each workload, cluster and model once, in the order of the cells.
-pub(crate) fn sent(study: &Study) -> String {
-    let plans = study.cells.iter().map(|cell| &cell.plan);
-    let distinct = |names: &mut dyn Iterator<Item = String>| {
-        let mut known: Vec<String> = Vec::new();
-        for name in names.filter(|name| !name.is_empty()) {
-            if !known.contains(&name) {
-                known.push(name);
-            }
-        }
-        known.join(", ")
-    };
-    let workloads = distinct(&mut plans.clone().map(|plan| plan.workload_name.clone()));
-    let instances = distinct(&mut plans.clone().map(|plan| plan.instances.to_string()));
-    let models = distinct(&mut plans.clone().map(|plan| plan.model.clone()));
-    let named = distinct(&mut plans.filter_map(|plan| plan.name.clone()));
-    let named = if named.is_empty() { named } else { format!("; scenario {named}") };
-    format!("workload {workloads} on {instances} instances of {models}{named}")
 }

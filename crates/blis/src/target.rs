@@ -50,6 +50,17 @@ impl Identity {
 }
 
 impl Target {
+    /// What `path`, which `flag` gives, leads to; refused if it is `input`.
+    pub(crate) fn new(flag: &str, path: &Path, input: &Path) -> Result<Target, Failure> {
+        let target = Target::of(path)?;
+        if target.is_input(input) {
+            let input = input.display();
+            let message = format!("{flag}: it is the input `{input}`; name another file");
+            return Err(Failure::Input(message));
+        }
+        Ok(target)
+    }
+
     /// What `path` leads to.
     pub(crate) fn of(path: &Path) -> Result<Target, Failure> {
         let fail = |what: &dyn std::fmt::Display| {

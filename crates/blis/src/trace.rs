@@ -1,16 +1,10 @@
-//! `blis trace`: looks at traces, converts them, makes them. Also the traces that runs record.
+//! `blis trace`: inspects, converts and generates traces.
 
-mod chart;
 mod convert;
-mod file;
+pub(crate) mod file;
 mod generate;
 mod input;
 mod inspect;
-mod json;
-mod record;
-mod table;
-
-pub(crate) use record::Recorder;
 
 use crate::args::{TraceArgs, TraceCommand};
 use crate::failure::Failure;

@@ -1,25 +1,16 @@
 //! `blis validate`: predictions against measured runs.
 
-mod html;
-mod json;
-mod markdown;
-mod plot;
-mod table;
-
-use crate::args::{TextFormat, ValidateArgs};
+use crate::args::ValidateArgs;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::output::{self, Output};
-use crate::report::json as report_json;
-use crate::target::Target;
+use crate::output;
+use crate::show::{self, Pages};
 use blis_fidelity::measured::{self, Measured};
 use blis_fidelity::replay::Server;
-use blis_fidelity::validate::{
-    Basis, Beyond, Compared, Coverage, Options, Transfer, beyond, coverage, transfer,
-    validate as compare,
-};
+use blis_fidelity::validate::{Basis, Options, beyond, coverage, transfer, validate as compare};
+use blis_report::Block;
+use blis_report::validate::{Found, document, outside};
 use blis_scenario::profile;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Where the measured runs are that ship with the project.
@@ -27,18 +18,6 @@ const SHIPPED: &str = "data/h200";
 
 /// What `--profile` says for the profile that ships.
 const SHIPPED_PROFILE: &str = "shipped";
-
-/// What a comparison found, and how it was made.
-struct Found {
-    compared: Vec<Compared>,
-    coverage: Coverage,
-    /// Fits to single workloads; empty if that makes no sense.
-    transfer: Vec<Transfer>,
-    /// Fits that have not seen a kind of steps; empty if that makes no sense.
-    beyond: Vec<Beyond>,
-    /// Which profile predicted, in words.
-    basis: String,
-}
 
 /// Compares what `args` name.
 pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
@@ -48,8 +27,7 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     let options = options(args, &measured)?;
     let seen = if args.refit { &measured[..] } else { &measured[..fitted] };
     let runs = blis_fidelity::calibrate::runs(seen, &grids, args.block_size)?;
-    let page = args.markdown.as_deref().map(Target::of).transpose()?;
-    let report = args.report.as_deref().map(Target::of).transpose()?;
+    let pages = Pages::open(&args.report, Path::new(""))?;
     let notes = args.notes.as_deref().map(read_notes).transpose()?;
     interrupt::listen();
     let compared = compare(&measured, &runs, &wanted, &options)?;
@@ -60,18 +38,12 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     let coverage = coverage(&compared);
     let found = Found { coverage, transfer, beyond, basis: basis(args), compared };
     for compared in found.compared.iter().filter(|compared| compared.outside.steps > 0) {
-        output::note(&format!("warning: {}: {}", compared.workload, table::outside(compared)));
+        output::note(&format!("warning: {}: {}", compared.workload, outside(compared)));
     }
-    if let Some(page) = &page {
-        write_page(&found, page, notes.as_deref())?;
-    }
-    if let Some(report) = &report {
-        write(report, &html::page(&found))?;
-    }
-    output::print(&match args.format {
-        TextFormat::Table => table::text(&found),
-        TextFormat::Json => report_json::text(&json::object(&found)),
-    })
+    let mut document = document(&found);
+    document.blocks.extend(notes.map(Block::Markdown));
+    pages.put(&document)?;
+    show::print(&document, args.format)
 }
 
 fn basis(args: &ValidateArgs) -> String {
@@ -191,19 +163,4 @@ fn read_notes(path: &Path) -> Result<String, Failure> {
         let problem = blis_scenario::Problem::unreadable(&path.display().to_string(), &error);
         Failure::from(problem)
     })
-}
-
-/// Writes the page to `target` and its plots beside it.
-fn write_page(found: &Found, target: &Target, notes: Option<&str>) -> Result<(), Failure> {
-    for compared in &found.compared {
-        let path = target.given.with_file_name(markdown::plot_name(&compared.workload));
-        write(&Target::of(&path)?, &plot::svg(compared))?;
-    }
-    write(target, &markdown::page(found, notes))
-}
-
-fn write(target: &Target, text: &str) -> Result<(), Failure> {
-    let mut file = Output::create(target)?;
-    file.write_all(text.as_bytes()).map_err(|error| file.failure(&error))?;
-    file.finish()
 }

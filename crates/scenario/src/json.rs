@@ -117,3 +117,15 @@ fn compare(path: &str, first: Option<&Value>, second: Option<&Value>, found: &mu
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_has_no_value_is_left_out_of_objects_and_kept_in_lists() {
+        let value = json!({"a": null, "b": [null, {"c": f64::NAN, "d": 1}]});
+        assert_eq!(present(value), json!({"b": [null, {"d": 1}]}));
+    }
+}

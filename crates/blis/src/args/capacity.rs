@@ -1,6 +1,6 @@
 //! The command line of `blis capacity`.
 
-use super::TextFormat;
+use super::Layout;
 use super::lab::TrialArgs;
 use crate::flags::ScenarioFlags;
 use blis_lab::capacity::Vary;
@@ -51,11 +51,12 @@ pub(crate) struct CapacityArgs {
 
     /// Layout of the result
     #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
-    pub(crate) format: TextFormat,
+    pub(crate) format: Layout,
 
-    /// Write tables and figures to this HTML file, which needs no other
+    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`, else
+    /// HTML that needs no other file; may be given more than once
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) report: Option<PathBuf>,
+    pub(crate) report: Vec<PathBuf>,
 
     /// No progress bar and no notes
     #[arg(long, help_heading = "Output")]

@@ -1,6 +1,6 @@
 //! The arguments of `blis export`.
 
-use super::ListFormat;
+use super::Layout;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -48,5 +48,5 @@ pub(crate) struct SystemArgs {
 pub(crate) struct CoverageArgs {
     /// Layout
     #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: ListFormat,
+    pub(crate) format: Layout,
 }

@@ -1,6 +1,6 @@
 //! The command lines of the lab: studies, comparisons, explanations, searches.
 
-use super::TextFormat;
+use super::Layout;
 use blis_lab::ledger::DEFAULT_PATH;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -57,20 +57,24 @@ pub(crate) struct StudyArgs {
 
     /// Layout of the result
     #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
-    pub(crate) format: TextFormat,
+    pub(crate) format: Layout,
 
-    /// Write a page to this Markdown file, and its drawing beside it; of several studies, a page
-    /// each to this folder, with --all also an index
-    #[arg(long, value_name = "FILE|FOLDER", help_heading = "Output")]
-    pub(crate) markdown: Option<PathBuf>,
+    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`, else
+    /// HTML that needs no other file; may be given more than once
+    #[arg(long, value_name = "FILE", help_heading = "Output", alias = "markdown")]
+    pub(crate) report: Vec<PathBuf>,
 
-    /// Write no pages, but exit with 1 if those of --markdown are not what would be written
-    #[arg(long, requires = "markdown", help_heading = "Output")]
+    /// Write a page for each study, and one with all verdicts, to this folder, as HTML
+    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
+    pub(crate) site: Option<PathBuf>,
+
+    /// Write all verdicts to this folder: README.md for people, results.csv to compare with
+    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
+    pub(crate) results: Option<PathBuf>,
+
+    /// Write no results, but exit with 1 if those of --results are not what would be written
+    #[arg(long, requires = "results", help_heading = "Output")]
     pub(crate) verify: bool,
-
-    /// Write tables, verdicts and figures to this HTML file, which needs no other
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) report: Option<PathBuf>,
 
     /// Write one row a run to this CSV file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -94,7 +98,8 @@ pub(crate) struct StudyArgs {
     /// Only run part I (from 0) of N, into the ledger; `auto` takes both from a Slurm array,
     /// `auto/N` the part from a Slurm array or a Kubernetes Indexed Job
     #[arg(long, value_name = "I/N", help_heading = "Running")]
-    #[arg(conflicts_with_all = ["no_ledger", "csv", "plot", "markdown", "report", "check"])]
+    #[arg(conflicts_with_all = ["no_ledger", "csv", "plot", "report", "site", "results"])]
+    #[arg(conflicts_with = "check")]
     pub(crate) shard: Option<String>,
 }
 
@@ -116,7 +121,7 @@ pub(crate) struct CompareArgs {
 
     /// Layout of the result
     #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
-    pub(crate) format: TextFormat,
+    pub(crate) format: Layout,
 
     /// No progress bar and no notes
     #[arg(long, help_heading = "Output")]
@@ -161,25 +166,26 @@ pub(crate) struct ExplainArgs {
 
     /// Layout of the result
     #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
-    pub(crate) format: TextFormat,
+    pub(crate) format: Layout,
 
     /// No progress bar and no notes
     #[arg(long, help_heading = "Output")]
     pub(crate) quiet: bool,
 
-    /// Write all of it to this HTML file, which needs no other
+    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`, else
+    /// HTML that needs no other file; may be given more than once
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) report: Option<PathBuf>,
+    pub(crate) report: Vec<PathBuf>,
 
     /// Leave out what oracles would reach
     #[arg(long, help_heading = "Running")]
     pub(crate) no_oracles: bool,
 
-    /// How many routing decisions are taken otherwise, over all seeds; 0: none
+    /// How many counterfactual routing decisions are tried, over all seeds; 0: none
     #[arg(long, value_name = "N", default_value_t = 60, help_heading = "Running")]
     pub(crate) counterfactual_sample: u16,
 
-    /// How many other places each of them is tried at, the best by score first
+    /// How many other instances each of them is tried at, the best score first
     #[arg(long, value_name = "K", default_value_t = 1, help_heading = "Running")]
     pub(crate) counterfactual_k: u16,
 
@@ -202,13 +208,14 @@ pub(crate) struct OptimizeArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Write tables and figures to this HTML file, which needs no other
+    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`, else
+    /// HTML that needs no other file; may be given more than once
     #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) report: Option<PathBuf>,
+    pub(crate) report: Vec<PathBuf>,
 
     /// Layout of the result
     #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
-    pub(crate) format: TextFormat,
+    pub(crate) format: Layout,
 
     /// No progress bar and no notes
     #[arg(long, help_heading = "Output")]

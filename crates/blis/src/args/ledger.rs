@@ -1,6 +1,6 @@
 //! The arguments of `blis ledger`.
 
-use super::TextFormat;
+use super::Layout;
 use blis_lab::ledger::DEFAULT_PATH;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ pub(crate) struct ListArgs {
 
     /// Layout
     #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: TextFormat,
+    pub(crate) format: Layout,
 }
 
 /// `blis ledger show`.
@@ -67,7 +67,7 @@ pub(crate) struct DiffArgs {
 
     /// Layout
     #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: TextFormat,
+    pub(crate) format: Layout,
 }
 
 /// `blis ledger merge`.

@@ -1,6 +1,6 @@
 //! The arguments of `blis trace`.
 
-use super::TextFormat;
+use super::Layout;
 use crate::flags::ScenarioFlags;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -80,7 +80,7 @@ pub(crate) struct InspectArgs {
 
     /// Layout
     #[arg(long, value_enum, default_value = "table")]
-    pub(crate) format: TextFormat,
+    pub(crate) format: Layout,
 }
 
 /// `blis trace convert`.

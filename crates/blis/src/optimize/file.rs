@@ -1,9 +1,9 @@
 //! `--out`: the recommended strategy as a file, with where it comes from.
 
-use super::{heading, workloads};
-use crate::compare::change;
-use crate::study::entry;
 use blis_lab::optimize::{Chosen, Findings, Number, Search};
+use blis_report::search::{by_workload, heading, shown_change};
+use blis_report::text::entry;
+use blis_scenario::problem::visible;
 
 /// The strategy file.
 pub(super) fn text(search: &Search, findings: &Findings, chosen: &Chosen) -> String {
@@ -19,25 +19,23 @@ pub(super) fn text(search: &Search, findings: &Findings, chosen: &Chosen) -> Str
         search.budget.engine.name(),
         search.budget.seed
     ));
-    lines.extend(workloads::named(search).map(|names| format!("Workloads: {names}")));
+    let names = search.workloads();
+    lines.extend((!names.is_empty()).then(|| format!("Workloads: {}", names.join(", "))));
     let told = |number: &Number| {
         let mean = |cell: usize| entry(&number.metric, findings.mean(cell, number));
-        let paired = findings.paired(1, number);
-        let change = paired.as_ref().map_or_else(|| "-".to_owned(), change);
         let (seeds, name) = (findings.fresh_seeds(), heading(number));
+        let change = shown_change(findings, 1, number);
         format!("{name}, {seeds} fresh seeds: {}; by hand {}; change {change}", mean(1), mean(0))
     };
     for objective in &search.objectives {
         lines.push(told(&objective.number));
         if objective.number.workload.is_none() {
-            lines.extend(workloads::each(search, objective.number.metric).iter().map(told));
+            lines.extend(by_workload(search, objective.number.metric).iter().map(told));
         }
     }
-    for constraint in &search.constraints {
-        lines.push(format!("Under: {}", constraint.text));
-    }
+    lines.extend(search.constraints.iter().map(|it| format!("Under: {}", it.text)));
     // Nothing that a user writes may end the comment.
-    let comment = |line: &String| format!("# {}\n", blis_scenario::problem::visible(line));
+    let comment = |line: &String| format!("# {}\n", visible(line));
     let header: String = lines.iter().map(comment).collect();
     header + &strategy.text(&format!("{}-optimised", strategy.name), &chosen.settings)
 }

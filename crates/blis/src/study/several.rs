@@ -1,33 +1,36 @@
-//! Several studies in one go: one ledger, one bar, a page for each, and all verdicts in one table.
+//! Several studies in one go: one ledger, one bar, all verdicts in one table, and a page for each.
 //!
 //! Searches of `blis optimize` are run along with them: they have no verdicts, but a page and a
 //! line.
 
-use super::index::{self, Folder, Link};
-use super::sheets::Sheets;
-use super::{end, found, json, markdown, name, part, settled, verdicts};
-use crate::args::TextFormat;
+use super::{found, name, part, settled};
 use crate::args::lab::StudyArgs;
 use crate::failure::{self, Failure};
-use crate::optimize as searches;
-use crate::output;
+use crate::output::{self, Output};
 use crate::progress::{Bar, Trials};
-use crate::report::json::text;
 use crate::shard::Shard;
-use crate::sheet::Fate;
+use crate::sheet::{Fate, Sheet};
+use crate::show;
+use crate::target::Target;
 use crate::trials::Trying;
-use blis_lab::optimize::{self, Search};
-use blis_lab::study::{self, Findings, Form, Study};
+use blis_lab::optimize;
+use blis_lab::study::{self, Form};
 use blis_lab::verdict::Outcome;
-use blis_scenario::json::Fields;
-use serde_json::Value;
+use blis_report::html::{self, Figures};
+use blis_report::studies::{Done, csv, document};
+use blis_report::{Block, Document, markdown, search};
+use std::fs;
 use std::path::{Path, PathBuf};
+
+/// The page of a folder that leads to its other pages.
+const INDEX: &str = "index";
+/// In the folder of results: for people, for comparing, and what somebody wrote about all of them.
+const RESULTS: [&str; 3] = ["README.md", "results.csv", "synthesis.md"];
 
 /// A file that is run.
 struct Job {
     file: PathBuf,
     work: Work,
-    sheets: Option<Sheets>,
 }
 
 enum Work {
@@ -35,121 +38,113 @@ enum Work {
     Search(Box<optimize::Outline>),
 }
 
-/// What became of a file.
-pub(super) struct Done {
-    /// The name of the file.
-    pub(super) name: String,
-    /// What it asks.
-    pub(super) question: String,
-    /// What was found.
-    pub(super) outcomes: Outcomes,
-    object: Value,
-}
-
-/// What was found.
-pub(super) enum Outcomes {
-    /// By a study: what is said about each of its hypotheses.
-    Study(Vec<Judged>),
-    /// By a search, in a few words.
-    Search(String),
-}
-
-/// What is said about a hypothesis.
-pub(super) struct Judged {
-    /// Its name.
-    pub(super) hypothesis: String,
-    /// The verdict.
-    pub(super) outcome: Outcome,
-    /// The effect that it hangs on.
-    pub(super) effect: String,
-}
-
-impl Done {
-    /// The verdicts.
-    pub(super) fn outcomes(&self) -> Vec<Outcome> {
-        match &self.outcomes {
-            Outcomes::Study(verdicts) => verdicts.iter().map(|verdict| verdict.outcome).collect(),
-            Outcomes::Search(_) => Vec::new(),
-        }
-    }
-
-    /// What to tell while others are still running.
-    fn line(&self) -> String {
-        match &self.outcomes {
-            Outcomes::Study(_) => verdicts::tally(&self.outcomes()),
-            Outcomes::Search(gist) => gist.clone(),
-        }
-    }
-}
-
-/// Runs all of `files`. Everything is read and every page is opened before anything runs.
+/// Runs all of `files`. Everything is read and checked before anything runs.
 pub(super) fn run(args: &StudyArgs, files: &[PathBuf]) -> Result<u8, Failure> {
     refuse_single_outputs(args)?;
     let shard = args.shard.as_deref().map(Shard::parse).transpose()?;
-    let folder = args.markdown.as_deref();
-    let folder = folder.map(|path| Folder::open(path, Fate::of(args.verify))).transpose()?;
-    let jobs: Vec<Job> =
-        files.iter().map(|file| Job::read(file, folder.as_ref())).collect::<Result<_, _>>()?;
-    let index = folder.as_ref().filter(|_| args.all).map(Folder::index).transpose()?;
-    let bar = if args.quiet { Bar::Hidden } else { Bar::OnTerminals };
+    let jobs: Vec<Job> = files.iter().map(|file| Job::read(file)).collect::<Result<_, _>>()?;
+    let results = args.results.as_deref().map(|folder| results(folder, args.verify)).transpose()?;
+    if let Some(site) = &args.site {
+        make_folder(site)?;
+    }
     let trying = Trying::new(&args.trials)?;
-    let watch = Trials::new(jobs.iter().map(Job::trials).sum(), bar);
+    let watch = Trials::new(jobs.iter().map(Job::trials).sum(), Bar::of(args.quiet));
     if let Some(shard) = shard {
         return parts(shard, &jobs, &trying, &watch);
     }
     let count = jobs.len();
-    let (mut done, mut differences) = (Vec::new(), Vec::new());
+    let mut done = Vec::new();
     for (number, job) in jobs.into_iter().enumerate() {
         watch.turn_to(&name(&job.file));
-        let (one, different) = job.run(&trying, &watch)?;
+        let (one, page) = job.run(&trying, &watch)?;
+        if let Some(site) = &args.site {
+            write_page(site, &one.name, &page)?;
+        }
         if !args.quiet {
-            watch.tell(&format!("{}/{count} {}: {}", number + 1, one.name, one.line()));
+            watch.tell(&format!("{}/{count} {}: {}", number + 1, one.name, one.told()));
         }
         done.push(one);
-        differences.extend(different);
     }
     drop(watch);
-    if let (Some(index), Some(folder)) = (index, &folder) {
-        differences.extend(index.put(&index::text(
-            &done,
-            &command(args),
-            folder.has_synthesis(),
-        ))?);
-        let names = done.iter().map(|one| one.name.clone()).collect();
-        differences.extend(folder.judge(folder.left_over(&names)));
+    if let Some(site) = &args.site {
+        write_page(site, INDEX, &document(&done, Some("{name}.html")))?;
     }
+    let all = document(&done, None);
+    let differences = match results {
+        Some(sheets) => put(sheets, args, &all, &done)?,
+        None => Vec::new(),
+    };
+    show::print(&all, args.format)?;
     let refuted = done.iter().flat_map(Done::outcomes).any(|outcome| outcome == Outcome::Refuted);
-    output::print(&match args.format {
-        TextFormat::Table => table(&done),
-        TextFormat::Json => text(&done.into_iter().map(|one| one.object).collect()),
-    })?;
-    Ok(end(args, refuted, &differences))
+    let failed = !differences.is_empty() || (args.check && refuted);
+    Ok(if failed { failure::CHECK_FAILED } else { failure::DONE })
 }
 
 /// What takes one study cannot be said for several.
 fn refuse_single_outputs(args: &StudyArgs) -> Result<(), Failure> {
-    let given = [("--csv", &args.csv), ("--plot", &args.plot), ("--report", &args.report)];
-    match given.iter().find(|(_, path)| path.is_some()) {
+    let given = [("--csv", args.csv.is_some()), ("--plot", args.plot.is_some())];
+    let given = given.into_iter().chain([("--report", !args.report.is_empty())]);
+    match given.into_iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
         Some((flag, _)) => Err(Failure::Input(format!(
-            "{flag}: it takes one study; `--markdown FOLDER` writes a page for each"
+            "{flag}: it takes one study; `--site FOLDER` writes a page for each"
         ))),
     }
 }
 
-/// The command that writes all pages.
-fn command(args: &StudyArgs) -> String {
-    let given = args.studies.iter().map(|path| path.display().to_string());
-    let paths: Vec<String> = given.collect();
-    let paths = if paths.is_empty() { "studies".to_owned() } else { paths.join(" ") };
-    let folder = args.markdown.as_deref().unwrap_or(Path::new("")).display();
-    format!("blis study {paths} --all --markdown {folder}")
+fn make_folder(path: &Path) -> Result<(), Failure> {
+    let failed = |error| {
+        Failure::Io(format!("cannot write pages to the folder `{}`: {error}", path.display()))
+    };
+    fs::create_dir_all(path).map_err(failed)
 }
 
-fn table(done: &[Done]) -> String {
-    let outcomes: Vec<Outcome> = done.iter().flat_map(Done::outcomes).collect();
-    let (tally, count) = (verdicts::tally(&outcomes), done.len());
-    format!("{}\n{count} files: {tally}\n", index::summary(done, Link::None).text())
+/// Opens the files of results.
+fn results(folder: &Path, verify: bool) -> Result<[Sheet; 2], Failure> {
+    let fate = Fate::of(verify);
+    if fate == Fate::Written {
+        make_folder(folder)?;
+    }
+    let open = |name| Sheet::open(&folder.join(name), fate, &[]);
+    Ok([open(RESULTS[0])?, open(RESULTS[1])?])
+}
+
+/// Writes the results, or tells in what those that are there differ.
+fn put(
+    [page, rows]: [Sheet; 2],
+    args: &StudyArgs,
+    all: &Document,
+    done: &[Done],
+) -> Result<Vec<String>, Failure> {
+    let mut all = all.clone();
+    let has_synthesis = args.results.as_ref().is_some_and(|it| it.join(RESULTS[2]).is_file());
+    let synthesis = format!("\nWhat follows from all of them: [synthesis]({}).\n", RESULTS[2]);
+    let synthesis = if has_synthesis { synthesis } else { String::new() };
+    let text = format!("Written by\n\n```sh\n{}\n```\n{synthesis}", command(args));
+    all.blocks.insert(1, Block::Markdown(text));
+    let page = page.put(&markdown::page(&all, None).text)?;
+    let differences: Vec<String> = page.into_iter().chain(rows.put(&csv(done))?).collect();
+    for difference in &differences {
+        output::note(difference);
+    }
+    if !differences.is_empty() {
+        output::note("out of date: the same command without `--verify` writes them anew");
+    }
+    Ok(differences)
+}
+
+fn write_page(site: &Path, name: &str, page: &Document) -> Result<(), Failure> {
+    let target = Target::of(&site.join(format!("{name}.html")))?;
+    Output::whole(&target, &html::page(page, Figures::Drawn))
+}
+
+/// The command that writes the results.
+fn command(args: &StudyArgs) -> String {
+    let mut words = vec!["blis study".to_owned()];
+    words.extend(args.studies.iter().map(|path| path.display().to_string()));
+    words.extend(args.all.then(|| "--all".to_owned()));
+    words.extend(args.results.as_ref().map(|folder| format!("--results {}", folder.display())));
+    words.join(" ")
 }
 
 /// Runs a part of every study. A search goes step by step, so it has no parts.
@@ -160,7 +155,7 @@ fn parts(shard: Shard, jobs: &[Job], trying: &Trying, watch: &Trials) -> Result<
         watch.turn_to(&name);
         match &job.work {
             Work::Study(outline) => {
-                let study = settled(outline.as_ref().clone(), trying, watch)?;
+                let study = settled(outline.as_ref().clone(), trying, watch, true)?;
                 told.push(format!("{name}: {}", part(shard, &name, &study, trying, watch)?));
             }
             Work::Search(_) => {
@@ -173,14 +168,17 @@ fn parts(shard: Shard, jobs: &[Job], trying: &Trying, watch: &Trials) -> Result<
 }
 
 impl Job {
-    fn read(file: &Path, folder: Option<&Folder>) -> Result<Job, Failure> {
+    fn read(file: &Path) -> Result<Job, Failure> {
         let work = match study::form(file)? {
             Form::Search => Work::Search(Box::new(optimize::read(file)?)),
             // What is neither says what is missing when it is read as a study.
             Form::Study | Form::Other => Work::Study(Box::new(study::read(file)?)),
         };
-        let sheets = folder.map(|folder| folder.page(file)).transpose()?;
-        Ok(Job { file: file.to_owned(), work, sheets })
+        if name(file) == INDEX {
+            let message = format!("{}: its page would be the index; rename it", file.display());
+            return Err(Failure::Input(message));
+        }
+        Ok(Job { file: file.to_owned(), work })
     }
 
     fn trials(&self) -> u64 {
@@ -190,66 +188,33 @@ impl Job {
         }
     }
 
-    /// Runs it, and writes its page; also says in what pages that are there differ.
-    fn run(self, trying: &Trying, watch: &Trials) -> Result<(Done, Vec<String>), Failure> {
+    /// Runs it. The value is what became of it, and its page.
+    fn run(self, trying: &Trying, watch: &Trials) -> Result<(Done, Document), Failure> {
         let name = name(&self.file);
+        let file = self.file.display().to_string();
         match self.work {
             Work::Study(outline) => {
-                let study = settled(*outline, trying, watch)?;
+                let study = settled(*outline, trying, watch, true)?;
                 let findings = found(&name, &study, trying, watch)?;
-                let put = |sheets: Sheets| sheets.put_study(&study, &findings);
-                let differences = self.sheets.map(put).transpose()?.unwrap_or_default();
-                Ok((Done::of_study(name, &study, &findings), differences))
+                let page = blis_report::study::document(&study, &findings, Some(&file));
+                let done = Done::of_study(&name, &study, &findings, page.data.clone());
+                Ok((done, page))
             }
             Work::Search(outline) => {
                 let settled = outline.settle(&trying.runner(), watch);
                 let search = settled.map_err(|failure| trying.kept(failure))?;
                 let found = search.run(&trying.runner(), watch, false);
                 let findings = found.map_err(|failure| trying.kept(failure))?;
-                let put = |sheets: Sheets| {
-                    let page = of_search(&search, &findings, &sheets);
-                    sheets.put(&page, || searches::drawing(&search, &findings))
+                let page = search::document(&search, &findings, Some(&file));
+                let done = Done {
+                    name,
+                    question: search.question.clone(),
+                    judged: Vec::new(),
+                    gist: search::gist(&search, &findings),
+                    data: page.data.clone(),
                 };
-                let differences = self.sheets.map(put).transpose()?.unwrap_or_default();
-                let outcomes = Outcomes::Search(searches::gist(&search, &findings));
-                let object = searches::object(&search, &findings);
-                let question = search.question.clone();
-                Ok((Done { object: named(&name, object), name, question, outcomes }, differences))
+                Ok((done, page))
             }
         }
     }
-}
-
-/// The page of a search.
-fn of_search(search: &Search, findings: &optimize::Findings, sheets: &Sheets) -> String {
-    let head = markdown::head(&search.question, &sheets.links);
-    let drawing = markdown::shown(&searches::heading(&search.objectives[0].number), &sheets.links);
-    let discussion = markdown::discussed(search.discussion.as_deref());
-    let body = searches::markdown(search, findings);
-    let tail = markdown::tail("optimize", &sheets.links);
-    format!("{head}{drawing}{discussion}\n{body}{tail}")
-}
-
-impl Done {
-    fn of_study(name: String, study: &Study, findings: &Findings) -> Done {
-        let judged = study.hypotheses.iter().zip(&findings.verdicts).map(|(asked, found)| Judged {
-            hypothesis: asked.name.clone(),
-            outcome: found.outcome,
-            effect: verdicts::effect(found),
-        });
-        Done {
-            object: named(&name, json::object(study, findings)),
-            question: study.question.clone(),
-            outcomes: Outcomes::Study(judged.collect()),
-            name,
-        }
-    }
-}
-
-/// An object among others needs the name of its file.
-fn named(name: &str, object: Value) -> Value {
-    let mut fields = Fields::default();
-    fields.text("name", name.to_owned());
-    fields.value("found", object);
-    fields.into_value()
 }

@@ -2,10 +2,10 @@
 
 use crate::args::ConvertArgs;
 use crate::failure::Failure;
-use crate::report::table::grouped;
 use crate::trace::file::TraceFile;
 use crate::trace::input;
 use crate::{interrupt, output};
+use blis_report::text::grouped;
 use blis_workload::TraceSource;
 
 /// Converts what `args` say.

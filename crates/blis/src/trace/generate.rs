@@ -2,10 +2,10 @@
 
 use crate::args::GenerateArgs;
 use crate::failure::Failure;
-use crate::report::table::grouped;
 use crate::trace::file::TraceFile;
 use crate::{interrupt, output, run};
 use blis_core::{Ending, Request, RequestId, Source};
+use blis_report::text::grouped;
 use blis_scenario::scenario::Workload;
 use blis_scenario::{Plan, RunFailure};
 use blis_workload::{After, Client, OnRejection, Pacing, TraceError};
@@ -19,15 +19,9 @@ pub(super) fn generate(args: &GenerateArgs) -> Result<(), Failure> {
     let named = args.scenario.iter().chain(&plan.files).cloned();
     let inputs: Vec<PathBuf> = named.chain(draft.workload_files()).collect();
     let target = super::target(&args.out, &inputs)?;
-    if !args.quiet {
-        run::tell(&plan);
-        if retries(&plan) {
-            output::note(
-                "note: retries are not written: whose request is turned away in a run of the trace \
-                 gives up",
-            );
-        }
-    }
+    let retries = "retries are not written: in a run of the trace, a rejected client gives up";
+    let retries = retries_in(&plan).then(|| retries.to_owned());
+    output::notes(args.quiet, plan.notes.iter().chain(&retries));
     let mut source = plan.source(plan.seed)?;
     interrupt::listen();
     let mut file = TraceFile::create(&target)?;
@@ -55,7 +49,7 @@ pub(super) fn generate(args: &GenerateArgs) -> Result<(), Failure> {
 }
 
 /// Whether a client sends a request again that was turned away, which a trace cannot say.
-fn retries(plan: &Plan) -> bool {
+fn retries_in(plan: &Plan) -> bool {
     let Workload::Mix(mix) = &plan.workload else { return false };
     let is_retry = |pacing: Pacing| matches!(pacing, Pacing::Closed(OnRejection::Retry { .. }));
     let retries = |client: &Client| {

@@ -1,25 +1,13 @@
 //! `blis trace inspect`: what a trace looks like.
 
-use crate::args::{InspectArgs, TextFormat};
+use crate::args::InspectArgs;
 use crate::failure::Failure;
-use crate::output;
-use crate::report;
-use crate::trace::{input, json, table};
+use crate::show;
+use crate::trace::input;
 use blis_core::{Ending, Request, Source, Time};
-use blis_workload::{Inspection, Inspector, TraceSource};
+use blis_report::trace::{Inspected, document};
+use blis_workload::{Inspector, TraceSource};
 use std::collections::BTreeMap;
-
-/// A trace that was looked at.
-pub(super) struct Inspected {
-    /// Its file, as it was given.
-    pub(super) name: String,
-    /// Where it was read from, for the names of tenants and the rows that were left out.
-    pub(super) source: TraceSource,
-    /// What it looks like.
-    pub(super) found: Inspection,
-    /// Requests that wait for an answer, taken to come at once.
-    pub(super) follow_ups: u64,
-}
 
 /// Prints what the trace of `args` looks like.
 pub(super) fn inspect(args: &InspectArgs) -> Result<(), Failure> {
@@ -29,10 +17,7 @@ pub(super) fn inspect(args: &InspectArgs) -> Result<(), Failure> {
     let follow_ups = feed(&mut source, &mut inspector)?;
     let name = input::name(&args.input);
     let inspected = Inspected { name, source, found: inspector.finish(), follow_ups };
-    output::print(&match args.format {
-        TextFormat::Table => table::text(&inspected),
-        TextFormat::Json => report::json::text(&json::object(&inspected)),
-    })
+    show::print(&document(&inspected), args.format)
 }
 
 /// Shows all requests to the inspector in order of arrival. Those that wait for an answer arrive as

@@ -33,7 +33,7 @@ fn strategies_are_compared_on_a_page_and_again_for_nothing() {
         assert!(ran.out.contains(part), "no `{part}` in {}", ran.out);
     }
     let page = bench.read("p.html");
-    assert!(page.contains("data-plot=\"curve\"") && page.contains("id=\"findings\""));
+    assert!(page.contains("<h2>Curves</h2>") && page.contains("id=\"findings\""));
     let runs =
         |bench: &Bench| bench.blis("ledger list --last 1").out.lines().last().map(str::to_owned);
     let before = runs(&bench).expect("a summary");

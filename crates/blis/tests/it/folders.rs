@@ -1,4 +1,4 @@
-//! Folders of studies: one run for all, a page for each, and pages that can be verified.
+//! Folders of studies: one run for all, a page for each, and results that can be verified.
 
 use super::{Bench, Ran};
 
@@ -33,7 +33,7 @@ budget: {calls: 4, seeds: 1, engine: sobol}
 confirm: {seeds: 2}
 ";
 
-const ALL: &str = "study lab --all --markdown pages";
+const ALL: &str = "study lab --all --results kept";
 
 fn bench() -> Bench {
     let bench = Bench::new();
@@ -60,26 +60,19 @@ fn a_folder_is_run_in_one_go_with_all_verdicts_in_one_table() {
     assert!(verdict("faster").contains("confirmed") && verdict("faster").contains("b-first"));
     assert!(verdict("slower").contains("refuted"), "{}", ran.out);
     assert!(verdict("c-search").contains("ttft_mean"), "{}", ran.out);
-    assert!(ran.out.ends_with("3 files: 1 confirmed, 1 refuted\n"), "{}", ran.out);
+    assert!(ran.out.contains("3 studies and searches: 1 confirmed, 1 refuted. "), "{}", ran.out);
     assert!(ran.out.lines().all(|line| line.chars().count() <= 100), "{}", ran.out);
     let told: Vec<&str> = ran.err.lines().filter(|line| line.contains("/3 ")).collect();
-    assert_eq!(told[0], "1/3 a-second: nothing claimed");
+    assert_eq!(told[0], "1/3 a-second: no claims");
     assert_eq!(told[1], "2/3 b-first: 1 confirmed, 1 refuted");
-    let page = bench.read("pages/b-first.md");
-    assert!(page.contains("[`lab/b-first.yaml`](../lab/b-first.yaml)"), "{page}");
-    assert!(page.contains("blis study lab/b-first.yaml"), "{page}");
-    let drawing = bench.read("pages/a-second.svg");
-    assert_eq!(drawing.matches("<circle").count(), 3, "a point for each rate");
-    let search = bench.read("pages/c-search.md");
-    assert!(search.contains("![ttft_mean, ms](c-search.svg)"), "{search}");
-    assert!(search.contains("blis optimize lab/c-search.yaml"), "{search}");
-    assert_eq!(bench.read("pages/c-search.svg").matches("<circle").count(), 8, "two lines");
-    let index = bench.read("pages/README.md");
-    for name in ["a-second", "b-first", "c-search"] {
-        assert!(index.contains(&format!("[{name}]({name}.md)")), "{index}");
-    }
-    assert!(index.contains("blis study lab --all --markdown pages\n"), "{index}");
-    assert!(!index.contains("scenario"), "it is neither a study nor a search");
+    let page = bench.read("kept/README.md");
+    assert!(page.contains("| b-first | slower | refuted | x 0."), "{page}");
+    assert!(page.contains("\nblis study lab --all --results kept\n"), "{page}");
+    assert!(!page.contains("scenario"), "it is neither a study nor a search");
+    let rows = bench.read("kept/results.csv");
+    let first = rows.lines().nth(1).expect("a row");
+    let claim = "ttft_mean(two) < ttft_mean(one)";
+    assert!(first.starts_with(&format!("b-first,faster,{claim},confirmed,3,x 0.")), "{rows}");
     let found: serde_json::Value =
         serde_json::from_str(&bench.blis("study lab --all --format json").out).expect("JSON");
     let names: Vec<&str> =
@@ -88,30 +81,40 @@ fn a_folder_is_run_in_one_go_with_all_verdicts_in_one_table() {
 }
 
 #[test]
-fn pages_that_are_not_what_the_runs_give_are_told() {
+fn a_site_has_a_page_for_each_study_and_one_that_leads_to_them() {
     let bench = bench();
-    let missing = bench.blis("study lab --all --markdown pages --verify");
+    done(&bench.blis("study lab --all --site site --quiet"));
+    let index = bench.read("site/index.html");
+    for (name, command) in [("b-first", "study"), ("c-search", "optimize")] {
+        let link = format!("<a href=\"{name}.html\">{name}</a>");
+        assert!(index.contains(&link), "{index}");
+        let page = bench.read(&format!("site/{name}.html"));
+        assert!(page.contains(&format!("blis {command} lab/{name}.yaml")), "{page}");
+        assert!(page.contains("<svg") && page.len() < 300_000, "drawings, but no library");
+    }
+    let swept = bench.read("site/a-second.html");
+    assert!(swept.matches("<circle").count() >= 3, "a point for each rate");
+}
+
+#[test]
+fn results_that_are_not_what_the_runs_give_are_told() {
+    let bench = bench();
+    let missing = bench.blis(&format!("{ALL} --verify"));
     assert_eq!(missing.code, Some(1), "{}", missing.err);
-    assert!(missing.err.contains("pages/b-first.md: is not there"), "{}", missing.err);
-    assert!(!bench.files().contains(&"pages".to_owned()), "verifying writes nothing");
+    assert!(missing.err.contains("kept/results.csv: is not there"), "{}", missing.err);
+    assert!(!bench.files().contains(&"kept".to_owned()), "verifying writes nothing");
     done(&bench.blis(ALL));
-    let same = bench.blis(&format!("{ALL} --verify --no-ledger"));
-    done(&same);
-    let page = bench.read("pages/b-first.md");
-    bench.write("pages/b-first.md", page.replacen("confirmed", "refuted", 1));
-    let changed = bench.blis(&format!("{ALL} --verify"));
-    assert_eq!(changed.code, Some(1), "{}", changed.err);
-    let told = "pages/b-first.md: line ";
-    assert!(changed.err.contains(told) && changed.err.contains("### faster: confirmed"));
-    assert!(bench.read("pages/b-first.md").contains("### faster: refuted"), "it was left alone");
-    bench.write("pages/b-first.md", page);
-    bench.write("pages/a-second.svg", "<svg/>");
-    assert_eq!(bench.blis(&format!("{ALL} --verify")).code, Some(1), "drawings are verified too");
-    done(&bench.blis(ALL));
-    std::fs::remove_file(bench.path().join("lab/a-second.yaml")).expect("it is there");
-    let gone = bench.blis(&format!("{ALL} --verify"));
-    assert_eq!(gone.code, Some(1), "{}", gone.err);
-    assert!(gone.err.contains("pages/a-second.md: its study is gone; remove it"), "{}", gone.err);
+    done(&bench.blis(&format!("{ALL} --verify --no-ledger")));
+    for name in ["kept/README.md", "kept/results.csv"] {
+        let text = bench.read(name);
+        let changed = text.replacen("refuted", "confirmed", 1);
+        bench.write(name, &changed);
+        let ran = bench.blis(&format!("{ALL} --verify"));
+        assert_eq!(ran.code, Some(1), "{}", ran.err);
+        assert!(ran.err.contains(&format!("{name}: line ")), "{}", ran.err);
+        assert_eq!(bench.read(name), changed, "it was left alone");
+        bench.write(name, text);
+    }
 }
 
 #[test]

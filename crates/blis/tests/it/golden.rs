@@ -75,26 +75,26 @@ fn the_table_shows_them() {
 
     2 completed, 1.00 requests/s offered, 1.00 served, 3.00 tokens/s, 0.00 good requests/s
 
-    latency, ms   mean    p50    p90    p95    p99    max
-    ───────────────────────────────────────────────────────
-    TTFT          1.00   1.00   1.00   1.00   1.00   1.00
-    ITL           1.00   1.00   1.00   1.00   1.00   1.00
-    E2E           3.00   3.00   3.00   3.00   3.00   3.00
+    latency, ms  mean   p50   p90   p95   p99   max
+    ───────────────────────────────────────────────
+    TTFT         1.00  1.00  1.00  1.00  1.00  1.00
+    ITL          1.00  1.00  1.00  1.00  1.00  1.00
+    E2E          3.00  3.00  3.00  3.00  3.00  3.00
 
-    class      offered   admitted   completed   good/s   SLO met   TTFT p50   TTFT p99   E2E p99
-    ──────────────────────────────────────────────────────────────────────────────────────────────
-    standard         2          2           2     0.00     0.0 %       1.00       1.00      3.00
+    class     offered  admitted  completed  good/s  SLO met  TTFT p50, ms  TTFT p99, ms  E2E p99, ms
+    ────────────────────────────────────────────────────────────────────────────────────────────────
+    standard        2         2          2    0.00    0.0 %          1.00          1.00         3.00
 
-    TTFT is, ms   gateway   queue   reload   prefill   recompute   output   total
-    ───────────────────────────────────────────────────────────────────────────────
-    mean             0.00    0.00     0.00      1.00        0.00     0.00    1.00
-    p99              0.00    0.00     0.00      1.00        0.00     0.00    1.00
+    TTFT breakdown, ms  gateway  queue  reload  prefill  recompute  output  total
+    ─────────────────────────────────────────────────────────────────────────────
+    mean                   0.00   0.00    0.00     1.00       0.00    0.00   1.00
+    p99                    0.00   0.00    0.00     1.00       0.00    0.00   1.00
 
-    KV memory: 132,139 blocks an instance, at most 0.0 % in use, 0 preemptions
+    KV memory: 132,139 blocks per instance, at most 0.0 % in use, 0 preemptions
     KV cache: hit rate 0.0 %, 0 blocks evicted
 
-    instance   requests    busy   batch   queue   peak blocks   TTFT p99   E2E p99
-    ────────────────────────────────────────────────────────────────────────────────
-    0                 2   0.3 %    1.00    0.00             3       1.00      3.00
+    instance  requests   busy  running  waiting  peak blocks  TTFT p99, ms  E2E p99, ms
+    ───────────────────────────────────────────────────────────────────────────────────
+    0                2  0.3 %     1.00     0.00            3          1.00         3.00
     ");
 }

@@ -84,8 +84,7 @@ fn a_trace_that_cannot_say_what_clients_do_is_written_with_a_note() {
     let written = "4 requests written, seed 42\n";
     bench.write("w.yaml", retry(", on_rejection: retry, retry_after_us: 5, retries: 2"));
     let ran = bench.blis("trace generate --workload-spec w.yaml --out t.jsonl");
-    let note = "note: retries are not written: whose request is turned away in a run of the trace \
-                gives up\n";
+    let note = "note: retries are not written: in a run of the trace, a rejected client gives up\n";
     assert_eq!((ran.code, ran.err), (Some(0), format!("{note}{written}")));
     bench.write("w.yaml", retry(""));
     let ran = bench.blis("trace generate --workload-spec w.yaml --out t.jsonl");

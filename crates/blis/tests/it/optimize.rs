@@ -143,15 +143,16 @@ fn a_page_shows_the_search_its_parameters_and_every_point() {
     let ran = bench.blis("optimize s.yaml --control --quiet --no-ledger --report p.html");
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let page = bench.read("p.html");
-    for kind in ["progress", "effect", "interval", "ranges"] {
-        assert!(page.contains(&format!("data-plot=\"{kind}\"")), "no {kind}");
+    for title in ["Progress of the search", "Constraints", "Importance of parameters"] {
+        assert!(page.contains(&format!("<h2>{title}</h2>")), "no {title}");
     }
-    assert!(page.contains("<h2>All points</h2>") && page.contains("id=\"findings\""));
+    assert!(page.contains("<figcaption>ranges that are as good"));
+    assert!(page.contains("<summary>All points</summary>") && page.contains("id=\"findings\""));
     bench.write("f.yaml", fronts());
     let ran = bench.blis("optimize f.yaml --quiet --no-ledger --report f.html");
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let page = bench.read("f.html");
-    assert_eq!(page.matches("data-plot=\"front\"").count(), 3, "a slice for each pair");
+    assert_eq!(page.matches("the dot at the end of its line").count(), 3, "a slice for each pair");
 }
 
 #[test]

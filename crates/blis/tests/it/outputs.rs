@@ -339,7 +339,7 @@ fn a_reader_that_leaves_is_no_error() {
 fn policies_are_listed_in_every_layout() {
     let bench = Bench::new();
     let ran = bench.blis("policies order");
-    assert_eq!(ran.out.lines().next(), Some("Orders of waiting requests (`scheduler`)"));
+    assert_eq!(ran.out.lines().nth(1), Some("Orders of waiting requests (`scheduler`)"));
     let ran = bench.blis("policies --format json");
     let kinds: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(kinds[0]["kind"], "admission");

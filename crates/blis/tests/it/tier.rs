@@ -66,7 +66,7 @@ fn every_layout_tells_what_the_tier_did() {
     assert!(text.contains(&format!("KV Thrashing Rate: {thrashing:.4}\n")), "{text}");
 
     let table = bench.blis(&format!("{BUSY} --format table")).out;
-    let (_, tier) = table.split_once("CPU tier: 4,000 blocks an instance, at most ").expect("it");
+    let (_, tier) = table.split_once("CPU tier: 4,000 blocks per instance, at most ").expect("it");
     let tier = tier.split("\nrouting").next().expect("a line");
     for word in [" % in use, ", " offloaded, ", " reloaded,", "thrashing ", "steps stalled "] {
         assert!(tier.contains(word), "{word}: {tier}");

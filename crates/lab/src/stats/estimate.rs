@@ -3,15 +3,14 @@
 use super::bootstrap::bca;
 use super::student;
 use blis_core::math::exp;
-use blis_scenario::json::Fields;
-use serde_json::Value;
+use serde::Serialize;
 
 /// With fewer values a bootstrap knows too little of their tails: its intervals are too short
 /// whatever they are corrected for. Student's t is used alone.
 const FEW: usize = 8;
 
 /// A mean and how sure it is.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
@@ -20,18 +19,8 @@ pub struct Estimate {
     /// Upper end of its interval.
     pub high: f64,
     /// Of how many values it is.
+    #[serde(skip)]
     pub values: usize,
-}
-
-impl From<&Estimate> for Value {
-    /// The mean and its interval as an object; ends that are not finite are left out.
-    fn from(found: &Estimate) -> Value {
-        let mut fields = Fields::default();
-        fields.number("mean", Some(found.mean));
-        fields.number("low", Some(found.low));
-        fields.number("high", Some(found.high));
-        fields.into_value()
-    }
 }
 
 impl Estimate {

@@ -5,7 +5,7 @@
 //! ratio (the geometric mean over seeds), a number with a bound by itself, and everything else by
 //! its difference.
 
-use super::Evidence;
+use super::{Evidence, bound};
 use crate::design::Design;
 use crate::hypothesis::{Claim, Comparison, Expr, Reference, Relation};
 use crate::stats::{Estimate, by_student, estimate};
@@ -59,6 +59,30 @@ pub struct Effect {
     pub at_most: Option<f64>,
     /// Seeds without a sample on one of the sides.
     pub missing: usize,
+}
+
+impl Effect {
+    /// What it is of, e.g. `ttft_p99(a) / ttft_p99(b)`.
+    pub fn compared(&self) -> String {
+        let Effect { left, right, .. } = self;
+        match self.scale {
+            Scale::Ratio => format!("{left} / {right}"),
+            Scale::Value => left.clone(),
+            Scale::Difference => format!("{left} - {right}"),
+        }
+    }
+
+    /// What the claim says of it, e.g. `<= 1`.
+    pub fn claimed(&self) -> Option<String> {
+        match (self.at_least, self.at_most) {
+            (Some(low), Some(high)) if low < high => {
+                Some(format!("{} to {}", bound(low), bound(high)))
+            }
+            (Some(low), None) => Some(format!(">= {}", bound(low))),
+            (None, Some(high)) => Some(format!("<= {}", bound(high))),
+            _ => None,
+        }
+    }
 }
 
 /// The values of a part and what is asked of them.

@@ -60,17 +60,12 @@ fn told(effect: &Effect) -> String {
     let what = match effect.scale {
         Scale::Ratio => format!("{left} is {mean} {range} times {right}"),
         Scale::Value => format!("{left} is {mean}{unit} {range}"),
-        Scale::Difference => format!("{left} less {right} is {mean}{unit} {range}"),
+        Scale::Difference => format!("{left} - {right} is {mean}{unit} {range}"),
     };
-    let asked = match (effect.at_least, effect.at_most) {
-        (Some(low), Some(high)) if low < high => {
-            format!(", asked: {} to {}", bound(low), bound(high))
-        }
-        (Some(low), None) => format!(", asked: at least {}", bound(low)),
-        (None, Some(high)) => format!(", asked: at most {}", bound(high)),
-        _ => String::new(),
-    };
-    what + &asked
+    match effect.claimed() {
+        Some(claimed) => format!("{what}, claimed: {claimed}"),
+        None => what,
+    }
 }
 
 fn prediction(case: &Case<'_>, effect: &Effect) -> String {
@@ -86,7 +81,7 @@ fn prediction(case: &Case<'_>, effect: &Effect) -> String {
 fn mechanism(case: &Case<'_>) -> String {
     let counters = case.hypothesis.fires.iter().zip(&case.fired);
     let counter = |((text, _), mean): (&(String, _), &Option<f64>)| {
-        mean.map(|mean| format!("; {text}: {} a run", number(mean))).unwrap_or_default()
+        mean.map(|mean| format!("; {text}: {} per run", number(mean))).unwrap_or_default()
     };
     counters.map(counter).collect()
 }

@@ -106,7 +106,7 @@ fn the_sentence_says_effect_interval_bound_and_seeds() {
     let why = &verdict.why;
     assert!(why.starts_with("ttft_p99(full) is 0."), "{why}");
     assert!(why.contains(" to 0."), "{why}");
-    assert!(why.ends_with(") times ttft_p99(base), asked: at most 0.9; 8 seeds"), "{why}");
+    assert!(why.ends_with(") times ttft_p99(base), claimed: <= 0.9; 8 seeds"), "{why}");
     let verdict = one("ttft_p99(base) - ttft_p99(full) > 1ms", less);
     assert!(verdict.why.starts_with("ttft_p99(base) - ttft_p99(full) is "), "{verdict}");
     assert!(verdict.why.contains(" ms ("), "{verdict}");

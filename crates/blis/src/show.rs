@@ -1,0 +1,75 @@
+//! Where documents go: to standard output in a layout, and to pages.
+
+use crate::args::Layout;
+use crate::failure::Failure;
+use crate::output::{self, Output};
+use crate::target::Target;
+use blis_report::html::{self, Figures};
+use blis_report::terminal::{self, Screen};
+use blis_report::{Document, markdown};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+/// The first line of a Markdown page.
+const MARK: &str = "<!-- Written by `blis`: do not edit. -->\n";
+/// Columns of what is no terminal.
+const WIDTH: usize = 100;
+
+/// The terminal that standard output is, or a page of 100 columns. `COLUMNS` says otherwise.
+fn screen() -> Screen {
+    let is_terminal = std::io::stdout().is_terminal();
+    let found = terminal_size::terminal_size().filter(|_| is_terminal);
+    let given = std::env::var_os("COLUMNS").and_then(|text| text.to_str()?.parse().ok());
+    let found = found.map(|(width, _)| usize::from(width.0));
+    Screen {
+        width: given.or(found).unwrap_or(WIDTH),
+        colour: is_terminal && std::env::var_os("NO_COLOR").is_none(),
+    }
+}
+
+/// The document in a layout.
+pub(crate) fn text(document: &Document, layout: Layout) -> String {
+    match layout {
+        Layout::Table => terminal::text(document, screen()),
+        Layout::Markdown => markdown::page(document, None).text,
+        Layout::Html => html::page(document, Figures::Scripted),
+        Layout::Json => blis_scenario::json::text(&document.data),
+    }
+}
+
+/// Prints the document in a layout.
+pub(crate) fn print(document: &Document, layout: Layout) -> Result<(), Failure> {
+    output::print(&text(document, layout))
+}
+
+/// Pages that were asked for, opened before anything runs.
+pub(crate) struct Pages(Vec<(PathBuf, Output)>);
+
+impl Pages {
+    /// Opens `paths`, none of which may be `input`.
+    pub(crate) fn open(paths: &[PathBuf], input: &Path) -> Result<Pages, Failure> {
+        let open = |path: &PathBuf| {
+            let target = Target::new("--report", path, input)?;
+            Ok((path.clone(), Output::create(&target)?))
+        };
+        paths.iter().map(open).collect::<Result<_, _>>().map(Pages)
+    }
+
+    /// Writes the document: as Markdown, with its drawings beside it, if the name ends in `.md`,
+    /// else as HTML.
+    pub(crate) fn put(self, document: &Document) -> Result<(), Failure> {
+        for (path, output) in self.0 {
+            if path.extension().is_none_or(|ending| ending != "md") {
+                output.fill(&html::page(document, Figures::Scripted))?;
+                continue;
+            }
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let page = markdown::page(document, Some(&stem));
+            for (name, drawing) in &page.drawings {
+                Output::whole(&Target::of(&path.with_file_name(name))?, drawing)?;
+            }
+            output.fill(&format!("{MARK}{}", page.text))?;
+        }
+        Ok(())
+    }
+}

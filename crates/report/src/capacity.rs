@@ -1,0 +1,237 @@
+//! What a search for capacities found.
+
+use crate::chart::{Axis, Chart, Form, Mark, Point as Dot, Scale as Axes};
+use crate::model::{Block, Document, Table, blocks};
+use crate::text::{dash, grouped, percent, ranged, ratio_change};
+use blis_lab::capacity::{
+    Answer, Findings, Found, Judged, Point, Search, Slo, Standing, Subject, Vary,
+};
+use blis_lab::stats::Estimate;
+use blis_lab::verdict::{Scale, bound, number};
+use blis_scenario::json::present;
+use serde_json::{Value, json};
+
+/// What was found.
+pub fn document(search: &Search, findings: &Findings) -> Document {
+    let mut found: Vec<Block> = vec![summary(search, findings).into()];
+    found.extend(findings.answers.iter().flat_map(|answer| told(search, answer)));
+    found.extend(blocks(capacities(search, findings)));
+    let slo = search.question.slo.iter().enumerate();
+    let curves = slo.filter_map(|(number, slo)| curve(search, findings, number, slo));
+    let points = findings.answers.iter().filter(|answer| !answer.points.is_empty());
+    let blocks = vec![
+        Block::prose(conditions(search, findings)),
+        Block::group("Capacity", found),
+        Block::group("Curves", blocks(curves)),
+        Block::group("Points", blocks(points.map(|answer| table(search, answer)))),
+    ];
+    Document::new(question(search), blocks, object(search, findings))
+}
+
+/// What is asked, in words.
+fn question(search: &Search) -> String {
+    let slo: Vec<&str> = search.question.slo.iter().map(|slo| slo.text.as_str()).collect();
+    let what = match search.question.vary {
+        Vary::Rate => "highest rate",
+        Vary::Instances => "fewest instances",
+    };
+    format!("{what} of {} at which {}", search.name, slo.join(" and "))
+}
+
+/// How the numbers came about.
+fn conditions(search: &Search, findings: &Findings) -> String {
+    let Findings { seeds, trials, requests, stretch, warmup, .. } = findings;
+    let stretch = match stretch {
+        1 => String::new(),
+        times => format!(" ({times} times as many as the scenario says, which were too few)"),
+    };
+    let warmup = match warmup {
+        Some(seconds) if *seconds > 0.0 => {
+            format!("; the first {} s of each run are not counted", number(*seconds))
+        }
+        _ => String::new(),
+    };
+    let requests = match requests {
+        0 => "no run found a capacity".to_owned(),
+        requests => format!("{} requests each", grouped(*requests)),
+    };
+    let most = search.question.max_seeds;
+    let most = if most > seeds.len() { format!(" (at most {most})") } else { String::new() };
+    format!(
+        "{} runs: {} seeds{most}, the same requests at every rate except for their spacing, \
+         {requests}{stretch}{warmup}.",
+        grouped(*trials as u64),
+        seeds.len(),
+    )
+}
+
+/// What the varied value counts.
+fn unit(search: &Search) -> &'static str {
+    let sessions = search.subjects.first().is_some_and(Subject::counts_sessions);
+    match (search.question.vary, sessions) {
+        (Vary::Instances, _) => "instances",
+        (Vary::Rate, true) => "sessions/s",
+        (Vary::Rate, false) => "requests/s",
+    }
+}
+
+/// One row a strategy.
+fn summary(search: &Search, findings: &Findings) -> Table {
+    let several = findings.answers.len() > 1;
+    let safe = match search.question.vary {
+        Vary::Rate => "surely met up to",
+        Vary::Instances => "surely met with",
+    };
+    let capacity = format!("capacity, {} (95 %)", unit(search));
+    let mut header = vec!["strategy".to_owned(), capacity, safe.to_owned()];
+    header.extend(several.then(|| format!("against {} (95 %)", findings.answers[0].name)));
+    let row = |(answer, ratio): (&Answer, &Option<Estimate>)| {
+        let found = match (&answer.found, &answer.estimate) {
+            (Found::Never { .. }, _) => "none".to_owned(),
+            (Found::Unlimited { at }, _) => format!("above {}", bound(*at)),
+            (Found::Capacity, found) => dash(found.as_ref(), ranged),
+        };
+        let mut cells = vec![answer.name.clone(), found, dash(answer.safe, bound)];
+        cells.extend(several.then(|| ratio.as_ref().map(ratio_change).unwrap_or_default()));
+        cells
+    };
+    Table::new("", header, findings.answers.iter().zip(&findings.ratios).map(row))
+}
+
+/// What has to be said about an answer.
+fn told(search: &Search, answer: &Answer) -> Vec<Block> {
+    let (name, unit) = (&answer.name, unit(search));
+    let own = match &answer.found {
+        Found::Capacity => None,
+        Found::Never { at, why } => Some(Block::warning(
+            format!("{name}: not met even at {} {unit}: {why}", bound(*at)),
+            "give a bound that an idle cluster can meet",
+        )),
+        Found::Unlimited { at } => Some(Block::warning(
+            format!("{name}: still met at {} {unit}: it does not limit what is served", bound(*at)),
+            "ask for what is completed too, e.g. `completed >= 0.99 * offered`",
+        )),
+    };
+    let doubts = answer.doubts.iter().map(|doubt| Block::warning(format!("{name}: {doubt}"), ""));
+    own.into_iter().chain(doubts).collect()
+}
+
+/// The points of one strategy.
+fn table(search: &Search, answer: &Answer) -> Table {
+    let header = std::iter::once(unit(search).to_owned())
+        .chain(search.question.slo.iter().map(|slo| slo.text.clone()))
+        .chain(["completed", "load", "verdict"].map(str::to_owned));
+    let row = |point: &Point| {
+        let load = match point.unstable {
+            0 => "stable".to_owned(),
+            all if all == point.runs => "saturated".to_owned(),
+            some => format!("saturated in {some} of {}", point.runs),
+        };
+        std::iter::once(bound(point.value))
+            .chain(point.slo.iter().map(judged))
+            .chain([percent(point.completed), load, point.standing.name().to_owned()])
+            .collect::<Vec<_>>()
+    };
+    Table::new(answer.name.clone(), header, answer.points.iter().map(row))
+}
+
+/// The number that an SLO bounds, in the unit of its bound, and a mark if it does not surely hold.
+fn judged(judged: &Judged) -> String {
+    let times = if judged.effect.scale == Scale::Ratio { " times" } else { "" };
+    let mark = match judged.holds {
+        Some(true) => "",
+        Some(false) => ", no",
+        None => ", unclear",
+    };
+    dash(judged.effect.estimate, |Estimate { mean, low, high, .. }| {
+        let (low, high) = (number(low), number(high));
+        let range = if low == high { String::new() } else { format!(" ({low} to {high})") };
+        format!("{}{times}{range}{mark}", number(mean))
+    })
+}
+
+/// The capacities, with intervals.
+fn capacities(search: &Search, findings: &Findings) -> Option<Chart> {
+    let point = |answer: &Answer| {
+        let Estimate { mean, low, high, .. } = answer.estimate?;
+        Some(Dot::named(&answer.name, mean).between(low, high))
+    };
+    let points = findings.answers.iter().filter_map(point).collect();
+    let axes = [Axis::new("strategy", Axes::Names), Axis::new(unit(search), Axes::Fit)];
+    Chart::new(format!("capacity, {}", unit(search)), Form::Rows, axes, points)
+}
+
+/// One SLO over what is varied.
+fn curve(search: &Search, findings: &Findings, number: usize, slo: &Slo) -> Option<Chart> {
+    const NOTE: &str = "Means over seeds with intervals; a full dot surely meets all SLOs, the \
+                        dashed line is the bound.";
+    let points = findings.answers.iter().flat_map(|answer| {
+        let dot = |point: &Point| {
+            let Estimate { mean, low, high, .. } = point.slo[number].effect.estimate?;
+            let mark = if point.standing == Standing::Meets { Mark::Dot } else { Mark::Ring };
+            let dot = Dot::at(point.value, mean).between(low, high).marked(mark);
+            Some(dot.of(&answer.name).labelled(point.standing.name()))
+        };
+        answer.points.iter().filter_map(dot)
+    });
+    let effects = findings.answers.iter().flat_map(|answer| &answer.points);
+    let effect = effects.map(|point| &point.slo[number].effect).next()?;
+    let axes = [Axis::new(unit(search), Axes::Tight), Axis::new(effect.unit, Axes::Fit)];
+    let chart = Chart::new(&slo.text, Form::Lines, axes, points.collect())?;
+    Some(chart.bounded(effect.at_most.or(effect.at_least)).noted(NOTE))
+}
+
+/// What was found, for programs.
+fn object(search: &Search, findings: &Findings) -> Value {
+    let question = &search.question;
+    let answers = findings.answers.iter().zip(&findings.ratios);
+    present(json!({
+        "scenario": search.name,
+        "vary": question.vary.name(),
+        "unit": unit(search),
+        "slo": question.slo.iter().map(|slo| &slo.text).collect::<Vec<_>>(),
+        "seeds": findings.seeds,
+        "max_seeds": question.max_seeds,
+        "level": findings.level,
+        "warmup_s": findings.warmup,
+        "requests": findings.requests,
+        "stretch": findings.stretch,
+        "trials": findings.trials,
+        "strategies": answers.map(|(it, ratio)| answer(search, it, ratio.as_ref())).collect::<Vec<_>>(),
+    }))
+}
+
+fn answer(search: &Search, answer: &Answer, ratio: Option<&Estimate>) -> Value {
+    let (found, easiest, why, hardest) = match &answer.found {
+        Found::Capacity => ("capacity", None, None, None),
+        Found::Never { at, why } => ("never", Some(at), Some(why), None),
+        Found::Unlimited { at } => ("unlimited", None, None, Some(at)),
+    };
+    json!({
+        "strategy": answer.name,
+        "found": found,
+        "easiest": easiest,
+        "why": why,
+        "hardest": hardest,
+        "capacity": answer.estimate,
+        "safe": answer.safe,
+        "values": answer.values,
+        "doubts": answer.doubts,
+        "points": answer.points.iter().map(|it| point(search, it)).collect::<Vec<_>>(),
+        "ratio": ratio,
+    })
+}
+
+fn point(search: &Search, point: &Point) -> Value {
+    let judged = |one: &Judged| json!({"holds": one.holds, "estimate": one.effect.estimate});
+    json!({
+        search.question.vary.name(): point.value,
+        "verdict": point.standing.name(),
+        "stable": point.is_stable(),
+        "runs": point.runs,
+        "unstable_runs": point.unstable,
+        "too_short_runs": point.short,
+        "completed": point.completed,
+        "slo": point.slo.iter().map(judged).collect::<Vec<_>>(),
+    })
+}

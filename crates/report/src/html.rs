@@ -1,0 +1,289 @@
+//! Documents as HTML pages that need nothing else: one file with its style, its data and, where it
+//! draws, the library that draws them.
+//!
+//! A chart carries its data once, as the CSV behind its link. What is drawn is read from there, so
+//! that a picture shows what a reader can download, and the link works without scripts. Nothing in
+//! a page depends on when or where it was written.
+
+use crate::chart::{Chart, name, unique};
+use crate::model::{Block, Card, Document, Group, Table};
+use crate::svg::{escaped, svg};
+use crate::text::{concat, digits};
+use std::fmt::Write;
+
+const STYLE: &str = include_str!("../assets/page.css");
+const GLUE: &str = include_str!("../assets/page.js");
+/// Libraries with their licences, in the order that they need each other.
+const LIBRARIES: [(&str, &str); 2] = [
+    (include_str!("../assets/LICENSE-d3"), include_str!("../assets/d3.min.js")),
+    (include_str!("../assets/LICENSE-plot"), include_str!("../assets/plot.umd.min.js")),
+];
+/// The page is all there is: whatever it holds, a browser asks no server for anything.
+const ALONE: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'";
+
+/// How charts get onto a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figures {
+    /// Drawn by a script, to the width of the window, with a word on every point.
+    Scripted,
+    /// Drawn already, so that the page is small.
+    Drawn,
+}
+
+/// The document as a page.
+pub fn page(document: &Document, figures: Figures) -> String {
+    let title = escaped(&document.title);
+    let body = Body { figures }.blocks(&document.blocks);
+    let data = match serde_json::to_string(&document.data) {
+        Ok(data) if !document.data.is_null() => embedded(&data),
+        _ => String::new(),
+    };
+    let scripts = if body.contains("data-form=") { scripts() } else { String::new() };
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{ALONE}\"/>\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n\
+         {body}<footer><p>blis {}</p></footer>\n{data}{scripts}</body>\n</html>\n",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// JSON in a page, for programs; nothing in it can end its element.
+fn embedded(json: &str) -> String {
+    let json = json.replace('<', "\\u003c");
+    format!("<script type=\"application/json\" id=\"findings\">\n{json}\n</script>\n")
+}
+
+fn scripts() -> String {
+    let libraries = LIBRARIES
+        .map(|(licence, library)| format!("<script>\n/*\n{licence}*/\n{library}</script>\n"));
+    format!(
+        "<noscript><p>Figures are drawn by a script, which this browser does not run; their data \
+         are behind the links.</p></noscript>\n{}<script>\n{GLUE}</script>\n",
+        libraries.concat()
+    )
+}
+
+struct Body {
+    figures: Figures,
+}
+
+impl Body {
+    fn blocks(&self, blocks: &[Block]) -> String {
+        let is_beside = |first: &Block, second: &Block| {
+            use Block::{Chart, Verdict};
+            matches!((first, second), (Chart(_), Chart(_)) | (Verdict(_), Verdict(_)))
+        };
+        let shown = |run: &[Block]| {
+            let all: String = run.iter().map(|block| self.block(block)).collect();
+            match run {
+                [Block::Chart(_) | Block::Verdict(_), ..] => {
+                    format!("<div class=\"plots\">\n{all}</div>\n")
+                }
+                _ => all,
+            }
+        };
+        blocks.chunk_by(is_beside).map(shown).collect()
+    }
+
+    fn block(&self, block: &Block) -> String {
+        match block {
+            Block::Prose(text) => {
+                let parts = text.split("\n\n").map(str::trim).filter(|part| !part.is_empty());
+                concat(parts, |part| format!("<p>{}</p>\n", words(part)))
+            }
+            Block::List(items) => {
+                let items = concat(items, |item| format!("<li>{}</li>\n", words(item)));
+                format!("<ul>\n{items}</ul>\n")
+            }
+            Block::Markdown(_) => String::new(),
+            Block::Code(text) => format!("<pre><code>{}</code></pre>\n", escaped(text.trim_end())),
+            Block::Table(one) => table(one),
+            Block::Chart(chart) => self.figure(chart),
+            Block::Verdict(card) => self.card(card),
+            Block::Warning { text, remedy } => {
+                let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
+                format!(
+                    "<p class=\"warning\"><b>Warning:</b> {}.</p>\n",
+                    words(&(text.clone() + &remedy))
+                )
+            }
+            Block::Group(Group { title, folded, blocks }) => {
+                let content = self.blocks(blocks);
+                let title = escaped(title);
+                match (content.is_empty(), folded) {
+                    (true, _) => String::new(),
+                    (_, true) => {
+                        format!("<details>\n<summary>{title}</summary>\n{content}</details>\n")
+                    }
+                    (_, false) => format!("<section>\n<h2>{title}</h2>\n{content}</section>\n"),
+                }
+            }
+        }
+    }
+
+    fn card(&self, card: &Card) -> String {
+        let Card { name, outcome, claim, because, found, effects, charts } = card;
+        let because = match because.as_str() {
+            "" => String::new(),
+            because => format!("<p>Because {}.</p>\n", words(because)),
+        };
+        let effect = |(what, found): &(String, String)| {
+            format!("<li><code>{}</code><br/>{}</li>\n", escaped(what), escaped(found))
+        };
+        let effects: String = effects.iter().map(effect).collect();
+        let charts: String = charts.iter().map(|chart| self.figure(chart)).collect();
+        format!(
+            "<article class=\"card {outcome}\">\n<h3><span class=\"badge\">{outcome}</span> {}</h3>\
+             \n<p><code>{}</code></p>\n{because}<p>{}.</p>\n<ul class=\"effects\">\n{effects}</ul>\n\
+             {charts}</article>\n",
+            escaped(name),
+            escaped(claim),
+            escaped(found),
+        )
+    }
+
+    fn figure(&self, chart: &Chart) -> String {
+        let panels = unique(chart.points.iter().map(|point| point.panel.as_str()));
+        let wide = if panels.len() > 1 { " class=\"wide\"" } else { "" };
+        let caption = format!(
+            "<figcaption>{} <a download=\"{}.csv\" href=\"{}\">data (CSV)</a></figcaption>\n",
+            escaped(&chart.title),
+            chart.file(),
+            data_uri(&chart.csv())
+        );
+        let note = match chart.note.as_str() {
+            "" => String::new(),
+            note => format!("<p class=\"faint\">{}</p>\n", words(note)),
+        };
+        if self.figures == Figures::Drawn {
+            return format!("<figure{wide}>\n{caption}{note}{}</figure>\n", svg(chart));
+        }
+        let about = [
+            ("form", name(chart.form)),
+            ("at", chart.at.label.clone()),
+            ("at-scale", name(chart.at.scale)),
+            ("value", chart.value.label.clone()),
+            ("value-scale", name(chart.value.scale)),
+            ("bound", chart.bound.map(digits).unwrap_or_default()),
+        ];
+        let about = about.map(|(key, text)| format!(" data-{key}=\"{}\"", escaped(&text))).concat();
+        format!("<figure{wide}{about}>\n{caption}{note}<div class=\"canvas\"></div>\n</figure>\n")
+    }
+}
+
+/// Words of a paragraph; those between backticks are code.
+fn words(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let part = |(index, part): (usize, &str)| match index % 2 {
+        0 => escaped(part),
+        _ => format!("<code>{}</code>", escaped(part)),
+    };
+    if text.matches('`').count().is_multiple_of(2) {
+        parts.map(part).collect()
+    } else {
+        escaped(text)
+    }
+}
+
+fn data_uri(csv: &str) -> String {
+    let mut uri = "data:text/csv;charset=utf-8,".to_owned();
+    for byte in csv.bytes() {
+        match byte {
+            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b',' | b'.' | b'-' | b'_' => {
+                uri.push(char::from(byte));
+            }
+            _ => write!(uri, "%{byte:02X}").expect("writing to a string cannot fail"),
+        }
+    }
+    uri
+}
+
+/// A table that can be wider than the screen.
+fn table(table: &Table) -> String {
+    let line = |name: &str, cells: &[String], link: Option<&String>| {
+        let cell = |(column, text): (usize, &String)| {
+            let class = match text.as_str() {
+                "no" | "confirmed" | "refuted" | "inconclusive" => format!(" class=\"{text}\""),
+                _ if table.is_numeric(column) => " class=\"n\"".to_owned(),
+                _ => String::new(),
+            };
+            let text = breakable(text);
+            let text = match link.filter(|_| column == 0) {
+                Some(link) => format!("<a href=\"{}\">{text}</a>", escaped(link)),
+                None => text,
+            };
+            format!("<{name}{class}>{text}</{name}>")
+        };
+        let cells: String = cells.iter().enumerate().map(cell).collect();
+        format!("<tr>{cells}</tr>\n")
+    };
+    let title = match table.title.as_str() {
+        "" => String::new(),
+        title => format!("<caption>{}</caption>\n", escaped(title)),
+    };
+    let rows = table.rows.iter().enumerate();
+    let rows: String = rows.map(|(at, row)| line("td", row, table.links.get(at))).collect();
+    let head = line("th", &table.header, None);
+    format!(
+        "<div class=\"scroll\"><table>\n{title}<thead>{head}</thead>\n<tbody>\n{rows}</tbody>\n\
+         </table></div>\n"
+    )
+}
+
+/// Words whose long names of several parts may be broken between them, but not their numbers.
+fn breakable(text: &str) -> String {
+    let mut out = String::new();
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        out.push_str(&escaped(letter.encode_utf8(&mut [0; 4])));
+        let is_joint = matches!(letter, '.' | '_' | '(');
+        if is_joint && letters.peek().is_some_and(|next| next.is_alphabetic()) {
+            out.push_str("<wbr/>");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_broken_and_numbers_are_not() {
+        assert_eq!(breakable("a.b_c <1.5>"), "a.<wbr/>b_<wbr/>c &lt;1.5&gt;");
+    }
+
+    #[test]
+    fn words_between_backticks_are_code() {
+        assert_eq!(words("set `a<b` to 1"), "set <code>a&lt;b</code> to 1");
+        assert_eq!(words("a ` b"), "a ` b");
+    }
+
+    #[test]
+    fn libraries_cannot_end_their_element() {
+        for (licence, library) in LIBRARIES {
+            assert!(!licence.contains("*/") && !licence.contains('<'));
+            assert!(!library.contains("</script") && !library.contains("<!--"));
+        }
+        assert!(!GLUE.contains("</script") && !GLUE.contains("<!--"));
+        assert!(!STYLE.contains("</style"));
+    }
+
+    #[test]
+    fn json_cannot_end_its_element_and_stays_the_same() {
+        let text = "{\"a\": \"</script><!-- & \\u003c\"}";
+        let page = embedded(text);
+        let inner = page.split_once('\n').and_then(|(_, rest)| rest.rsplit_once("</script>"));
+        let (inner, _) = inner.expect("an element");
+        assert!(!inner.contains('<'), "{inner}");
+        let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
+        assert_eq!(parse(inner), parse(text));
+    }
+
+    #[test]
+    fn data_stand_in_a_link_whatever_they_hold() {
+        assert_eq!(data_uri("a b,\"ü\"\n"), "data:text/csv;charset=utf-8,a%20b,%22%C3%BC%22%0A");
+    }
+}

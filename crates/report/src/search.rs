@@ -1,0 +1,200 @@
+//! What a search found: the recommended point beside the hand-set one, on fresh seeds.
+
+mod charts;
+mod tables;
+
+use crate::model::{Block, Document, blocks};
+use crate::text::{change, dash, percent, titled};
+use blis_core::math::exp;
+use blis_lab::Metric;
+use blis_lab::optimize::{Candidate, Chosen, Findings, Number, Objective, Search, json};
+use blis_lab::verdict::number;
+
+/// What `search`, which stands in the file `file`, found.
+pub fn document(search: &Search, findings: &Findings, file: Option<&str>) -> Document {
+    let mut found = Vec::new();
+    match &findings.chosen[..] {
+        [] => found.push(Block::prose("No point met the constraints: nothing is recommended.")),
+        [chosen] if search.objectives.len() == 1 => {
+            found.push(tables::outcome(search, findings).into());
+            found.extend(blocks(tables::by_workload(search, findings)));
+            found.extend(tables::constraints(search, findings).map(Into::into));
+            found.extend(verdict(search, chosen).map(Block::Prose));
+            found.push(tables::parameters(search, findings, chosen).into());
+        }
+        _ => {
+            found.push(tables::front(search, findings).into());
+            found.extend(blocks(tables::by_workload(search, findings)));
+            found.push(Block::List(front(search, findings)));
+            found.extend(volume(search, findings).map(Block::Prose));
+            found.push(tables::shares(search, findings).into());
+        }
+    }
+    let mut progress = blocks(charts::progress(search, findings));
+    if search.objectives.len() == 1 {
+        progress.insert(0, tables::convergence(search, findings).into());
+    }
+    let discussion = search.discussion.iter().map(Block::prose);
+    let mut points: Vec<Block> = vec![tables::points(search, findings).into()];
+    points.extend(file.map(|file| Block::Code(format!("blis optimize {file}"))));
+    let blocks = vec![
+        Block::prose(conditions(search, findings)),
+        Block::group("Result", found),
+        Block::group("Discussion", discussion.collect()),
+        Block::group("Progress of the search", progress),
+        Block::group("Front", blocks(charts::fronts(search, findings))),
+        Block::group("Workloads", blocks(charts::by_workload(search, findings))),
+        Block::group("Constraints", blocks(charts::constraints(search, findings))),
+        Block::group("Importance of parameters", blocks(charts::importance(search, findings))),
+        Block::group("Ranges that are as good", blocks(charts::ranges(search, findings))),
+        Block::folded("All points", points),
+    ];
+    Document::new(search.question.clone(), blocks, json::object(search, findings))
+}
+
+/// What came of it, in a few words: the change on fresh seeds.
+pub fn gist(search: &Search, findings: &Findings) -> String {
+    match &findings.chosen[..] {
+        [] => "no point met the constraints".to_owned(),
+        [_] if search.objectives.len() == 1 => {
+            let number = &search.objectives[0].number;
+            format!("{} {}", number.name(), shown_change(findings, 1, number))
+        }
+        points => format!("a front of {} points", points.len()),
+    }
+}
+
+/// What a number is called, with its unit.
+pub fn heading(number: &Number) -> String {
+    titled(number.name(), number.metric.unit())
+}
+
+/// How `number` in a cell of the fresh runs compares with the hand-set point.
+pub fn shown_change(findings: &Findings, cell: usize, number: &Number) -> String {
+    dash(findings.paired(cell, number), |paired| change(&paired))
+}
+
+/// `metric` in each of the workloads.
+pub fn by_workload(search: &Search, metric: Metric) -> Vec<Number> {
+    let number = |(index, name): (usize, &str)| {
+        let workload = Some((index, name.to_owned()));
+        Number { metric, workload }
+    };
+    search.workloads().into_iter().enumerate().map(number).collect()
+}
+
+fn conditions(search: &Search, findings: &Findings) -> String {
+    let names: Vec<&str> = search.points.candidates.iter().map(Candidate::name).collect();
+    let budget = &search.budget;
+    let of = |is: &dyn Fn(&blis_lab::optimize::Call) -> bool| {
+        findings.calls.iter().filter(|call| is(call)).count()
+    };
+    let met = of(&|call| call.is_usable());
+    let refused = match of(&|call| call.refused.is_some()) {
+        0 => String::new(),
+        count => format!(", {count} were not legal scenarios"),
+    };
+    let dropped = match of(&|call| call.is_dropped(budget.seeds)) {
+        0 => String::new(),
+        count => format!(" ({count} of them only one, being clearly worse)"),
+    };
+    let on = match search.workloads()[..] {
+        [] => String::new(),
+        ref names => format!(" on {}", names.join(", ")),
+    };
+    format!(
+        "{}: {} points of {} parameters, {} seeds each{dropped}{on}, engine {}; {met} met the \
+         constraints{refused}. Confirmed on {} fresh seeds; ± is the half-width of a 95 % interval.",
+        names.join(", "),
+        findings.calls.len(),
+        search.points.space.len(),
+        budget.seeds,
+        budget.engine.name(),
+        findings.fresh_seeds()
+    )
+}
+
+/// What to believe, in a sentence.
+fn verdict(search: &Search, chosen: &Chosen) -> Option<String> {
+    let mut text = Vec::new();
+    let by_hand = chosen.candidate == 0 && chosen.settings == search.points.candidates[0].hand;
+    if by_hand {
+        text.push("Nothing better than the hand-set point was found.".to_owned());
+    }
+    if let Some(expected) = chosen.expected.filter(|_| !by_hand) {
+        let show = |score: f64| gain(&search.objectives[0], score);
+        text.push(format!(
+            "The model of the search expected {} ({} to {}).",
+            show(expected.value),
+            show(expected.low.min(expected.high)),
+            show(expected.low.max(expected.high))
+        ));
+    }
+    if let Some(feasibility) = chosen.feasibility.filter(|p| *p < 0.95) {
+        text.push(format!(
+            "No point meets the constraints with a probability of 95 %; this one has {}.",
+            percent(feasibility)
+        ));
+    }
+    (!text.is_empty()).then(|| text.join(" "))
+}
+
+/// A score as a change against the hand-set point.
+fn gain(objective: &Objective, score: f64) -> String {
+    let score = if objective.maximise { -score } else { score };
+    if objective.number.metric.is_ratio() {
+        return crate::text::signed(exp(score) - 1.0);
+    }
+    format!("{}{}", if score > 0.0 { "+" } else { "" }, number(score))
+}
+
+/// Whether a column has room for all parameters of a point.
+fn is_short(search: &Search) -> bool {
+    search.points.space.len() <= 4
+}
+
+/// The points of the front with their parameters, if these have no column.
+fn front(search: &Search, findings: &Findings) -> Vec<String> {
+    let line = |chosen: &Chosen| format!("call {}: {}", chosen.call + 1, settings(search, chosen));
+    findings.chosen.iter().filter(|_| !is_short(search)).map(line).collect()
+}
+
+/// The strategy of a point, if there are several, and its free parameters.
+fn settings(search: &Search, chosen: &Chosen) -> String {
+    let all = free(search, chosen.candidate, &chosen.settings);
+    if search.points.candidates.len() > 1 {
+        let name = search.points.candidates[chosen.candidate].name();
+        return format!("{name} {all}");
+    }
+    all
+}
+
+/// The free ones of the parameters of a candidate.
+fn free(search: &Search, candidate: usize, settings: &[(String, String)]) -> String {
+    let free =
+        settings.iter().filter(|(name, _)| search.points.dimension(candidate, name).is_some());
+    let all: Vec<String> = free.map(|(name, value)| format!("{name}={}", short(value))).collect();
+    all.join(" ")
+}
+
+/// A parameter's value with few digits.
+fn short(text: &str) -> String {
+    text.parse().map_or_else(|_| text.to_owned(), number)
+}
+
+/// What the front is worth.
+fn volume(search: &Search, findings: &Findings) -> Option<String> {
+    let front = findings.front.as_ref()?;
+    let control = findings.control.as_ref().and_then(|control| control.front.as_ref());
+    let control = control.map_or_else(String::new, |control| {
+        format!("; that of the control {}", number(control.hypervolume))
+    });
+    Some(format!(
+        "Hypervolume of the front {}; of the hand-set point alone {}{control}. It is measured in \
+         changes against the hand-set point (logarithms where only ratios mean something), below \
+         the worst legal point, in {} dimensions.",
+        number(front.hypervolume),
+        number(front.of_hand),
+        search.objectives.len()
+    ))
+}

@@ -1,0 +1,242 @@
+//! How numbers and names are spelled in every document.
+
+use blis_core::math::{count, float};
+use blis_lab::Metric;
+use blis_lab::stats::Estimate;
+use blis_lab::study::Paired;
+use blis_lab::verdict::number;
+
+/// What stands where there is no value.
+pub const NONE: &str = "-";
+
+/// `show(value)`, or a dash if there is none.
+pub fn dash<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| NONE.to_owned(), show)
+}
+
+/// A count with commas between thousands.
+pub fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// How many of what there are: `1 run`, `1,000 runs`.
+pub fn counted(many: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(many), if many == 1 { "" } else { "s" })
+}
+
+/// About four digits, with as many decimals as other values of that size.
+pub fn plain(value: impl Into<Option<f64>>) -> String {
+    dash(value.into(), |value| match value {
+        value if value < 9.995 => format!("{value:.2}"),
+        value if value < 999.95 => format!("{value:.1}"),
+        value => grouped(count(value)),
+    })
+}
+
+/// A whole number.
+pub fn whole(value: impl Into<Option<f64>>) -> String {
+    dash(value.into(), |value| grouped(count(value)))
+}
+
+/// A share in per cent.
+pub fn percent(value: impl Into<Option<f64>>) -> String {
+    dash(value.into(), |value| format!("{:.1} %", 100.0 * value))
+}
+
+/// A change in per cent, with its sign.
+pub fn signed(value: impl Into<Option<f64>>) -> String {
+    dash(value.into(), |value| format!("{:+.1} %", 100.0 * value))
+}
+
+/// A value with its interval.
+pub fn ranged(found: &Estimate) -> String {
+    between(found, number)
+}
+
+fn between(found: &Estimate, show: impl Fn(f64) -> String) -> String {
+    format!("{} ({} to {})", show(found.mean), show(found.low), show(found.high))
+}
+
+/// A change with its interval: in per cent where that makes sense, else in the number's unit.
+pub fn change(paired: &Paired) -> String {
+    match &paired.ratio {
+        Some(ratio) => ratio_change(ratio),
+        None => between(&paired.difference, |value| {
+            format!("{}{}", if value > 0.0 { "+" } else { "" }, number(value))
+        }),
+    }
+}
+
+/// A ratio as a change in per cent, with its interval.
+pub fn ratio_change(ratio: &Estimate) -> String {
+    between(ratio, |ratio| signed(ratio - 1.0))
+}
+
+/// The name of a number and its unit.
+pub fn heading(metric: &Metric) -> String {
+    titled(metric.name(), metric.unit())
+}
+
+/// `name` with its unit, if it has one.
+pub fn titled(name: String, unit: &str) -> String {
+    if unit.is_empty() { name } else { format!("{name}, {unit}") }
+}
+
+/// A mean with half of its interval, short enough for a table.
+pub fn entry(metric: &Metric, mean: Option<(f64, Option<f64>)>) -> String {
+    let share = metric.name().ends_with("rate") || metric.name().ends_with("attainment");
+    let show = |value: f64| match value {
+        value if share => percent(value),
+        value if value >= 99.95 => whole(value),
+        value => plain(value),
+    };
+    dash(mean, |(mean, half_width)| match half_width {
+        // Counts that no seed has need no interval.
+        Some(half_width) if mean != 0.0 || half_width != 0.0 => {
+            format!("{} ±{}", show(mean).trim_end_matches(" %"), show(half_width))
+        }
+        _ => show(mean),
+    })
+}
+
+/// Those of `items` that there are, as a list in a sentence.
+pub fn listed(items: impl IntoIterator<Item = Option<String>>) -> String {
+    items.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// What `show` makes of each of `items`, one behind the other.
+pub(crate) fn concat<T>(
+    items: impl IntoIterator<Item = T>,
+    show: impl FnMut(T) -> String,
+) -> String {
+    items.into_iter().map(show).collect()
+}
+
+/// Words as a sentence.
+pub fn sentence(words: &str) -> String {
+    let mut letters = words.trim_end_matches('.').chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string());
+    format!("{}{}.", first.unwrap_or_default(), letters.as_str())
+}
+
+/// Text on one line.
+pub fn inline(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A length of time with about four digits, in the unit that suits it.
+pub fn duration(nanos: u64) -> String {
+    const UNITS: [(&str, u64); 6] = [
+        ("days", 86_400_000_000_000),
+        ("h", 3_600_000_000_000),
+        ("min", 60_000_000_000),
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("µs", 1_000),
+    ];
+    // Minutes and more only where seconds would be many.
+    let unit = UNITS.into_iter().find(|&(name, unit)| {
+        nanos >= if matches!(name, "days" | "h" | "min") { 2 * unit } else { unit }
+    });
+    match unit {
+        _ if nanos == 0 => "0 s".to_owned(),
+        Some((name, unit)) => format!("{} {name}", plain(float(nanos) / float(unit))),
+        None => format!("{nanos} ns"),
+    }
+}
+
+/// Six digits, which is finer than any drawing.
+pub(crate) fn digits(value: f64) -> String {
+    let short = format!("{value:.5e}");
+    short.parse::<f64>().map_or(short, |value| value.to_string())
+}
+
+/// A field of a CSV, in quotes if it needs them.
+pub fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        return format!("\"{}\"", text.replace('"', "\"\""));
+    }
+    text.to_owned()
+}
+
+/// `text` in lines of at most `width` columns, the first indented by `first` spaces and the others
+/// by `others`.
+pub(crate) fn folded(text: &str, width: usize, first: usize, others: usize) -> String {
+    let mut lines = vec![" ".repeat(first)];
+    for (index, word) in text.split_whitespace().enumerate() {
+        let line = lines.last_mut().expect("there is always a line");
+        if index == 0 {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(" ".repeat(others) + word);
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_about_four_digits_and_never_an_exponent() {
+        for (value, text) in [
+            (0.0, "0.00"),
+            (1.234, "1.23"),
+            (9.999, "10.0"),
+            (123.45, "123.5"),
+            (999.96, "1,000"),
+            (1_234_567.0, "1,234,567"),
+            (3.121_54e12, "3,121,540,000,000"),
+        ] {
+            assert_eq!(plain(value), text);
+        }
+        assert_eq!(plain(None), "-");
+        assert_eq!(
+            (counted(1, "run"), counted(1_000, "run")),
+            ("1 run".into(), "1,000 runs".into())
+        );
+    }
+
+    #[test]
+    fn durations_are_in_the_unit_that_suits_them() {
+        for (nanos, text) in [
+            (0, "0 s"),
+            (999, "999 ns"),
+            (1_500, "1.50 µs"),
+            (250_000_000, "250.0 ms"),
+            (119_000_000_000, "119.0 s"),
+            (3_534_000_000_000, "58.9 min"),
+            (7_200_000_000_000, "2.00 h"),
+            (1_000_000_000_000_000, "11.6 days"),
+        ] {
+            assert_eq!(duration(nanos), text);
+        }
+    }
+
+    #[test]
+    fn fields_are_quoted_only_where_they_must() {
+        assert_eq!(quoted("plain"), "plain");
+        assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
+    }
+
+    #[test]
+    fn long_text_is_folded_at_words() {
+        let text = folded(&"word ".repeat(50), 100, 2, 4);
+        assert!(text.starts_with("  word word"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 100));
+        assert!(text.lines().skip(1).all(|line| line.starts_with("    word")));
+        assert_eq!(text.split_whitespace().count(), 50);
+    }
+}

@@ -1,0 +1,295 @@
+//! How predictions compare with measured runs.
+
+use crate::chart::{Axis, Chart, Form, Mark, Point, Scale};
+use crate::model::{Block, Document, Table, blocks};
+use crate::text::{counted, dash, grouped, percent, plain, sentence, signed};
+use blis_core::math::{count, float};
+use blis_fidelity::validate::{
+    Beyond, Cell, Compared, Coverage, Errors, Metric, Quantity, Seen, Statistic, Transfer,
+    mean_error, sorted,
+};
+use blis_scenario::json::present;
+use serde_json::{Map, Value, json};
+
+/// How to read the tables of single workloads.
+const READING: &str = "Predicted is one replay of the measured arrivals. From and to enclose nine \
+     tenths of the replays by other profiles that fit the measurements as well; inside says whether \
+     the measured value lies between them. A second run has the same arrivals on another machine. \
+     ITL is the mean gap between the tokens of a request.";
+const TRANSFER: &str = "Error of the mean E2E, after a fit to one workload and to those steps \
+     measured apart that only decode or only prefill.";
+const BEYOND: &str = "Errors on steps of one kind, after fits to all steps, to no such step of a \
+     server but to those measured apart, and to no such step at all: the mean of single steps, and \
+     the error of their total time.";
+
+/// What a comparison found, and how it was made.
+#[derive(Debug)]
+pub struct Found {
+    /// Each workload.
+    pub compared: Vec<Compared>,
+    /// How many intervals hold.
+    pub coverage: Coverage,
+    /// Fits to single workloads; empty if that makes no sense.
+    pub transfer: Vec<Transfer>,
+    /// Fits that have not seen a kind of steps; empty if that makes no sense.
+    pub beyond: Vec<Beyond>,
+    /// Which profile predicted, in words.
+    pub basis: String,
+}
+
+/// What was found.
+pub fn document(found: &Found) -> Document {
+    let mut all = vec![Block::prose(sentence(&found.basis)), overview(&found.compared).into()];
+    all.extend(summary(found).into_iter().map(Block::Prose));
+    all.push(Block::prose(READING));
+    all.extend(found.compared.iter().map(workload));
+    if !found.transfer.is_empty() {
+        let blocks = vec![Block::prose(TRANSFER), transfers(&found.transfer).into()];
+        all.push(Block::group("Fitted to one workload", blocks));
+    }
+    if !found.beyond.is_empty() {
+        let blocks = vec![Block::prose(BEYOND), beyond(&found.beyond).into()];
+        all.push(Block::group("Beyond what was fitted to", blocks));
+    }
+    Document::new("Predictions against measurements", all, object(found))
+}
+
+/// The numbers that matter most, one workload a row, and the mean of their errors.
+fn overview(all: &[Compared]) -> Table {
+    const SHOWN: [(Metric, Statistic); 4] = [
+        (Metric::E2e, Statistic::Mean),
+        (Metric::Itl, Statistic::Mean),
+        (Metric::Ttft, Statistic::Mean),
+        (Metric::Ttft, Statistic::P99),
+    ];
+    let row = |compared: &Compared| {
+        let of = |quantity| compared.cells.iter().find(|cell| cell.quantity == quantity);
+        let errors = SHOWN.map(|(metric, statistic)| {
+            signed(of(Quantity::Latency(metric, statistic)).and_then(Cell::error))
+        });
+        let spread = |statistic| {
+            signed(of(Quantity::Latency(Metric::Ttft, statistic)).and_then(Cell::spread))
+        };
+        let spreads = dash(compared.repeat.as_ref(), |_| {
+            format!("{}, {}", spread(Statistic::Mean), spread(Statistic::P99))
+        });
+        let preemptions = dash(of(Quantity::Preemptions).filter(|cell| is_shown(cell)), |cell| {
+            format!("{} of {}", cell.predicted, cell.measured)
+        });
+        let steps = compared.steps.map_or(0.0, |steps| steps.mean_absolute);
+        let first = [compared.workload.clone(), percent(steps)].into_iter().chain(errors);
+        first.chain([spreads, percent(compared.cached_equal), preemptions]).collect::<Vec<_>>()
+    };
+    let mean = SHOWN
+        .map(|(metric, statistic)| percent(mean_error(all, Quantity::Latency(metric, statistic))));
+    let first = ["mean of absolute errors".to_owned(), String::new()];
+    let last = first.into_iter().chain(mean).chain([String::new(), String::new(), String::new()]);
+    let header = [
+        "workload",
+        "step time, mean error",
+        "E2E mean",
+        "ITL mean",
+        "TTFT mean",
+        "TTFT p99",
+        "second run: TTFT mean, p99",
+        "cached tokens equal",
+        "preemptions",
+    ];
+    Table::new("errors by workload", header, all.iter().map(row).chain([last.collect()]))
+}
+
+/// How many intervals hold, and how far fits to single workloads are off.
+fn summary(found: &Found) -> Vec<String> {
+    let mut parts = Vec::new();
+    let coverage = &found.coverage;
+    if coverage.cells > 0 {
+        parts.push(format!(
+            "{} of {} measured numbers are within their 90 % intervals; {} intervals are no wider \
+             than twice the spread of repeated runs and 10 %.",
+            coverage.covered, coverage.cells, coverage.narrow
+        ));
+    }
+    let near = found.transfer.iter().filter(|one| one.e2e_mean.abs() <= 0.1).count();
+    if !found.transfer.is_empty() {
+        parts.push(format!(
+            "After a fit to one workload and to pure steps measured apart, {near} of {} \
+             predictions of another workload's E2E mean are within 10 %.",
+            found.transfer.len()
+        ));
+    }
+    parts
+}
+
+/// One workload: how its steps and requests fared, their distributions, and the numbers.
+fn workload(compared: &Compared) -> Block {
+    let cells = compared.cells.iter().filter(|cell| is_shown(cell)).map(row);
+    let header =
+        ["ms", "predicted", "from", "to", "measured", "error", "inside", "second run", "spread"];
+    let table = Table::new("", header, cells).without_empty();
+    let mut all = vec![Block::prose(headline(compared)), table.into()];
+    all.extend(blocks(distributions(compared)));
+    Block::group(&compared.workload, all)
+}
+
+/// That steps are outside what was fitted to.
+pub fn outside(compared: &Compared) -> String {
+    let outside = &compared.outside;
+    let far = |(name, value): &(&str, f64)| format!("{name} {}", plain(*value));
+    let variables: Vec<String> = outside.variables.iter().map(far).collect();
+    format!(
+        "{} of {} steps ({}) are outside what was fitted to (farthest: {}); their times are \
+         extrapolated",
+        grouped(outside.steps as u64),
+        grouped(outside.of as u64),
+        percent(outside.share()),
+        variables.join(", ")
+    )
+}
+
+fn headline(compared: &Compared) -> String {
+    let steps = compared.steps.map_or_else(String::new, |steps| {
+        let (mean, total) = (percent(steps.mean_absolute), signed(steps.total));
+        format!("steps are off by {mean} on average, {total} in total; ")
+    });
+    let outside = match compared.outside.steps {
+        0 => String::new(),
+        _ => format!("; {}", outside(compared)),
+    };
+    format!(
+        "{}; {steps}cached tokens equal for {} of them{outside}.",
+        counted(compared.measured.len() as u64, "request"),
+        percent(compared.cached_equal)
+    )
+}
+
+/// Whether there is something to say: no preemptions, as predicted, are not worth a row.
+fn is_shown(cell: &Cell) -> bool {
+    cell.measured > 0.0 || cell.predicted > 0.0
+}
+
+fn row(cell: &Cell) -> [String; 9] {
+    let inside = cell.is_covered().map(|is| if is { "yes" } else { "no" });
+    // Without a second run there is nothing to compare with.
+    let repeated = |text: String| cell.repeat.map_or_else(String::new, |_| text);
+    [
+        cell.quantity.name(),
+        plain(cell.predicted),
+        plain(cell.interval.map(|(low, _)| low)),
+        plain(cell.interval.map(|(_, high)| high)),
+        plain(cell.measured),
+        signed(cell.error()),
+        inside.unwrap_or("-").to_owned(),
+        repeated(plain(cell.repeat)),
+        repeated(signed(cell.spread())),
+    ]
+}
+
+/// What requests saw in the server, in its second run and in the simulator.
+fn distributions(compared: &Compared) -> Option<Chart> {
+    let measured = |all: &[_]| all.iter().map(Into::into).collect::<Vec<Seen>>();
+    let mut seen = vec![("measured", measured(&compared.measured))];
+    seen.extend(compared.repeat.as_ref().map(|repeat| ("second run", measured(repeat))));
+    seen.push(("predicted", compared.predicted.iter().map(Into::into).collect()));
+    let mut points = Vec::new();
+    for metric in Metric::ALL {
+        for (name, seen) in &seen {
+            let values = sorted(metric, seen);
+            let Some(last) = values.len().checked_sub(1) else { continue };
+            points.extend((0..=100_u32).map(|percent| {
+                let share = f64::from(percent) / 100.0;
+                let rank = usize::try_from(count(share * float(last as u64))).unwrap_or(last);
+                let point = Point::at(values[rank.min(last)], share).marked(Mark::None);
+                point.of(*name).on(format!("{}, ms", metric.name()))
+            }));
+        }
+    }
+    let axes = [Axis::new("ms", Scale::Fit), Axis::new("share of requests", Scale::Zero)];
+    Chart::new(format!("distributions of {}", compared.workload), Form::Lines, axes, points)
+}
+
+fn transfers(all: &[Transfer]) -> Table {
+    let mut names: Vec<&str> = all.iter().map(|one| one.from.as_str()).collect();
+    names.dedup();
+    let row = |from: &&str| {
+        let cell = |to: &&str| {
+            let one = all.iter().find(|one| one.from == *from && one.to == *to);
+            signed(one.map(|one| one.e2e_mean))
+        };
+        let cells = names.iter().map(cell);
+        std::iter::once((*from).to_owned()).chain(cells).collect::<Vec<_>>()
+    };
+    let header = std::iter::once("fitted to").chain(names.iter().copied());
+    Table::new("", header, names.iter().map(row))
+}
+
+fn beyond(all: &[Beyond]) -> Table {
+    let errors = |errors: Option<Errors>| {
+        dash(errors, |e| format!("{}, {}", percent(e.mean_absolute), signed(e.total)))
+    };
+    let row = |one: &Beyond| {
+        let steps = grouped(one.seen.steps as u64);
+        let name = one.edge.name().to_owned();
+        [name, steps, errors(Some(one.seen)), errors(one.apart), errors(one.unseen)]
+    };
+    let header = ["steps", "number", "fitted to all", "measured apart only", "never seen"];
+    Table::new("", header, all.iter().map(row))
+}
+
+/// What was found, for programs.
+fn object(found: &Found) -> Value {
+    let coverage = &found.coverage;
+    let coverage = (coverage.cells > 0).then(
+        || json!({"cells": coverage.cells, "covered": coverage.covered, "narrow": coverage.narrow}),
+    );
+    let transfer =
+        |one: &Transfer| json!({"from": one.from, "to": one.to, "e2e_mean_error": one.e2e_mean});
+    let errors = |errors: Option<Errors>| {
+        json!({
+            "mean_absolute_error": errors.map(|errors| errors.mean_absolute),
+            "total_error": errors.map(|errors| errors.total),
+        })
+    };
+    let beyond = |one: &Beyond| {
+        json!({
+            "steps_of": one.edge.name(),
+            "steps": one.seen.steps,
+            "fitted": errors(Some(one.seen)),
+            "measured_apart": errors(one.apart),
+            "never_seen": errors(one.unseen),
+        })
+    };
+    let listed = |all: Vec<Value>| (!all.is_empty()).then_some(all);
+    present(json!({
+        "basis": found.basis,
+        "workloads": found.compared.iter().map(of_workload).collect::<Vec<_>>(),
+        "coverage": coverage,
+        "transfer": listed(found.transfer.iter().map(transfer).collect()),
+        "beyond": listed(found.beyond.iter().map(beyond).collect()),
+    }))
+}
+
+fn of_workload(compared: &Compared) -> Value {
+    let number = |cell: &Cell| {
+        let name = cell.quantity.name().to_lowercase().replace(' ', "_");
+        let unit = if name == "preemptions" { "" } else { "_ms" };
+        let numbers = json!({
+            "predicted": cell.predicted,
+            "low": cell.interval.map(|(low, _)| low),
+            "high": cell.interval.map(|(_, high)| high),
+            "measured": cell.measured,
+            "second_run": cell.repeat,
+            "error": cell.error(),
+            "spread": cell.spread(),
+        });
+        (format!("{name}{unit}"), numbers)
+    };
+    json!({
+        "workload": compared.workload,
+        "requests": compared.measured.len(),
+        "step_error_mean_absolute": compared.steps.map(|steps| steps.mean_absolute),
+        "step_error_total": compared.steps.map(|steps| steps.total),
+        "steps_outside_fit": compared.outside.steps,
+        "cached_equal": compared.cached_equal,
+        "numbers": compared.cells.iter().map(number).collect::<Map<_, _>>(),
+    })
+}
