@@ -13,7 +13,7 @@ fuzz_target!(|text: &str| {
         return;
     }
     let model = "meta-llama/llama-3.1-8b-instruct";
-    match workload_spec::read_text("spec.yaml", text, model) {
+    match workload_spec::read_text("spec.yaml", text, Some(model)) {
         Ok(file) => {
             let horizon = file.horizon.or(Some(Time::from_micros(3_600_000_000)));
             let mix = Mix { horizon, seed: file.seed.unwrap_or(42), ..file.mix };

@@ -53,6 +53,17 @@ def test_a_field_at_fault_is_named_with_what_is_legal() -> None:
     assert error.message == "found `many`; legal: a whole number from 1 to 100000"
     assert (error.file, error.line) == ("scenario", 3)
     assert isinstance(error, ValueError)
+    (problem,) = error.problems
+    assert (problem.text, problem.path, problem.line) == (str(error), error.path, error.line)
+
+
+def test_all_fields_at_fault_are_named_at_once() -> None:
+    with pytest.raises(blis.ScenarioError) as caught:
+        blis.run({"cluster": {"instances": "many"}, "scheduler": "fcsf"})
+    error = caught.value
+    assert [problem.path for problem in error.problems] == ["cluster.instances", "scheduler"]
+    assert str(error) == "\n".join(problem.text for problem in error.problems)
+    assert error.path == "cluster.instances"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ use crate::show;
 use crate::target::Target;
 use blis_export::{self, coverage, llm_d, vllm};
 use blis_scenario::scenario::Draft;
-use blis_scenario::{Plan, Problem};
+use blis_scenario::{Plan, Problems};
 use std::path::Path;
 
 /// Does what `args` ask for.
@@ -34,7 +34,7 @@ fn written(args: &SystemArgs, text: fn(&Plan, &str) -> String) -> Result<(), Fai
     Output::whole(&target, &page)
 }
 
-fn draft(args: &SystemArgs) -> Result<Draft, Problem> {
+fn draft(args: &SystemArgs) -> Result<Draft, Problems> {
     let mut draft = args.scenario.as_deref().map(Draft::read).transpose()?.unwrap_or_default();
     if let Some(spelled) = spelled(args) {
         draft.choose_strategy("--strategy", &spelled);

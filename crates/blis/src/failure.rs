@@ -6,7 +6,7 @@
 
 use blis_lab::LedgerError;
 use blis_scenario::problem::{tame, visible};
-use blis_scenario::{Problem, RunFailure};
+use blis_scenario::{Problem, Problems, RunFailure};
 use blis_workload::{TraceError, TraceErrorKind};
 use std::io;
 use std::path::PathBuf;
@@ -29,8 +29,8 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) enum Failure {
     /// Bad input: nothing was run, nothing was written.
     Input(String),
-    /// The same, with lines that show the mistake.
-    Shown(String, String),
+    /// All that is wrong with a file and the flags beside it.
+    Problems(Problems),
     /// A file or stream could not be read or written.
     Io(String),
     /// Whoever read our output has left; not an error.
@@ -55,7 +55,8 @@ impl Failure {
     /// The exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Failure::Input(_) | Failure::Shown(..) => BAD_INPUT,
+            Failure::Problems(problems) if problems.iter().all(|problem| problem.io) => IO,
+            Failure::Input(_) | Failure::Problems(_) => BAD_INPUT,
             Failure::Io(_) => IO,
             Failure::ReaderLeft => DONE,
             Failure::Interrupted | Failure::Resumable(_) => INTERRUPTED,
@@ -63,12 +64,14 @@ impl Failure {
         }
     }
 
-    /// What to tell the user, if anything. Values that it repeats are made visible, and those of
-    /// bad input are cut if they are long.
+    /// What to tell the user after `error: `, if anything. Values that it repeats are made visible,
+    /// and those of bad input are cut if they are long.
     pub(crate) fn message(&self) -> Option<String> {
         match self {
             Failure::Input(text) => Some(tame(text)),
-            Failure::Shown(text, excerpt) => Some(format!("{}\n{excerpt}", tame(text))),
+            Failure::Problems(problems) => {
+                Some(problems.iter().map(Problem::shown).collect::<Vec<_>>().join("\nerror: "))
+            }
             Failure::Io(text) => Some(visible(text)),
             // A list of violations has several lines.
             Failure::Internal(text) => {
@@ -86,11 +89,13 @@ impl Failure {
 
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Failure {
-        match &problem.excerpt {
-            Some(excerpt) => Failure::Shown(problem.to_string(), excerpt.clone()),
-            None if problem.io => Failure::Io(problem.to_string()),
-            None => Failure::Input(problem.to_string()),
-        }
+        Failure::Problems(problem.into())
+    }
+}
+
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Failure {
+        Failure::Problems(problems)
     }
 }
 

@@ -117,7 +117,7 @@ pub fn replay(plan: &Plan, latency: Arc<dyn StepTime>) -> Result<Vec<Fared>, Run
     run_scenario(&plan, trial, &mut [&mut ledger], None, &mut Unobserved)?;
     if let Some(id) = ledger.unserved {
         let message = format!("request `{id}` can never be served with this many KV blocks");
-        return Err(RunFailure::Input(Problem::of_file("validate", message)));
+        return Err(Problem::of_file("validate", message).into());
     }
     ledger.fared.sort_by_key(|request| request.id);
     Ok(ledger.fared)

@@ -197,7 +197,7 @@ fn refused(error: FitError) -> RunFailure {
         }
         _ => "",
     };
-    RunFailure::Input(Problem::of_file("validate", format!("{error}{advice}")))
+    Problem::of_file("validate", format!("{error}{advice}")).into()
 }
 
 fn case<'a>(

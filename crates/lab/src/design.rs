@@ -41,7 +41,7 @@ pub struct Factor {
 impl Design {
     /// How many cells there are.
     pub fn cells(&self) -> usize {
-        self.factors.iter().map(|factor| factor.levels.len()).product()
+        self.factors.iter().fold(1, |cells, factor| cells.saturating_mul(factor.levels.len()))
     }
 
     /// The cell with this level of each factor.

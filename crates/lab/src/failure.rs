@@ -1,7 +1,7 @@
 //! Why an experiment gave nothing.
 
 use crate::ledger::LedgerError;
-use blis_scenario::{Problem, RunFailure};
+use blis_scenario::{Problem, Problems, RunFailure};
 
 /// Why an experiment gave nothing.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +21,12 @@ impl Failure {
 
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Failure {
-        Failure::Run(RunFailure::Input(problem))
+        Problems::from(problem).into()
+    }
+}
+
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Failure {
+        Failure::Run(RunFailure::Input(problems))
     }
 }

@@ -8,6 +8,7 @@
 
 mod arms;
 mod capacity;
+mod cells;
 mod compare;
 pub(crate) mod file;
 pub(crate) mod findings;
@@ -32,7 +33,7 @@ use crate::hypothesis::Hypothesis;
 use crate::metric::Metric;
 use crate::trial::{Runner, Watch};
 use crate::verdict::{ALPHA, Judge};
-use blis_scenario::problem::Problem;
+use blis_scenario::problems::Problems;
 use blis_scenario::row::Row;
 use blis_scenario::scenario::{Checked, Oracles, Plan};
 use blis_scenario::yaml::Node;
@@ -148,7 +149,7 @@ impl Study {
         levels: &[usize],
         mask: u32,
         warmup: Option<f64>,
-    ) -> Result<Checked, Problem> {
+    ) -> Result<Checked, Problems> {
         let mut tree = self.base.clone();
         for (factor, &level) in self.levels.iter().zip(levels) {
             let mut level = factor.levels[level].clone();
@@ -172,7 +173,7 @@ impl Study {
     }
 
     /// The scenario of `cell` as it is written, where these oracles decide.
-    pub(crate) fn plan_foreseen(&self, cell: usize, oracles: Oracles) -> Result<Checked, Problem> {
+    pub(crate) fn plan_foreseen(&self, cell: usize, oracles: Oracles) -> Result<Checked, Problems> {
         let Cell { levels, tree, .. } = &self.cells[cell];
         let mut tree = tree.clone();
         tree.set(&["oracles"], Node::list_from_flag("oracles", &oracles.fields()));

@@ -4,7 +4,7 @@
 //! docstrings. Nothing here prints or exits.
 
 use blis_lab::{Failure, LedgerError};
-use blis_scenario::{Place, Problem, RunFailure};
+use blis_scenario::{Place, Problem, Problems, RunFailure};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -27,25 +27,26 @@ pub(crate) fn plain(py: Python<'_>, name: &str, message: &str) -> PyErr {
     raise(py, name, message, &PyDict::new(py))
 }
 
-/// `ScenarioError`: bad input, with the path of the field at fault, and where it stands.
-pub(crate) fn problem(py: Python<'_>, problem: &Problem) -> PyErr {
+/// `ScenarioError`: bad input, with all that is wrong, field by field and with its place.
+pub(crate) fn problems(py: Python<'_>, problems: &Problems) -> PyErr {
+    let text = problems.iter().map(Problem::shown).collect::<Vec<_>>().join("\n");
+    if problems.iter().all(|problem| problem.io) {
+        return plain(py, "InputOutputError", &text);
+    }
     let more = PyDict::new(py);
-    let text = match &problem.excerpt {
-        Some(excerpt) => format!("{problem}\n{excerpt}"),
-        None => problem.to_string(),
-    };
     let fill = || -> PyResult<()> {
-        more.set_item("path", &problem.path)?;
-        more.set_item("message", &problem.message)?;
-        if let Place::File { file, line, column } = &problem.place {
-            more.set_item("file", &**file)?;
-            more.set_item("line", line)?;
-            more.set_item("column", column)?;
-        }
-        Ok(())
+        let class = py.import(ERRORS)?.getattr("Problem")?;
+        let one = |problem: &Problem| {
+            let (file, line, column) = match &problem.place {
+                Place::File { file, line, column } => (Some(&**file), Some(line), Some(column)),
+                Place::Flag(_) | Place::Unknown => (None, None, None),
+            };
+            class.call1((problem.shown(), &problem.path, &problem.message, file, line, column))
+        };
+        let all = problems.iter().map(one).collect::<PyResult<Vec<_>>>()?;
+        more.set_item("problems", all)
     };
     match fill() {
-        Ok(()) if problem.io => plain(py, "InputOutputError", &text),
         Ok(()) => raise(py, "ScenarioError", &text, &more),
         Err(error) => error,
     }
@@ -64,9 +65,9 @@ pub(crate) fn caught<T, E: From<RunFailure>>(work: impl FnOnce() -> Result<T, E>
 /// The exception of a run that gave nothing.
 pub(crate) fn run(py: Python<'_>, failure: &RunFailure) -> PyErr {
     match failure {
-        RunFailure::Input(found) => problem(py, found),
+        RunFailure::Input(found) => problems(py, found),
         RunFailure::Source(message) => {
-            problem(py, &Problem::new(Place::Unknown, "workload", message.clone()))
+            problems(py, &Problem::new(Place::Unknown, "workload", message.clone()).into())
         }
         RunFailure::Threads(_) => plain(py, "InputOutputError", &failure.to_string()),
         RunFailure::Interrupted => PyKeyboardInterrupt::new_err(()),

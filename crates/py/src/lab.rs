@@ -136,7 +136,7 @@ pub(crate) fn calibrate(
         let found = fitting::calibrate(runs, padding, machine)?;
         Ok((blis_scenario::json::text(&found.object()), profile::text(&found.file)))
     };
-    py.detach(fit).map_err(|problem| failure::problem(py, &problem))
+    py.detach(fit).map_err(|problem| failure::problems(py, &problem.into()))
 }
 
 /// Plans of trials that were read, so that trials of one scenario are checked once.

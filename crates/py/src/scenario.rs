@@ -4,7 +4,7 @@ use crate::failure;
 use crate::policy::{Policy, Tally};
 use blis_policy::Guests;
 use blis_scenario::scenario::flags::{FLAGS, Given};
-use blis_scenario::{Draft, Plan, Problem};
+use blis_scenario::{Draft, Plan, Problems};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ pub(crate) struct Ready {
 }
 
 impl Scenario {
-    fn new(py: Python<'_>, draft: Result<Draft, Problem>) -> PyResult<Scenario> {
-        let draft = draft.map_err(|problem| failure::problem(py, &problem))?;
+    fn new(py: Python<'_>, draft: Result<Draft, Problems>) -> PyResult<Scenario> {
+        let draft = draft.map_err(|problems| failure::problems(py, &problems))?;
         Ok(Scenario { draft, policies: Vec::new() })
     }
 

@@ -4,7 +4,8 @@
 //! A preset is a specification like any other (`presets/NAME.yaml` of this crate): printed, saved
 //! and edited, it reads back as a file.
 
-use crate::problem::{Problem, hint, quoted};
+use crate::problem::{hint, quoted};
+use crate::problems::Problems;
 use crate::workload_spec::{self, SpecFile};
 
 /// A workload that ships.
@@ -63,7 +64,7 @@ impl Preset {
     ///
     /// # Errors
     /// Never for those that ship; a test reads all of them.
-    pub fn read(&self, model: &str) -> Result<SpecFile, Problem> {
+    pub fn read(&self, model: Option<&str>) -> Result<SpecFile, Problems> {
         workload_spec::read_text(&format!("{}.yaml (preset)", self.name), self.text, model)
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! Made by the YAML reader and by the checks of scenarios; the binary prints it and exits with 2.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Where a value was written.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Place {
     /// Nowhere: a default, or a file as a whole.
     #[default]
@@ -64,6 +65,14 @@ impl Problem {
         Problem { excerpt: Some(pointed(text, at)), ..self }
     }
 
+    /// The same as text, with its excerpt.
+    pub fn shown(&self) -> String {
+        match &self.excerpt {
+            Some(excerpt) => format!("{self}\n{excerpt}"),
+            None => self.to_string(),
+        }
+    }
+
     /// The system could not read `file`. A name without a file is a mistake in the input, not of
     /// the system.
     pub fn unreadable(file: &str, error: &io::Error) -> Problem {
@@ -114,24 +123,25 @@ fn pointed(text: &str, at: &Range<usize>) -> String {
 
 impl std::error::Error for Problem {}
 
-/// `; did you mean ...?` if one of `known` is near `name`.
+/// `, did you mean ...?` if one of `known` is near `name`.
 pub fn hint<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(name, known).map_or_else(String::new, |known| format!(", did you mean `{known}`?"))
+}
+
+/// The one of `known` that `name` may be a slip for.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // No name is as long as that, and comparing takes time and memory by length.
     if name.len() > LONGEST_SHOWN {
-        return String::new();
+        return None;
     }
-    let name = name.to_lowercase().replace('-', "_");
+    let plain = |name: &str| name.to_lowercase().replace('-', "_");
+    let name = plain(name);
     known
         .into_iter()
-        .map(|candidate| {
-            (
-                strsim::damerau_levenshtein(&name, &candidate.to_lowercase().replace('-', "_")),
-                candidate,
-            )
-        })
+        .map(|candidate| (strsim::damerau_levenshtein(&name, &plain(candidate)), candidate))
         .min_by_key(|&(distance, _)| distance)
         .filter(|&(distance, candidate)| distance <= 1 + candidate.chars().count() / 4)
-        .map_or_else(String::new, |(_, candidate)| format!(", did you mean `{candidate}`?"))
+        .map(|(_, candidate)| candidate)
 }
 
 /// The most characters of a value that a message repeats.

@@ -8,9 +8,10 @@ mod write;
 pub use write::text;
 
 use crate::legal::{Coefficient, Finite};
-use crate::problem::{Problem, hint, quoted};
+use crate::problem::{hint, quoted};
+use crate::problems::{Problems, Together, every};
 use crate::yaml::{self, Amount, Node, Range as Legal, Whole};
-use blis_latency::profile::host::{HOST, HOST_TERMS, Host};
+use blis_latency::profile::host::{HOST, Host};
 use blis_latency::profile::padding::{Padding, Sizes};
 use blis_latency::profile::term::{ALL, TERMS, Term};
 use blis_latency::profile::{Gap, Parameters, Profile, Range, VARIABLES};
@@ -136,7 +137,7 @@ struct GapFields {
 ///
 /// # Errors
 /// If it cannot be read, or is not a profile.
-pub fn read(path: &Path) -> Result<ProfileFile, Problem> {
+pub fn read(path: &Path) -> Result<ProfileFile, Problems> {
     from_tree(&yaml::read_file(path)?)
 }
 
@@ -144,7 +145,7 @@ pub fn read(path: &Path) -> Result<ProfileFile, Problem> {
 ///
 /// # Errors
 /// If it is not a profile.
-pub fn from_text(name: &str, text: &str) -> Result<ProfileFile, Problem> {
+pub fn from_text(name: &str, text: &str) -> Result<ProfileFile, Problems> {
     from_tree(&yaml::read_text(name, text)?)
 }
 
@@ -186,8 +187,7 @@ pub fn shipped(model: &str, hardware: Option<&str>, tp: Option<u32>) -> Option<P
     })
 }
 
-fn from_tree(tree: &Node) -> Result<ProfileFile, Problem> {
-    let problem = |path: &str, message: String| Problem::new(tree.place_of(path), path, message);
+fn from_tree(tree: &Node) -> Result<ProfileFile, Problems> {
     if let Some(yaml::Kind::Scalar { text, .. }) = tree.field("format").map(|node| &node.kind)
         && text != FORMAT
     {
@@ -196,19 +196,29 @@ fn from_tree(tree: &Node) -> Result<ProfileFile, Problem> {
         } else {
             ""
         };
-        return Err(problem("format", format!("found `{text}`; legal: `{FORMAT}`{advice}")));
+        return Err(tree.problem("format", format!("found `{text}`; legal: `{FORMAT}`{advice}")));
     }
-    let fields: Fields = yaml::decode(tree)?;
-    let terms_us: [f64; TERMS] = numbers("terms_us", &fields.terms_us, &ALL, tree)?;
-    let host_us: [f64; HOST_TERMS] = numbers("host_us", &fields.host_us, &HOST, tree)?;
+    yaml::decode_and(tree, check)
+}
+
+fn check(fields: Fields, tree: &Node) -> Result<ProfileFile, Problems> {
+    let padding = (
+        fields.padding.decode.sizes("padding.decode.sizes", tree),
+        fields.padding.prefill.sizes("padding.prefill.sizes", tree),
+    )
+        .together();
+    let (terms_us, host_us, (decode, prefill), ranges) = (
+        numbers("terms_us", &fields.terms_us, &ALL, tree),
+        numbers("host_us", &fields.host_us, &HOST, tree),
+        padding,
+        ranges(&fields, tree),
+    )
+        .together()?;
     let host_drift = fields.host_drift.map_or(0.0, |drift| drift.get());
     let gap = fields.gap_us.as_ref();
     let gap = |of: fn(&GapFields) -> &Amount<Coefficient>| gap.map_or(0.0, |gap| of(gap).get());
     let parameters = Parameters {
-        padding: Padding {
-            decode: fields.padding.decode.sizes("padding.decode.sizes", tree)?,
-            prefill: fields.padding.prefill.sizes("padding.prefill.sizes", tree)?,
-        },
+        padding: Padding { decode, prefill },
         usual_spread: fields.usual_spread.get(),
         split_attention: fields.split_attention,
         terms_us,
@@ -219,12 +229,12 @@ fn from_tree(tree: &Node) -> Result<ProfileFile, Problem> {
             prefill_seq_us: gap(|gap| &gap.prefill_seq),
         },
         host: (!fields.host_us.is_empty()).then_some(Host { us: host_us, drift: host_drift }),
-        ranges: ranges(&fields, tree)?,
+        ranges,
         covariance: covariance(&fields, tree)?,
         drift: fields.drift.map_or(0.0, |drift| drift.get()),
         provenance: fields.provenance,
     };
-    let profile = Profile::new(parameters).map_err(|error| problem("", error.to_string()))?;
+    let profile = Profile::new(parameters).map_err(|error| tree.problem("", error.to_string()))?;
     debug_assert_eq!(fields.format, FORMAT);
     let MachineFields { model, hardware, tp } = fields.machine;
     let machine = ProfiledMachine { model, hardware, tp: tp.map(Whole::get_u32) };
@@ -237,37 +247,36 @@ fn numbers<const N: usize>(
     given: &BTreeMap<String, Amount<Coefficient>>,
     terms: &[Term; N],
     tree: &Node,
-) -> Result<[f64; N], Problem> {
+) -> Result<[f64; N], Problems> {
     let known = terms.map(|term| term.name);
     let mut values = [0.0; N];
-    for (name, value) in given {
+    every(given.iter().map(|(name, value)| {
         let at = known.iter().position(|term| term == name).ok_or_else(|| {
-            let (path, hint) = (format!("{field}.{name}"), hint(name, known));
+            let hint = hint(name, known);
             let message = format!("unknown term `{name}`{hint}; known: {}", quoted(&known));
-            Problem::new(tree.place_of(&path), path, message)
+            tree.problem(format!("{field}.{name}"), message)
         })?;
         values[at] = value.get();
-    }
+        Ok::<_, Problems>(())
+    }))?;
     Ok(values)
 }
 
 impl SizesFields {
-    fn sizes(&self, path: &str, tree: &Node) -> Result<Sizes, Problem> {
+    fn sizes(&self, path: &str, tree: &Node) -> Result<Sizes, Problems> {
         let listed: Vec<u32> = self.sizes.iter().map(|size| size.get_u32()).collect();
         if let Some(at) = listed.windows(2).position(|pair| pair[0] >= pair[1]) {
-            let path = format!("{path}[{}]", at + 1);
             let message = format!("found `{}`; legal: more than the size before", listed[at + 1]);
-            return Err(Problem::new(tree.place_of(&path), path, message));
+            return Err(tree.problem(format!("{path}[{}]", at + 1), message));
         }
         Ok(Sizes { listed, then_multiples_of: self.then_multiples_of.get_u32() })
     }
 }
 
-fn ranges(fields: &Fields, tree: &Node) -> Result<[Option<Range>; VARIABLES.len()], Problem> {
+fn ranges(fields: &Fields, tree: &Node) -> Result<[Option<Range>; VARIABLES.len()], Problems> {
     let mut ranges = [None; VARIABLES.len()];
-    for (name, ends) in &fields.ranges {
-        let path = format!("ranges.{name}");
-        let problem = |message: String| Problem::new(tree.place_of(&path), &path, message);
+    every(fields.ranges.iter().map(|(name, ends)| {
+        let problem = |message: String| tree.problem(format!("ranges.{name}"), message);
         let at = VARIABLES.iter().position(|variable| variable == name).ok_or_else(|| {
             let hint = hint(name, VARIABLES);
             problem(format!("unknown variable `{name}`{hint}; known: {}", quoted(&VARIABLES)))
@@ -277,13 +286,15 @@ fn ranges(fields: &Fields, tree: &Node) -> Result<[Option<Range>; VARIABLES.len(
             _ => return Err(problem("legal: the least and the greatest value".to_owned())),
         };
         ranges[at] = Some(Range { min, max });
-    }
+        Ok(())
+    }))?;
     Ok(ranges)
 }
 
 /// The whole square, of which a file has the lower triangle: that of its own terms and sizes. Terms
 /// that it lacks do not vary.
-fn covariance(fields: &Fields, tree: &Node) -> Result<Vec<Vec<f64>>, Problem> {
+fn covariance(fields: &Fields, tree: &Node) -> Result<Vec<Vec<f64>>, Problems> {
+    tree.whole(&["terms_us", "sizes_us"])?;
     let rows = &fields.covariance;
     if rows.is_empty() {
         return Ok(Vec::new());
@@ -297,14 +308,13 @@ fn covariance(fields: &Fields, tree: &Node) -> Result<Vec<Vec<f64>>, Problem> {
             rows.len(),
             places.len()
         );
-        return Err(Problem::new(tree.place_of("covariance"), "covariance", message));
+        return Err(tree.problem("covariance", message));
     }
     let mut square = vec![vec![0.0; sizes.end]; sizes.end];
     for (i, row) in rows.iter().enumerate() {
         if row.len() != i + 1 {
-            let path = format!("covariance[{i}]");
             let message = format!("found {} numbers; legal: {} (a triangle)", row.len(), i + 1);
-            return Err(Problem::new(tree.place_of(&path), path, message));
+            return Err(tree.problem(format!("covariance[{i}]"), message));
         }
         for (j, cell) in row.iter().enumerate() {
             square[places[i]][places[j]] = cell.get();

@@ -5,6 +5,7 @@
 
 use crate::names::{Named, Names};
 use crate::problem::Problem;
+use crate::problems::Problems;
 use crate::scenario::{Plan, Trial, Workload};
 use crate::workload_spec::trace_problem;
 use blis_core::{Request, Source, TenantId, Time};
@@ -103,9 +104,9 @@ fn too_few(plan: &Plan, sent: u64) -> Option<String> {
 /// Why a run gave nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum RunFailure {
-    /// The input turned out to be bad, e.g. a trace that changed since it was checked.
+    /// The input is bad, or turned out to be, e.g. a trace that changed since it was checked.
     #[error(transparent)]
-    Input(#[from] Problem),
+    Input(#[from] Problems),
     /// The request source failed in the middle of the run.
     #[error("{0}")]
     Source(String),
@@ -118,6 +119,12 @@ pub enum RunFailure {
     /// It is the program's own fault.
     #[error("{0}")]
     Broken(String),
+}
+
+impl From<Problem> for RunFailure {
+    fn from(problem: Problem) -> RunFailure {
+        RunFailure::Input(problem.into())
+    }
 }
 
 /// Runs `plan` once. `listeners` hear every fact besides the summary; `names` learns the names of
@@ -241,7 +248,7 @@ impl Listener for Record {
 fn run_failure(RunError::Source(error): RunError) -> RunFailure {
     match error.downcast::<TraceError>() {
         // The trace knows whether its content or the reading is at fault.
-        Ok(error) => RunFailure::Input(trace_problem(&error)),
+        Ok(error) => trace_problem(&error).into(),
         Err(error) => RunFailure::Source(error.to_string()),
     }
 }

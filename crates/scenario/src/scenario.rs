@@ -24,7 +24,8 @@ pub use oracles::Oracles;
 pub use plan::{Plan, Trial, Workload};
 
 use crate::legal::LONGEST_US;
-use crate::problem::Problem;
+use crate::problem::Place;
+use crate::problems::{Problems, Together};
 use crate::rate::RateSpec;
 use crate::strategy;
 use crate::yaml::{self, Kind, Node};
@@ -79,16 +80,16 @@ impl Draft {
     ///
     /// # Errors
     /// If the file cannot be read or is not well-formed YAML.
-    pub fn read(path: &Path) -> Result<Draft, Problem> {
-        yaml::read_file(path).map(Draft::from_tree)
+    pub fn read(path: &Path) -> Result<Draft, Problems> {
+        Ok(Draft::from_tree(yaml::read_file(path)?))
     }
 
     /// The scenario in `text`, as if it stood in a file called `name`.
     ///
     /// # Errors
     /// If it is not well-formed YAML.
-    pub fn from_text(name: &str, text: &str) -> Result<Draft, Problem> {
-        yaml::read_text(name, text).map(Draft::from_tree)
+    pub fn from_text(name: &str, text: &str) -> Result<Draft, Problems> {
+        Ok(Draft::from_tree(yaml::read_text(name, text)?))
     }
 
     /// The scenario in `tree`.
@@ -163,7 +164,7 @@ impl Draft {
     ///
     /// # Errors
     /// If the bundle cannot be read or has unknown fields.
-    pub fn set_bundle(&mut self, path: &Path) -> Result<(), Problem> {
+    pub fn set_bundle(&mut self, path: &Path) -> Result<(), Problems> {
         bundle::apply(&mut self.tree, path)
     }
 
@@ -183,9 +184,19 @@ impl Draft {
     /// Checks everything and fills the defaults.
     ///
     /// # Errors
-    /// If anything is unknown, illegal, contradictory or not supported.
-    pub fn resolve(&self) -> Result<Checked, Problem> {
-        resolve::resolve(&strategy::expand(&self.tree)?, &self.guests)
+    /// All that is unknown, illegal, contradictory or not supported.
+    pub fn resolve(&self) -> Result<Checked, Problems> {
+        let expanded = strategy::expand(&self.tree);
+        let tree = expanded.as_ref().map_or_else(|_| self.without_strategy(), Node::clone);
+        let checked = resolve::resolve(&tree, &self.guests);
+        Ok((expanded, checked).together()?.1)
+    }
+
+    /// The tree, in which nobody knows what the strategy sets.
+    fn without_strategy(&self) -> Node {
+        let mut tree = self.tree.clone();
+        tree.set(&[strategy::FIELD], Node { place: Place::Unknown, kind: Kind::Broken });
+        tree
     }
 }
 

@@ -20,6 +20,7 @@ mod write;
 pub use parameter::{Parameter, ParameterKind};
 
 use crate::problem::{Place, Problem, hint, quoted};
+use crate::problems::{Problems, Together, every, given};
 use crate::yaml::{self, Kind, Node};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -114,7 +115,7 @@ impl Strategy {
     ///
     /// # Errors
     /// If there is none, or it is not well made.
-    pub fn find(name: &str) -> Result<Strategy, Problem> {
+    pub fn find(name: &str) -> Result<Strategy, Problems> {
         let is_file = Path::new(name).extension().is_some_and(|e| e == "yaml" || e == "yml");
         if is_file {
             return Strategy::from_tree(&yaml::read_file(Path::new(name))?);
@@ -129,67 +130,77 @@ impl Strategy {
         shipped.read()
     }
 
-    fn from_tree(tree: &Node) -> Result<Strategy, Problem> {
-        let StrategyFields { name, help, .. } = yaml::decode(tree)?;
-        let parameters = parameter::read_all(tree)?;
-        let template = tree.field("set").cloned().unwrap_or_else(Node::empty);
-        if let Kind::Map(fields) = &template.kind {
-            for (part, place, _) in fields {
-                if !PARTS.contains(&part.as_str()) {
-                    let hint = hint(part, PARTS);
-                    let message = format!("is not a part of a strategy{hint}; {}", quoted(&PARTS));
-                    return Err(Problem::new(place.clone(), format!("set.{part}"), message));
-                }
-            }
-        }
-        let used = template::placeholders(&template);
-        for (placeholder, place) in &used {
-            if parameters.iter().all(|parameter| parameter.name != *placeholder) {
-                let message = format!("`{{{placeholder}}}` is not among the parameters");
-                return Err(Problem::new(place.clone(), "set", message));
-            }
-        }
-        for parameter in &parameters {
-            if used.iter().all(|(placeholder, _)| *placeholder != parameter.name) {
-                let path = format!("parameters.{}", parameter.name);
-                let message = "is never used; write it as `{name}` under `set`, or remove it";
-                return Err(Problem::new(tree.place_of(&path), path, message));
-            }
-        }
-        Ok(Strategy { name, help, parameters, template })
+    fn from_tree(tree: &Node) -> Result<Strategy, Problems> {
+        yaml::decode_and(tree, |StrategyFields { name, help, .. }, tree| {
+            let template = tree.field("set").cloned().unwrap_or_else(Node::empty);
+            let parameters = parameter::read_all(tree);
+            let used = given(&parameters, |parameters| check_used(parameters, &template, tree));
+            let (parameters, _, _) = (parameters, check_parts(&template), used).together()?;
+            Ok(Strategy { name, help, parameters, template })
+        })
     }
 
     /// The scenario fields that it sets when its parameters are `given`, and defaults otherwise.
     ///
     /// # Errors
-    /// If a parameter is unknown, or its value is not legal; if it names an oracle.
+    /// All parameters that are unknown, or whose value is not legal; if it names an oracle.
     ///
     /// # Panics
     /// Never: placeholders were checked when the strategy was read.
-    pub fn fields(&self, given: &[(String, Node)]) -> Result<Node, Problem> {
-        for (name, node) in given {
-            if self.parameters.iter().all(|parameter| parameter.name != *name) {
-                let known: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
-                let hint = hint(name, known.iter().copied());
-                let message = match known[..] {
-                    [] => format!("strategy `{}` has no parameters", self.name),
-                    _ => format!("unknown parameter `{name}`{hint}; known: {}", quoted(&known)),
-                };
-                return Err(Problem::new(node.place.clone(), format!("{FIELD}.{name}"), message));
+    pub fn fields(&self, given: &[(String, Node)]) -> Result<Node, Problems> {
+        every(given.iter().map(|(name, node)| {
+            let parameter = self.parameters.iter().find(|parameter| parameter.name == *name);
+            if let Some(parameter) = parameter {
+                return parameter.check(node);
             }
-        }
-        let value = |name: &str| -> Result<String, Problem> {
-            let parameter = self.parameters.iter().find(|parameter| parameter.name == name);
-            let parameter = parameter.expect("checked when it was read");
-            match given.iter().rev().find(|(given, _)| given == name) {
-                None => Ok(parameter.default.clone()),
-                Some((_, node)) => parameter.check(node),
+            let known: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
+            let hint = hint(name, known.iter().copied());
+            let message = match known[..] {
+                [] => format!("strategy `{}` has no parameters", self.name),
+                _ => format!("unknown parameter `{name}`{hint}; known: {}", quoted(&known)),
+            };
+            Err(Problem::new(node.place.clone(), format!("{FIELD}.{name}"), message))
+        }))?;
+        let value = |name: &str| match given.iter().rev().find(|(given, _)| given == name) {
+            Some((_, Node { kind: Kind::Scalar { text, .. }, .. })) => text.trim(),
+            _ => {
+                let parameter = self.parameters.iter().find(|parameter| parameter.name == name);
+                &parameter.expect("checked when it was read").default
             }
         };
-        let fields = template::fill(&self.template, &value)?;
+        let fields = template::fill(&self.template, &value);
         refuse_oracle(&fields)?;
         Ok(fields)
     }
+}
+
+/// Refuses what no strategy sets.
+fn check_parts(template: &Node) -> Result<(), Problems> {
+    let Kind::Map(fields) = &template.kind else { return Ok(()) };
+    let unknown = fields.iter().filter(|(part, ..)| !PARTS.contains(&part.as_str()));
+    every(unknown.map(|(part, place, _)| {
+        let hint = hint(part, PARTS);
+        let message = format!("is not a part of a strategy{hint}; {}", quoted(&PARTS));
+        Err::<(), _>(Problem::new(place.clone(), format!("set.{part}"), message))
+    }))
+    .map(drop)
+}
+
+/// Refuses placeholders that are no parameters, and parameters that are never used.
+fn check_used(parameters: &[Parameter], template: &Node, tree: &Node) -> Result<(), Problems> {
+    tree.whole(&["parameters", "set"])?;
+    let used = template::placeholders(template);
+    let known = |name: &String| parameters.iter().any(|parameter| parameter.name == *name);
+    let unknown = used.iter().filter(|(name, _)| !known(name)).map(|(name, place)| {
+        let message = format!("`{{{name}}}` is not among the parameters");
+        Problems::from(Problem::new(place.clone(), "set", message))
+    });
+    let idle = |parameter: &&Parameter| used.iter().all(|(name, _)| *name != parameter.name);
+    let idle = parameters.iter().filter(idle).map(|parameter| {
+        let message = "is never used; write it as `{name}` under `set`, or remove it";
+        tree.problem(format!("parameters.{}", parameter.name), message)
+    });
+    every(unknown.chain(idle).map(Err::<(), _>)).map(drop)
 }
 
 /// An oracle knows what nobody can know, so nobody can deploy it.
@@ -215,7 +226,7 @@ impl Shipped {
     ///
     /// # Errors
     /// Never for those that ship; a test reads all of them.
-    pub fn read(&self) -> Result<Strategy, Problem> {
+    pub fn read(&self) -> Result<Strategy, Problems> {
         let name = format!("strategies/{}.yaml", self.name);
         Strategy::from_tree(&yaml::read_text(&name, self.text)?)
     }
@@ -234,7 +245,7 @@ pub fn choose(tree: &mut Node, value: Node) {
 ///
 /// # Errors
 /// If there is no such strategy, or its parameters are illegal.
-pub fn expand(tree: &Node) -> Result<Node, Problem> {
+pub fn expand(tree: &Node) -> Result<Node, Problems> {
     let Some(named) = tree.field(FIELD) else { return Ok(tree.clone()) };
     let (name, given) = spelled(named)?;
     let place = |problem: Problem| match problem.place {
@@ -248,8 +259,9 @@ pub fn expand(tree: &Node) -> Result<Node, Problem> {
         }
         _ => problem,
     };
-    let name = beside(&named.place, &name);
-    let fields = Strategy::find(&name).map_err(place)?.fields(&given).map_err(place)?;
+    let strategy = Strategy::find(&beside(&named.place, &name));
+    let fields = strategy.and_then(|strategy| strategy.fields(&given));
+    let fields = fields.map_err(|problems| problems.map(place))?;
     let mut own = tree.clone();
     own.remove(FIELD);
     Ok(over(own, fields))
@@ -311,7 +323,7 @@ pub fn spelled(node: &Node) -> Result<(String, Vec<(String, Node)>), Problem> {
             }
             if all.0.is_empty() { illegal(node) } else { Ok(all) }
         }
-        Kind::Null | Kind::List(_) => illegal(node),
+        Kind::Null | Kind::List(_) | Kind::Broken => illegal(node),
     }
 }
 

@@ -33,7 +33,8 @@ pub use words::translate;
 pub(crate) use words::{at_fault, message, trace_problem};
 
 use crate::legal::MOST_REQUESTS;
-use crate::problem::{Problem, hint, quoted};
+use crate::problem::{hint, quoted};
+use crate::problems::{Problems, Together};
 use crate::rate::{Level, RateSpec};
 use crate::slo::SloSpec;
 use crate::yaml::{self, Node, Whole};
@@ -94,28 +95,33 @@ pub struct SpecFile {
 /// for too long.
 const UNKNOWN_SATURATION: f64 = 1e6;
 
-/// Reads the specification file `path` for a scenario that simulates `model`.
+/// Reads the specification file `path` for a scenario that simulates `model`, if that is known.
 ///
 /// # Errors
 /// If it cannot be read, is malformed, or asks for something illegal.
-pub fn read(path: &Path, model: &str) -> Result<SpecFile, Problem> {
-    from_tree(yaml::read_file(path)?, model)
+pub fn read(path: &Path, model: Option<&str>) -> Result<SpecFile, Problems> {
+    from_tree(&yaml::read_file(path)?, model)
 }
 
 /// Reads the specification in `text`, as if it stood in a file called `name`.
 ///
 /// # Errors
 /// Like [`read`].
-pub fn read_text(name: &str, text: &str, model: &str) -> Result<SpecFile, Problem> {
-    from_tree(yaml::read_text(name, text)?, model)
+pub fn read_text(name: &str, text: &str, model: Option<&str>) -> Result<SpecFile, Problems> {
+    from_tree(&yaml::read_text(name, text)?, model)
 }
 
-fn from_tree(tree: Node, model: &str) -> Result<SpecFile, Problem> {
-    let spec: Spec = yaml::decode(&tree)?;
-    let names = version(&tree, spec.version.as_deref())?;
-    check_category(&tree, spec.category.as_deref())?;
-    let mut notes = Notes::new(&tree);
-    let sent = Sent::read(&spec, &tree, &ClientContext { names, model }, &mut notes)?;
+fn from_tree(tree: &Node, model: Option<&str>) -> Result<SpecFile, Problems> {
+    yaml::decode_and(tree, |spec, tree| check(spec, tree, model))
+}
+
+fn check(spec: Spec, tree: &Node, model: Option<&str>) -> Result<SpecFile, Problems> {
+    let names = version(tree, spec.version.as_deref());
+    let category = check_category(tree, spec.category.as_deref());
+    let mut notes = Notes::new(tree);
+    let context = ClientContext { names: *names.as_ref().unwrap_or(&ClassNames::Version1), model };
+    let sent = Sent::read(&spec, tree, &context, &mut notes);
+    let (_, _, sent) = (names, category, sent).together()?;
     let notes = notes.into_texts();
     let micros = spec.horizon.map(Whole::get).filter(|&us| us > 0);
     let rate = sent.rate.as_ref().map(|rate| rate.rate(UNKNOWN_SATURATION));
@@ -135,31 +141,32 @@ fn from_tree(tree: Node, model: &str) -> Result<SpecFile, Problem> {
         description: spec.description,
         notes,
         files: sent.files,
-        tree,
+        tree: tree.clone(),
     })
 }
 
 /// Which class names the version has.
-fn version(tree: &Node, version: Option<&str>) -> Result<ClassNames, Problem> {
+fn version(tree: &Node, version: Option<&str>) -> Result<ClassNames, Problems> {
+    tree.whole(&["version"])?;
     match version {
         None | Some("" | "1") => Ok(ClassNames::Version1),
         Some("2") => Ok(ClassNames::Current),
         Some(other) => {
             let message = format!("found `{other}`; legal: `1`, `2`");
-            Err(Problem::new(tree.place_of("version"), "version", message))
+            Err(tree.problem("version", message))
         }
     }
 }
 
 /// A category is a label of the workload and changes nothing, but it has to be a known one.
-fn check_category(tree: &Node, category: Option<&str>) -> Result<(), Problem> {
+fn check_category(tree: &Node, category: Option<&str>) -> Result<(), Problems> {
     let known = ["language", "multimodal", "reasoning"];
     let Some(category) = category.filter(|word| !word.is_empty() && !known.contains(word)) else {
         return Ok(());
     };
     let hint = hint(category, known);
     let message = format!("found `{category}`{hint}; legal: {}", quoted(&known));
-    Err(Problem::new(tree.place_of("category"), "category", message))
+    Err(tree.problem("category", message))
 }
 
 /// Who sends, and how much.
@@ -176,7 +183,7 @@ impl Sent {
         tree: &Node,
         context: &ClientContext<'_>,
         notes: &mut Notes<'_>,
-    ) -> Result<Sent, Problem> {
+    ) -> Result<Sent, Problems> {
         let stages = spec.inference_perf.given();
         let measured = spec.servegen_data.given();
         let written = !spec.clients.is_empty();
@@ -203,7 +210,11 @@ impl Sent {
                 files = measured.files;
                 measured.clients
             }
-            _ => Vec::new(),
+            (false, None, None) => {
+                tree.whole(&["inference_perf", "servegen_data"])?;
+                Vec::new()
+            }
+            (true, ..) => Vec::new(),
         };
         let section = Section { tree, base: "", clients: &spec.clients, cohorts: &spec.cohorts };
         let clients = cohort::add_clients(block, &section, context, notes)?;
@@ -212,13 +223,13 @@ impl Sent {
 }
 
 /// Refuses a number of requests that the stages of `inference_perf` will not reach.
-fn check_requests(spec: &Spec, tree: &Node, stages: Option<f64>) -> Result<(), Problem> {
+fn check_requests(spec: &Spec, tree: &Node, stages: Option<f64>) -> Result<(), Problems> {
     const FIELD: &str = "num_requests";
     match (spec.num_requests.map(Whole::get), stages) {
         (Some(requests), Some(most)) if float(requests) > most => {
             let legal = format!("at most {most}, which the stages of `inference_perf` send");
             let message = format!("found `{requests}`; legal: {legal}");
-            Err(Problem::new(tree.place_of(FIELD), FIELD, message))
+            Err(tree.problem(FIELD, message))
         }
         _ => Ok(()),
     }

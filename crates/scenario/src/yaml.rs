@@ -9,11 +9,13 @@
 mod decode;
 mod node;
 mod number;
+mod shape;
 mod unsupported;
 
-pub use decode::decode;
+pub use decode::{decode, decode_and};
 pub use node::{Kind, Node};
 pub use number::{Amount, Range, Whole, float, whole};
+pub use shape::{Named, OneOrMany};
 pub use unsupported::Unsupported;
 
 use crate::problem::{Place, Problem};
@@ -99,7 +101,7 @@ pub fn read_text(name: &str, text: &str) -> Result<Node, Problem> {
     match root.kind {
         Kind::Null => Err(Problem::of_file(name, "the file is empty; write at least one field")),
         Kind::Map(_) => Ok(root),
-        Kind::Scalar { .. } | Kind::List(_) => {
+        Kind::Scalar { .. } | Kind::List(_) | Kind::Broken => {
             Err(Problem::new(root.place, "", "expected `field: value` lines"))
         }
     }

@@ -13,6 +13,7 @@ from .errors import (
     LedgerError,
     NoSampleError,
     PolicyError,
+    Problem,
     ScenarioError,
     SignalError,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "Policy",
     "PolicyCost",
     "PolicyError",
+    "Problem",
     "Request",
     "Result",
     "Scenario",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 __all__ = [
     "BlisError",
     "InputOutputError",
@@ -9,6 +12,7 @@ __all__ = [
     "LedgerError",
     "NoSampleError",
     "PolicyError",
+    "Problem",
     "ScenarioError",
     "SignalError",
 ]
@@ -18,12 +22,33 @@ class BlisError(Exception):
     """Anything that BLIS raises by itself."""
 
 
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a scenario, study or search."""
+
+    text: str
+    """What the command line prints."""
+    path: str
+    """The field at fault, e.g. `cluster.instances`; empty if it is not about one field."""
+    message: str
+    """What is wrong, and what is legal."""
+    file: str | None = None
+    """Where it stands, if that is a file or a text."""
+    line: int | None = None
+    """Its line, from 1."""
+    column: int | None = None
+    """Its column, from 1."""
+
+
 class ScenarioError(BlisError, ValueError):
     """A scenario, study or search is not legal; nothing was run.
 
-    The text is the one that the command line prints.
+    The text is the one that the command line prints. Path, message and place are those of the
+    first problem.
     """
 
+    problems: tuple[Problem, ...]
+    """All that is wrong, in the order of the file."""
     path: str
     """The field at fault, e.g. `cluster.instances`; empty if it is not about one field."""
     message: str
@@ -41,16 +66,16 @@ class ScenarioError(BlisError, ValueError):
         *,
         path: str = "",
         message: str = "",
-        file: str | None = None,
-        line: int | None = None,
-        column: int | None = None,
+        problems: Sequence[Problem] = (),
     ) -> None:
         super().__init__(text)
-        self.path = path
-        self.message = message
-        self.file = file
-        self.line = line
-        self.column = column
+        self.problems = tuple(problems) or (Problem(text, path, message),)
+        first = self.problems[0]
+        self.path = first.path
+        self.message = first.message
+        self.file = first.file
+        self.line = first.line
+        self.column = first.column
 
 
 class PolicyError(BlisError, ValueError):

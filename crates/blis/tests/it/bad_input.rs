@@ -417,6 +417,63 @@ fn scenario_files() {
 }
 
 #[test]
+fn all_mistakes_of_a_scenario_and_of_the_flags_beside_it_are_told_in_one_run() {
+    let bench = Bench::new();
+    let text = "cluster: {instanses: 4}
+engine: {total_kv_blocks: none}
+admission: {policy: token-bucket, params: {capacity: 0}}
+scheduler: fcsf
+workload: {trace: no-such-trace.jsonl}
+";
+    bench.write("s.yaml", text);
+    let ran = bench.blis("run s.yaml --seed x");
+    assert_eq!(
+        ran.err,
+        "error: --seed: found `x`; legal: a whole number, not negative
+error: s.yaml:1:11: cluster.instanses: unknown field `instanses`, did you mean `instances`?; \
+         known: `instances`, `gateways`
+error: s.yaml:2:27: engine.total_kv_blocks: found `none`; legal: a whole number from 1 to \
+         2147483648
+error: s.yaml:3:54: admission.params.capacity: admission policy `token-bucket`: `capacity` is \
+         `0`; legal: a number from 1 to 1000000000
+error: s.yaml:4:12: scheduler: unknown order `fcsf`, did you mean `fcfs`?; known: `cache-first`, \
+         `edf`, `fcfs`, `priority-fcfs`, `reverse-priority`, `sjf`
+error: no-such-trace.jsonl: cannot read: No such file or directory (os error 2); check the name
+"
+    );
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
+}
+
+#[test]
+fn a_study_with_mistakes_is_refused_before_its_saturation_is_measured() {
+    let bench = Bench::new();
+    let text = "question: does it matter?
+base: {cluster: {instances: 200}, workload: {preset: chatbot, rate: 90%}}
+arms:
+  - {name: base}
+  - {name: other, set: {scheduler: fcsf}}
+  - {name: third, set: {engine: {block_sise: 32}}}
+metrics: [ttft_p98]
+hypotheses: [{claim: ttft_p99(third) < ttft_p99(bse)}]
+";
+    bench.write("s.yaml", text);
+    let ran = bench.blis("study s.yaml");
+    // Measuring would say so, and leave a ledger behind.
+    let told: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(told.len(), 4, "{}", ran.err);
+    assert!(told[0].starts_with("error: s.yaml:5:34: scheduler: unknown order `fcsf`"));
+    assert!(told[0].ends_with(" (in the cell other)"), "{}", told[0]);
+    assert!(told[1].starts_with("error: s.yaml:6:32: engine.block_sise: unknown field"));
+    assert!(told[2].starts_with("error: s.yaml:7:11: metrics[0]: unknown number `ttft_p98`"));
+    assert!(told[3].starts_with("error: s.yaml:8:22: hypotheses[0].claim: unknown arm `bse`"));
+    let excerpt = "  ttft_p99(third) < ttft_p99(bse)\n                             ^^^\n";
+    assert!(ran.err.ends_with(excerpt), "{}", ran.err);
+    assert_eq!(ran.err.lines().count(), 6, "{}", ran.err);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
+    assert_eq!(bench.files(), ["s.yaml"]);
+}
+
+#[test]
 fn policy_bundles_and_traces() {
     let bench = Bench::new();
     bench.write("bundle.yaml", "routing:\n  polcy: weighted\n");

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::metric::Metric;
 use crate::study::{Study, by_plan};
 use crate::trial::{Runner, Watch};
-use blis_scenario::problem::Problem;
+use blis_scenario::problems::{Problems, every};
 use blis_scenario::row::Row;
 use blis_scenario::scenario::Checked;
 
@@ -35,7 +35,7 @@ impl Ablation {
     ///
     /// # Errors
     /// If a subset makes no legal scenario.
-    pub fn of(study: &Study, question: &Question) -> Result<Option<Ablation>, Problem> {
+    pub fn of(study: &Study, question: &Question) -> Result<Option<Ablation>, Problems> {
         let components: Vec<String> =
             study.components_at(&question.levels).iter().map(|&name| name.to_owned()).collect();
         if components.is_empty() {
@@ -43,7 +43,7 @@ impl Ablation {
         }
         let subsets = Subsets::of(components.len());
         let plan = |&mask: &u32| study.plan_with(&question.levels, mask, question.warmup);
-        let plans = subsets.masks().iter().map(plan).collect::<Result<_, Problem>>()?;
+        let plans = every(subsets.masks().iter().map(plan))?;
         let seeds = study.first_seeds(question.seeds);
         Ok(Some(Ablation { components, subsets, plans, seeds }))
     }

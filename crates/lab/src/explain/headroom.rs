@@ -15,7 +15,7 @@ use blis_core::math::float;
 use blis_metrics::{Latency, Report, Samples, Section};
 use blis_scenario::Trial;
 use blis_scenario::pool;
-use blis_scenario::problem::Problem;
+use blis_scenario::problems::Problems;
 use blis_scenario::row::Row;
 use blis_scenario::run::requests;
 use blis_scenario::scenario::{Checked, Oracles, Plan};
@@ -64,7 +64,7 @@ impl Headroom {
         cell: usize,
         seeds: usize,
         warmup: Option<f64>,
-    ) -> Result<Option<Headroom>, Problem> {
+    ) -> Result<Option<Headroom>, Problems> {
         let arm = study.plan(cell, warmup);
         if arm.oracles.any() {
             return Ok(None);

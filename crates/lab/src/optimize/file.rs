@@ -18,13 +18,14 @@ use super::number::Number;
 use super::points::Points;
 use super::{Budget, Engine, Load, Objective, Search};
 use crate::study::file::{PatchFields, base, workloads};
+use crate::study::patch::Once;
 use blis_optimize::Grid;
 use blis_scenario::Saturations;
 use blis_scenario::problem::{Problem, hint, quoted};
+use blis_scenario::problems::{Problems, Together, every, given};
 use blis_scenario::strategy;
-use blis_scenario::yaml::{self, Amount, Kind, Node, Range, Whole};
+use blis_scenario::yaml::{self, Amount, Node, OneOrMany, Range, Whole};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use std::path::Path;
 
 const DEFAULT_CALLS: u64 = 30;
@@ -32,52 +33,32 @@ const DEFAULT_SEEDS: u64 = 3;
 const DEFAULT_CONFIRM: u64 = 10;
 const DEFAULT_BATCH: u64 = 2;
 
-/// A search as written. What is one thing or a list is taken from the tree.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A search as written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct Fields {
-    question: String,
-    #[expect(dead_code, reason = "read from the tree, with places")]
-    base: IgnoredAny,
-    #[expect(dead_code, reason = "read from the tree, with places")]
-    strategy: IgnoredAny,
-    #[serde(default)]
+    question: Option<String>,
+    base: Option<Node>,
+    strategy: Option<Node>,
     workloads: Vec<PatchFields>,
-    #[serde(default)]
-    #[expect(dead_code, reason = "read from the tree, with places")]
-    parameters: Option<IgnoredAny>,
-    #[serde(default)]
-    #[expect(dead_code, reason = "read from the tree, with places")]
-    objective: Option<IgnoredAny>,
-    #[serde(default)]
-    #[expect(dead_code, reason = "read from the tree, with places")]
-    maximise: Option<IgnoredAny>,
-    #[serde(default)]
+    parameters: Option<Node>,
+    objective: Option<OneOrMany<String>>,
+    maximise: Option<OneOrMany<String>>,
     constraints: Vec<String>,
-    #[serde(default)]
     budget: BudgetFields,
-    #[serde(default)]
     confirm: ConfirmFields,
-    #[serde(default)]
     discussion: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 struct BudgetFields {
-    #[serde(default)]
     calls: Option<Whole<4, 100_000>>,
-    #[serde(default)]
     seeds: Option<Whole<1, 1_000>>,
-    #[serde(default)]
     engine: Option<String>,
-    #[serde(default)]
     seed: Option<Whole<0, { u64::MAX }>>,
-    #[serde(default)]
     batch: Option<Whole<1, 64>>,
-    #[serde(default)]
     racing: Option<bool>,
-    #[serde(default)]
     early: Option<Amount<EarlyShare>>,
 }
 
@@ -92,17 +73,16 @@ impl Range for EarlyShare {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 struct ConfirmFields {
-    #[serde(default)]
     seeds: Option<Whole<2, 1_000>>,
 }
 
 /// Reads the search in the file `path` and checks all of it.
 ///
 /// # Errors
-/// If it cannot be read, or anything in it is illegal.
-pub fn read(path: &Path) -> Result<Outline, Problem> {
+/// All that is illegal in it; if it cannot be read.
+pub fn read(path: &Path) -> Result<Outline, Problems> {
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let Outline(found) = search(&yaml::read_file(path)?)?;
     Ok(Outline(Search { name, ..found }))
@@ -112,122 +92,143 @@ pub fn read(path: &Path) -> Result<Outline, Problem> {
 /// that it names.
 ///
 /// # Errors
-/// If anything in it is illegal.
-pub fn read_text(name: &str, text: &str) -> Result<Outline, Problem> {
+/// All that is illegal in it.
+pub fn read_text(name: &str, text: &str) -> Result<Outline, Problems> {
     search(&yaml::read_text(name, text)?)
 }
 
-pub(super) fn search(tree: &Node) -> Result<Outline, Problem> {
-    let fields: Fields = yaml::decode(tree)?;
-    let points = Points::read(tree)?;
-    let loads = loads(tree, &fields.workloads)?;
-    let names: Vec<String> = loads.iter().filter_map(|load| load.name.clone()).collect();
-    let mut objectives = objectives(tree, "objective", false, &names)?;
-    objectives.extend(self::objectives(tree, "maximise", true, &names)?);
-    if objectives.is_empty() {
-        let message = "there is nothing to improve; give `objective` (made small) or `maximise`";
-        return Err(Problem::new(tree.place.clone(), "objective", message));
-    }
-    let constraint = |(index, text): (usize, &String)| {
-        let path = format!("constraints[{index}]");
-        Constraint::parse(text, &names).map_err(|(message, at)| {
-            Problem::new(tree.place_of(&path), path, message).pointing(text, &at)
-        })
-    };
-    let written = fields.constraints.iter().enumerate().map(constraint);
-    let written: Vec<Constraint> = written.collect::<Result<_, _>>()?;
-    let constraints = written.into_iter().flat_map(|one| one.each(&names)).collect();
-    let budget = budget(tree, &fields.budget)?;
-    let confirm = size(fields.confirm.seeds.map_or(DEFAULT_CONFIRM, Whole::get));
-    loads.iter().try_for_each(|load| load.check(&points))?;
-    let question = fields.question;
-    let name = String::new();
-    let discussion = fields.discussion;
-    let found = Search {
-        name,
-        question,
-        objectives,
-        constraints,
-        budget,
-        confirm,
-        points,
-        loads,
-        notes: Vec::new(),
-        discussion,
-    };
-    check_grid(tree, &found)?;
-    Ok(Outline(found))
+pub(super) fn search(tree: &Node) -> Result<Outline, Problems> {
+    yaml::decode_and(tree, |fields, tree| Reader { fields, tree }.read())
 }
 
-/// What every point is run on, with rates as they are written.
-fn loads(tree: &Node, fields: &[PatchFields]) -> Result<Vec<Load>, Problem> {
-    let base = base(tree)?;
-    if fields.is_empty() {
-        return Ok(vec![Load { name: None, base, saturations: Saturations::default() }]);
-    }
-    check_patches(tree)?;
-    let named = |(name, base): (String, Node)| Load {
-        name: Some(name),
-        base,
-        saturations: Saturations::default(),
-    };
-    Ok(workloads(tree, fields, &base)?.into_iter().map(named).collect())
+/// A search as written, and the tree that it was decoded from.
+struct Reader<'a> {
+    fields: Fields,
+    tree: &'a Node,
 }
 
-/// What a search decides is no part of a workload: it would be dropped.
-fn check_patches(tree: &Node) -> Result<(), Problem> {
-    let Some(Node { kind: Kind::List(workloads), .. }) = tree.field("workloads") else {
-        return Ok(());
-    };
-    for (index, workload) in workloads.iter().enumerate() {
-        let Some(set) = workload.field("set") else { continue };
-        for part in strategy::POLICIES.iter().chain(&[strategy::FIELD, "seed"]) {
-            if let Some(found) = set.field(part) {
-                let path = format!("workloads[{index}].set.{part}");
-                let message = match *part {
-                    "seed" => "a search has seeds of its own; leave it out",
-                    _ => "policies come from `strategy`, the same in all workloads; leave it out",
-                };
-                return Err(Problem::new(found.place.clone(), path, message));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The numbers that `field` names: one, or a list.
-fn objectives(
-    tree: &Node,
-    field: &str,
-    maximise: bool,
-    names: &[String],
-) -> Result<Vec<Objective>, Problem> {
-    let Some(node) = tree.field(field) else { return Ok(Vec::new()) };
-    let nodes: &[Node] = match &node.kind {
-        Kind::List(nodes) => nodes,
-        _ => std::slice::from_ref(node),
-    };
-    let objective = |node: &Node| {
-        let wrong = |message: String| Problem::new(node.place.clone(), field, message);
-        let Kind::Scalar { text, .. } = &node.kind else {
-            return Err(wrong(
-                "legal: the name of a number, e.g. `ttft_p99`, or a list".to_owned(),
-            ));
+impl Reader<'_> {
+    fn read(self) -> Result<Outline, Problems> {
+        let Reader { fields, tree } = &self;
+        let question = tree.required("", "question", fields.question.clone());
+        let points = Points::read(tree, fields.strategy.as_ref(), fields.parameters.as_ref());
+        let budget = budget(tree, &fields.budget);
+        let loads = self.loads();
+        let names = given(&loads, |loads| {
+            Ok(loads.iter().filter_map(|load| load.name.clone()).collect::<Vec<String>>())
+        });
+        let objectives = given(&names, |names| self.objectives(names));
+        let constraints = given(&names, |names| self.constraints(names));
+        let mut once = Once::default();
+        let legal = given(&points, |points| {
+            given(&loads, |loads| every(loads.iter().map(|load| load.check(points, &mut once))))
+        });
+        let wanted = (question, objectives, constraints, legal).together();
+        let (wanted, points, budget, loads) = (wanted, points, budget, loads).together()?;
+        let (question, objectives, constraints, _) = wanted;
+        let found = Search {
+            name: String::new(),
+            question,
+            objectives,
+            constraints,
+            budget,
+            confirm: size(fields.confirm.seeds.map_or(DEFAULT_CONFIRM, Whole::get)),
+            points,
+            loads,
+            notes: Vec::new(),
+            discussion: fields.discussion.clone(),
         };
-        let number = Number::parse(text, names).map_err(|(why, _)| wrong(why))?;
-        if names.len() > 1 && number.workload.is_none() && number.metric.mean().is_none() {
-            return Err(wrong(format!(
-                "`{text}` is a count, and workloads have no common measure for it; say which one \
-                 counts, e.g. `{text} @ {}`, or take a share or a rate",
-                names[0]
-            )));
+        check_grid(tree, &found)?;
+        Ok(Outline(found))
+    }
+
+    /// What every point is run on, with rates as they are written.
+    fn loads(&self) -> Result<Vec<Load>, Problems> {
+        let Reader { fields, tree } = self;
+        let base = base(tree, fields.base.as_ref());
+        let load = |name, base| Load { name, base, saturations: Saturations::default() };
+        if fields.workloads.is_empty() {
+            tree.whole(&["workloads"])?;
+            return Ok(vec![load(None, base?)]);
         }
-        Ok(Objective { number, maximise })
-    };
-    nodes.iter().map(objective).collect()
+        let named = given(&base, |base| workloads(tree, &fields.workloads, base));
+        let (_, _, named) = (base, self.check_patches(), named).together()?;
+        Ok(named.into_iter().map(|(name, base)| load(Some(name), base)).collect())
+    }
+
+    /// What a search decides is no part of a workload: it would be dropped.
+    fn check_patches(&self) -> Result<(), Problems> {
+        let sets = self.fields.workloads.iter().enumerate();
+        let sets = sets.filter_map(|(index, workload)| Some((index, workload.set.as_ref()?)));
+        let parts = || strategy::POLICIES.iter().chain(&[strategy::FIELD, "seed"]);
+        every(sets.flat_map(|(index, set)| {
+            parts().map(move |part| match (set.field(part), *part) {
+                (None, _) => Ok(()),
+                (Some(found), part) => {
+                    let path = format!("workloads[{index}].set.{part}");
+                    let message = match part {
+                        "seed" => "a search has seeds of its own; leave it out",
+                        _ => {
+                            "policies come from `strategy`, the same in all workloads; leave it \
+                              out"
+                        }
+                    };
+                    Err(Problem::new(found.place.clone(), path, message))
+                }
+            })
+        }))
+        .map(drop)
+    }
+
+    /// What is made small or large.
+    fn objectives(&self, names: &[String]) -> Result<Vec<Objective>, Problems> {
+        let Reader { fields, tree } = self;
+        let both = [("objective", &fields.objective, false), ("maximise", &fields.maximise, true)];
+        let all = every(both.into_iter().flat_map(|(field, listed, maximise)| {
+            let listed = listed.iter().flat_map(|listed| &listed.0).enumerate();
+            listed.map(move |(index, text)| {
+                let number = number(text, names).map_err(|message| {
+                    let place = tree.place_of(&format!("{field}[{index}]"));
+                    Problem::new(place, field, message)
+                })?;
+                Ok::<_, Problem>(Objective { number, maximise })
+            })
+        }))?;
+        if all.is_empty() {
+            tree.whole(&["objective", "maximise"])?;
+            let message =
+                "there is nothing to improve; give `objective` (made small) or `maximise`";
+            return Err(Problem::new(tree.place.clone(), "objective", message).into());
+        }
+        Ok(all)
+    }
+
+    /// What must hold; in each workload, if it does not name one.
+    fn constraints(&self, names: &[String]) -> Result<Vec<Constraint>, Problems> {
+        let written = every(self.fields.constraints.iter().enumerate().map(|(index, text)| {
+            Constraint::parse(text, names).map_err(|(message, at)| {
+                let problems = self.tree.problem(format!("constraints[{index}]"), message);
+                problems.map(|problem| problem.pointing(text, &at))
+            })
+        }))?;
+        Ok(written.into_iter().flat_map(|one| one.each(names)).collect())
+    }
 }
 
-fn budget(tree: &Node, fields: &BudgetFields) -> Result<Budget, Problem> {
+/// The number that is called `text` where workloads have these names.
+fn number(text: &str, names: &[String]) -> Result<Number, String> {
+    let number = Number::parse(text, names).map_err(|(why, _)| why)?;
+    if names.len() > 1 && number.workload.is_none() && number.metric.mean().is_none() {
+        return Err(format!(
+            "`{text}` is a count, and workloads have no common measure for it; say which one \
+             counts, e.g. `{text} @ {}`, or take a share or a rate",
+            names[0]
+        ));
+    }
+    Ok(number)
+}
+
+fn budget(tree: &Node, fields: &BudgetFields) -> Result<Budget, Problems> {
     let engine = match fields.engine.as_deref() {
         None => Engine::Gp,
         Some(name) => {
@@ -235,7 +236,7 @@ fn budget(tree: &Node, fields: &BudgetFields) -> Result<Budget, Problem> {
             Engine::ALL.into_iter().find(|engine| engine.name() == name).ok_or_else(|| {
                 let hint = hint(name, known);
                 let message = format!("unknown engine `{name}`{hint}; known: {}", quoted(&known));
-                Problem::new(tree.place_of("budget.engine"), "budget.engine", message)
+                tree.problem("budget.engine", message)
             })?
         }
     };
@@ -271,7 +272,8 @@ pub(super) fn told_once(loads: &[Load], notes: &[Vec<String>]) -> Vec<String> {
 }
 
 /// A grid that the budget cannot pay for is refused.
-fn check_grid(tree: &Node, search: &Search) -> Result<(), Problem> {
+fn check_grid(tree: &Node, search: &Search) -> Result<(), Problems> {
+    tree.whole(&["budget"])?;
     let calls = search.budget.calls;
     if search.budget.engine != Engine::Grid || search.grid_steps().is_some() {
         return Ok(());
@@ -282,5 +284,5 @@ fn check_grid(tree: &Node, search: &Search) -> Result<(), Problem> {
         "the coarsest grid has {least} points, and {calls} calls are allowed; allow more, or free \
          fewer parameters, or take another engine"
     );
-    Err(Problem::new(tree.place_of("budget"), "budget", message))
+    Err(tree.problem("budget", message))
 }

@@ -3,26 +3,28 @@
 use super::Load;
 use super::points::Points;
 use crate::failure::Failure;
-use crate::study::patch::within;
+use crate::study::patch::{Once, within};
 use crate::trial::{Runner, Watch};
 use blis_core::math::{count, float};
-use blis_scenario::Problem;
+use blis_scenario::problems::{Problems, every};
 use blis_scenario::scenario::{Checked, Draft, Plan, Workload};
 use blis_sim::Unobserved;
 use blis_workload::{Mix, Rate};
 
 impl Load {
     /// Checks the hand-set point of every candidate.
-    pub(super) fn check(&self, points: &Points) -> Result<(), Problem> {
-        for (number, candidate) in points.candidates.iter().enumerate() {
-            let checked = self.checked(&self.draft(points, number, &candidate.hand))?;
+    pub(super) fn check(&self, points: &Points, once: &mut Once) -> Result<(), Problems> {
+        every(points.candidates.iter().enumerate().map(|(number, candidate)| {
+            let tree = points.tree(&self.base, number, &candidate.hand);
+            let checked = once.resolve(&tree, &self.place())?;
             if checked.plan().oracles.any() {
                 let message = "a search finds what a cluster could be set to, and no cluster knows \
                                the future; leave `oracles` out";
-                return Err(Problem::new(self.base.place_of("oracles"), "oracles", message));
+                return Err(self.base.problem("oracles", message));
             }
-        }
-        Ok(())
+            Ok(())
+        }))
+        .map(drop)
     }
 
     /// Finds the rate that all points share; what there is to know about the scenario. A share of
@@ -84,10 +86,13 @@ impl Load {
     }
 
     /// The scenario in `draft`, checked; complaints say in which workload.
-    fn checked(&self, draft: &Draft) -> Result<Checked, Problem> {
-        draft.resolve().map_err(|problem| match &self.name {
-            None => problem,
-            Some(name) => within(problem, &format!("the workload {name}")),
-        })
+    fn checked(&self, draft: &Draft) -> Result<Checked, Problems> {
+        let place = self.place();
+        draft.resolve().map_err(|problems| problems.map(|problem| within(problem, &place)))
+    }
+
+    /// What problems call it.
+    fn place(&self) -> String {
+        self.name.as_ref().map_or_else(String::new, |name| format!("the workload {name}"))
     }
 }

@@ -4,6 +4,7 @@ use blis_core::Value;
 use blis_core::math::{count, float, ln, pow};
 use blis_optimize::{Dimension, Kind, Point, Space};
 use blis_scenario::problem::{Place, Problem, hint, quoted};
+use blis_scenario::problems::{Findings, Problems, every};
 use blis_scenario::strategy::{self, Parameter, ParameterKind, Strategy};
 use blis_scenario::yaml::{self, Kind as Shape, Node};
 
@@ -42,12 +43,16 @@ pub struct Points {
 
 impl Points {
     /// What the fields `strategy` and `parameters` of the search in `tree` allow.
-    pub(super) fn read(tree: &Node) -> Result<Points, Problem> {
-        let candidates = candidates(tree)?;
-        let wanted = wanted(tree, &candidates)?;
+    pub(super) fn read(
+        tree: &Node,
+        strategy: Option<&Node>,
+        parameters: Option<&Node>,
+    ) -> Result<Points, Problems> {
+        let candidates = candidates(tree, strategy)?;
+        let wanted = wanted(parameters, &candidates)?;
         let several = candidates.len() > 1;
-        let mut dimensions = Vec::new();
-        let mut slots = Vec::new();
+        let (mut dimensions, mut slots) = (Vec::new(), Vec::new());
+        let mut found = Findings::default();
         if several {
             let word = |candidate: &Candidate| Value::Word(candidate.name.clone());
             let options = candidates.iter().map(word).collect();
@@ -55,7 +60,9 @@ impl Points {
         }
         for (number, candidate) in candidates.iter().enumerate() {
             for (index, parameter) in candidate.strategy.parameters.iter().enumerate() {
-                let Some(narrowed) = narrowed(&wanted, parameter)? else { continue };
+                let Some(narrowed) = found.keep(narrowed(&wanted, parameter)).flatten() else {
+                    continue;
+                };
                 slots.push(Slot {
                     candidate: number,
                     parameter: index,
@@ -69,9 +76,9 @@ impl Points {
                 });
             }
         }
+        let (dimensions, slots) = found.done((dimensions, slots))?;
         let space = Space::new(dimensions).map_err(|error| {
-            let place = tree.place_of(CHOICE);
-            Problem::new(place, CHOICE, format!("nothing can be searched here: {error}"))
+            tree.problem(CHOICE, format!("nothing can be searched here: {error}"))
         })?;
         Ok(Points { candidates, space, slots })
     }
@@ -190,14 +197,19 @@ impl Candidate {
         &self.name
     }
 
-    fn read(node: &Node) -> Result<Candidate, Problem> {
+    fn read(node: &Node) -> Result<Candidate, Problems> {
         let (name, given) = strategy::spelled(node)?;
-        let at = |problem: Problem| match problem.place {
-            Place::Unknown => Problem { place: node.place.clone(), ..problem },
-            _ => problem,
-        };
-        let strategy = Strategy::find(&strategy::beside(&node.place, &name)).map_err(at)?;
-        strategy.fields(&given).map_err(at)?;
+        let strategy = Strategy::find(&strategy::beside(&node.place, &name));
+        let strategy = strategy.and_then(|strategy| {
+            strategy.fields(&given)?;
+            Ok(strategy)
+        });
+        let strategy = strategy.map_err(|problems| {
+            problems.map(|problem| match problem.place {
+                Place::Unknown => Problem { place: node.place.clone(), ..problem },
+                _ => problem,
+            })
+        })?;
         let text = |parameter: &Parameter| {
             let given = given.iter().rev().find(|(name, _)| *name == parameter.name);
             match given.map(|(_, node)| &node.kind) {
@@ -210,67 +222,67 @@ impl Candidate {
     }
 }
 
-fn candidates(tree: &Node) -> Result<Vec<Candidate>, Problem> {
-    let nodes: Vec<&Node> = match tree.field(CHOICE) {
-        Some(Node { kind: Shape::List(nodes), .. }) => nodes.iter().collect(),
-        node => node.into_iter().collect(),
+fn candidates(tree: &Node, strategy: Option<&Node>) -> Result<Vec<Candidate>, Problems> {
+    let nodes: Vec<&Node> = match tree.required("", CHOICE, strategy)? {
+        Node { kind: Shape::List(nodes), .. } => nodes.iter().collect(),
+        node => vec![node],
     };
     if nodes.is_empty() {
         let message = "there is none; name the strategy to search, or a list of them";
-        return Err(Problem::new(tree.place_of(CHOICE), CHOICE, message));
+        return Err(tree.problem(CHOICE, message));
     }
-    let mut candidates: Vec<Candidate> = Vec::new();
-    for node in nodes {
+    let mut names: Vec<String> = Vec::new();
+    every(nodes.into_iter().map(|node| {
         let candidate = Candidate::read(node)?;
-        if candidates.iter().any(|other| other.name == candidate.name) {
+        if names.contains(&candidate.name) {
             let message = format!("found `{}` for the second time; keep one", candidate.name);
-            return Err(Problem::new(node.place.clone(), CHOICE, message));
+            return Err(Problem::new(node.place.clone(), CHOICE, message).into());
         }
-        candidates.push(candidate);
-    }
-    Ok(candidates)
+        names.push(candidate.name.clone());
+        Ok::<_, Problems>(candidate)
+    }))
 }
 
 /// The parameters that are named, with what narrows them; `None`: all.
 type Wanted<'a> = Option<Vec<(String, Option<&'a Node>)>>;
 
-fn wanted<'a>(tree: &'a Node, candidates: &[Candidate]) -> Result<Wanted<'a>, Problem> {
+fn wanted<'a>(
+    parameters: Option<&'a Node>,
+    candidates: &[Candidate],
+) -> Result<Wanted<'a>, Problems> {
     const FIELD: &str = "parameters";
     let illegal = |place: &Place| {
         let message = "legal: a list of names, or names with `{min, max}` or `{choices}`";
         Problem::new(place.clone(), FIELD, message)
     };
-    let mut wanted = Vec::new();
-    match tree.field(FIELD) {
-        None => return Ok(None),
-        Some(Node { kind: Shape::List(names), .. }) => {
-            for node in names {
-                let Shape::Scalar { text, .. } = &node.kind else {
-                    return Err(illegal(&node.place));
-                };
-                wanted.push((text.clone(), None, node.place.clone()));
-            }
+    let Some(parameters) = parameters else { return Ok(None) };
+    let wanted = match &parameters.kind {
+        Shape::List(names) => every(names.iter().map(|node| match &node.kind {
+            Shape::Scalar { text, .. } => Ok((text.clone(), None, &node.place)),
+            _ => Err(illegal(&node.place)),
+        }))?,
+        Shape::Map(fields) => {
+            let narrows = |node: &&Node| !matches!(node.kind, Shape::Null);
+            let one = |(name, place, node): &'a (String, Place, Node)| {
+                (name.clone(), Some(node).filter(narrows), place)
+            };
+            fields.iter().map(one).collect()
         }
-        Some(Node { kind: Shape::Map(fields), .. }) => {
-            for (name, place, node) in fields {
-                let narrows = !matches!(node.kind, Shape::Null);
-                wanted.push((name.clone(), narrows.then_some(node), place.clone()));
-            }
-        }
-        Some(node) => return Err(illegal(&node.place)),
-    }
+        _ => return Err(illegal(&parameters.place).into()),
+    };
     let known: Vec<&str> = candidates
         .iter()
         .flat_map(|candidate| candidate.strategy.parameters.iter().map(|p| p.name.as_str()))
         .collect();
-    for (name, _, place) in &wanted {
-        if !known.contains(&name.as_str()) {
-            let hint = hint(name, known.iter().copied());
-            let message = format!("unknown parameter `{name}`{hint}; known: {}", quoted(&known));
-            return Err(Problem::new(place.clone(), FIELD, message));
+    let wanted = every(wanted.into_iter().map(|(name, node, place)| {
+        if known.contains(&name.as_str()) {
+            return Ok((name, node));
         }
-    }
-    Ok(Some(wanted.into_iter().map(|(name, node, _)| (name, node)).collect()))
+        let hint = hint(&name, known.iter().copied());
+        let message = format!("unknown parameter `{name}`{hint}; known: {}", quoted(&known));
+        Err(Problem::new(place.clone(), FIELD, message))
+    }))?;
+    Ok(Some(wanted))
 }
 
 /// What `parameter` is searched as; `None` if it is not free.

@@ -3,8 +3,10 @@
 use super::file::PatchFields;
 use super::levels::{Choices, Level};
 use super::patch::{self, Setting};
-use blis_scenario::problem::{Problem, hint, quoted};
-use blis_scenario::yaml::{Kind, Node};
+use blis_scenario::problem::{hint, quoted};
+use blis_scenario::problems::{Findings, Problems, every};
+use blis_scenario::scenario::Plan;
+use blis_scenario::yaml::Node;
 
 /// A named part of a strategy.
 #[derive(Clone, Debug)]
@@ -14,15 +16,11 @@ pub struct Component {
     pub(crate) settings: Vec<Setting>,
 }
 
-/// The components of a study.
-pub(super) fn components(tree: &Node) -> Vec<Component> {
-    let Some(Kind::Map(fields)) = tree.field("components").map(|node| &node.kind) else {
-        return Vec::new();
-    };
-    fields
-        .iter()
-        .map(|(name, _, node)| Component { name: name.clone(), settings: patch::settings(node) })
-        .collect()
+impl Component {
+    /// The component called `name`, which sets what `patch` says.
+    pub(super) fn of((name, patch): &(String, Node)) -> Component {
+        Component { name: name.clone(), settings: patch::settings(patch) }
+    }
 }
 
 /// The factor of arms or workloads whose levels are the patches at `field`.
@@ -31,32 +29,29 @@ pub(super) fn patched(
     field: &str,
     patches: &[PatchFields],
     components: &[Component],
-) -> Result<Choices, Problem> {
+    found: &mut Findings,
+) -> Choices {
     let mut levels: Vec<Level> = Vec::new();
     for (index, patch) in patches.iter().enumerate() {
         let path = format!("{field}[{index}]");
-        if levels.iter().any(|level| level.name == patch.name) {
-            let path = format!("{path}.name");
-            let message = format!("found `{}` for the second time; give it another", patch.name);
-            return Err(Problem::new(tree.place_of(&path), path, message));
+        let name = found.keep(tree.required(&path, "name", patch.name.clone()));
+        let name = name.unwrap_or_else(|| path.clone());
+        if levels.iter().any(|level| level.name == name) {
+            let message = format!("found `{name}` for the second time; give it another");
+            found.keep::<()>(Err(tree.problem(format!("{path}.name"), message)));
         }
-        let with = patch.with.iter().enumerate().map(|(number, name)| {
-            let path = format!("{path}.with[{number}]");
-            named(tree, &path, name, components)
-        });
-        let with = with.collect::<Result<Vec<usize>, Problem>>()?;
-        let own = set_of(tree, field, index).map_or_else(Vec::new, patch::settings);
-        levels.push(Level { name: patch.name.clone(), with, own, tests: patch.tests.clone() });
+        let with =
+            patch.with.iter().enumerate().map(|(number, name)| {
+                named(tree, &format!("{path}.with[{number}]"), name, components)
+            });
+        let with = found.keep(tree.whole(&[&format!("{path}.with")]).and_then(|()| every(with)));
+        let own = patch.set.as_ref().map_or_else(Vec::new, patch::settings);
+        let whole = with.is_some();
+        let with = with.unwrap_or_default();
+        levels.push(Level { name, with, own, tests: patch.tests.clone(), whole });
     }
     let name = field.strip_suffix('s').unwrap_or(field).to_owned();
-    Ok(Choices { stated: levels.len(), name, levels })
-}
-
-fn set_of<'a>(tree: &'a Node, field: &str, index: usize) -> Option<&'a Node> {
-    match tree.field(field).map(|node| &node.kind) {
-        Some(Kind::List(items)) => items.get(index).and_then(|node| node.field("set")),
-        _ => None,
-    }
+    Choices { stated: levels.len(), name, levels }
 }
 
 /// Which component is called `name`, as written at `path`.
@@ -65,7 +60,7 @@ pub(super) fn named(
     path: &str,
     name: &str,
     components: &[Component],
-) -> Result<usize, Problem> {
+) -> Result<usize, Problems> {
     let names: Vec<&str> = components.iter().map(|component| component.name.as_str()).collect();
     names.iter().position(|&known| known == name).ok_or_else(|| {
         let hint = hint(name, names.iter().copied());
@@ -74,7 +69,7 @@ pub(super) fn named(
         } else {
             format!("unknown component `{name}`{hint}; known: {}", quoted(&names))
         };
-        Problem::new(tree.place_of(path), path, message)
+        tree.problem(path, message)
     })
 }
 
@@ -86,6 +81,7 @@ pub(super) fn matrix(which: &[usize], components: &[Component]) -> Choices {
         with,
         own: Vec::new(),
         tests: Some(tests),
+        whole: true,
     };
     let mut levels = vec![arm("none".to_owned(), Vec::new(), "the baseline".to_owned())];
     for index in which {
@@ -105,46 +101,25 @@ pub(super) fn matrix(which: &[usize], components: &[Component]) -> Choices {
     Choices { name: "arm".to_owned(), stated: levels.len(), levels }
 }
 
-/// Adds what belongs beside an arm with a gate or a priority: the same gate, and the same priority,
-/// on round-robin and without anything else. `base` is the scenario that arms are patches on.
-pub(super) fn add_references(
-    base: &Node,
-    arms: &mut Choices,
-    components: &[Component],
-) -> Result<(), Problem> {
-    let mut known = Vec::new();
-    let mut added = Vec::new();
-    let resolved = |level: &Level| {
-        let mut tree = base.clone();
-        level.apply(&mut tree, components);
-        patch::resolve(&tree, std::slice::from_ref(&level.name))
-    };
-    for level in &arms.levels {
-        let checked = resolved(level)?;
-        known.push(checked.meaning());
-        let plan = checked.plan();
-        if plan.routing() == "round-robin" {
-            continue;
-        }
-        let plain = [("scheduler", "fcfs"), ("priority", "constant")];
-        if plan.policies.admission.to_string() != "always-admit" {
-            added.push(level.reference("gate", &plain));
-        }
-        if plan.scheduler() != "fcfs" || plan.policies.priority.name() != "constant" {
-            added.push(level.reference("priority", &[("admission", "always-admit")]));
-        }
-    }
-    for level in added {
-        let meaning = resolved(&level)?.meaning();
-        if !known.contains(&meaning) {
-            known.push(meaning);
-            arms.levels.push(level);
-        }
-    }
-    Ok(())
-}
-
 impl Level {
+    /// What belongs beside an arm with a gate or a priority, whose scenario is `plan`: the same
+    /// gate, and the same priority, on round-robin and without anything else. All that may, if the
+    /// scenario is not known.
+    pub(super) fn references(&self, plan: Option<&Plan>) -> Vec<Level> {
+        let gated = |plan: &Plan| plan.policies.admission.to_string() != "always-admit";
+        let ordered =
+            |plan: &Plan| plan.scheduler() != "fcfs" || plan.policies.priority.name() != "constant";
+        let routed = plan.is_none_or(|plan| plan.routing() != "round-robin");
+        let mut all = Vec::new();
+        if routed && plan.is_none_or(gated) {
+            all.push(self.reference("gate", &[("scheduler", "fcfs"), ("priority", "constant")]));
+        }
+        if routed && plan.is_none_or(ordered) {
+            all.push(self.reference("priority", &[("admission", "always-admit")]));
+        }
+        all.into_iter().map(|level| Level { whole: plan.is_some(), ..level }).collect()
+    }
+
     /// The same on round-robin, with `others` set back.
     fn reference(&self, what: &str, others: &[(&str, &str)]) -> Level {
         let mut own = self.own.clone();

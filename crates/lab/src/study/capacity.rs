@@ -8,6 +8,7 @@ use crate::capacity::{Climb, Question, Slo, Subject, Vary};
 use crate::failure::Failure;
 use crate::trial::{Runner, Watch};
 use blis_scenario::problem::{Problem, hint, quoted};
+use blis_scenario::problems::{Problems, Together, every};
 use blis_scenario::scenario::Draft;
 use blis_scenario::yaml::{Node, Whole};
 use serde::Deserialize;
@@ -31,24 +32,25 @@ pub(super) fn question(
     tree: &Node,
     fields: &CapacityFields,
     warmup: Warmup,
-) -> Result<Question, Problem> {
+) -> Result<Question, Problems> {
     let vary = match fields.vary.as_deref() {
-        None => Vary::Rate,
+        None => Ok(Vary::Rate),
         Some(name) => vary(name).ok_or_else(|| {
             let known = Vary::ALL.map(Vary::name);
             let message = format!("found `{name}`{}; legal: {}", hint(name, known), quoted(&known));
-            Problem::new(tree.place_of("capacity.vary"), "capacity.vary", message)
-        })?,
+            tree.problem("capacity.vary", message)
+        }),
     };
-    let mut slo = Vec::new();
-    for (index, text) in fields.slo.iter().enumerate() {
+    let slo = every(fields.slo.iter().enumerate().map(|(index, text)| {
         let path = format!("capacity.slo[{index}]");
-        slo.extend(Slo::read(text, tree.place_of(&path), &path)?);
-    }
+        Slo::read(text, tree.place_of(&path), &path)
+    }));
+    let (slo, vary) = (slo, vary).together()?;
+    let slo: Vec<Slo> = slo.into_iter().flatten().collect();
     if slo.is_empty() {
         let message =
             "there is none, so that any rate would do; give one, e.g. `ttft_p99 <= 500ms`";
-        return Err(Problem::new(tree.place_of("capacity.slo"), "capacity.slo", message));
+        return Err(tree.problem("capacity.slo", message));
     }
     let mut question = Question { warmup, ..Question::new(slo, vary) };
     if let Some(most) = fields.max_requests {

@@ -2,10 +2,11 @@
 
 use super::file::warmup;
 use super::levels::{self, Choices, Level};
-use super::patch::{self, settings};
+use super::patch::{self, Once, settings};
 use super::{Cell, Outline, Study};
 use crate::metric::Metric;
 use blis_scenario::problem::{Place, Problem};
+use blis_scenario::problems::{Problems, Together, every};
 use blis_scenario::yaml::{self, Kind, Node};
 use std::path::PathBuf;
 
@@ -28,7 +29,7 @@ pub struct Sides<'a> {
 ///
 /// # Errors
 /// If a file cannot be read, or anything is illegal.
-pub fn compare(sides: &Sides<'_>) -> Result<Outline, Problem> {
+pub fn compare(sides: &Sides<'_>) -> Result<Outline, Problems> {
     let mut arms: Vec<(String, Node)> = Vec::new();
     for file in sides.files {
         let tree = yaml::read_file(file)?;
@@ -51,23 +52,29 @@ pub fn compare(sides: &Sides<'_>) -> Result<Outline, Problem> {
         .map(|(_, arm)| arm)
     {
         let message = format!("found `{name}` for the second time; give it another name");
-        return Err(Problem::new(Place::Unknown, "", message));
+        return Err(Problem::new(Place::Unknown, "", message).into());
     }
     let names: Vec<String> = arms.iter().map(|(name, _)| name.clone()).collect();
-    let level = |name: String| Level { name, with: Vec::new(), own: Vec::new(), tests: None };
+    let level =
+        |name: String| Level { name, with: Vec::new(), own: Vec::new(), tests: None, whole: true };
     let choices = vec![Choices {
         name: "arm".to_owned(),
         stated: names.len(),
         levels: names.iter().cloned().map(level).collect(),
     }];
+    let mut once = Once::default();
     let cell = |(name, tree): (String, Node)| {
         let levels = vec![name];
-        let checked = patch::resolve(&tree, &levels)?;
-        Ok((Cell { plan: checked.plan().clone(), levels, own_warmup: false, tree }, checked))
+        let checked = once.resolve(&tree, &patch::cell(&levels))?;
+        Ok::<_, Problems>((
+            Cell { plan: checked.plan().clone(), levels, own_warmup: false, tree },
+            checked,
+        ))
     };
-    let cells = arms.into_iter().map(cell).collect::<Result<Vec<_>, Problem>>()?;
-    let (cells, checked) = cells.into_iter().unzip();
     let flag = Node::from_flag("--warmup", sides.warmup.unwrap_or_default());
+    let warmup = warmup(&flag, sides.warmup, false);
+    let (cells, warmup) = (every(arms.into_iter().map(cell)), warmup).together()?;
+    let (cells, checked) = cells.into_iter().unzip();
     let study = Study {
         question: names.join(" or "),
         factors: vec!["arm".to_owned()],
@@ -76,7 +83,7 @@ pub fn compare(sides: &Sides<'_>) -> Result<Outline, Problem> {
         first_seed: Study::FIRST_SEED,
         seeds: sides.seeds,
         max_seeds: sides.seeds,
-        warmup: warmup(&flag, sides.warmup, false)?,
+        warmup,
         metrics: sides.metrics.clone(),
         hypotheses: Vec::new(),
         capacity: None,

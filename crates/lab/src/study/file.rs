@@ -16,18 +16,20 @@
 //!     fires: [reloaded_blocks(async)]
 //! ```
 
-use super::Outline;
 use super::arms::{self, Component};
 use super::capacity::{CapacityFields, question};
+use super::cells::Cells;
 use super::levels::{self, Choices, Level};
 use super::predictions::hypotheses;
-use super::{Cell, Study, Warmup, patch};
+use super::{Outline, Study, Warmup};
+use crate::capacity::Question;
 use crate::design::Design;
+use crate::hypothesis::Hypothesis;
 use crate::metric::Metric;
 use blis_scenario::problem::{Place, Problem};
-use blis_scenario::yaml::{self, Kind, Node, Whole};
+use blis_scenario::problems::{Findings, Problems, Together, every, given};
+use blis_scenario::yaml::{self, Kind, Named, Node, OneOrMany, Whole};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use std::path::Path;
 
 /// Most cells of a study, times seeds.
@@ -38,72 +40,49 @@ const DEFAULT_SEEDS_CLAIMING: u64 = 5;
 /// Most hypotheses of a study.
 const MOST_HYPOTHESES: usize = 64;
 
-/// A study as written. Patches are taken from the tree: they are scenarios, and checked as such.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A study as written. Patches are scenarios, and checked as such.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct StudyFields {
-    question: String,
-    #[expect(dead_code, reason = "read from the tree, with places")]
-    base: IgnoredAny,
-    #[serde(default)]
-    #[expect(dead_code, reason = "read from the tree, with places")]
-    components: Option<IgnoredAny>,
-    #[serde(default)]
+    question: Option<String>,
+    base: Option<Node>,
+    components: Named<Node>,
     matrix: Vec<String>,
-    #[serde(default)]
     arms: Vec<PatchFields>,
-    #[serde(default)]
     workloads: Vec<PatchFields>,
-    #[serde(default)]
-    sweep: Option<IgnoredAny>,
-    #[serde(default)]
+    sweep: Named<Vec<Node>>,
     references: Option<bool>,
-    #[serde(default)]
     first_seed: Option<Whole<{ Study::FIRST_SEED }, 9_000>>,
-    #[serde(default)]
     seeds: Option<Whole<1, 1_000>>,
-    #[serde(default)]
     max_seeds: Option<Whole<1, 1_000>>,
-    #[serde(default)]
     warmup: Option<String>,
-    #[serde(default)]
     capacity: Option<CapacityFields>,
-    metrics: Vec<String>,
-    #[serde(default)]
+    metrics: Option<Vec<String>>,
     hypotheses: Vec<HypothesisFields>,
-    #[serde(default)]
     discussion: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A patch as written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub(crate) struct PatchFields {
-    pub(super) name: String,
-    #[serde(default)]
+    pub(super) name: Option<String>,
     pub(super) with: Vec<String>,
-    #[serde(default)]
-    #[expect(dead_code, reason = "read from the tree, with places")]
-    set: Option<IgnoredAny>,
-    #[serde(default)]
+    pub(crate) set: Option<Node>,
     pub(super) tests: Option<String>,
 }
 
 /// A hypothesis as written.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub(super) struct HypothesisFields {
-    #[serde(default)]
     pub(super) name: Option<String>,
-    pub(super) claim: String,
-    #[serde(default)]
+    pub(super) claim: Option<String>,
     pub(super) predict: Option<String>,
-    #[serde(default)]
     pub(super) because: Option<String>,
-    #[serde(default)]
     pub(super) fires: Vec<String>,
-    #[serde(default, rename = "in")]
-    #[expect(dead_code, reason = "read from the tree, with places")]
-    workloads: Option<IgnoredAny>,
+    #[serde(rename = "in")]
+    pub(super) workloads: Option<OneOrMany<String>>,
 }
 
 /// What a file of experiments holds.
@@ -134,82 +113,196 @@ pub fn form(path: &Path) -> Result<Form, Problem> {
 /// Reads the study in the file `path` and checks every scenario in it.
 ///
 /// # Errors
-/// If it cannot be read, or anything in it is illegal.
-pub fn read(path: &Path) -> Result<Outline, Problem> {
-    let tree = yaml::read_file(path)?;
-    study(&tree)
+/// All that is illegal in it; if it cannot be read.
+pub fn read(path: &Path) -> Result<Outline, Problems> {
+    study(&yaml::read_file(path)?)
 }
 
 /// Reads the study in `text` as if it stood in a file called `name`, beside which are the files
 /// that it names.
 ///
 /// # Errors
-/// If anything in it is illegal.
-pub fn read_text(name: &str, text: &str) -> Result<Outline, Problem> {
+/// All that is illegal in it.
+pub fn read_text(name: &str, text: &str) -> Result<Outline, Problems> {
     study(&yaml::read_text(name, text)?)
 }
 
-pub(super) fn study(tree: &Node) -> Result<Outline, Problem> {
-    let fields: StudyFields = yaml::decode(tree)?;
-    let base = base(tree)?;
-    let components = arms::components(tree);
-    let factors = factors(tree, &fields, &base, &components)?;
-    let (seeds, max_seeds) = seeds(tree, &fields)?;
-    let warmup = warmup(tree, fields.warmup.as_deref(), !fields.hypotheses.is_empty())?;
-    let capacity = fields.capacity.as_ref().map(|fields| question(tree, fields, warmup));
-    let capacity = capacity.transpose()?;
-    let searched = capacity.as_ref().map(|question| question.vary.metric());
-    let design = Design { searched, ..levels::design(&factors) };
-    let metrics = metrics(tree, &fields.metrics, &design)?;
-    if design.cells().saturating_mul(max_seeds) > MOST_TRIALS {
-        let cells = design.cells();
-        let message =
-            format!("{cells} cells and {max_seeds} seeds; legal: at most {MOST_TRIALS} runs");
-        return Err(Problem::new(tree.place.clone(), "", message));
+pub(super) fn study(tree: &Node) -> Result<Outline, Problems> {
+    yaml::decode_and(tree, |fields, tree| Reader { fields, tree }.read())
+}
+
+/// A study as written, and the tree that it was decoded from.
+struct Reader<'a> {
+    fields: StudyFields,
+    tree: &'a Node,
+}
+
+impl Reader<'_> {
+    fn read(self) -> Result<Outline, Problems> {
+        let Reader { fields, tree } = &self;
+        let mut found = Findings::default();
+        let components: Vec<Component> = fields.components.0.iter().map(Component::of).collect();
+        let base = base(tree, fields.base.as_ref());
+        let seeds = self.seeds();
+        let warmup = warmup(tree, fields.warmup.as_deref(), !fields.hypotheses.is_empty());
+        let capacity = self.capacity(*warmup.as_ref().unwrap_or(&Warmup::Auto));
+        let factors = self.factors(&components, &mut found);
+        let cells = factors.map(|factors| {
+            let mut cells = Cells::new(base.as_ref().ok(), &components, factors);
+            if fields.references != Some(false) {
+                cells.add_references();
+            }
+            cells
+        });
+        let design = given(&cells, |cells| {
+            let searched = given(&capacity, |capacity| Ok(searched(capacity.as_ref())))?;
+            Ok(Design { searched, ..levels::design(&cells.factors) })
+        });
+        let claims = given(&design, |design| self.hypotheses(design));
+        let metrics = given(&capacity, |capacity| self.metrics(searched(capacity.as_ref())));
+        let cells = cells.and_then(|cells| {
+            let most = seeds.as_ref().map_or(1, |(_, most)| *most);
+            check_size(tree, levels::design(&cells.factors).cells(), most)?;
+            cells.all()
+        });
+        let question = tree.required("", "question", fields.question.clone());
+        let runs = (seeds, warmup, capacity).together();
+        let read = (question, base, design, runs, cells, (metrics, claims).together()).together();
+        let Some((question, base, design, runs, cells, (metrics, hypotheses))) = found.keep(read)
+        else {
+            return Err(found.into());
+        };
+        let ((seeds, max_seeds), warmup, capacity) = runs;
+        let (levels, cells) = cells;
+        let (cells, checked) = cells.into_iter().unzip();
+        let study = Study {
+            question,
+            factors: design.factors.iter().map(|factor| factor.name.clone()).collect(),
+            design,
+            cells,
+            first_seed: fields.first_seed.map_or(Study::FIRST_SEED, Whole::get),
+            seeds,
+            max_seeds,
+            warmup,
+            metrics,
+            hypotheses,
+            capacity,
+            discussion: fields.discussion.clone(),
+            components,
+            levels,
+            base,
+        };
+        // What cannot be searched is refused before anything runs.
+        found.keep(study.subjects());
+        found.done(Outline { study, cells: checked })
     }
-    let hypotheses = hypotheses(tree, &fields.hypotheses, &design)?;
-    if hypotheses.len() > MOST_HYPOTHESES {
-        let message = format!("{}; legal: at most {MOST_HYPOTHESES}", hypotheses.len());
-        return Err(Problem::new(tree.place_of("hypotheses"), "hypotheses", message));
+
+    /// What the cells differ in. Fails where that is not known; other problems go to `found`.
+    fn factors(
+        &self,
+        components: &[Component],
+        found: &mut Findings,
+    ) -> Result<Vec<Choices>, Problems> {
+        let Reader { fields, tree } = self;
+        // A list of which nothing is left because it is broken is not an empty one.
+        tree.whole(if fields.arms.is_empty() { &["arms"] } else { &[] })?;
+        tree.whole(if fields.workloads.is_empty() { &["workloads"] } else { &[] })?;
+        tree.whole(&["matrix", "components"])?;
+        let mut patched = |field: &str, patches: &[PatchFields]| {
+            (!patches.is_empty()).then(|| arms::patched(tree, field, patches, components, found))
+        };
+        let workloads = patched("workloads", &fields.workloads);
+        let arms = match (&fields.matrix[..], &fields.arms[..]) {
+            ([], patches) => patched("arms", patches),
+            (names, []) => {
+                let which = every(names.iter().enumerate().map(|(index, name)| {
+                    arms::named(tree, &format!("matrix[{index}]"), name, components)
+                }))?;
+                Some(arms::matrix(&which, components))
+            }
+            _ => {
+                let message = "makes the arms by itself; leave `arms` out, or `matrix`";
+                return Err(tree.problem("matrix", message));
+            }
+        };
+        let swept = levels::swept(tree, &fields.sweep, found);
+        Ok(workloads.into_iter().chain(arms).chain(swept).collect())
     }
-    let cell = |number: usize| {
-        let names = design.names(number);
-        let at = design.levels(number);
-        let tree = levels::tree(&base, &factors, &at, &components);
-        let checked = patch::resolve(&tree, &names)?;
-        let own_warmup = levels::sets(&factors, &at, &components, "warmup_s");
-        Ok((Cell { levels: names, plan: checked.plan().clone(), own_warmup, tree }, checked))
-    };
-    let cells = (0..design.cells()).map(cell).collect::<Result<Vec<_>, Problem>>()?;
-    let (cells, checked) = cells.into_iter().unzip();
-    let study = Study {
-        question: fields.question,
-        factors: design.factors.iter().map(|factor| factor.name.clone()).collect(),
-        design,
-        cells,
-        first_seed: fields.first_seed.map_or(Study::FIRST_SEED, Whole::get),
-        seeds,
-        max_seeds,
-        warmup,
-        metrics,
-        hypotheses,
-        capacity,
-        discussion: fields.discussion,
-        components,
-        levels: factors,
-        base,
-    };
-    // What cannot be searched is refused before anything runs.
-    study.subjects()?;
-    Ok(Outline { study, cells: checked })
+
+    /// After how many seeds to look first, and the most that are run.
+    fn seeds(&self) -> Result<(usize, usize), Problems> {
+        let Reader { fields, tree } = self;
+        tree.whole(&["seeds"])?;
+        let default = match fields.hypotheses[..] {
+            [] => DEFAULT_SEEDS,
+            _ => DEFAULT_SEEDS_CLAIMING,
+        };
+        let most = fields.max_seeds.map(Whole::get);
+        let first =
+            fields.seeds.map_or_else(|| most.map_or(default, |most| most.min(default)), Whole::get);
+        let most = most.unwrap_or(first);
+        if most < first {
+            let message = format!("found `{most}`; legal: no fewer than `seeds`, which is {first}");
+            return Err(tree.problem("max_seeds", message));
+        }
+        let size = |seeds: u64| usize::try_from(seeds).unwrap_or(usize::MAX);
+        Ok((size(first), size(most)))
+    }
+
+    /// What must hold at the capacity of a cell, if that is looked for.
+    fn capacity(&self, warmup: Warmup) -> Result<Option<Question>, Problems> {
+        self.tree.whole(&["capacity"])?;
+        self.fields.capacity.as_ref().map(|fields| question(self.tree, fields, warmup)).transpose()
+    }
+
+    fn metrics(&self, searched: Option<Metric>) -> Result<Vec<Metric>, Problems> {
+        let Reader { fields, tree } = self;
+        let names = tree.required("", "metrics", fields.metrics.as_ref())?;
+        if names.is_empty() {
+            let message = "there are none; name at least one, e.g. `ttft_p99`";
+            return Err(tree.problem("metrics", message));
+        }
+        let design = Design { searched, ..Design::default() };
+        every(names.iter().enumerate().map(|(index, name)| {
+            design.metric(name).map_err(|text| tree.problem(format!("metrics[{index}]"), text))
+        }))
+    }
+
+    fn hypotheses(&self, design: &Design) -> Result<Vec<Hypothesis>, Problems> {
+        let Reader { fields, tree } = self;
+        if fields.arms.iter().chain(&fields.workloads).any(|patch| patch.name.is_none()) {
+            // They may be about those whose names are missing.
+            return Err(Problems::KNOWN);
+        }
+        let hypotheses = hypotheses(tree, &fields.hypotheses, design)?;
+        if hypotheses.len() > MOST_HYPOTHESES {
+            let message = format!("{}; legal: at most {MOST_HYPOTHESES}", hypotheses.len());
+            return Err(tree.problem("hypotheses", message));
+        }
+        Ok(hypotheses)
+    }
+}
+
+/// What is found for each cell besides the numbers of its runs.
+fn searched(capacity: Option<&Question>) -> Option<Metric> {
+    capacity.map(|question| question.vary.metric())
+}
+
+/// Refuses a study that nobody would wait for.
+fn check_size(tree: &Node, cells: usize, seeds: usize) -> Result<(), Problem> {
+    if cells.saturating_mul(seeds) <= MOST_TRIALS {
+        return Ok(());
+    }
+    let message = format!("{cells} cells and {seeds} seeds; legal: at most {MOST_TRIALS} runs");
+    Err(Problem::new(tree.place.clone(), "", message))
 }
 
 /// The scenario under `base`, or in the file that it names.
-pub(crate) fn base(tree: &Node) -> Result<Node, Problem> {
-    let base = tree.field("base").cloned().unwrap_or_else(Node::empty);
+pub(crate) fn base(tree: &Node, base: Option<&Node>) -> Result<Node, Problems> {
+    let base = tree.required("", "base", base)?;
     match &base.kind {
-        Kind::Scalar { text, .. } => yaml::read_file(&beside(&base.place, text)),
-        _ => Ok(base),
+        Kind::Scalar { text, .. } => Ok(yaml::read_file(&beside(&base.place, text))?),
+        _ => Ok(base.clone()),
     }
 }
 
@@ -218,75 +311,20 @@ pub(crate) fn workloads(
     tree: &Node,
     fields: &[PatchFields],
     base: &Node,
-) -> Result<Vec<(String, Node)>, Problem> {
-    let factor = arms::patched(tree, "workloads", fields, &[])?;
+) -> Result<Vec<(String, Node)>, Problems> {
+    let mut found = Findings::default();
+    let factor = arms::patched(tree, "workloads", fields, &[], &mut found);
     let scenario = |level: Level| {
         let mut tree = base.clone();
         level.apply(&mut tree, &[]);
         (level.name, tree)
     };
-    Ok(factor.levels.into_iter().map(scenario).collect())
-}
-
-/// What the cells differ in.
-fn factors(
-    tree: &Node,
-    fields: &StudyFields,
-    base: &Node,
-    components: &[Component],
-) -> Result<Vec<Choices>, Problem> {
-    let mut factors = Vec::new();
-    if !fields.workloads.is_empty() {
-        factors.push(arms::patched(tree, "workloads", &fields.workloads, components)?);
-    }
-    let mut arms = match (&fields.matrix[..], &fields.arms[..]) {
-        ([], []) => None,
-        ([], patches) => Some(arms::patched(tree, "arms", patches, components)?),
-        (names, []) => {
-            let which = names.iter().enumerate().map(|(index, name)| {
-                arms::named(tree, &format!("matrix[{index}]"), name, components)
-            });
-            Some(arms::matrix(&which.collect::<Result<Vec<_>, _>>()?, components))
-        }
-        _ => {
-            let message = "makes the arms by itself; leave `arms` out, or `matrix`";
-            return Err(Problem::new(tree.place_of("matrix"), "matrix", message));
-        }
-    };
-    if let Some(arms) = &mut arms
-        && fields.references != Some(false)
-    {
-        // A workload may be needed to make the scenario whole.
-        let first = levels::tree(base, &factors, &vec![0; factors.len()], components);
-        arms::add_references(&first, arms, components)?;
-    }
-    factors.extend(arms);
-    if fields.sweep.is_some() {
-        factors.extend(levels::swept(tree)?);
-    }
-    Ok(factors)
-}
-
-/// After how many seeds to look first, and the most that are run.
-fn seeds(tree: &Node, fields: &StudyFields) -> Result<(usize, usize), Problem> {
-    let default = match fields.hypotheses[..] {
-        [] => DEFAULT_SEEDS,
-        _ => DEFAULT_SEEDS_CLAIMING,
-    };
-    let most = fields.max_seeds.map(Whole::get);
-    let first =
-        fields.seeds.map_or_else(|| most.map_or(default, |most| most.min(default)), Whole::get);
-    let most = most.unwrap_or(first);
-    if most < first {
-        let message = format!("found `{most}`; legal: no fewer than `seeds`, which is {first}");
-        return Err(Problem::new(tree.place_of("max_seeds"), "max_seeds", message));
-    }
-    let size = |seeds: u64| usize::try_from(seeds).unwrap_or(usize::MAX);
-    Ok((size(first), size(most)))
+    found.done(factor.levels.into_iter().map(scenario).collect())
 }
 
 /// How much of each run is left out.
-pub(super) fn warmup(tree: &Node, text: Option<&str>, claims: bool) -> Result<Warmup, Problem> {
+pub(super) fn warmup(tree: &Node, text: Option<&str>, claims: bool) -> Result<Warmup, Problems> {
+    tree.whole(&["warmup"])?;
     match text {
         None if claims => Ok(Warmup::Auto),
         None => Ok(Warmup::Given),
@@ -297,7 +335,7 @@ pub(super) fn warmup(tree: &Node, text: Option<&str>, claims: bool) -> Result<Wa
             legal.map(Warmup::Seconds).ok_or_else(|| {
                 let message =
                     format!("found `{text}`; legal: `auto`, or seconds from 0 to 1e8, e.g. `30s`");
-                Problem::new(tree.place_of("warmup"), "warmup", message)
+                tree.problem("warmup", message)
             })
         }
     }
@@ -307,7 +345,7 @@ pub(super) fn warmup(tree: &Node, text: Option<&str>, claims: bool) -> Result<Wa
 ///
 /// # Errors
 /// If it is neither.
-pub fn warmup_flag(flag: &str, text: &str) -> Result<Warmup, Problem> {
+pub fn warmup_flag(flag: &str, text: &str) -> Result<Warmup, Problems> {
     warmup(&Node::from_flag(flag, text), Some(text), false)
 }
 
@@ -319,18 +357,6 @@ fn beside(place: &Place, path: &str) -> std::path::PathBuf {
         }
         _ => path.into(),
     }
-}
-
-fn metrics(tree: &Node, names: &[String], design: &Design) -> Result<Vec<Metric>, Problem> {
-    if names.is_empty() {
-        let message = "there are none; name at least one, e.g. `ttft_p99`";
-        return Err(Problem::new(tree.place_of("metrics"), "metrics", message));
-    }
-    let parse = |(index, name): (usize, &String)| {
-        let path = format!("metrics[{index}]");
-        design.metric(name).map_err(|text| Problem::new(tree.place_of(&path), path, text))
-    };
-    names.iter().enumerate().map(parse).collect()
 }
 
 #[cfg(test)]
@@ -380,13 +406,76 @@ metrics: [ttft_p99, critical.e2e_mean]
         assert_eq!(last.routing(), "round-robin", "the patch replaces the whole policy");
     }
 
+    /// The paths of all that is wrong with a study.
+    fn blamed(text: &str) -> Vec<String> {
+        let tree = yaml::read_text("s.yaml", text).expect("well-formed");
+        let problems = study(&tree).expect_err("it is illegal");
+        problems.iter().map(|problem| problem.path.clone()).collect()
+    }
+
+    #[test]
+    fn all_mistakes_of_a_study_are_told_at_once_each_of_them_once() {
+        let text = "
+base: {cluster: {instances: 0}, workload: {distribution: {rate: 90%}}}
+components: {gate: {admission: kv-gat}}
+arms:
+  - {name: one, set: {engine: {block_sise: 32}}}
+  - {name: two, with: [gate], set: {scheduler: fcsf}}
+  - {set: {priority: slo-clas}}
+  - {name: four, with: [gatt]}
+workloads: [{name: a}, {name: b, set: {seed: x}}, {name: b}]
+sweep: {engine.total_kv_blocks: [900, 800], engine.watermark: [], cluster.gateways: 2}
+seeds: 9
+max_seeds: 3
+warmup: soon
+metrics: [ttft_p98, ttft_p99]
+";
+        assert_eq!(
+            blamed(text),
+            [
+                "",
+                "cluster.instances",
+                "admission",
+                "engine.block_sise",
+                "scheduler",
+                "arms[2]",
+                "priority",
+                "arms[3].with[0]",
+                "seed",
+                "workloads[2].name",
+                "sweep.engine.watermark",
+                "sweep.cluster.gateways",
+                "max_seeds",
+                "warmup",
+                "metrics[0]",
+            ]
+        );
+    }
+
+    #[test]
+    fn claims_are_checked_though_arms_are_broken() {
+        let text = "
+question: q?
+base: {workload: {distribution: {rate: 1}}}
+arms:
+  - {name: one, set: {scheduler: fcsf}}
+  - {name: two, set: {scheduler: sjf, routing: {policy: weighted, scoers: 'pa:1'}}}
+metrics: [ttft_p99, ttft_p98]
+hypotheses:
+  - {claim: ttft_p99(one) < ttft_p99(tow)}
+  - {claim: ttft_p99(one) < ttft_p99(priority of two on round-robin)}
+";
+        let expected = ["scheduler", "routing.scoers", "metrics[1]", "hypotheses[0].claim"];
+        assert_eq!(blamed(text), expected, "the arm's reference may well be there");
+    }
+
     #[test]
     fn mistakes_are_told_with_their_place_before_anything_runs() {
         for (from, to, message) in [
             ("ttft_p99, ", "ttft_p98, ", "s.yaml:9:11: metrics[0]: unknown number `ttft_p98`"),
             ("round-robin", "robin", "unknown routing policy `robin`"),
             ("[900, 800]", "[900, 0]", "s.yaml:8:39: engine.total_kv_blocks: found `0`; legal: a"),
-            ("[900, 800]", "900", "sweep.engine.total_kv_blocks: found one value; legal: a list"),
+            ("[900, 800]", "900", "sweep.engine.total_kv_blocks: found `900`; legal: a list"),
             ("name: plain", "name: base", "arms[1].name: found `base` for the second time"),
             ("seeds: 2", "seeds: 99999", "seeds: found `99999`; legal: a whole number from 1 to"),
             ("question: does it matter?", "", "field `question` is missing"),

@@ -4,7 +4,8 @@ use super::arms::Component;
 use super::patch::{self, Setting};
 use crate::design::{Design, Factor};
 use blis_scenario::problem::Problem;
-use blis_scenario::yaml::{Kind, Node};
+use blis_scenario::problems::Findings;
+use blis_scenario::yaml::{Kind, Named, Node};
 
 /// One thing that cells differ in, with what each level sets.
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct Level {
     pub(crate) own: Vec<Setting>,
     /// What it is there for.
     pub(crate) tests: Option<String>,
+    /// Whether all that it sets is known.
+    pub(crate) whole: bool,
 }
 
 impl Level {
@@ -36,41 +39,40 @@ impl Level {
     }
 }
 
-/// The factors that are swept: a field's path, and its values.
-pub(super) fn swept(tree: &Node) -> Result<Vec<Choices>, Problem> {
-    let illegal = |path: &str, message: &str| {
-        Err(Problem::new(tree.place_of(path), path.to_owned(), message))
-    };
-    let Some(Kind::Map(fields)) = tree.field("sweep").map(|node| &node.kind) else {
-        return illegal("sweep", "legal: fields of a scenario with lists of values");
+/// The factors that are swept: a field's path, and its values. A field whose values are broken is
+/// broken in every cell.
+pub(super) fn swept(tree: &Node, sweep: &Named<Vec<Node>>, found: &mut Findings) -> Vec<Choices> {
+    let Some(Kind::Map(written)) = tree.field("sweep").map(|node| &node.kind) else {
+        return Vec::new();
     };
     let mut factors = Vec::new();
-    for (name, place, values) in fields {
-        let steps: Vec<String> = name.split('.').map(str::to_owned).collect();
-        let Kind::List(values) = &values.kind else {
-            let message = "found one value; legal: a list of values";
-            return Err(Problem::new(place.clone(), format!("sweep.{name}"), message));
-        };
-        if values.is_empty() {
+    for (name, place, _) in written {
+        let values = sweep.0.iter().find(|(known, _)| known == name).map(|(_, values)| &values[..]);
+        if values == Some(&[]) {
             let message = "found an empty list; legal: at least one value";
-            return Err(Problem::new(place.clone(), format!("sweep.{name}"), message));
+            let problem = Problem::new(place.clone(), format!("sweep.{name}"), message);
+            found.keep::<()>(Err(problem));
         }
+        let broken = [Node { place: place.clone(), kind: Kind::Broken }];
+        let values = values.filter(|values| !values.is_empty()).unwrap_or(&broken);
+        let steps: Vec<String> = name.split('.').map(str::to_owned).collect();
         let level = |value: &Node| Level {
             name: shown(value),
             with: Vec::new(),
             own: vec![(steps.clone(), value.clone())],
             tests: None,
+            whole: true,
         };
         let levels: Vec<Level> = values.iter().map(level).collect();
         factors.push(Choices { name: name.clone(), stated: levels.len(), levels });
     }
-    Ok(factors)
+    factors
 }
 
 /// A value as the name of a level.
 fn shown(value: &Node) -> String {
     match &value.kind {
-        Kind::Null => "none".to_owned(),
+        Kind::Null | Kind::Broken => "none".to_owned(),
         Kind::Scalar { text, .. } => text.clone(),
         Kind::List(items) => format!("[{}]", items.iter().map(shown).collect::<Vec<_>>().join(",")),
         Kind::Map(fields) => {

@@ -1,6 +1,7 @@
 //! Patches: fields of a scenario and what they are set to.
 
 use blis_scenario::problem::{Place, Problem};
+use blis_scenario::problems::Problems;
 use blis_scenario::scenario::{Checked, Draft};
 use blis_scenario::strategy;
 use blis_scenario::yaml::{Kind, Node};
@@ -46,15 +47,38 @@ pub(crate) fn apply(tree: &mut Node, settings: &[Setting]) {
     }
 }
 
-/// The scenario in `tree`, checked; complaints say that it is that of `cell`.
-pub(crate) fn resolve(tree: &Node, cell: &[String]) -> Result<Checked, Problem> {
-    Draft::from_tree(tree.clone()).resolve().map_err(|problem| {
-        let cell = cell.join(", ");
-        if cell.is_empty() { problem } else { within(problem, &format!("the cell {cell}")) }
-    })
+/// The scenario in `tree`, checked; problems say that it is that of the cell with these levels.
+pub(crate) fn resolve(tree: &Node, levels: &[String]) -> Result<Checked, Problems> {
+    Once::default().resolve(tree, &cell(levels))
+}
+
+/// What problems call the cell with these levels.
+pub(crate) fn cell(levels: &[String]) -> String {
+    if levels.is_empty() { String::new() } else { format!("the cell {}", levels.join(", ")) }
+}
+
+/// Resolves scenarios that have much in common. What is wrong with several of them is told once.
+#[derive(Debug, Default)]
+pub(crate) struct Once {
+    told: Vec<Problem>,
+}
+
+impl Once {
+    /// The scenario in `tree`, checked; new problems say that it is that of `place`.
+    pub(crate) fn resolve(&mut self, tree: &Node, place: &str) -> Result<Checked, Problems> {
+        Draft::from_tree(tree.clone()).resolve().map_err(|problems| {
+            let new = problems.into_iter().filter(|problem| !self.told.contains(problem));
+            let new: Vec<Problem> = new.collect();
+            self.told.extend(new.iter().cloned());
+            new.into_iter().map(|problem| within(problem, place)).collect()
+        })
+    }
 }
 
 /// `problem`, of the scenario that is `place`.
 pub(crate) fn within(problem: Problem, place: &str) -> Problem {
+    if place.is_empty() {
+        return problem;
+    }
     Problem { message: format!("{} (in {place})", problem.message), ..problem }
 }

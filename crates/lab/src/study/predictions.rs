@@ -4,7 +4,8 @@ use super::file::HypothesisFields;
 use crate::design::{Design, Factor};
 use crate::hypothesis::{Hypothesis, Mistake, Prediction, parse, parse_value};
 use blis_scenario::problem::{Problem, hint, quoted};
-use blis_scenario::yaml::{Kind, Node};
+use blis_scenario::problems::{Problems, Together, every};
+use blis_scenario::yaml::{Node, OneOrMany};
 
 /// `in: each` is every workload.
 const EACH: &str = "each";
@@ -14,29 +15,18 @@ pub(super) fn hypotheses(
     tree: &Node,
     fields: &[HypothesisFields],
     design: &Design,
-) -> Result<Vec<Hypothesis>, Problem> {
-    let mut all = Vec::new();
-    for (index, fields) in fields.iter().enumerate() {
-        let stated = one(tree, index, fields, design)?;
-        let path = format!("hypotheses[{index}].in");
-        match node(tree, index).and_then(|node| node.field("in")) {
-            None => all.push(stated),
-            Some(listed) => {
-                let (factor, workloads) = workloads(listed, &path, design)?;
-                let one = |&level: &usize| at(&stated, factor, level, design);
-                all.extend(workloads.iter().map(one));
+) -> Result<Vec<Hypothesis>, Problems> {
+    let all = every(fields.iter().enumerate().map(|(index, fields)| {
+        let listed = fields.workloads.as_ref().map(|listed| workloads(tree, index, listed, design));
+        let (stated, listed) = (one(tree, index, fields, design), listed.transpose()).together()?;
+        Ok::<_, Problems>(match listed {
+            None => vec![stated],
+            Some((factor, workloads)) => {
+                workloads.iter().map(|&level| at(&stated, factor, level, design)).collect()
             }
-        }
-    }
-    Ok(all)
-}
-
-/// Hypothesis number `index` as written.
-fn node(tree: &Node, index: usize) -> Option<&Node> {
-    match tree.field("hypotheses").map(|node| &node.kind) {
-        Some(Kind::List(items)) => items.get(index),
-        _ => None,
-    }
+        })
+    }))?;
+    Ok(all.into_iter().flatten().collect())
 }
 
 /// `stated` about the workload `level` alone, which is a level of `factor`.
@@ -57,30 +47,31 @@ fn at(stated: &Hypothesis, factor: usize, level: usize, design: &Design) -> Hypo
     }
 }
 
-/// The factor of workloads, and those of its levels that `listed` names.
-fn workloads(listed: &Node, path: &str, design: &Design) -> Result<(usize, Vec<usize>), Problem> {
-    let illegal = |node: &Node, message: String| Problem::new(node.place.clone(), path, message);
+/// The factor of workloads, and those of its levels that hypothesis number `index` lists.
+fn workloads(
+    tree: &Node,
+    index: usize,
+    listed: &OneOrMany<String>,
+    design: &Design,
+) -> Result<(usize, Vec<usize>), Problems> {
+    let path = format!("hypotheses[{index}].in");
     let Some(factor) = design.factor("workload") else {
-        let message = "the study has no workloads; leave it out, or add `workloads:`".to_owned();
-        return Err(illegal(listed, message));
+        let message = "the study has no workloads; leave it out, or add `workloads:`";
+        return Err(tree.problem(path, message));
     };
     let Factor { levels, .. } = &design.factors[factor];
     let legal = format!("legal: `{EACH}`, or a list of workloads: {}", quoted(levels));
-    let named = |node: &Node| {
-        let Kind::Scalar { text, .. } = &node.kind else {
-            return Err(illegal(node, legal.clone()));
-        };
+    let named = |(number, text): (usize, &String)| {
         levels.iter().position(|level| level == text).ok_or_else(|| {
             let hint = hint(text, levels.iter().map(String::as_str));
-            illegal(node, format!("unknown workload `{text}`{hint}; {legal}"))
+            let place = tree.place_of(&format!("{path}[{number}]"));
+            Problem::new(place, &path, format!("unknown workload `{text}`{hint}; {legal}"))
         })
     };
-    let found = match &listed.kind {
-        Kind::Scalar { text, .. } if text == EACH => (0..levels.len()).collect(),
-        Kind::List(items) if !items.is_empty() => {
-            items.iter().map(named).collect::<Result<Vec<_>, _>>()?
-        }
-        _ => return Err(illegal(listed, legal)),
+    let found = match &listed.0[..] {
+        [] => return Err(tree.problem(path, legal)),
+        [one] if one == EACH => (0..levels.len()).collect(),
+        listed => every(listed.iter().enumerate().map(named))?,
     };
     Ok((factor, found))
 }
@@ -90,26 +81,29 @@ fn one(
     index: usize,
     fields: &HypothesisFields,
     design: &Design,
-) -> Result<Hypothesis, Problem> {
+) -> Result<Hypothesis, Problems> {
     let at = |field: &str| format!("hypotheses[{index}].{field}");
-    let pointed = |path: String, text: &str, mistake: Mistake| {
-        Problem::new(tree.place_of(&path), path, mistake.message).pointing(text, &mistake.at)
+    let pointed = |path: String, text: &str, Mistake { message, at }: Mistake| {
+        let problems = tree.problem(path, message);
+        problems.map(|problem| problem.pointing(text, &at))
     };
-    let claim = parse(&fields.claim, design)
-        .map_err(|mistake| pointed(at("claim"), &fields.claim, mistake))?;
+    let claim = tree.required(&format!("hypotheses[{index}]"), "claim", fields.claim.as_ref());
+    let claim = claim.and_then(|text| {
+        let read = parse(text, design).map_err(|mistake| pointed(at("claim"), text, mistake));
+        Ok((text.clone(), read?))
+    });
     let predict = fields.predict.as_deref().map(Prediction::parse).transpose();
-    let predict = predict
-        .map_err(|message| Problem::new(tree.place_of(&at("predict")), at("predict"), message))?;
-    let counter = |(number, text): (usize, &String)| {
+    let predict = predict.map_err(|message| tree.problem(at("predict"), message));
+    let fires = every(fields.fires.iter().enumerate().map(|(number, text)| {
         let counter = parse_value(text, design)
             .map_err(|mistake| pointed(at(&format!("fires[{number}]")), text, mistake))?;
-        Ok((text.clone(), counter))
-    };
-    let fires = fields.fires.iter().enumerate().map(counter).collect::<Result<_, Problem>>()?;
+        Ok::<_, Problems>((text.clone(), counter))
+    }));
+    let ((text, claim), predict, fires) = (claim, predict, fires).together()?;
     Ok(Hypothesis {
         name: fields.name.clone().unwrap_or_else(|| format!("H{}", index + 1)),
         claim,
-        text: fields.claim.clone(),
+        text,
         predict,
         because: fields.because.clone(),
         fires,

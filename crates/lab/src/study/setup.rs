@@ -37,7 +37,7 @@ fn stated(settings: &[Setting]) -> Vec<Stated> {
 fn shown(value: &Node) -> String {
     match &value.kind {
         Kind::Scalar { text, .. } => text.clone(),
-        Kind::Null | Kind::List(_) | Kind::Map(_) => value.to_json(),
+        _ => value.to_json(),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Its values are set into the scenario's tree, below the flags and above the scenario file.
 
 use crate::legal::Finite;
-use crate::problem::Problem;
+use crate::problems::Problems;
 use crate::scenario::set_policy;
 use crate::yaml::{self, Amount, Node, Unsupported};
 use serde::Deserialize;
@@ -53,7 +53,7 @@ const FIELDS: [(&[&str], &[&str]); 7] = [
 ];
 
 /// Sets what the bundle in the file `path` says into `tree`.
-pub(super) fn apply(tree: &mut Node, path: &Path) -> Result<(), Problem> {
+pub(super) fn apply(tree: &mut Node, path: &Path) -> Result<(), Problems> {
     let bundle = yaml::read_file(path)?;
     let _: Bundle = yaml::decode(&bundle)?;
     for (from, to) in FIELDS {

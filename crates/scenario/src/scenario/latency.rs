@@ -5,6 +5,7 @@ use super::workload::beside;
 use crate::hash;
 use crate::legal::Coefficient;
 use crate::problem::{Problem, hint, quoted};
+use crate::problems::{Problems, Together, every};
 use crate::profile::{self, ProfileFile};
 use crate::yaml::{Amount, Whole};
 use blis_core::Span;
@@ -53,8 +54,8 @@ impl Reader<'_> {
     pub(super) fn latency(
         &self,
         catalogue: &Catalogue,
-        fit: Result<&Fit, &Problem>,
-    ) -> Result<Chosen, Problem> {
+        fit: Result<&Fit, &Problems>,
+    ) -> Result<Chosen, Problems> {
         let fields = &self.scenario.latency;
         match fields.model.as_deref() {
             None => {
@@ -105,14 +106,17 @@ impl Reader<'_> {
         profile::shipped(&model.name, self.scenario.hardware.as_deref(), tp)
     }
 
-    fn linear(&self, fit: Result<&Fit, &Problem>) -> Result<Chosen, Problem> {
+    fn linear(&self, fit: Result<&Fit, &Problems>) -> Result<Chosen, Problems> {
         let fields = &self.scenario.latency;
         if fields.step_us.is_some() {
             let message = "only the latency model `constant` reads it; remove it";
             return Err(self.problem("latency.step_us", message));
         }
-        let alpha = self.coefficients("latency.alpha_us", fields.alpha_us.as_ref())?;
-        let beta = self.coefficients("latency.beta_us", fields.beta_us.as_ref())?;
+        let given = (
+            self.coefficients("latency.alpha_us", fields.alpha_us.as_ref()),
+            self.coefficients("latency.beta_us", fields.beta_us.as_ref()),
+        );
+        let (alpha, beta) = given.together()?;
         let (alpha, beta) = match (alpha, beta, fit) {
             (Some(alpha), Some(beta), _) => (alpha, beta),
             (alpha, beta, Ok(fit)) => (alpha.unwrap_or(fit.alpha_us), beta.unwrap_or(fit.beta_us)),
@@ -123,15 +127,15 @@ impl Reader<'_> {
         Ok(Chosen::plain(model, format!("coefficients alpha_us={alpha:?} beta_us={beta:?}")))
     }
 
-    fn constant(&self) -> Result<Chosen, Problem> {
-        self.without_lists("constant")?;
+    fn constant(&self) -> Result<Chosen, Problems> {
+        self.without(&["latency.alpha_us", "latency.beta_us"], "constant")?;
         let micros = self.scenario.latency.step_us.map_or(DEFAULT_STEP_US, |step| step.get());
         let model = Constant { step: Span::from_micros_f64(micros) };
         Ok(Chosen::plain(model, format!("constant step_us={micros:?}")))
     }
 
     /// The roofline of the scenario's machine; what it leaves open is that of the model's fit.
-    fn roofline(&self, catalogue: &Catalogue, fit: Option<&Fit>) -> Result<Chosen, Problem> {
+    fn roofline(&self, catalogue: &Catalogue, fit: Option<&Fit>) -> Result<Chosen, Problems> {
         self.without_coefficients("roofline")?;
         let gpus: Vec<&str> = catalogue.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
         let given = self.scenario.hardware.as_deref();
@@ -156,7 +160,7 @@ impl Reader<'_> {
     }
 
     /// The shape of the scenario's model: of the catalogue, or of a `config.json`.
-    pub(super) fn shape(&self, catalogue: &Catalogue) -> Result<ModelShape, Problem> {
+    pub(super) fn shape(&self, catalogue: &Catalogue) -> Result<ModelShape, Problems> {
         let name = self.model();
         if is_config(name) {
             let path = beside(self.tree, "model", name);
@@ -176,35 +180,22 @@ impl Reader<'_> {
         })
     }
 
-    fn without_coefficients(&self, model: &str) -> Result<(), Problem> {
-        if self.scenario.latency.step_us.is_some() {
-            return Err(self.unread("latency.step_us", model));
-        }
-        self.without_lists(model)
+    fn without_coefficients(&self, model: &str) -> Result<(), Problems> {
+        self.without(&["latency.step_us", "latency.alpha_us", "latency.beta_us"], model)
     }
 
-    fn without_lists(&self, model: &str) -> Result<(), Problem> {
-        let fields = &self.scenario.latency;
-        for (path, given) in [
-            ("latency.alpha_us", fields.alpha_us.is_some()),
-            ("latency.beta_us", fields.beta_us.is_some()),
-        ] {
-            if given {
-                return Err(self.unread(path, model));
-            }
-        }
-        Ok(())
-    }
-
-    fn unread(&self, path: &str, model: &str) -> Problem {
-        self.problem(path, format!("the latency model `{model}` does not read it; remove it"))
+    /// Refuses fields that the latency model `model` does not read.
+    fn without(&self, paths: &[&str], model: &str) -> Result<(), Problems> {
+        let message = format!("the latency model `{model}` does not read it; remove it");
+        let given = paths.iter().filter(|path| self.tree.has(path));
+        every(given.map(|path| Err::<(), _>(self.problem(path, message.as_str())))).map(drop)
     }
 
     fn coefficients(
         &self,
         path: &str,
         list: Option<&Vec<Amount<Coefficient>>>,
-    ) -> Result<Option<[f64; 3]>, Problem> {
+    ) -> Result<Option<[f64; 3]>, Problems> {
         let Some(list) = list else { return Ok(None) };
         let numbers: Vec<f64> = list.iter().map(Amount::get).collect();
         <[f64; 3]>::try_from(numbers).map(Some).map_err(|numbers| {

@@ -1,7 +1,8 @@
 //! The machine of a scenario: model, GPU and tensor parallelism, looked up in the catalogue, and
 //! what follows from them (latency model, KV blocks), together with the engine's own settings.
 
-use crate::problem::{Problem, hint, quoted};
+use crate::problem::{hint, quoted};
+use crate::problems::Problems;
 use crate::scenario::schema::{EngineFields, Preset, Scenario};
 use crate::yaml::{Node, Whole};
 use blis_core::math::{count, float};
@@ -36,7 +37,8 @@ pub(super) struct Reader<'a> {
 }
 
 /// Looks up the machine of `scenario`, which was decoded from `tree`.
-pub(super) fn machine(scenario: &Scenario, tree: &Node) -> Result<Machine, Problem> {
+pub(super) fn machine(scenario: &Scenario, tree: &Node) -> Result<Machine, Problems> {
+    tree.whole(&["model", "hardware", "tp", "latency"])?;
     let reader = Reader { scenario, tree };
     let catalogue = Catalogue::shipped();
     let fit = reader.fit(&catalogue);
@@ -50,9 +52,8 @@ pub(super) fn machine(scenario: &Scenario, tree: &Node) -> Result<Machine, Probl
         same && tp.is_none_or(|tp| fit.tp == tp)
     };
     let known = known.filter(fits);
-    let name = catalogue.model(reader.model()).map(|model| model.name.clone());
     Ok(Machine {
-        model: name.unwrap_or_else(|| reader.model().to_owned()),
+        model: model(scenario),
         hardware: known.map(|fit| fit.gpu.clone()).or(hardware),
         tp: known.map(|fit| fit.tp).or(tp),
         latency: chosen.model,
@@ -63,9 +64,15 @@ pub(super) fn machine(scenario: &Scenario, tree: &Node) -> Result<Machine, Probl
     })
 }
 
+/// The model of `scenario` by its name in the catalogue, if that knows it.
+pub(super) fn model(scenario: &Scenario) -> String {
+    let name = scenario.model.as_deref().unwrap_or(DEFAULT_MODEL);
+    Catalogue::shipped().model(name).map_or(name, |model| &model.name).to_owned()
+}
+
 impl Reader<'_> {
-    pub(super) fn problem(&self, path: &str, message: impl Into<String>) -> Problem {
-        Problem::new(self.tree.place_of(path), path, message)
+    pub(super) fn problem(&self, path: &str, message: impl Into<String>) -> Problems {
+        self.tree.problem(path, message)
     }
 
     pub(super) fn model(&self) -> &str {
@@ -73,7 +80,7 @@ impl Reader<'_> {
     }
 
     /// The catalogue's fit; the error is only a problem if the fit is needed.
-    fn fit(&self, catalogue: &Catalogue) -> Result<Fit, Problem> {
+    fn fit(&self, catalogue: &Catalogue) -> Result<Fit, Problems> {
         let name = self.model();
         let Some(model) = catalogue.model(name) else {
             let fitted = catalogue.models.iter().filter(|m| catalogue.fit(m, None, None).is_some());
@@ -120,23 +127,31 @@ impl Reader<'_> {
     }
 }
 
+impl EngineFields {
+    /// Tokens of a block.
+    pub(super) fn block_size(&self) -> u32 {
+        self.block_size.map_or(16, Whole::get_u32)
+    }
+}
+
 /// The engine of each instance: what `fields` say, else the preset, else the machine.
 pub(super) fn engine(
     fields: &EngineFields,
     machine: &Machine,
     tree: &Node,
-) -> Result<Engine, Problem> {
+) -> Result<Engine, Problems> {
+    tree.whole(&["strategy", "engine.total_kv_blocks", "engine.gpu_memory_utilization"])?;
+    tree.whole(&["engine.block_size"])?;
     let (tokens, running) = match fields.preset.unwrap_or_default() {
         Preset::VllmA100 => (2_048, 256),
         Preset::VllmH100 => (8_192, 1_024),
         Preset::VllmB200 => (16_384, 1_024),
     };
-    let block_size = fields.block_size.map_or(16, Whole::get_u32);
+    let block_size = fields.block_size();
     let blocks = match (fields.total_kv_blocks, fields.gpu_memory_utilization, machine.blocks) {
         (Some(_), Some(_), _) => {
-            let path = "engine.gpu_memory_utilization";
             let message = "`total_kv_blocks` is given as well; keep one of the two";
-            return Err(Problem::new(tree.place_of(path), path, message));
+            return Err(tree.problem("engine.gpu_memory_utilization", message));
         }
         (Some(blocks), None, _) => blocks.get_u32(),
         (None, None, Some(blocks)) => rescaled(blocks, block_size),
@@ -170,19 +185,18 @@ fn derived(
     size: u32,
     path: &str,
     tree: &Node,
-) -> Result<u32, Problem> {
-    let problem = |path: &str, message: String| Problem::new(tree.place_of(path), path, message);
+) -> Result<u32, Problems> {
     let catalogue = Catalogue::shipped();
     let gpu = machine.hardware.as_deref().and_then(|name| catalogue.gpu(name));
     let (Some(shape), Some(gpu)) = (&machine.shape, gpu) else {
         let message = "missing; the catalogue does not know this machine, so say how many KV \
                        blocks an instance has";
-        return Err(problem("engine.total_kv_blocks", message.to_owned()));
+        return Err(tree.problem("engine.total_kv_blocks", message));
     };
     let tp = machine.tp.unwrap_or(1);
     let memory = Memory { usable_gib: gpu.usable_gib, utilisation: share, tp };
     kv_blocks(shape, memory, size).map_err(|error| {
-        problem(path, format!("{} on {} with tp {tp}: {error}", machine.model, gpu.name))
+        tree.problem(path, format!("{} on {} with tp {tp}: {error}", machine.model, gpu.name))
     })
 }
 

@@ -1,7 +1,8 @@
 //! The policies that a scenario chooses.
 
-use crate::problem::Problem;
-use crate::scenario::schema::{PolicyFields, Scenario};
+use crate::problems::{Findings, Problems, Together};
+use crate::scenario::schema::{PolicyFields, RoutingFields, Scenario};
+use crate::strategy;
 use crate::yaml::{Node, whole};
 use blis_core::param::ParamError;
 use blis_policy::{Chosen, Gate, Guests, PartsText, Policies, Policy, PolicyError, Routing};
@@ -14,65 +15,150 @@ pub(super) fn choose(
     scenario: &Scenario,
     tree: &Node,
     guests: &Guests,
-) -> Result<Policies, Problem> {
-    let problem = |path: &'static str| move |error: PolicyError| policy_problem(tree, path, &error);
+) -> Result<Policies, Problems> {
     let plain = Policies::default();
-    let policies = Policies {
-        admission: {
-            let (text, more) = spelled(scenario.admission.as_ref(), "always-admit");
-            Gate::new(text, more, guests).map_err(problem("admission"))?
-        },
-        routing: routing(scenario, tree, guests)?,
-        order: chosen(scenario.scheduler.as_ref(), plain.order, guests)
-            .map_err(problem("scheduler"))?,
-        priority: chosen(scenario.priority.as_ref(), plain.priority, guests)
-            .map_err(problem("priority"))?,
-        preempt: chosen(scenario.preempt.as_ref(), plain.preempt, guests)
-            .map_err(problem("preempt"))?,
-        evict: chosen(scenario.evict.as_ref(), plain.evict, guests).map_err(problem("evict"))?,
-        offload: chosen(scenario.kv_tier.offload.as_ref(), plain.offload, guests)
-            .map_err(problem("kv_tier.offload"))?,
-    };
-    policies.check_priority_is_read().map_err(problem("priority"))?;
+    let reader = Reader { tree, guests };
+    let policies = (
+        reader.admission(scenario.admission.as_ref()),
+        reader.routing(scenario.routing.as_ref()),
+        reader.chosen("kv_tier.offload", scenario.kv_tier.offload.as_ref(), plain.offload),
+        (
+            reader.chosen("scheduler", scenario.scheduler.as_ref(), plain.order),
+            reader.chosen("priority", scenario.priority.as_ref(), plain.priority),
+            reader.chosen("preempt", scenario.preempt.as_ref(), plain.preempt),
+            reader.chosen("evict", scenario.evict.as_ref(), plain.evict),
+        )
+            .together(),
+    )
+        .together();
+    let (admission, routing, offload, (order, priority, preempt, evict)) = policies?;
+    let policies = Policies { admission, routing, order, priority, preempt, evict, offload };
+    tree.whole(&["strategy", "scheduler", "preempt", "evict"])?;
+    let unread = policies.check_priority_is_read();
+    unread.map_err(|error| reader.problem("priority", &error))?;
     Ok(policies)
 }
 
-/// The policy of `fields`; `default` if there are none.
-fn chosen<P: Policy + ?Sized>(
-    fields: Option<&PolicyFields>,
-    default: Chosen<P>,
-    guests: &Guests,
-) -> Result<Chosen<P>, PolicyError> {
-    let (text, more) = spelled(fields, default.name());
-    if fields.is_none() { Ok(default) } else { Chosen::new(text, more, guests) }
+/// Reads the policies of a scenario.
+struct Reader<'a> {
+    tree: &'a Node,
+    guests: &'a Guests,
 }
 
-/// The text of a policy, its name or `default`, and its further parameters.
-fn spelled<'a>(
-    fields: Option<&'a PolicyFields>,
-    default: &'a str,
-) -> (&'a str, &'a [(String, String)]) {
-    fields.map_or((default, &[]), |fields| {
-        (fields.policy.as_deref().unwrap_or(default), fields.params.as_slice())
+/// Parameters of a policy as they are written.
+type Params = [(String, String)];
+
+impl Reader<'_> {
+    fn admission(&self, fields: Option<&PolicyFields>) -> Result<Gate, Problems> {
+        let Some(fields) = fields else { return Ok(Policies::default().admission) };
+        let make = |text: &str, params: &_| Gate::new(text, params, self.guests);
+        self.made("admission", fields, "always-admit", make)
+    }
+
+    /// The policy of `fields`, which stand at `path`; `default` if there are none.
+    fn chosen<P: Policy + ?Sized>(
+        &self,
+        path: &str,
+        fields: Option<&PolicyFields>,
+        default: Chosen<P>,
+    ) -> Result<Chosen<P>, Problems> {
+        let Some(fields) = fields else { return Ok(default) };
+        let make = |text: &str, params: &_| Chosen::new(text, params, self.guests);
+        self.made(path, fields, default.name(), make)
+    }
+
+    /// What `make` makes of `fields`, which stand at `path`. Parameters that it refuses are left
+    /// out and told, one by one.
+    fn made<T>(
+        &self,
+        path: &str,
+        fields: &PolicyFields,
+        default: &str,
+        make: impl Fn(&str, &Params) -> Result<T, PolicyError>,
+    ) -> Result<T, Problems> {
+        let text = self.name(path, fields.policy.as_deref())?.unwrap_or(default);
+        let (mut params, mut found) = (fields.params.clone(), Findings::default());
+        loop {
+            let error = match make(text, &params) {
+                Ok(made) => return found.done(made),
+                Err(error) => error,
+            };
+            found.keep::<()>(Err(self.problem(path, &error)));
+            if !leave_out(&mut params, &error) {
+                return Err(found.into());
+            }
+        }
+    }
+
+    /// The name of the policy at `path`, if it has one. Without, it may be that of a strategy.
+    fn name<'a>(&self, path: &str, given: Option<&'a str>) -> Result<Option<&'a str>, Problems> {
+        self.tree.whole(&[&format!("{path}.policy")])?;
+        self.tree.whole(if given.is_none() { &[strategy::FIELD] } else { &[] })?;
+        Ok(given)
+    }
+
+    fn routing(&self, fields: Option<&RoutingFields>) -> Result<Routing, Problems> {
+        let Some(fields) = fields else { return Ok(Policies::default().routing) };
+        let text = self.name("routing", fields.policy.as_deref())?.unwrap_or("round-robin");
+        let mut found = Findings::default();
+        let lru_capacity = fields.lru_capacity.as_deref().filter(|text| *text != "auto");
+        let lru_capacity = lru_capacity.and_then(|text| {
+            found.keep(whole(text).ok_or_else(|| {
+                let message = format!("found `{text}`; legal: `auto` or a whole number of blocks");
+                self.tree.problem("routing.lru_capacity", message)
+            }))
+        });
+        let (scorers, filters) = (fields.scorers.as_deref(), fields.filters.as_deref());
+        let picker = fields.picker.as_deref();
+        let mut parts = PartsText { scorers, filters, picker, lru_capacity };
+        let mut params = fields.params.clone();
+        loop {
+            let error = match Routing::new(text, &params, &parts, self.guests) {
+                Ok(made) => return found.done(made),
+                Err(error) => error,
+            };
+            let path = routing_path(&error, &parts);
+            found.keep::<()>(Err(self.problem(path, &error)));
+            let left_out = match path {
+                "routing.scorers" => parts.scorers.take().is_some(),
+                "routing.filters" => parts.filters.take().is_some(),
+                "routing.picker" => parts.picker.take().is_some(),
+                "routing.lru_capacity" => parts.lru_capacity.take().is_some(),
+                _ => leave_out(&mut params, &error),
+            };
+            if !left_out {
+                return Err(found.into());
+            }
+        }
+    }
+
+    /// What is wrong with the policy at `path`: the field that holds the parameter, if it is one,
+    /// else the one that holds the name.
+    fn problem(&self, path: &str, error: &PolicyError) -> Problems {
+        let kind = path.strip_suffix(".policy").unwrap_or(path);
+        let param = parameter(error).map(|name| format!("{kind}.params.{name}"));
+        let candidates = [param, Some(format!("{kind}.policy"))];
+        let narrower = candidates.into_iter().flatten().find(|path| self.tree.has(path));
+        self.tree.problem(narrower.unwrap_or_else(|| path.to_owned()), error.to_string())
+    }
+}
+
+/// Leaves out the parameter that `error` is about; whether it was there.
+fn leave_out(params: &mut Vec<(String, String)>, error: &PolicyError) -> bool {
+    let before = params.len();
+    params.retain(|(name, _)| parameter(error) != Some(name));
+    params.len() < before
+}
+
+/// The parameter that `error` is about.
+fn parameter(error: &PolicyError) -> Option<&str> {
+    let PolicyError::Param { source, .. } = error else { return None };
+    Some(match source {
+        ParamError::Unknown { name, .. } => name,
+        ParamError::Illegal { name, .. }
+        | ParamError::Twice { name }
+        | ParamError::Unread { name, .. } => name,
     })
-}
-
-fn routing(scenario: &Scenario, tree: &Node, guests: &Guests) -> Result<Routing, Problem> {
-    let Some(fields) = &scenario.routing else { return Ok(Policies::default().routing) };
-    let lru_capacity = match fields.lru_capacity.as_deref() {
-        None | Some("auto") => None,
-        Some(text) => Some(whole(text).ok_or_else(|| {
-            let path = "routing.lru_capacity";
-            let message = format!("found `{text}`; legal: `auto` or a whole number of blocks");
-            Problem::new(tree.place_of(path), path, message)
-        })?),
-    };
-    let scorers = fields.scorers.as_deref();
-    let (filters, picker) = (fields.filters.as_deref(), fields.picker.as_deref());
-    let parts = PartsText { scorers, filters, picker, lru_capacity };
-    let policy = fields.policy.as_deref().unwrap_or("round-robin");
-    Routing::new(policy, &fields.params, &parts, guests)
-        .map_err(|error| policy_problem(tree, routing_path(&error, &parts), &error))
 }
 
 /// The field of `routing` that `error` is about.
@@ -94,26 +180,4 @@ fn routing_path(error: &PolicyError, parts: &PartsText<'_>) -> &'static str {
             _ => "routing.policy",
         },
     }
-}
-
-/// What is wrong with the policy at `path`: the field that holds the parameter, if it is one, else
-/// the one that holds the name.
-fn policy_problem(tree: &Node, path: &str, error: &PolicyError) -> Problem {
-    let param = match error {
-        PolicyError::Param { source: ParamError::Unknown { name, .. }, .. } => Some(name.as_str()),
-        PolicyError::Param {
-            source:
-                ParamError::Illegal { name, .. }
-                | ParamError::Twice { name }
-                | ParamError::Unread { name, .. },
-            ..
-        } => Some(*name),
-        _ => None,
-    };
-    let kind = path.strip_suffix(".policy").unwrap_or(path);
-    let candidates =
-        [param.map(|name| format!("{kind}.params.{name}")), Some(format!("{kind}.policy"))];
-    let narrower = candidates.into_iter().flatten().find(|path| tree.has(path));
-    let path = narrower.unwrap_or_else(|| path.to_owned());
-    Problem::new(tree.place_of(&path), path, error.to_string())
 }

@@ -1,87 +1,121 @@
 //! From a tree to a plan: every check, every default, in one place and before anything runs.
 
 use crate::legal::LONGEST_US;
-use crate::problem::{Place, Problem};
+use crate::problem::Place;
+use crate::problems::{Problems, Together, given};
 use crate::rate::RateSpec;
+use crate::scenario::machine::{self, Machine};
 use crate::scenario::oracles::Oracles;
 use crate::scenario::plan::{Plan, Workload};
 use crate::scenario::schema::{GatewayFields, Scenario, SignalFields};
-use crate::scenario::{Checked, horizon, machine, policies, tier, workload};
+use crate::scenario::tier::{self, Tier};
+use crate::scenario::workload::{self, Resolved};
+use crate::scenario::{Checked, horizon, policies};
 use crate::slo;
 use crate::yaml::{self, Kind, Node, Whole};
 use blis_core::{Span, Time};
-use blis_policy::Guests;
-use blis_sim::{Freshness, Gateway, Signals};
+use blis_policy::{Guests, Policies};
+use blis_sim::{Engine, Freshness, Gateway, Signals};
 use blis_workload::Client;
 
 const DEFAULT_SEED: u64 = 42;
 
 /// Checks `tree`, whose policies may be `guests`, and fills the defaults.
-pub(super) fn resolve(tree: &Node, guests: &Guests) -> Result<Checked, Problem> {
+pub(super) fn resolve(tree: &Node, guests: &Guests) -> Result<Checked, Problems> {
     check_is_scenario(tree)?;
-    let scenario: Scenario = yaml::decode(tree)?;
-    let machine = machine::machine(&scenario, tree)?;
-    let mut engine = machine::engine(&scenario.engine, &machine, tree)?;
-    let mut notes = tier::set_tier(&mut engine, &scenario, &machine, tree)?;
-    let instances = scenario.cluster.instances.map_or(1, Whole::get_u32);
-    let given_horizon = scenario.horizon_us.and_then(|micros| horizon(micros.get()));
-    let reader = workload::Reader {
-        scenario: &scenario,
-        tree,
-        model: &machine.model,
-        horizon: given_horizon,
-    };
-    let sent = reader.read()?;
-    notes.extend(sent.notes);
-    let slo = slo::or(&scenario.slo.targets, &sent.slo.unwrap_or_default());
-    let policies = policies::choose(&scenario, tree, guests)?;
-    let hears_events = policies.gateway_needs().events;
-    check_events(&scenario.signals, hears_events, tree)?;
-    let evict = &policies.evict;
-    if evict.needs().future {
-        check_oracle(&evict.to_string(), &sent.workload, tree)?;
-        notes.push(format!(
-            "`{evict}` knows the requests to come: what it gives is a bound, not a strategy"
-        ));
+    yaml::decode_and(tree, |scenario: Scenario, tree| Reader { scenario, tree, guests }.read())
+}
+
+/// A scenario as written, and the tree that it was decoded from.
+struct Reader<'a> {
+    scenario: Scenario,
+    tree: &'a Node,
+    guests: &'a Guests,
+}
+
+/// The parts of a plan that are checked on their own.
+struct Parts {
+    machine: Machine,
+    engine: Engine,
+    tier: Tier,
+    policies: Policies,
+    sent: Resolved,
+}
+
+impl Reader<'_> {
+    fn read(&self) -> Result<Checked, Problems> {
+        let Parts { machine, mut engine, tier, policies, sent } = self.parts()?;
+        let scenario = &self.scenario;
+        engine.tier = tier.tier;
+        engine.preemption = tier.preemption;
+        let mut notes = tier.notes;
+        notes.extend(sent.notes);
+        if policies.evict.needs().future {
+            notes.push(format!(
+                "`{}` knows the requests to come: what it gives is a bound, not a strategy",
+                policies.evict
+            ));
+        }
+        let oracles = Oracles::of(&scenario.oracles);
+        notes.extend(oracles.note());
+        let plan = Plan {
+            name: scenario.name.clone(),
+            seed: scenario.seed.map(Whole::get).or(sent.seed).unwrap_or(DEFAULT_SEED),
+            model: machine.model,
+            hardware: machine.hardware,
+            tp: machine.tp,
+            instances: scenario.cluster.instances.map_or(1, Whole::get_u32),
+            gateways: scenario.cluster.gateways.map_or(1, Whole::get_u32),
+            engine,
+            gateway: gateway(&scenario.gateway),
+            signals: signals(&scenario.signals),
+            hears_events: policies.gateway_needs().events,
+            latency: machine.latency,
+            latency_name: machine.latency_name,
+            latency_caveat: machine.latency_caveat,
+            policies,
+            oracles,
+            horizon: sent.horizon,
+            warmup: Time::ZERO
+                + Span::from_secs_f64(scenario.warmup_s.map_or(0.0, |given| given.get())),
+            slo: slo::or(&scenario.slo.targets, &sent.slo.unwrap_or_default()),
+            workload: sent.workload,
+            patience: scenario.workload.patience_ms.map(|ms| Span::from_micros_f64(ms.get() * 1e3)),
+            workload_name: workload::name(&scenario.workload),
+            saturation: None,
+            notes,
+            files: sent.files,
+            canonical: String::new(),
+            tree: document(self.tree),
+            identity: 0,
+        };
+        Ok(Checked { plan, rate: sent.rate.filter(RateSpec::needs_saturation) })
     }
-    let oracles = Oracles::of(&scenario.oracles);
-    notes.extend(oracles.note());
-    let plan = Plan {
-        name: scenario.name.clone(),
-        seed: scenario.seed.map(Whole::get).or(sent.seed).unwrap_or(DEFAULT_SEED),
-        model: machine.model,
-        hardware: machine.hardware,
-        tp: machine.tp,
-        instances,
-        gateways: scenario.cluster.gateways.map_or(1, Whole::get_u32),
-        engine,
-        gateway: gateway(&scenario.gateway),
-        signals: signals(&scenario.signals),
-        hears_events,
-        latency: machine.latency,
-        latency_name: machine.latency_name,
-        latency_caveat: machine.latency_caveat,
-        policies,
-        oracles,
-        horizon: sent.horizon,
-        warmup: Time::ZERO
-            + Span::from_secs_f64(scenario.warmup_s.map_or(0.0, |given| given.get())),
-        slo,
-        workload: sent.workload,
-        patience: scenario.workload.patience_ms.map(|ms| Span::from_micros_f64(ms.get() * 1e3)),
-        workload_name: workload::name(&scenario.workload),
-        saturation: None,
-        notes,
-        files: sent.files,
-        canonical: String::new(),
-        tree: document(tree),
-        identity: 0,
-    };
-    let rate = sent.rate.filter(RateSpec::needs_saturation);
-    if rate.is_some() {
-        check_has_saturation(&plan.workload, tree)?;
+
+    /// Every check.
+    fn parts(&self) -> Result<Parts, Problems> {
+        let Reader { scenario, tree, guests } = self;
+        let machine = machine::machine(scenario, tree);
+        let engine = given(&machine, |machine| machine::engine(&scenario.engine, machine, tree));
+        let tier = tier::tier(scenario, &machine, tree);
+        let policies = policies::choose(scenario, tree, guests);
+        let model = machine::model(scenario);
+        let sent = workload::Reader {
+            scenario,
+            tree,
+            model: tree.whole(&["model"]).is_ok().then_some(&model),
+            horizon: scenario.horizon_us.and_then(|micros| horizon(micros.get())),
+        };
+        let sent = sent.read();
+        let checks = (
+            given(&policies, |policies| check_events(&scenario.signals, policies, tree)),
+            given(&policies, |policies| given(&sent, |sent| check_oracle(policies, sent, tree))),
+            given(&sent, |sent| check_has_saturation(sent, tree)),
+        );
+        let (machine, engine, tier, policies, sent, _) =
+            (machine, engine, tier, policies, sent, checks.together()).together()?;
+        Ok(Parts { machine, engine, tier, policies, sent })
     }
-    Ok(Checked { plan, rate })
 }
 
 /// The delays of the gateway.
@@ -109,27 +143,28 @@ fn signals(fields: &SignalFields) -> Signals {
 }
 
 /// How fast KV events are means nothing if nobody listens to them.
-fn check_events(fields: &SignalFields, heard: bool, tree: &Node) -> Result<(), Problem> {
+fn check_events(fields: &SignalFields, policies: &Policies, tree: &Node) -> Result<(), Problems> {
+    tree.whole(&["strategy", "admission", "routing"])?;
     let given = [
         ("signals.kv_event_delay_us", fields.kv_event_delay_us),
         ("signals.speculative_ttl_us", fields.speculative_ttl_us),
     ];
     match given.iter().find(|(_, value)| value.is_some_and(|micros| micros.get() > 0)) {
-        Some((path, _)) if !heard => {
+        Some((path, _)) if !policies.gateway_needs().events => {
             let message = "is given, but no policy of this strategy listens to KV events; add a \
                            scorer that does, e.g. `precise-prefix`";
-            Err(Problem::new(tree.place_of(path), *path, message))
+            Err(tree.problem(*path, message))
         }
         _ => Ok(()),
     }
 }
 
 /// Recognises a workload specification where a scenario was expected.
-fn check_is_scenario(tree: &Node) -> Result<(), Problem> {
+fn check_is_scenario(tree: &Node) -> Result<(), Problems> {
     if tree.has("version") && (tree.has("clients") || tree.has("cohorts")) {
         let message = "this is a workload specification, not a scenario; give it with \
                        `--workload-spec`, or as `workload.spec` of a scenario";
-        return Err(Problem::new(tree.place_of("version"), "version", message));
+        return Err(tree.problem("version", message));
     }
     Ok(())
 }
@@ -152,32 +187,32 @@ fn span(given: Option<Whole<0, { LONGEST_US }>>) -> Span {
 }
 
 /// An oracle must be able to know the requests to come.
-fn check_oracle(name: &str, workload: &Workload, tree: &Node) -> Result<(), Problem> {
-    if !workload.is_closed_loop() {
+fn check_oracle(policies: &Policies, sent: &Resolved, tree: &Node) -> Result<(), Problems> {
+    if !policies.evict.needs().future || !sent.workload.is_closed_loop() {
         return Ok(());
     }
     let path = if tree.has("evict.policy") { "evict.policy" } else { "evict" };
     let message = format!(
-        "found `{name}`, which must know all requests beforehand, but clients of this workload \
-         wait for answers before they ask again, or retry; give another policy, e.g. `lru`, or \
-         `oracles: [evict]`, which learns them from a run with that policy"
+        "found `{}`, which must know all requests beforehand, but clients of this workload wait \
+         for answers before they ask again, or retry; give another policy, e.g. `lru`, or \
+         `oracles: [evict]`, which learns them from a run with that policy",
+        policies.evict
     );
-    Err(Problem::new(tree.place_of(path), path, message))
+    Err(tree.problem(path, message))
 }
 
 /// Only generated requests have a rate that can be a share of saturation.
-fn check_has_saturation(workload: &Workload, tree: &Node) -> Result<(), Problem> {
+fn check_has_saturation(sent: &Resolved, tree: &Node) -> Result<(), Problems> {
+    if !sent.rate.as_ref().is_some_and(RateSpec::needs_saturation) {
+        return Ok(());
+    }
     let single = |client: &Client| client.sessions.as_ref().is_some_and(|s| s.single);
-    let message = match workload {
-        Workload::Trace { .. } => {
-            "a trace has its own arrivals, so its rate cannot be a share of saturation"
-        }
+    match &sent.workload {
         Workload::Mix(mix) if mix.clients.iter().any(single) => {
-            "clients with a single session have no rate that could be a share of saturation; give \
-             requests per second"
+            let message = "clients with a single session have no rate that could be a share of \
+                           saturation; give requests per second";
+            Err(tree.problem("workload.rate", message))
         }
-        Workload::Mix(_) => return Ok(()),
-    };
-    let path = "workload.rate";
-    Err(Problem::new(tree.place_of(path), path, message))
+        Workload::Mix(_) | Workload::Trace { .. } => Ok(()),
+    }
 }

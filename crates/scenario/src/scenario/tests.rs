@@ -105,6 +105,155 @@ fn a_problem_names_the_flag_or_the_place_in_the_file() {
     assert!(problem.starts_with("--routing-policy: unknown routing policy `robin`"), "{problem}");
 }
 
+/// The paths of all that is wrong with a scenario, in the order in which they are told.
+fn blamed(text: &str) -> Vec<String> {
+    let draft = Draft::from_text("s.yaml", text).expect("well-formed");
+    let problems = draft.resolve().expect_err("it is illegal");
+    problems.iter().map(|problem| problem.path.clone()).collect()
+}
+
+#[test]
+fn five_mistakes_of_different_kinds_are_told_at_once_in_the_order_of_the_file() {
+    let text = "cluster: {instanses: 4}
+engine: {total_kv_blocks: none}
+admission: {policy: token-bucket, params: {capacity: 0}}
+scheduler: fcsf
+workload: {trace: no-such-trace.jsonl}
+";
+    assert_eq!(
+        blamed(text),
+        [
+            "cluster.instanses",
+            "engine.total_kv_blocks",
+            "admission.params.capacity",
+            "scheduler",
+            "no-such-trace.jsonl"
+        ]
+    );
+}
+
+#[test]
+fn every_part_of_a_scenario_is_checked_whatever_is_wrong_with_the_others() {
+    let text = "model: gpt
+slo: caht
+signals: {kv_event_delay_us: 5}
+kv_tier: {cpu_blocks: 9, link: h300-pcie}
+admission: {policy: token-bucket, params: {capacity: 0, refil-rate: 1, refill-rate: -1}}
+routing: {policy: weighted, scorers: 'pa:1,quue:2', picker: best, params: {no: 1}}
+workload:
+  rate: 3
+  distribution:
+    arrival: posson
+    prompt_tokens: {mean: 5, min: 10}
+    output_tokens: {min: 8000}
+";
+    assert_eq!(
+        blamed(text),
+        [
+            "model",
+            "slo",
+            "kv_tier.link",
+            "admission.params.capacity",
+            "admission.params.refil-rate",
+            "admission.params.refill-rate",
+            "routing.scorers",
+            "routing.picker",
+            "routing.params.no",
+            "workload.rate",
+            "workload.distribution.arrival",
+            "workload.distribution.prompt_tokens.mean",
+            "workload.distribution.output_tokens.min",
+        ]
+    );
+}
+
+#[test]
+fn what_follows_from_a_mistake_is_not_told() {
+    for (text, only) in [
+        // An unknown field stands for the one that it resembles.
+        ("routing: {polcy: weighted, scorers: 'pa:1'}", "routing.polcy"),
+        ("workload: {prset: chatbot, rate: 3}", "workload.prset"),
+        ("kv_tier: {cpu_block: 5, reload: async}", "kv_tier.cpu_block"),
+        // What is illegal is given nevertheless.
+        ("workload: {preset: [chatbot], rate: 3}", "workload.preset"),
+        ("kv_tier: {cpu_blocks: -1, reload: async}", "kv_tier.cpu_blocks"),
+        ("engine: {preemption: swap}\nkv_tier: {cpu_blocks: -1}", "kv_tier.cpu_blocks"),
+        ("latency: {alpha_us: [1, 2, x]}", "latency.alpha_us[2]"),
+        (
+            "workload: {distribution: {prompt_tokens: {min: 9000, max: 0}}}",
+            "workload.distribution.prompt_tokens.max",
+        ),
+        ("horizon_us: 0\nworkload: {distribution: {num_requests: 0, rate: 5}}", "horizon_us"),
+        (
+            "workload: {distribution: {rate: {steps: [{rate: x, for_s: 1}]}}}",
+            "workload.distribution.rate.steps[0].rate",
+        ),
+        ("workload: {mix: 5, rate: 3}", "workload.mix"),
+        ("workload: 5", "workload"),
+        // Nobody knows what a policy reads that is not known.
+        ("routing: {policy: wieghted, scorers: 'pa:1'}", "routing.policy"),
+        ("scheduler: priority-fcsf\npriority: slo-class", "scheduler"),
+        ("admission: {policy: token-buckt, params: {capacity: 0}}", "admission.policy"),
+        ("routing: wieghted\nsignals: {kv_event_delay_us: 5}", "routing.policy"),
+        // Nor what a strategy sets.
+        ("strategy: no-kw\nrouting: {scorers: 'pa:1'}\npriority: slo-class", "strategy"),
+        ("strategy: no-kw\nkv_tier: {reload: async}\nsignals: {kv_event_delay_us: 5}", "strategy"),
+        // The machine is not known, and so neither are its blocks.
+        ("model: gpt\nkv_tier: {cpu_blocks: 5}", "model"),
+        ("hardware: L40S\nworkload: {rate: 3, preset: chatbot}", "hardware"),
+        // A client of which a part is broken is not checked as a whole.
+        (
+            "workload: {mix: {clients: [{rate_fraction: x, arrival: {process: poisson}, \
+             input_distribution: {type: constant, params: {value: 1}}, \
+             output_distribution: {type: constant, params: {value: 1}}}]}}",
+            "workload.mix.clients[0].rate_fraction",
+        ),
+        (
+            "workload: {mix: {clients: [{rate_fraction: 1, arrival: {process: poisson}, \
+             input_distribution: {type: gaussian, params: {mean: x, std_dev: 1, min: 1, max: 9}}, \
+             output_distribution: {type: constant, params: {value: 1}}}]}}",
+            "workload.mix.clients[0].input_distribution.params.mean",
+        ),
+    ] {
+        assert_eq!(blamed(text), [only], "{text}");
+    }
+}
+
+#[test]
+fn all_mistakes_of_all_clients_are_told() {
+    let text = "workload:
+  mix:
+    clients:
+    - {rate_fraction: 1, slo_class: urgent, arrival: {process: posson}}
+    - rate_fraction: 1
+      arrival: {process: gamma, cv: x}
+      input_distribution: {type: constant, params: {vale: 1}}
+      output_distribution: {type: constnt}
+    - {arrival: {process: constant}, prefix_length: 5}
+";
+    let at = |paths: &[&str]| paths.iter().map(|p| format!("workload.mix.clients{p}")).collect();
+    let expected: Vec<String> = at(&[
+        "[0].input_distribution.type",
+        "[0].output_distribution.type",
+        "[0].slo_class",
+        "[0].arrival.process",
+        "[1].arrival.cv",
+        "[1].input_distribution.params.vale",
+        "[1].output_distribution.type",
+        "[2].rate_fraction",
+        "[2].input_distribution.type",
+        "[2].output_distribution.type",
+        "[2].prefix_length",
+    ]);
+    assert_eq!(blamed(text), expected);
+}
+
+#[test]
+fn a_hundred_problems_are_enough() {
+    let unknown: Vec<String> = (0..200).map(|number| format!("field-{number}: 1")).collect();
+    assert_eq!(blamed(&unknown.join("\n")).len(), 100);
+}
+
 #[test]
 fn numbers_out_of_range_are_refused() {
     refused(

@@ -8,14 +8,15 @@
 //!   link: h200-pcie                  # or bandwidth_blocks_per_us and base_latency_us
 //! ```
 
-use crate::problem::{Problem, hint, quoted};
+use crate::problem::{hint, quoted};
+use crate::problems::Problems;
 use crate::scenario::machine::Machine;
 use crate::scenario::schema::{PolicyFields, Scenario};
 use crate::yaml::{Amount, Node, Range, Whole};
 use blis_core::Span;
 use blis_kv::LinkSpeed;
 use blis_latency::Catalogue;
-use blis_sim::{Engine, KvTier, Preemption, Reload};
+use blis_sim::{KvTier, Preemption, Reload};
 use serde::Deserialize;
 
 /// `kv_tier:`.
@@ -137,15 +138,22 @@ const FIELDS: [&str; 6] = [
     "thrashing_window_ms",
 ];
 
-/// Sets the tier and the preemption of `engine`. Returns notes for the user.
-pub(super) fn set_tier(
-    engine: &mut Engine,
+/// A tier, what becomes of preempted requests, and notes for the user.
+#[derive(Default)]
+pub(super) struct Tier {
+    pub(super) tier: Option<KvTier>,
+    pub(super) preemption: Preemption,
+    pub(super) notes: Vec<String>,
+}
+
+/// The tier of `scenario`.
+pub(super) fn tier(
     scenario: &Scenario,
-    machine: &Machine,
+    machine: &Result<Machine, Problems>,
     tree: &Node,
-) -> Result<Vec<String>, Problem> {
+) -> Result<Tier, Problems> {
+    tree.whole(&["strategy", "kv_tier.cpu_blocks", "engine.preemption"])?;
     let fields = &scenario.kv_tier;
-    let problem = |path: &str, message: String| Problem::new(tree.place_of(path), path, message);
     let blocks = fields.cpu_blocks.map_or(0, Whole::get_u32);
     let swap = scenario.engine.preemption == Some(PreemptionField::Swap);
     if blocks == 0 {
@@ -155,19 +163,20 @@ pub(super) fn set_tier(
         if let Some(path) = unread.find(|path| tree.has(path)) {
             let message = "there is no CPU tier that reads it; give `cpu_blocks` (or \
                            `--kv-cpu-blocks`), or remove it";
-            return Err(problem(&path, message.to_owned()));
+            return Err(tree.problem(path, message));
         }
         if swap {
             let message = "there is no CPU tier to swap to; give `kv_tier.cpu_blocks` (or \
                            `--kv-cpu-blocks`), or `recompute`";
-            return Err(problem("engine.preemption", message.to_owned()));
+            return Err(tree.problem("engine.preemption", message));
         }
-        return Ok(Vec::new());
+        return Ok(Tier::default());
     }
-    let (speed, notes) = Reader { fields, machine, tree, block_size: engine.block_size }.speed()?;
+    let block_size = scenario.engine.block_size();
+    let (speed, notes) = Reader { fields, machine, tree, block_size }.speed()?;
     let window = fields.thrashing_window_ms.map_or(DEFAULT_WINDOW_MS, |ms| ms.get());
-    engine.preemption = if swap { Preemption::Swap } else { Preemption::Recompute };
-    engine.tier = Some(KvTier {
+    let preemption = if swap { Preemption::Swap } else { Preemption::Recompute };
+    let tier = KvTier {
         blocks,
         out: speed,
         back: speed,
@@ -176,28 +185,28 @@ pub(super) fn set_tier(
             ReloadField::Async => Reload::Async,
         },
         thrashing_window: Span::from_micros_f64(window * 1e3),
-    });
-    Ok(notes)
+    };
+    Ok(Tier { tier: Some(tier), preemption, notes })
 }
 
 struct Reader<'a> {
     fields: &'a KvTierFields,
-    machine: &'a Machine,
+    machine: &'a Result<Machine, Problems>,
     tree: &'a Node,
     block_size: u32,
 }
 
 impl Reader<'_> {
     /// The speed of the link: the named or the machine's, with what is written out replaced.
-    fn speed(&self) -> Result<(LinkSpeed, Vec<String>), Problem> {
+    fn speed(&self) -> Result<(LinkSpeed, Vec<String>), Problems> {
         let preset = self.preset()?;
-        let usual = preset.and_then(|preset| self.blocks_per_us(preset));
+        let machine = self.machine()?;
+        let usual = preset.and_then(|preset| self.blocks_per_us(machine, preset));
         let given = self.fields.bandwidth_blocks_per_us.map(|speed| speed.get());
         let Some(blocks_per_us) = given.or(usual) else {
-            let path = "kv_tier.bandwidth_blocks_per_us";
             let message = "missing; the catalogue does not know the model, and so not how large \
                            its blocks are: say how many of them the link moves in a microsecond";
-            return Err(Problem::new(self.tree.place_of(path), path, message));
+            return Err(self.tree.problem("kv_tier.bandwidth_blocks_per_us", message));
         };
         let base_us = self.fields.base_latency_us.map(|base| base.get());
         let base_us = base_us.or(preset.map(|preset| preset.base_us)).unwrap_or(0.0);
@@ -219,30 +228,34 @@ impl Reader<'_> {
     }
 
     /// The link that is named, or the one that the machine has.
-    fn preset(&self) -> Result<Option<&'static Preset>, Problem> {
+    fn preset(&self) -> Result<Option<&'static Preset>, Problems> {
         let Some(name) = &self.fields.link else {
-            let gpu = self.machine.hardware.as_deref().unwrap_or_default().to_uppercase();
+            self.tree.whole(&["kv_tier.link"])?;
+            let gpu = self.machine()?.hardware.as_deref().unwrap_or_default().to_uppercase();
             let usual = if gpu.starts_with("A100") { "a100-pcie" } else { "h200-pcie" };
             return Ok(LINKS.iter().find(|link| link.name == usual));
         };
         LINKS.iter().find(|link| link.name == name).map(Some).ok_or_else(|| {
-            let path = "kv_tier.link";
             let known = LINKS.map(|link| link.name);
             let hint = hint(name, known);
             let message = format!(
                 "unknown link `{name}`{hint}; known: {}; or give `bandwidth_blocks_per_us`",
                 quoted(&known)
             );
-            Problem::new(self.tree.place_of(path), path, message)
+            self.tree.problem("kv_tier.link", message)
         })
     }
 
+    fn machine(&self) -> Result<&Machine, Problems> {
+        self.machine.as_ref().map_err(|_| Problems::KNOWN)
+    }
+
     /// Blocks of the model that the links of all GPUs of an instance move in a microsecond.
-    fn blocks_per_us(&self, preset: &Preset) -> Option<f64> {
+    fn blocks_per_us(&self, machine: &Machine, preset: &Preset) -> Option<f64> {
         let catalogue = Catalogue::shipped();
-        let model = catalogue.model(&self.machine.model)?;
+        let model = catalogue.model(&machine.model)?;
         let block_bytes = model.shape().kv_bytes_per_token() * f64::from(self.block_size);
-        let gpus = f64::from(self.machine.tp.unwrap_or(1));
+        let gpus = f64::from(machine.tp.unwrap_or(1));
         Some(gpus * preset.gb_per_s * 1e3 / block_bytes)
     }
 }

@@ -3,7 +3,9 @@
 use crate::hash;
 use crate::presets;
 use crate::problem::{Place, Problem, hint, quoted};
+use crate::problems::{Problems, Together, every};
 use crate::rate::{Level, RateSpec};
+use crate::scenario::WORKLOAD_KINDS;
 use crate::scenario::latency::{is_config, is_path};
 use crate::scenario::plan::Workload;
 use crate::scenario::schema::{
@@ -16,8 +18,8 @@ use crate::yaml::{Kind, Node, Whole};
 use blis_core::{Span, Time};
 use blis_metrics::SloTargets;
 use blis_workload::{
-    MAX_TOKENS, Mix, Rate, Sample, SimpleLength, SimpleWorkload, SpecError, TraceEdit, TraceFormat,
-    TraceOptions, TraceSource,
+    Arrival, MAX_TOKENS, Mix, Rate, Sample, SimpleLength, SimpleWorkload, SpecError, TraceEdit,
+    TraceFormat, TraceOptions, TraceSource,
 };
 use std::fs::File;
 use std::io::Read;
@@ -56,8 +58,8 @@ impl Resolved {
 pub(super) struct Reader<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) tree: &'a Node,
-    /// The model that is simulated, by its name in the catalogue.
-    pub(super) model: &'a str,
+    /// The model that is simulated, by its name in the catalogue, if it is known.
+    pub(super) model: Option<&'a str>,
     /// When the scenario ends.
     pub(super) horizon: Option<Time>,
 }
@@ -105,97 +107,95 @@ pub(super) fn paths(tree: &Node) -> Vec<(&'static [&'static str], PathBuf)> {
 
 impl Reader<'_> {
     /// Reads and checks the workload.
-    pub(super) fn read(&self) -> Result<Resolved, Problem> {
+    pub(super) fn read(&self) -> Result<Resolved, Problems> {
         let fields = &self.scenario.workload;
-        self.check_kinds()?;
-        if let Some(name) = &fields.preset {
-            return self.spec(self.preset(name)?);
-        }
-        match (&fields.spec, &fields.trace, &fields.mix) {
-            (Some(path), ..) => {
-                self.spec(workload_spec::read(&self.path("workload.spec", path)?, self.model)?)
+        let kind = self.kind()?;
+        let sent = match kind {
+            Some("preset") => self.preset(given(&fields.preset)?),
+            Some("spec") => {
+                let path = self.path("workload.spec", given(&fields.spec)?);
+                path.and_then(|path| self.spec(workload_spec::read(&path, self.model)?))
             }
-            (_, Some(path), _) => self.trace(&self.path("workload.trace", path)?),
-            (.., Some(fields)) => self.mix(fields),
+            Some("trace") => {
+                let path = self.path("workload.trace", given(&fields.trace)?);
+                let whole = (path.and_then(regular), self.trace_options()).together();
+                whole.and_then(|(path, options)| trace(&path, options, self.horizon))
+            }
+            Some("mix") => self.mix(given(&fields.mix)?),
             _ => self.distribution(&fields.distribution.clone().unwrap_or_default()),
-        }
+        };
+        Ok((self.check_amounts(kind), sent).together()?.1)
     }
 
-    fn preset(&self, name: &str) -> Result<SpecFile, Problem> {
-        const PATH: &str = "workload.preset";
-        let unknown = |text| Problem::new(self.tree.place_of(PATH), PATH, text);
-        presets::find(name).map_err(unknown)?.read(self.model)
+    fn preset(&self, name: &str) -> Result<Resolved, Problems> {
+        let preset = presets::find(name);
+        let preset = preset.map_err(|text| self.tree.problem("workload.preset", text))?;
+        self.spec(preset.read(self.model)?)
     }
 
-    fn path(&self, field: &str, path: &str) -> Result<PathBuf, Problem> {
+    fn path(&self, field: &str, path: &str) -> Result<PathBuf, Problems> {
         if path.is_empty() {
-            let message = "found ``; legal: the path of a file";
-            return Err(Problem::new(self.tree.place_of(field), field, message));
+            return Err(self.tree.problem(field, "found ``; legal: the path of a file"));
         }
         Ok(beside(self.tree, field, path))
     }
 
-    /// Refuses more than one kind of workload, and amounts that replace nothing.
-    fn check_kinds(&self) -> Result<(), Problem> {
-        let (fields, tree) = (&self.scenario.workload, self.tree);
-        let kinds = [
-            ("preset", fields.preset.is_some()),
-            ("spec", fields.spec.is_some()),
-            ("trace", fields.trace.is_some()),
-            ("distribution", fields.distribution.is_some()),
-            ("mix", fields.mix.is_some()),
-        ];
-        let given: Vec<&str> =
-            kinds.iter().filter(|(_, given)| *given).map(|(kind, _)| *kind).collect();
-        if given.len() > 1 {
-            let lengths = tree.place_of("workload.distribution");
-            if matches!(lengths, Place::Flag(_)) {
-                let others: Vec<&str> =
-                    given.iter().copied().filter(|kind| *kind != "distribution").collect();
-                let message = format!(
-                    "it belongs to the workload `distribution`, but the workload is {}; remove it",
-                    quoted(&others)
-                );
-                return Err(Problem::new(lengths, "workload", message));
-            }
-            let message = format!("{} are given together; keep exactly one", quoted(&given));
-            return Err(Problem::new(tree.place_of("workload"), "workload", message));
+    /// The kind of workload that is given; refuses more than one.
+    fn kind(&self) -> Result<Option<&'static str>, Problems> {
+        let tree = self.tree;
+        let given = WORKLOAD_KINDS.into_iter().filter(|kind| tree.has(&format!("workload.{kind}")));
+        let given: Vec<&str> = given.collect();
+        if given.len() < 2 {
+            return Ok(given.first().copied());
         }
-        let specified = given == ["spec"] || given == ["preset"];
-        let traced = given == ["trace"];
-        let dependent = [
-            ("workload.rate", fields.rate.is_some(), specified),
-            ("workload.num_requests", fields.num_requests.is_some(), specified),
-            ("workload.trace_format", fields.trace_format.is_some(), traced),
-            ("workload.speedup", fields.speedup.is_some(), traced),
-            ("workload.trace_start_s", fields.trace_start_s.is_some(), traced),
-            ("workload.trace_end_s", fields.trace_end_s.is_some(), traced),
-            ("workload.trace_sample", fields.trace_sample.is_some(), traced),
-            ("workload.trace_limit", fields.trace_limit.is_some(), traced),
-        ];
-        if let Some((path, ..)) = dependent.iter().find(|(_, given, legal)| *given && !legal) {
-            let message = match *path {
-                "workload.rate" | "workload.num_requests" if traced => {
-                    "a trace has its own arrivals; remove it, or use `speedup` or `trace_limit`"
-                }
-                "workload.rate" | "workload.num_requests" => {
-                    "it only replaces the value of `workload.spec` or `workload.preset`; remove it"
-                }
-                _ => "it only changes how a trace is read; remove it, or give `workload.trace`",
-            };
-            return Err(Problem::new(tree.place_of(path), *path, message));
+        let lengths = tree.place_of("workload.distribution");
+        if matches!(lengths, Place::Flag(_)) {
+            let others: Vec<&str> =
+                given.iter().copied().filter(|kind| *kind != "distribution").collect();
+            let message = format!(
+                "it belongs to the workload `distribution`, but the workload is {}; remove it",
+                quoted(&others)
+            );
+            return Err(Problem::new(lengths, "workload", message).into());
         }
-        Ok(())
+        let message = format!("{} are given together; keep exactly one", quoted(&given));
+        Err(Problem::new(tree.place_of("workload"), "workload", message).into())
     }
 
-    fn spec(&self, file: SpecFile) -> Result<Resolved, Problem> {
+    /// Refuses amounts that replace nothing in a workload of `kind`.
+    fn check_amounts(&self, kind: Option<&str>) -> Result<(), Problems> {
+        let replacing = ["rate", "num_requests"];
+        let trace_only = [
+            "trace_format",
+            "speedup",
+            "trace_start_s",
+            "trace_end_s",
+            "trace_sample",
+            "trace_limit",
+        ];
+        let (specified, traced) = (matches!(kind, Some("spec" | "preset")), kind == Some("trace"));
+        let replaces_nothing = if traced {
+            "a trace has its own arrivals; remove it, or use `speedup` or `trace_limit`"
+        } else {
+            "it only replaces the value of `workload.spec` or `workload.preset`; remove it"
+        };
+        let no_trace = "it only changes how a trace is read; remove it, or give `workload.trace`";
+        let unread = replacing.iter().filter(|_| !specified).map(|field| (field, replaces_nothing));
+        let unread = unread.chain(trace_only.iter().filter(|_| !traced).map(|f| (f, no_trace)));
+        let unread = unread.map(|(field, message)| (format!("workload.{field}"), message));
+        let refuse = |(path, message)| Err::<(), _>(self.tree.problem(path, message));
+        every(unread.filter(|(path, _)| self.tree.has(path)).map(refuse)).map(drop)
+    }
+
+    fn spec(&self, file: SpecFile) -> Result<Resolved, Problems> {
+        self.tree.whole(&["workload.rate", "workload.num_requests", "horizon_us"])?;
         let (scenario, tree) = (self.scenario, self.tree);
         let fields = &scenario.workload;
         let mut mix = file.mix;
         let rate = fields.rate.clone().or(file.rate);
         let Some(written) = &rate else {
             let message = "missing; write the requests per second of all clients, or give `--rate`";
-            return Err(Problem::new(file.tree.place.clone(), "aggregate_rate", message));
+            return Err(file.tree.problem("aggregate_rate", message));
         };
         mix.rate = provisional(written);
         if let Some(requests) = fields.num_requests {
@@ -214,9 +214,7 @@ impl Reader<'_> {
                 _ => None,
             };
             match replaced {
-                Some(path) => {
-                    Problem::new(tree.place_of(path), path, workload_spec::message(&error))
-                }
+                Some(path) => tree.problem(path, workload_spec::message(&error)),
                 None => workload_spec::translate(&file.tree, "", &error),
             }
         })?;
@@ -225,7 +223,7 @@ impl Reader<'_> {
         Ok(Resolved { workload: Workload::Mix(mix), rate, notes, seed, slo, horizon, files })
     }
 
-    fn mix(&self, fields: &MixFields) -> Result<Resolved, Problem> {
+    fn mix(&self, fields: &MixFields) -> Result<Resolved, Problems> {
         const BASE: &str = "workload.mix";
         let (tree, horizon) = (self.tree, self.horizon);
         let context = ClientContext { names: ClassNames::Current, model: self.model };
@@ -240,21 +238,19 @@ impl Reader<'_> {
             horizon,
             seed: 0,
         };
+        tree.whole(&[BASE, "horizon_us"])?;
         mix.validate().map_err(|error| workload_spec::translate(tree, BASE, &error))?;
         Ok(Resolved { notes, ..Resolved::new(Workload::Mix(mix), Some(rate), horizon) })
     }
 
-    fn distribution(&self, fields: &DistributionFields) -> Result<Resolved, Problem> {
+    fn distribution(&self, fields: &DistributionFields) -> Result<Resolved, Problems> {
         let (tree, horizon) = (self.tree, self.horizon);
-        let process = fields.arrival.as_deref().unwrap_or("constant");
-        let arrival = workload_spec::arrival(process, fields.cv.map(|cv| cv.get())).map_err(
-            |(field, text)| {
-                let path = format!("{DISTRIBUTION}.{}", field.replace("process", "arrival"));
-                Problem::new(tree.place_of(&path), path, text)
-            },
-        )?;
-        let prompt = Lengths { tree, group: "prompt_tokens" }.read(&fields.prompt_tokens)?;
-        let output = Lengths { tree, group: "output_tokens" }.read(&fields.output_tokens)?;
+        let (arrival, prompt, output) = (
+            self.arrival(fields),
+            Lengths { tree, group: "prompt_tokens" }.read(&fields.prompt_tokens),
+            Lengths { tree, group: "output_tokens" }.read(&fields.output_tokens),
+        )
+            .together()?;
         let rate = fields.rate.clone().unwrap_or(DEFAULT_RATE);
         let mix = Mix::simple(SimpleWorkload {
             rate: provisional(&rate),
@@ -266,49 +262,37 @@ impl Reader<'_> {
             prompt,
             output,
         });
+        tree.whole(&[DISTRIBUTION, "horizon_us"])?;
         mix.validate().map_err(|error| in_distribution(tree, &error))?;
         Ok(Resolved::new(Workload::Mix(mix), Some(rate), horizon))
     }
 
-    /// The requests of a trace. It is read once to check it, and again in every run.
-    fn trace(&self, path: &Path) -> Result<Resolved, Problem> {
-        let name = path.display().to_string();
-        let unreadable = |error: std::io::Error| Problem::unreadable(&name, &error);
-        let meta = std::fs::metadata(path).map_err(unreadable)?;
-        if !meta.is_file() {
-            return Err(Problem::of_file(&name, "not a regular file; name a trace file"));
-        }
-        let options = self.trace_options()?;
-        let hash = hash_file(path).map_err(unreadable)?;
-        let summary = TraceSource::open(path, &options)
-            .and_then(TraceSource::summarize)
-            .map_err(|error| trace_problem(&error))?;
-        let workload = Workload::Trace {
-            path: path.to_owned(),
-            options,
-            requests: summary.requests,
-            closed_loop: summary.follow_ups > 0,
-            hash,
-        };
-        let mut resolved = Resolved::new(workload, None, self.horizon);
-        if summary.skipped.total() > 0 {
-            resolved.notes.push(format!("{name}: left out {}", summary.skipped));
-        }
-        Ok(resolved)
+    fn arrival(&self, fields: &DistributionFields) -> Result<Arrival, Problems> {
+        let process = fields.arrival.as_deref().unwrap_or("constant");
+        self.tree.whole(&["workload.distribution.arrival"])?;
+        workload_spec::arrival(process, fields.cv.map(|cv| cv.get())).map_err(|(field, text)| {
+            let field = field.replace("process", "arrival");
+            self.tree.problem(format!("{DISTRIBUTION}.{field}"), text)
+        })
     }
 
-    fn trace_options(&self) -> Result<TraceOptions, Problem> {
+    /// How a trace is read.
+    fn trace_options(&self) -> Result<TraceOptions, Problems> {
         let fields = &self.scenario.workload;
-        let problem = |path: &str, message| Problem::new(self.tree.place_of(path), path, message);
-        let format = match fields.trace_format.as_deref() {
-            None => None,
-            Some(name) => Some(TraceFormat::from_name(name).ok_or_else(|| {
+        let format = fields.trace_format.as_deref().map(|name| {
+            TraceFormat::from_name(name).ok_or_else(|| {
                 let known = TraceFormat::ALL.map(TraceFormat::name);
                 let hint = hint(name, known);
                 let message = format!("found `{name}`{hint}; legal: {}", quoted(&known));
-                problem("workload.trace_format", message)
-            })?),
-        };
+                self.tree.problem("workload.trace_format", message)
+            })
+        });
+        let (format, edit) = (format.transpose(), self.trace_edit()).together()?;
+        Ok(TraceOptions { format, edit })
+    }
+
+    fn trace_edit(&self) -> Result<TraceEdit, Problems> {
+        let fields = &self.scenario.workload;
         let edit = TraceEdit {
             speedup: fields.speedup.map_or(1.0, |speedup| speedup.get()),
             from: fields.trace_start_s.map(|start| Span::from_secs_f64(start.get())),
@@ -316,6 +300,7 @@ impl Reader<'_> {
             sample: fields.trace_sample.map(|share| Sample { share: share.get(), seed: 0 }),
             limit: fields.trace_limit.map(Whole::get),
         };
+        self.tree.whole(&["workload.trace_start_s", "workload.trace_end_s"])?;
         edit.validate().map_err(|error| {
             let path = match error.field.as_str() {
                 "speedup" => "workload.speedup",
@@ -324,10 +309,46 @@ impl Reader<'_> {
                 "limit" => "workload.trace_limit",
                 _ => "workload.trace_sample",
             };
-            problem(path, workload_spec::message(&error))
+            self.tree.problem(path, workload_spec::message(&error))
         })?;
-        Ok(TraceOptions { format, edit })
+        Ok(edit)
     }
+}
+
+/// The value of a field that is given, unless it is broken.
+fn given<T>(field: &Option<T>) -> Result<&T, Problems> {
+    field.as_ref().ok_or(Problems::KNOWN)
+}
+
+/// `path`, if that is a file.
+fn regular(path: PathBuf) -> Result<PathBuf, Problems> {
+    let name = path.display().to_string();
+    let meta = std::fs::metadata(&path).map_err(|error| Problem::unreadable(&name, &error))?;
+    if !meta.is_file() {
+        return Err(Problem::of_file(&name, "not a regular file; name a trace file").into());
+    }
+    Ok(path)
+}
+
+/// The requests of a trace. It is read once to check it, and again in every run.
+fn trace(path: &Path, options: TraceOptions, horizon: Option<Time>) -> Result<Resolved, Problems> {
+    let name = path.display().to_string();
+    let hash = hash_file(path).map_err(|error| Problem::unreadable(&name, &error))?;
+    let summary = TraceSource::open(path, &options)
+        .and_then(TraceSource::summarize)
+        .map_err(|error| trace_problem(&error))?;
+    let workload = Workload::Trace {
+        path: path.to_owned(),
+        options,
+        requests: summary.requests,
+        closed_loop: summary.follow_ups > 0,
+        hash,
+    };
+    let mut resolved = Resolved::new(workload, None, horizon);
+    if summary.skipped.total() > 0 {
+        resolved.notes.push(format!("{name}: left out {}", summary.skipped));
+    }
+    Ok(resolved)
 }
 
 /// `path` as the one who wrote it sees it: relative to the file it stands in, or to the current
@@ -379,7 +400,8 @@ struct Lengths<'a> {
 }
 
 impl Lengths<'_> {
-    fn read(&self, fields: &TokenFields) -> Result<SimpleLength, Problem> {
+    fn read(&self, fields: &TokenFields) -> Result<SimpleLength, Problems> {
+        self.tree.whole(&[&format!("{DISTRIBUTION}.{}", self.group)])?;
         let length = SimpleLength {
             mean: fields.mean.map_or(512.0, |mean| mean.get()),
             std_dev: fields.stdev.map_or(256.0, |stdev| stdev.get()),
@@ -398,7 +420,7 @@ impl Lengths<'_> {
 
     /// Refuses a first that is greater than the second. The one that was given is to blame; if both
     /// were, the mean or else the second is.
-    fn ordered(&self, first: (&str, f64), second: (&str, f64)) -> Result<(), Problem> {
+    fn ordered(&self, first: (&str, f64), second: (&str, f64)) -> Result<(), Problems> {
         if first.1 <= second.1 {
             return Ok(());
         }
@@ -415,11 +437,11 @@ impl Lengths<'_> {
         };
         let origin = if given(other) { "the value of" } else { "the default of" };
         let message = format!("found `{found}`; legal: {direction} {bound}, {origin} `{name}`");
-        Err(Problem::new(place, path(field), message))
+        Err(Problem::new(place, path(field), message).into())
     }
 }
 
-fn in_distribution(tree: &Node, error: &SpecError) -> Problem {
+fn in_distribution(tree: &Node, error: &SpecError) -> Problems {
     let field = error
         .field
         .replace("clients[0].", "")
@@ -430,5 +452,5 @@ fn in_distribution(tree: &Node, error: &SpecError) -> Problem {
     let at = |field: &str| format!("{DISTRIBUTION}.{field}");
     let requests = workload_spec::at_fault(tree, &at("rate"), &at("num_requests"), error);
     let path = if requests { at("num_requests") } else { at(&field) };
-    Problem::new(tree.place_of(&path), path, workload_spec::message(error))
+    tree.problem(path, workload_spec::message(error))
 }

@@ -1,6 +1,7 @@
 //! The parameters of a strategy: what they may be, and what they are if nobody says.
 
 use crate::problem::{Problem, quoted};
+use crate::problems::{Problems, every};
 use crate::yaml::{self, Kind, Node};
 use serde::Deserialize;
 
@@ -56,24 +57,24 @@ struct Fields {
 }
 
 /// All parameters of the strategy in `tree`, in the order of the file.
-pub(super) fn read_all(tree: &Node) -> Result<Vec<Parameter>, Problem> {
+pub(super) fn read_all(tree: &Node) -> Result<Vec<Parameter>, Problems> {
     let fields = match tree.field("parameters").map(|node| &node.kind) {
         None | Some(Kind::Null) => return Ok(Vec::new()),
         Some(Kind::Map(fields)) => fields,
         Some(_) => {
             let message = "legal: names, each with `default`, `min`, `max` and `help`";
-            return Err(Problem::new(tree.place_of("parameters"), "parameters", message));
+            return Err(tree.problem("parameters", message));
         }
     };
-    fields.iter().map(|(name, _, node)| read(name, node)).collect()
+    every(fields.iter().map(|(name, _, node)| read(name, node)))
 }
 
-fn read(name: &str, node: &Node) -> Result<Parameter, Problem> {
+fn read(name: &str, node: &Node) -> Result<Parameter, Problems> {
     let path = format!("parameters.{name}");
-    let wrong = |message: String| Problem::new(node.place.clone(), path.clone(), message);
-    let fields: Fields = yaml::decode(node).map_err(|problem: Problem| Problem {
-        path: format!("{path}.{}", problem.path),
-        ..problem
+    let wrong =
+        |message: String| Problems::from(Problem::new(node.place.clone(), path.clone(), message));
+    let fields: Fields = yaml::decode(node).map_err(|problems| {
+        problems.map(|problem| Problem { path: format!("{path}.{}", problem.path), ..problem })
     })?;
     let kind = match (&fields.choices, fields.kind.as_deref(), &fields.min, &fields.max) {
         (Some(choices), None, None, None) => ParameterKind::Choice(choices.clone()),
@@ -104,14 +105,14 @@ fn read(name: &str, node: &Node) -> Result<Parameter, Problem> {
 }
 
 impl Parameter {
-    /// The text of a value that was given, if it is legal.
-    pub(super) fn check(&self, node: &Node) -> Result<String, Problem> {
+    /// Refuses a value that is not legal.
+    pub(super) fn check(&self, node: &Node) -> Result<(), Problem> {
         let text = match &node.kind {
             Kind::Scalar { text, .. } => text.trim(),
             _ => "",
         };
         if self.allows(text) {
-            return Ok(text.to_owned());
+            return Ok(());
         }
         let path = format!("strategy.{}", self.name);
         let message = format!("`{}` is `{text}`; legal: {}", self.name, self.legal());

@@ -1,12 +1,12 @@
 //! Templates: a tree of scenario fields with `{parameter}` where a value goes.
 
-use crate::problem::{Place, Problem};
+use crate::problem::Place;
 use crate::yaml::{Kind, Node};
 
 /// The names between braces, and where they stand.
 pub(super) fn placeholders(node: &Node) -> Vec<(String, Place)> {
     match &node.kind {
-        Kind::Null => Vec::new(),
+        Kind::Null | Kind::Broken => Vec::new(),
         Kind::Scalar { text, .. } => parts(text)
             .filter_map(|part| match part {
                 Part::Placeholder(name) => Some((name.to_owned(), node.place.clone())),
@@ -19,12 +19,9 @@ pub(super) fn placeholders(node: &Node) -> Vec<(String, Place)> {
 }
 
 /// The tree with every placeholder replaced by its value.
-pub(super) fn fill(
-    node: &Node,
-    value: &dyn Fn(&str) -> Result<String, Problem>,
-) -> Result<Node, Problem> {
+pub(super) fn fill<'a>(node: &Node, value: &dyn Fn(&str) -> &'a str) -> Node {
     let kind = match &node.kind {
-        Kind::Null => Kind::Null,
+        Kind::Null | Kind::Broken => node.kind.clone(),
         Kind::Scalar { text, quoted } => {
             let mut filled = String::new();
             let mut alone = false;
@@ -32,7 +29,7 @@ pub(super) fn fill(
                 match part {
                     Part::Text(text) => filled.push_str(text),
                     Part::Placeholder(name) => {
-                        filled.push_str(&value(name)?);
+                        filled.push_str(value(name));
                         alone = text.len() == name.len() + 2;
                     }
                 }
@@ -40,17 +37,15 @@ pub(super) fn fill(
             // Braces must be quoted in YAML; what is nothing but a placeholder is its value.
             Kind::Scalar { text: filled, quoted: *quoted && !alone }
         }
-        Kind::List(items) => {
-            Kind::List(items.iter().map(|item| fill(item, value)).collect::<Result<_, _>>()?)
-        }
+        Kind::List(items) => Kind::List(items.iter().map(|item| fill(item, value)).collect()),
         Kind::Map(fields) => {
             let fill = |(name, place, node): &(String, Place, Node)| {
-                Ok((name.clone(), place.clone(), fill(node, value)?))
+                (name.clone(), place.clone(), fill(node, value))
             };
-            Kind::Map(fields.iter().map(fill).collect::<Result<_, Problem>>()?)
+            Kind::Map(fields.iter().map(fill).collect())
         }
     };
-    Ok(Node { place: node.place.clone(), kind })
+    Node { place: node.place.clone(), kind }
 }
 
 enum Part<'a> {

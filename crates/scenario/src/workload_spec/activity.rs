@@ -4,7 +4,7 @@
 //! decision 8.
 
 use crate::legal::LONGEST_US;
-use crate::problem::Problem;
+use crate::problems::{Problems, every};
 use crate::workload_spec::client::{ClientSpec, Reader};
 use crate::workload_spec::notes::{Note, Notes};
 use crate::yaml::{Amount, Range, Whole};
@@ -70,7 +70,7 @@ impl Reader<'_> {
         &self,
         spec: &ClientSpec,
         notes: &mut Notes<'_>,
-    ) -> Result<Activity, Problem> {
+    ) -> Result<Activity, Problems> {
         let mut parts = Vec::new();
         if let Some(lifecycle) = spec.lifecycle.given() {
             if lifecycle.windows.is_empty() {
@@ -78,15 +78,17 @@ impl Reader<'_> {
                                or remove `lifecycle`";
                 return Err(self.problem("lifecycle.windows", message));
             }
-            for (index, WindowSpec { start_us, end_us }) in lifecycle.windows.iter().enumerate() {
+            let one = |(index, WindowSpec { start_us, end_us }): (usize, &WindowSpec)| {
+                let field = format!("lifecycle.windows[{index}]");
+                self.whole(&[&field])?;
                 let (start, end) = (start_us.map_or(0, Whole::get), end_us.get());
                 if start >= end {
                     let message = format!("found `{end}`; legal: later than `start_us`, {start}");
-                    let field = format!("lifecycle.windows[{index}].end_us");
-                    return Err(self.problem(&field, message));
+                    return Err(self.problem(&format!("{field}.end_us"), message));
                 }
-                parts.push(window(start, end));
-            }
+                Ok(window(start, end))
+            };
+            parts.extend(every(lifecycle.windows.iter().enumerate().map(one))?);
         }
         if let Some(diurnal) = spec.diurnal.given() {
             parts.push(ActivityPart::Diurnal {

@@ -1,7 +1,8 @@
 //! Arrival processes by name.
 
 use crate::legal::Finite;
-use crate::problem::{Problem, hint, quoted};
+use crate::problem::{hint, quoted};
+use crate::problems::Problems;
 use crate::workload_spec::client::Reader;
 use crate::workload_spec::words::message;
 use crate::yaml::Amount;
@@ -17,7 +18,7 @@ pub(super) struct ArrivalSpec {
 }
 
 impl Reader<'_> {
-    pub(super) fn arrival(&self, spec: &ArrivalSpec) -> Result<Arrival, Problem> {
+    pub(super) fn arrival(&self, spec: &ArrivalSpec) -> Result<Arrival, Problems> {
         arrival(&spec.process, spec.cv.map(|cv| cv.get()))
             .map_err(|(field, message)| self.problem(&format!("arrival.{field}"), message))
     }

@@ -3,7 +3,8 @@
 //! A cohort is written like a client, with a `population` besides; `cohort.rs` makes its members.
 
 use crate::legal::{Finite, LONGEST_US, SpanMillis};
-use crate::problem::{Problem, hint, quoted};
+use crate::problem::{hint, quoted};
+use crate::problems::{Problems, Together, given};
 use crate::workload_spec::activity::{DiurnalSpec, DrainSpec, LifecycleSpec, SpikeSpec};
 use crate::workload_spec::arrival::ArrivalSpec;
 use crate::workload_spec::group::Group;
@@ -91,8 +92,9 @@ pub enum ClassNames {
 pub struct ClientContext<'a> {
     /// Which names of service classes are read.
     pub names: ClassNames,
-    /// The model that the scenario simulates, by its name in the catalogue.
-    pub model: &'a str,
+    /// The model that the scenario simulates, by its name in the catalogue; `None`: that is not
+    /// known, because the scenario is broken there.
+    pub model: Option<&'a str>,
 }
 
 /// `text`, unless it is empty.
@@ -115,9 +117,13 @@ impl Reader<'_> {
     }
 
     /// What is wrong with a field of the client.
-    pub(super) fn problem(&self, field: &str, message: impl Into<String>) -> Problem {
-        let path = self.at(field);
-        Problem::new(self.tree.place_of(&path), path, message)
+    pub(super) fn problem(&self, field: &str, message: impl Into<String>) -> Problems {
+        self.tree.problem(self.at(field), message)
+    }
+
+    /// Checks that nothing in these fields of the client is broken.
+    pub(super) fn whole(&self, fields: &[&str]) -> Result<(), Problems> {
+        fields.iter().try_for_each(|field| self.tree.whole(&[&self.at(field)]))
     }
 
     /// The client, but for the length of its prefix, which its group decides.
@@ -125,48 +131,71 @@ impl Reader<'_> {
         &self,
         spec: &ClientSpec,
         notes: &mut Notes<'_>,
-    ) -> Result<Client, Problem> {
-        self.check_model(&spec.model)?;
-        let share = spec.rate_fraction.ok_or_else(|| {
-            self.problem("rate_fraction", "missing; write the client's share of the rate, e.g. `1`")
-        })?;
+    ) -> Result<Client, Problems> {
         if spec.streaming {
             notes.add(Note::Streaming, &self.at("streaming"));
         }
         if spec.network.given().is_some() {
             notes.add(Note::Network, &self.at("network"));
         }
+        let output = spec.output_distribution.given().cloned().unwrap_or_default();
+        let sessions = self.sessions(&spec.reasoning, notes);
+        let retry = given(&sessions, |sessions| self.retry(spec, sessions.as_ref()));
+        let (own, _, arrival, sessions, retry, input, output, activity) = (
+            (self.share(spec), self.group(spec), self.class(&spec.slo_class)).together(),
+            self.check_model(&spec.model),
+            self.arrival(&spec.arrival),
+            sessions,
+            retry,
+            self.input(spec, notes),
+            self.length("output_distribution", &output),
+            self.activity(spec, notes),
+        )
+            .together()?;
+        let (share, prefix_group, class) = own;
+        let span = |ms: Amount<SpanMillis>| Span::from_micros_f64(ms.get() * 1e3);
+        self.check(Client {
+            name: spec.id.clone(),
+            tenant: none_if_empty(&spec.tenant_id).unwrap_or("default").to_owned(),
+            class,
+            share,
+            arrival,
+            prefix_group,
+            prefix_tokens: 0,
+            input,
+            output,
+            activity,
+            sessions,
+            deadline: spec.deadline_ms.map(span),
+            patience: spec.patience_ms.map(span),
+            retry,
+        })
+    }
+
+    fn share(&self, spec: &ClientSpec) -> Result<f64, Problems> {
+        spec.rate_fraction.map(|share| share.get()).ok_or_else(|| {
+            self.problem("rate_fraction", "missing; write the client's share of the rate, e.g. `1`")
+        })
+    }
+
+    /// The name of the prefix group.
+    fn group(&self, spec: &ClientSpec) -> Result<Option<String>, Problems> {
+        self.whole(&["prefix_group"])?;
         let group = none_if_empty(&spec.prefix_group);
         if group.is_none() && spec.prefix_length.is_some_and(|length| length.get() > 0) {
             let message = "there is no `prefix_group` whose tokens these are; name one";
             return Err(self.problem("prefix_length", message));
         }
-        let output = spec.output_distribution.given().cloned().unwrap_or_default();
-        let span = |ms: Amount<SpanMillis>| Span::from_micros_f64(ms.get() * 1e3);
-        let sessions = self.sessions(&spec.reasoning, notes)?;
-        let closed_loop = sessions.as_ref().is_some_and(Sessions::is_closed_loop);
-        let client = Client {
-            name: spec.id.clone(),
-            tenant: none_if_empty(&spec.tenant_id).unwrap_or("default").to_owned(),
-            class: self.class(&spec.slo_class)?,
-            share: share.get(),
-            arrival: self.arrival(&spec.arrival)?,
-            prefix_group: group.map(str::to_owned),
-            prefix_tokens: 0,
-            input: self.input(spec, notes)?,
-            output: self.length("output_distribution", &output)?,
-            activity: self.activity(spec, notes)?,
-            sessions,
-            deadline: spec.deadline_ms.map(span),
-            patience: spec.patience_ms.map(span),
-            retry: self.retry(spec, closed_loop)?,
-        };
-        self.check(client)
+        Ok(group.map(str::to_owned))
     }
 
-    fn retry(&self, spec: &ClientSpec, closed_loop: bool) -> Result<Option<Retry>, Problem> {
+    fn retry(
+        &self,
+        spec: &ClientSpec,
+        sessions: Option<&Sessions>,
+    ) -> Result<Option<Retry>, Problems> {
         let Some(retry) = spec.retry.given() else { return Ok(None) };
-        if closed_loop {
+        if sessions.is_some_and(Sessions::is_closed_loop) {
             let message = "closed-loop sessions say what becomes of a rejection; write \
                            `on_rejection: retry` there, or remove it";
             return Err(self.problem("retry", message));
@@ -181,7 +210,8 @@ impl Reader<'_> {
     }
 
     /// Refuses what the workload crate refuses, at the place where it was written.
-    fn check(&self, client: Client) -> Result<Client, Problem> {
+    fn check(&self, client: Client) -> Result<Client, Problems> {
+        self.tree.whole(&[&self.path])?;
         let mut alone = Mix {
             clients: vec![client],
             rate: Rate::Steady(1.0),
@@ -195,7 +225,7 @@ impl Reader<'_> {
         Ok(client)
     }
 
-    fn own_words(&self, error: &SpecError) -> Problem {
+    fn own_words(&self, error: &SpecError) -> Problems {
         let field = error.field.trim_start_matches("clients[0].");
         let field = match field {
             "share" => "rate_fraction",
@@ -207,7 +237,7 @@ impl Reader<'_> {
         self.problem(field, message(error))
     }
 
-    fn class(&self, name: &str) -> Result<SloClass, Problem> {
+    fn class(&self, name: &str) -> Result<SloClass, Problems> {
         match (name, self.context.names) {
             ("", _) | ("interactive", ClassNames::Version1) => return Ok(SloClass::Standard),
             ("realtime", ClassNames::Version1) => return Ok(SloClass::Critical),
@@ -221,8 +251,8 @@ impl Reader<'_> {
     }
 
     /// One model is simulated, so a client can only ask for that one.
-    fn check_model(&self, name: &str) -> Result<(), Problem> {
-        let ours = self.context.model;
+    fn check_model(&self, name: &str) -> Result<(), Problems> {
+        let Some(ours) = self.context.model else { return Ok(()) };
         let catalogue = Catalogue::shipped();
         let canonical = catalogue.model(name).map_or(name, |model| model.name.as_str());
         if name.is_empty() || canonical == ours {

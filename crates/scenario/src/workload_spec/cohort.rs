@@ -4,7 +4,7 @@
 //! for n clients alike, each with an n-th of its share; `{member}` in the name of its tenant or of
 //! its prefix group is each member's number, from 0 on.
 
-use crate::problem::Problem;
+use crate::problems::{Findings, Problems, Together};
 use crate::workload_spec::client::{ClientContext, ClientSpec, Reader};
 use crate::workload_spec::notes::{Note, Notes};
 use crate::yaml::{Node, Whole};
@@ -56,7 +56,7 @@ pub struct Clients {
 pub fn read_clients(
     section: &Section<'_>,
     context: &ClientContext<'_>,
-) -> Result<Clients, Problem> {
+) -> Result<Clients, Problems> {
     let mut notes = Notes::new(section.tree);
     let clients = add_clients(Vec::new(), section, context, &mut notes)?;
     Ok(Clients { clients, notes: notes.into_texts() })
@@ -68,27 +68,29 @@ pub(super) fn add_clients(
     section: &Section<'_>,
     context: &ClientContext<'_>,
     notes: &mut Notes<'_>,
-) -> Result<Vec<Client>, Problem> {
+) -> Result<Vec<Client>, Problems> {
     let Section { tree, base, clients, cohorts } = *section;
     let dot = if base.is_empty() { "" } else { "." };
     let reader = |field: &str, index: usize| {
         let path = format!("{base}{dot}{field}[{index}]");
         Reader { tree, path, context }
     };
-    let mut crowd = Crowd { clients: known, lengths: BTreeMap::new() };
+    let (mut crowd, mut found) =
+        (Crowd { clients: known, lengths: BTreeMap::new() }, Findings::default());
     for (index, spec) in clients.iter().enumerate() {
         let reader = reader("clients", index);
         if spec.population.is_some() {
             let message = "only a cohort has it; write the client under `cohorts`";
-            return Err(reader.problem("population", message));
+            found.keep::<()>(Err(reader.problem("population", message)));
         }
-        let client = reader.client(spec, notes)?;
-        crowd.add(client, spec, &reader, notes);
+        if let Some(client) = found.keep(reader.client(spec, notes)) {
+            crowd.add(client, spec, &reader, notes);
+        }
     }
     for (index, CohortSpec(spec)) in cohorts.iter().enumerate() {
         let reader = reader("cohorts", index);
-        let members = members(spec, &reader, crowd.clients.len())?;
-        let cohort = reader.client(spec, notes)?;
+        let both = (members(spec, &reader, crowd.clients.len()), reader.client(spec, notes));
+        let Some((members, cohort)) = found.keep(both.together()) else { continue };
         let share = cohort.share / float(u64::from(members));
         for number in 0..members {
             let named = |text: &str| text.replace(MEMBER, &number.to_string());
@@ -102,16 +104,17 @@ pub(super) fn add_clients(
             crowd.add(member, spec, &reader, notes);
         }
     }
-    if crowd.clients.is_empty() {
-        let path = format!("{base}{dot}clients");
-        let message = "there are no clients; add at least one";
-        return Err(Problem::new(tree.place_of(&path), path, message));
+    let [path, other] = ["clients", "cohorts"].map(|field| format!("{base}{dot}{field}"));
+    let clients = found.done(crowd.clients)?;
+    tree.whole(&[&other])?;
+    if clients.is_empty() {
+        return Err(tree.problem(path, "there are no clients; add at least one"));
     }
-    Ok(crowd.clients)
+    Ok(clients)
 }
 
 /// How many members a cohort has.
-fn members(spec: &ClientSpec, reader: &Reader<'_>, clients: usize) -> Result<u32, Problem> {
+fn members(spec: &ClientSpec, reader: &Reader<'_>, clients: usize) -> Result<u32, Problems> {
     let members = spec.population.map(Whole::get_u32).ok_or_else(|| {
         let message = "missing; write how many clients the cohort stands for, e.g. `100`";
         reader.problem("population", message)

@@ -8,7 +8,7 @@
 //! there a user is one client a stage, as in the Go program.
 
 use crate::legal::PerSecond;
-use crate::problem::Problem;
+use crate::problems::Problems;
 use crate::rate::{Level, RateSpec};
 use crate::workload_spec::cohort::MOST_CLIENTS;
 use crate::workload_spec::notes::{Note, Notes};
@@ -70,11 +70,10 @@ const BLOCK: &str = "inference_perf";
 
 impl InferencePerfSpec {
     /// The clients and their rate.
-    pub(super) fn expand(&self, tree: &Node, notes: &mut Notes<'_>) -> Result<Expanded, Problem> {
-        let refused = |field: &str, message: String| {
-            let path = format!("{BLOCK}.{field}");
-            Err(Problem::new(tree.place_of(&path), path, message))
-        };
+    pub(super) fn expand(&self, tree: &Node, notes: &mut Notes<'_>) -> Result<Expanded, Problems> {
+        tree.whole(&[BLOCK])?;
+        let refused =
+            |field: &str, message: String| Err(tree.problem(format!("{BLOCK}.{field}"), message));
         if self.stages.is_empty() {
             return refused("stages", "there is no stage; add at least one".to_owned());
         }

@@ -1,7 +1,8 @@
 //! Length distributions: their names, their parameters, and whether these are legal.
 
 use crate::legal::Finite;
-use crate::problem::{Problem, hint, quoted};
+use crate::problem::{hint, quoted};
+use crate::problems::{Problems, every};
 use crate::workload_spec::client::Reader;
 use crate::workload_spec::words::message;
 use crate::yaml::{Amount, Unsupported};
@@ -31,7 +32,7 @@ const KNOWN: [&str; 7] = [
 
 impl Reader<'_> {
     /// The distribution at `field`, of whole numbers from 1 on.
-    pub(super) fn length(&self, field: &str, spec: &LengthSpec) -> Result<Length, Problem> {
+    pub(super) fn length(&self, field: &str, spec: &LengthSpec) -> Result<Length, Problems> {
         let length = self.distribution(field, spec, 1)?;
         match length.validate() {
             Ok(()) => Ok(length),
@@ -43,7 +44,7 @@ impl Reader<'_> {
     }
 
     /// The distribution at `field`, of counts of things, which may be 0.
-    pub(super) fn count(&self, field: &str, spec: &LengthSpec) -> Result<Length, Problem> {
+    pub(super) fn count(&self, field: &str, spec: &LengthSpec) -> Result<Length, Problems> {
         let count = self.distribution(field, spec, 0)?;
         // How low a count may be is known to the input that it is a part of.
         let things = Media { kind: "", count, tokens: Length::Constant(1) };
@@ -55,7 +56,7 @@ impl Reader<'_> {
         Ok(input.media.remove(0).count)
     }
 
-    fn distribution(&self, field: &str, spec: &LengthSpec, least: u32) -> Result<Length, Problem> {
+    fn distribution(&self, field: &str, spec: &LengthSpec, least: u32) -> Result<Length, Problems> {
         let at = |name: &str| format!("{field}.{name}");
         if spec.file.given {
             let message = "lengths are not read from a file; write them as `params`, e.g. `{type: \
@@ -79,11 +80,13 @@ impl Reader<'_> {
             }
         };
         let known = [required, optional].concat();
-        if let Some(name) = spec.params.keys().find(|name| !known.contains(&name.as_str())) {
+        let unknown = spec.params.keys().filter(|name| !known.contains(&name.as_str()));
+        every(unknown.map(|name| {
             let hint = hint(name, known.iter().copied());
             let message = format!("unknown parameter `{name}`{hint}; known: {}", quoted(&known));
-            return Err(self.problem(&at(&format!("params.{name}")), message));
-        }
+            Err::<(), _>(self.problem(&at(&format!("params.{name}")), message))
+        }))?;
+        self.whole(&[field])?;
         if let Some(name) = required.iter().find(|name| !spec.params.contains_key(**name)) {
             let message = format!("parameter `{name}` of `{}` is missing; add it", spec.r#type);
             return Err(self.problem(&at("params"), message));
@@ -92,17 +95,17 @@ impl Reader<'_> {
     }
 
     /// Lengths as parameters, each with its weight.
-    fn empirical(&self, field: &str, spec: &LengthSpec, least: u32) -> Result<Length, Problem> {
-        let mut bins = Vec::with_capacity(spec.params.len());
-        for (name, weight) in &spec.params {
+    fn empirical(&self, field: &str, spec: &LengthSpec, least: u32) -> Result<Length, Problems> {
+        let bins = every(spec.params.iter().map(|(name, weight)| {
             let length = name.parse::<u32>().map_err(|_| {
                 let message = format!(
                     "found `{name}`; legal: a length, a whole number from {least} to {MAX_TOKENS}"
                 );
                 self.problem(&format!("{field}.{name}"), message)
             })?;
-            bins.push((length, weight.get()));
-        }
+            Ok::<_, Problems>((length, weight.get()))
+        }))?;
+        self.whole(&[field])?;
         let made = if least == 0 { Empirical::counts(bins) } else { Empirical::new(bins) };
         made.map(Length::Empirical).map_err(|error| {
             let field = match error.field.as_str() {
@@ -113,7 +116,7 @@ impl Reader<'_> {
         })
     }
 
-    fn make(&self, field: &str, spec: &LengthSpec, least: u32) -> Result<Length, Problem> {
+    fn make(&self, field: &str, spec: &LengthSpec, least: u32) -> Result<Length, Problems> {
         let get = |name: &str| spec.params.get(name).map(Amount::get);
         let number = |name: &str| get(name).unwrap_or_default();
         let tokens = |name: &str, default: u32| match get(name) {

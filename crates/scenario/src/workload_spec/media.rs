@@ -1,6 +1,6 @@
 //! What prompts hold: text alone, or text, images, audio and video.
 
-use crate::problem::Problem;
+use crate::problems::{Problems, Together, every};
 use crate::workload_spec::client::{ClientSpec, Reader};
 use crate::workload_spec::group::Group;
 use crate::workload_spec::length::LengthSpec;
@@ -24,30 +24,33 @@ pub(super) struct MultimodalSpec {
 
 impl Reader<'_> {
     /// The new part of a prompt.
-    pub(super) fn input(&self, spec: &ClientSpec, notes: &mut Notes<'_>) -> Result<Input, Problem> {
+    pub(super) fn input(
+        &self,
+        spec: &ClientSpec,
+        notes: &mut Notes<'_>,
+    ) -> Result<Input, Problems> {
         const TEXT: &str = "input_distribution";
         let given = spec.input_distribution.given();
         let Some(parts) = spec.multimodal.given() else {
             let text = given.cloned().unwrap_or_default();
             return self.length(TEXT, &text).map(Input::from);
         };
-        if let Some(text) = given {
-            self.length(TEXT, text)?;
+        if given.is_some() {
             notes.add(Note::InputBesideMedia, &self.at(TEXT));
         }
-        let text = match parts.text_distribution.given() {
-            Some(text) => Some(self.length("multimodal.text_distribution", text)?),
-            None => None,
-        };
+        let beside = given.map(|text| self.length(TEXT, text)).transpose();
+        let text = parts.text_distribution.given();
+        let text = text.map(|text| self.length("multimodal.text_distribution", text)).transpose();
         let kinds = [
             ("image", &parts.image_distribution, &parts.image_count_distribution),
             ("audio", &parts.audio_distribution, &parts.audio_count_distribution),
             ("video", &parts.video_distribution, &parts.video_count_distribution),
         ];
-        let mut media = Vec::new();
-        for (kind, tokens, count) in kinds {
-            media.extend(self.media(kind, tokens.given(), count.given())?);
-        }
+        let media = every(
+            kinds.map(|(kind, tokens, count)| self.media(kind, tokens.given(), count.given())),
+        );
+        let (_, text, media) = (beside, text, media).together()?;
+        let media: Vec<Media> = media.into_iter().flatten().collect();
         if text.is_none() && media.is_empty() {
             let message = "neither text nor media; give at least one distribution";
             return Err(self.problem("multimodal", message));
@@ -61,13 +64,15 @@ impl Reader<'_> {
         kind: &'static str,
         tokens: Option<&LengthSpec>,
         count: Option<&LengthSpec>,
-    ) -> Result<Option<Media>, Problem> {
+    ) -> Result<Option<Media>, Problems> {
         let size = format!("multimodal.{kind}_distribution");
         let number = format!("multimodal.{kind}_count_distribution");
+        self.whole(&[&size, &number])?;
         match (tokens, count) {
             (None, None) => Ok(None),
             (Some(tokens), Some(count)) => {
-                let (count, tokens) = (self.count(&number, count)?, self.length(&size, tokens)?);
+                let both = (self.count(&number, count), self.length(&size, tokens)).together();
+                let (count, tokens) = both?;
                 Ok(Some(Media { kind, count, tokens }))
             }
             (Some(_), None) => {

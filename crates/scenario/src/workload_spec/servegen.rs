@@ -12,6 +12,7 @@
 
 use crate::legal::Finite;
 use crate::problem::{Place, Problem};
+use crate::problems::{Problems, Together, every};
 use crate::workload_spec::arrival::arrival;
 use crate::workload_spec::notes::{Note, Notes};
 use crate::workload_spec::words::message;
@@ -71,25 +72,25 @@ struct Row {
 
 impl ServegenSpec {
     /// The clients of the folder.
-    pub(super) fn read(&self, tree: &Node, notes: &mut Notes<'_>) -> Result<Measured, Problem> {
-        let span = self.span(tree)?;
-        let folder = self.folder(tree)?;
+    pub(super) fn read(&self, tree: &Node, notes: &mut Notes<'_>) -> Result<Measured, Problems> {
+        let (span, folder) = (self.span(tree), self.folder(tree)).together()?;
         let (mut clients, mut files) = (Vec::new(), Vec::new());
-        for (id, trace) in chunks(&folder)? {
+        every(chunks(&folder)?.into_iter().map(|(id, trace)| {
             let busiest = busiest(&trace, span)?;
             files.push(trace.clone());
             let Some(row) = busiest else {
                 notes.add_file(Note::SilentChunk, &trace.display().to_string());
-                continue;
+                return Ok(());
             };
             let dataset = folder.join(format!("chunk-{id}-dataset.json"));
-            let (input, output) = lengths(&dataset, span)?;
+            let ((input, output), arrival) =
+                (lengths(&dataset, span), row.arrival(&trace)).together()?;
             clients.push(Client {
                 name: format!("servegen-chunk-{id}"),
                 tenant: format!("chunk-{id}"),
                 class: SloClass::Standard,
                 share: row.rate,
-                arrival: row.arrival(&trace)?,
+                arrival,
                 prefix_group: None,
                 prefix_tokens: 0,
                 input: input.into(),
@@ -101,16 +102,18 @@ impl ServegenSpec {
                 retry: None,
             });
             files.push(dataset);
-        }
+            Ok::<_, Problems>(())
+        }))?;
         if clients.is_empty() {
             let message = "no chunk of the folder sends anything in the span; choose another";
-            return Err(Problem::of_file(&folder.display().to_string(), message));
+            return Err(Problem::of_file(&folder.display().to_string(), message).into());
         }
         let rate = clients.iter().map(|client| client.share).sum();
         Ok(Measured { clients, rate, files })
     }
 
-    fn span(&self, tree: &Node) -> Result<Bounds, Problem> {
+    fn span(&self, tree: &Node) -> Result<Bounds, Problems> {
+        tree.whole(&["servegen_data.span_start", "servegen_data.span_end"])?;
         let bound = |given: Option<Amount<Finite>>| given.map_or(0.0, |at| at.get());
         let span = Bounds { start: bound(self.span_start), end: bound(self.span_end) };
         for (field, found) in [("span_start", span.start), ("span_end", span.end)] {
@@ -121,9 +124,8 @@ impl ServegenSpec {
                 } else {
                     "0 or more (seconds)".to_owned()
                 };
-                let path = format!("servegen_data.{field}");
                 let message = format!("found `{found}`; legal: {legal}");
-                return Err(Problem::new(tree.place_of(&path), path, message));
+                return Err(tree.problem(format!("servegen_data.{field}"), message));
             }
         }
         Ok(span)

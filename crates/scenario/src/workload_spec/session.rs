@@ -5,7 +5,7 @@
 //! for the answer to the one before.
 
 use crate::legal::LONGEST_US;
-use crate::problem::Problem;
+use crate::problems::{Problems, Together};
 use crate::workload_spec::client::Reader;
 use crate::workload_spec::group::Group;
 use crate::workload_spec::length::LengthSpec;
@@ -64,22 +64,31 @@ enum RejectionWord {
 
 const MULTI_TURN: &str = "reasoning.multi_turn";
 
+fn in_turns(field: &str) -> String {
+    format!("{MULTI_TURN}.{field}")
+}
+
 impl Reader<'_> {
     pub(super) fn sessions(
         &self,
         spec: &Group<ReasoningSpec>,
         notes: &mut Notes<'_>,
-    ) -> Result<Option<Sessions>, Problem> {
+    ) -> Result<Option<Sessions>, Problems> {
         let Some(reasoning) = spec.given() else { return Ok(None) };
-        if let Some(ratio) = reasoning.reason_ratio_distribution.given() {
+        let ratio = reasoning.reason_ratio_distribution.given().map(|ratio| {
             const FIELD: &str = "reasoning.reason_ratio_distribution";
-            self.count(FIELD, ratio)?;
             notes.add(Note::ReasonRatio, &self.at(FIELD));
-        }
-        let Some(turns) = reasoning.multi_turn.given() else { return Ok(None) };
+            self.count(FIELD, ratio)
+        });
+        let turns = reasoning.multi_turn.given().map(|turns| self.turns(turns));
+        Ok((ratio.transpose(), turns.transpose()).together()?.1)
+    }
+
+    fn turns(&self, turns: &MultiTurnSpec) -> Result<Sessions, Problems> {
+        let (rounds, pacing) = (self.rounds(turns), self.pacing(turns)).together()?;
         let think = Span::from_micros(turns.think_time_us.map_or(0, Whole::get));
-        Ok(Some(Sessions {
-            rounds: self.rounds(turns)?,
+        Ok(Sessions {
+            rounds,
             think: match turns.think_time {
                 None | Some(ThinkWord::Constant) => Think::Constant(think),
                 Some(ThinkWord::Exponential) => Think::Exponential(think),
@@ -88,18 +97,19 @@ impl Reader<'_> {
                 None | Some(GrowthWord::None) => Context::Fresh,
                 Some(GrowthWord::Accumulate) => Context::Accumulate,
             },
-            pacing: self.pacing(turns)?,
+            pacing,
             single: turns.single_session,
-        }))
+        })
     }
 
-    fn rounds(&self, turns: &MultiTurnSpec) -> Result<Length, Problem> {
+    fn rounds(&self, turns: &MultiTurnSpec) -> Result<Length, Problems> {
+        self.whole(&["max_rounds", "rounds"].map(in_turns).each_ref().map(String::as_str))?;
         match (turns.max_rounds, turns.rounds.given()) {
             (Some(rounds), None) => Ok(Length::Constant(rounds.get_u32())),
-            (None, Some(rounds)) => self.length(&format!("{MULTI_TURN}.rounds"), rounds),
+            (None, Some(rounds)) => self.length(&in_turns("rounds"), rounds),
             (Some(_), Some(_)) => {
                 let message = "`rounds` and `max_rounds` are given together; keep one of them";
-                Err(self.problem(&format!("{MULTI_TURN}.rounds"), message))
+                Err(self.problem(&in_turns("rounds"), message))
             }
             (None, None) => {
                 let message = "how many rounds a session has is missing; write `max_rounds`, e.g. \
@@ -109,11 +119,11 @@ impl Reader<'_> {
         }
     }
 
-    fn pacing(&self, turns: &MultiTurnSpec) -> Result<Pacing, Problem> {
+    fn pacing(&self, turns: &MultiTurnSpec) -> Result<Pacing, Problems> {
         let retries = turns.on_rejection == Some(RejectionWord::Retry);
-        let refused = |field: &str, message: &str| {
-            Err(self.problem(&format!("{MULTI_TURN}.{field}"), message))
-        };
+        let read = ["closed_loop", "on_rejection", "retry_after_us", "retries"].map(in_turns);
+        self.whole(&read.each_ref().map(String::as_str))?;
+        let refused = |field: &str, message: &str| Err(self.problem(&in_turns(field), message));
         if !turns.closed_loop && turns.on_rejection.is_some() {
             return refused(
                 "on_rejection",

@@ -248,7 +248,7 @@ fn distributions_need_exactly_their_parameters() {
 const MODEL: &str = "meta-llama/llama-3.1-8b-instruct";
 
 fn read(text: &str) -> Result<SpecFile, String> {
-    read_text("w.yaml", text, MODEL).map_err(|problem| problem.to_string())
+    read_text("w.yaml", text, Some(MODEL)).map_err(|problem| problem.to_string())
 }
 
 /// The one client of [`with`].

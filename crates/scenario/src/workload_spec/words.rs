@@ -1,13 +1,14 @@
 //! What the checks of a mix complain about, in the words of the file that it was written in.
 
 use crate::problem::{Place, Problem};
+use crate::problems::Problems;
 use crate::yaml::Node;
 use blis_workload::{SpecError, TraceError, TraceErrorKind};
 use std::sync::Arc;
 
 /// A complaint of `Mix::validate` in the words of a specification whose fields stand under `path`.
 /// It can only be about the mix as a whole: each client was checked when it was read.
-pub fn translate(tree: &Node, path: &str, error: &SpecError) -> Problem {
+pub fn translate(tree: &Node, path: &str, error: &SpecError) -> Problems {
     let field = if error.field.starts_with("rate") { "aggregate_rate" } else { &error.field };
     let at = |field: &str| {
         if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
@@ -17,7 +18,7 @@ pub fn translate(tree: &Node, path: &str, error: &SpecError) -> Problem {
     } else {
         at(field)
     };
-    Problem::new(tree.place_of(&blamed), blamed, message(error))
+    tree.problem(blamed, message(error))
 }
 
 /// Whether the number of requests rather than the rate is to blame for a workload that takes too

@@ -3,21 +3,59 @@
 
 use super::node::{Kind, Node};
 use super::number::{float, whole};
-use crate::problem::{Place, Problem, hint, quoted, shown};
-use serde::Deserialize;
+use crate::problem::{Place, Problem, hint, nearest, quoted, shown};
+use crate::problems::{Findings, Problems};
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer, MapAccess,
-    SeqAccess, Unexpected, VariantAccess, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer,
+    MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 use std::fmt;
 
-/// Fills a `T` from `node`.
+/// Fills a `T` from `tree`.
 ///
 /// # Errors
-/// If a field is unknown, missing, or its value is not legal.
-pub fn decode<'de, T: Deserialize<'de>>(node: &'de Node) -> Result<T, Problem> {
-    T::deserialize(Decoder(node)).map_err(Fault::into_problem)
+/// All fields that are unknown, missing, or whose values are not legal.
+pub fn decode<T: DeserializeOwned>(tree: &Node) -> Result<T, Problems> {
+    decode_and(tree, |value, _| Ok(value))
+}
+
+/// Fills a `T` from what is legal in `tree`, and checks that. The tree that `check` sees is marked
+/// where it is broken, so that nothing there is taken for left out.
+///
+/// # Errors
+/// All that is illegal, and what `check` finds besides.
+pub fn decode_and<T: DeserializeOwned, R>(
+    tree: &Node,
+    check: impl FnOnce(T, &Node) -> Result<R, Problems>,
+) -> Result<R, Problems> {
+    let (mut tree, mut found) = (tree.clone(), Findings::default());
+    let value = decode_rest(&mut tree, &mut found);
+    match value.and_then(|value| found.keep(check(value, &tree))) {
+        Some(value) => found.done(value),
+        None => Err(found.into()),
+    }
+}
+
+/// Fills a `T` from what is legal in `tree`. The rest is told in `found` and marked as broken.
+/// `None` if there is nothing to fill it from.
+fn decode_rest<T: DeserializeOwned>(tree: &mut Node, found: &mut Findings) -> Option<T> {
+    let mut strict = true;
+    loop {
+        match T::deserialize(Decoder { node: tree, strict }) {
+            Ok(value) if strict => return Some(value),
+            // All that is wrong by itself is known; now what becomes of lists with broken items.
+            Ok(_) => strict = true,
+            Err(fault) => {
+                strict = false;
+                let whole = fault.trail.is_empty();
+                fault.tell(tree, found);
+                if whole || found.is_full() {
+                    return None;
+                }
+            }
+        }
+    }
 }
 
 /// A complaint on its way up; the decoder adds the place and the path.
@@ -27,20 +65,39 @@ struct Fault {
     found: Option<String>,
     place: Option<Place>,
     path: String,
+    /// Which child of which child it is about, the last first.
+    trail: Vec<usize>,
+    /// The field that an unknown one was probably meant to be.
+    meant: Option<&'static str>,
 }
 
 #[derive(Debug)]
 enum Wrong {
-    Value { legal: String },
-    Field { name: String, known: &'static [&'static str] },
-    Word { name: String, known: &'static [&'static str] },
-    Missing { name: &'static str },
-    Other { message: String },
+    Value {
+        legal: String,
+    },
+    Field {
+        name: String,
+        known: &'static [&'static str],
+    },
+    Word {
+        name: String,
+        known: &'static [&'static str],
+    },
+    Missing {
+        name: &'static str,
+    },
+    Other {
+        message: String,
+    },
+    /// It follows from something that was told before.
+    Known,
 }
 
 impl From<Wrong> for Fault {
     fn from(wrong: Wrong) -> Fault {
-        Fault { wrong, found: None, place: None, path: String::new() }
+        let (path, trail) = (String::new(), Vec::new());
+        Fault { wrong, found: None, place: None, path, trail, meant: None }
     }
 }
 
@@ -54,11 +111,34 @@ impl Fault {
         self
     }
 
-    /// The complaint, `step` higher in the tree.
-    fn within(mut self, step: &str) -> Fault {
+    /// The complaint, higher in the tree: it is about child number `index`, called `step`.
+    fn within(mut self, index: usize, step: &str) -> Fault {
         let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{}{dot}{}", shown(step), self.path);
+        self.trail.push(index);
         self
+    }
+
+    /// Marks what it is about in `tree` as broken, and tells it in `found` unless it follows from
+    /// what is broken already.
+    fn tell(self, tree: &mut Node, found: &mut Findings) {
+        let node = tree.at(&self.trail);
+        let follows = match &self.wrong {
+            Wrong::Known => true,
+            Wrong::Field { .. } => false,
+            Wrong::Missing { name } => node.field(name).is_some(),
+            _ => node.is_broken(),
+        };
+        node.kind = Kind::Broken;
+        if let (Some(name), [last, way @ ..]) = (self.meant, &self.trail[..])
+            && let Kind::Map(fields) = &mut tree.at(way).kind
+            && fields.iter().all(|(known, ..)| known != name)
+        {
+            name.clone_into(&mut fields[*last].0);
+        }
+        if !follows {
+            found.keep::<()>(Err(self.into_problem()));
+        }
     }
 
     fn into_problem(self) -> Problem {
@@ -75,6 +155,7 @@ impl Fault {
             }
             Wrong::Missing { name } => format!("field `{name}` is missing; add it"),
             Wrong::Other { message } => message,
+            Wrong::Known => String::new(),
         };
         Problem::new(self.place.unwrap_or_default(), self.path, message)
     }
@@ -121,7 +202,7 @@ impl Error for Fault {
 /// A value in words.
 fn describe(node: &Node) -> String {
     match &node.kind {
-        Kind::Null => "no value".to_owned(),
+        Kind::Null | Kind::Broken => "no value".to_owned(),
         Kind::List(items) => format!("found a list of {}", items.len()),
         Kind::Map(_) => "found a group of fields".to_owned(),
         Kind::Scalar { text, .. } => format!("found `{text}`"),
@@ -129,11 +210,23 @@ fn describe(node: &Node) -> String {
 }
 
 #[derive(Clone, Copy)]
-struct Decoder<'de>(&'de Node);
+struct Decoder<'de> {
+    node: &'de Node,
+    /// Whether a list must do without its broken items, rather than only skip them for now.
+    strict: bool,
+}
 
 impl<'de> Decoder<'de> {
+    fn items(self, items: &'de [Node]) -> Items<'de> {
+        Items { items, next: 0, strict: self.strict }
+    }
+
+    fn fields(self, fields: &'de [(String, Place, Node)]) -> Fields<'de> {
+        Fields { fields, next: 0, strict: self.strict }
+    }
+
     fn text(self) -> Option<&'de str> {
-        match &self.0.kind {
+        match &self.node.kind {
             Kind::Scalar { text, .. } => Some(text),
             _ => None,
         }
@@ -141,7 +234,7 @@ impl<'de> Decoder<'de> {
 
     /// The text of a scalar that was not quoted.
     fn plain(self) -> Option<&'de str> {
-        match &self.0.kind {
+        match &self.node.kind {
             Kind::Scalar { text, quoted: false } => Some(text),
             _ => None,
         }
@@ -157,13 +250,14 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
     type Error = Fault;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match &self.0.kind {
+        match &self.node.kind {
             Kind::Null => visitor.visit_unit(),
             Kind::Scalar { text, .. } => visitor.visit_borrowed_str(text),
-            Kind::List(items) => visitor.visit_seq(Items { items, next: 0 }),
-            Kind::Map(fields) => visitor.visit_map(Fields { fields, next: 0 }),
+            Kind::List(items) => visitor.visit_seq(self.items(items)),
+            Kind::Map(fields) => visitor.visit_map(self.fields(fields)),
+            Kind::Broken => Err(Wrong::Known.into()),
         }
-        .map_err(|fault| fault.about(self.0))
+        .map_err(|fault| fault.about(self.node))
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -172,7 +266,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
             Some("false" | "no" | "off") => visitor.visit_bool(false),
             _ => Err(Fault::from(Wrong::Value { legal: "`true` or `false`".to_owned() })),
         }
-        .map_err(|fault| fault.about(self.0))
+        .map_err(|fault| fault.about(self.node))
     }
 
     fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -180,7 +274,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
             Some(value) => visitor.visit_u64(value),
             None => Err(refuse(&visitor)),
         }
-        .map_err(|fault| fault.about(self.0))
+        .map_err(|fault| fault.about(self.node))
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -188,7 +282,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
             Some(value) => visitor.visit_f64(value),
             None => Err(refuse(&visitor)),
         }
-        .map_err(|fault| fault.about(self.0))
+        .map_err(|fault| fault.about(self.node))
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -196,7 +290,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
             Some(text) => visitor.visit_borrowed_str(text),
             None => Err(Fault::from(Wrong::Value { legal: "text".to_owned() })),
         }
-        .map_err(|fault| fault.about(self.0))
+        .map_err(|fault| fault.about(self.node))
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -206,16 +300,19 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         // A field that is written has a value: `seed:` alone is more likely a slip than a wish for
         // the default. Groups and lists may be empty, and say so themselves.
-        visitor.visit_some(self)
+        match self.node.kind {
+            Kind::Broken => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match &self.0.kind {
-            Kind::List(items) => visitor.visit_seq(Items { items, next: 0 }),
-            Kind::Null => visitor.visit_seq(Items { items: &[], next: 0 }),
+        match &self.node.kind {
+            Kind::List(items) => visitor.visit_seq(self.items(items)),
+            Kind::Null => visitor.visit_seq(self.items(&[])),
             _ => Err(Wrong::Value { legal: "a list".to_owned() }.into()),
         }
-        .map_err(|fault| fault.about(self.0))
+        .map_err(|fault| fault.about(self.node))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Fault> {
@@ -223,24 +320,29 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match &self.0.kind {
-            Kind::Map(fields) => visitor.visit_map(Fields { fields, next: 0 }),
-            Kind::Null => visitor.visit_map(Fields { fields: &[], next: 0 }),
+        match &self.node.kind {
+            Kind::Map(fields) => visitor.visit_map(self.fields(fields)),
+            Kind::Null => visitor.visit_map(self.fields(&[])),
             _ => Err(Wrong::Value { legal: "a group of fields".to_owned() }.into()),
         }
-        .map_err(|fault| fault.about(self.0))
+        .map_err(|fault| fault.about(self.node))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
+        name: &'static str,
         known: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        match &self.0.kind {
+        if name == "Node" {
+            // Whoever asks for a node gets this one, with its places.
+            let node = serde_json::to_value(self.node).map_err(Fault::custom)?;
+            return node.deserialize_struct(name, known, visitor).map_err(Fault::custom);
+        }
+        match &self.node.kind {
             Kind::Map(_) | Kind::Null => self.deserialize_map(visitor),
             _ => Err(Fault::from(Wrong::Value { legal: format!("the fields {}", quoted(known)) })
-                .about(self.0)),
+                .about(self.node)),
         }
     }
 
@@ -254,7 +356,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
             Some(text) => visitor.visit_enum(Word(text)),
             None => Err(Wrong::Value { legal: format!("one of {}", quoted(known)) }.into()),
         }
-        .map_err(|fault| fault.about(self.0))
+        .map_err(|fault| fault.about(self.node))
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -274,6 +376,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
 struct Items<'de> {
     items: &'de [Node],
     next: usize,
+    strict: bool,
 }
 
 impl<'de> SeqAccess<'de> for Items<'de> {
@@ -283,20 +386,25 @@ impl<'de> SeqAccess<'de> for Items<'de> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Fault> {
-        let Some(item) = self.items.get(self.next) else { return Ok(None) };
-        let step = format!("[{}]", self.next);
-        self.next += 1;
-        seed.deserialize(Decoder(item)).map(Some).map_err(|fault| fault.about(item).within(&step))
-    }
-
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.items.len() - self.next)
+        let broken = |index: usize| self.items[index].kind == Kind::Broken;
+        let next = (self.next..self.items.len()).find(|&index| self.strict || !broken(index));
+        let Some(index) = next else { return Ok(None) };
+        self.next = index + 1;
+        let node = &self.items[index];
+        match seed.deserialize(Decoder { node, strict: self.strict }) {
+            Ok(item) => Ok(Some(item)),
+            // The list cannot do without it.
+            Err(_) if broken(index) => Err(Wrong::Known.into()),
+            Err(fault) => Err(fault.about(node).within(index, &format!("[{index}]"))),
+        }
     }
 }
 
+/// The fields of a map that are not broken.
 struct Fields<'de> {
     fields: &'de [(String, Place, Node)],
     next: usize,
+    strict: bool,
 }
 
 impl<'de> MapAccess<'de> for Fields<'de> {
@@ -306,17 +414,24 @@ impl<'de> MapAccess<'de> for Fields<'de> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, Fault> {
+        let left = &self.fields[self.next..];
+        self.next += left.iter().take_while(|(.., node)| node.kind == Kind::Broken).count();
         let Some((name, place, _)) = self.fields.get(self.next) else { return Ok(None) };
         seed.deserialize(name.as_str().into_deserializer()).map(Some).map_err(|mut fault: Fault| {
             fault.place = Some(place.clone());
-            fault.within(name)
+            if let Wrong::Field { name, known } = &fault.wrong {
+                fault.meant = nearest(name, known.iter().copied());
+            }
+            fault.within(self.next, name)
         })
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
-        let (name, _, node) = &self.fields[self.next];
+        let index = self.next;
+        let (name, _, node) = &self.fields[index];
         self.next += 1;
-        seed.deserialize(Decoder(node)).map_err(|fault| fault.about(node).within(name))
+        seed.deserialize(Decoder { node, strict: self.strict })
+            .map_err(|fault| fault.about(node).within(index, name))
     }
 }
 

@@ -2,14 +2,16 @@
 
 use super::number::float;
 use crate::problem::{Place, Problem};
-use serde::Deserialize;
+use crate::problems::Problems;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
 use serde_saphyr::{Location, Spanned, Tagged};
 use std::fmt;
 use std::sync::Arc;
 
-/// A value and where it was written.
-#[derive(Clone, Debug, PartialEq)]
+/// A value and where it was written. As a field of a type that is decoded, it is that part of the
+/// tree as it stands.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Node {
     /// Where.
     pub place: Place,
@@ -18,7 +20,7 @@ pub struct Node {
 }
 
 /// What a node is. Scalars keep their text; what it means is for the field to say.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub enum Kind {
     /// Nothing: `key:` without a value, `~`, `null`.
     Null,
@@ -33,6 +35,8 @@ pub enum Kind {
     List(Vec<Node>),
     /// Fields in the order of the file: name, where the name stands, value.
     Map(Vec<(String, Place, Node)>),
+    /// Something illegal that was told already. It is there, and nobody knows what it means.
+    Broken,
 }
 
 impl Node {
@@ -82,7 +86,7 @@ impl Node {
                 let short = self.clone();
                 self.kind = Kind::Map(vec![("policy".to_owned(), short.place.clone(), short)]);
             }
-            Kind::List(_) | Kind::Map(_) => {}
+            Kind::List(_) | Kind::Map(_) | Kind::Broken => {}
         }
         let Kind::Map(fields) = &mut self.kind else { return };
         if let Some((_, place, node)) = fields.iter_mut().find(|(key, ..)| key == first) {
@@ -107,8 +111,12 @@ impl Node {
 
     /// The place of the field at `path` (`a.b[3].c`), or of the nearest thing around it.
     pub fn place_of(&self, path: &str) -> Place {
+        self.nearest(path).0.place.clone()
+    }
+
+    /// The field at `path`, or the nearest thing around it; and whether it is the field.
+    fn nearest(&self, path: &str) -> (&Node, bool) {
         let mut node = self;
-        let mut place = &self.place;
         for step in path.split(['.', '[']).filter(|step| !step.is_empty()) {
             let next = match (&node.kind, step.strip_suffix(']')) {
                 (Kind::List(items), Some(index)) => {
@@ -117,11 +125,66 @@ impl Node {
                 (Kind::Map(_), None) => node.field(step),
                 _ => None,
             };
-            let Some(next) = next else { break };
+            let Some(next) = next else { return (node, false) };
             node = next;
-            place = &next.place;
         }
-        place.clone()
+        (node, true)
+    }
+
+    /// What is wrong with the field at `path`; nothing to add if it is broken already.
+    pub fn problem(&self, path: impl Into<String>, message: impl Into<String>) -> Problems {
+        let path = path.into();
+        match self.whole(&[&path]) {
+            Ok(()) => Problem::new(self.place_of(&path), path, message).into(),
+            Err(known) => known,
+        }
+    }
+
+    /// The value of the field `name`, which the group at `path` cannot do without.
+    ///
+    /// # Errors
+    /// If it is not there.
+    pub fn required<T>(&self, path: &str, name: &str, value: Option<T>) -> Result<T, Problems> {
+        value.ok_or_else(|| match self.whole(&[&format!("{path}.{name}")]) {
+            Ok(()) => {
+                let message = format!("field `{name}` is missing; add it");
+                Problem::new(self.place_of(path), path, message).into()
+            }
+            Err(known) => known,
+        })
+    }
+
+    /// Checks that nothing in the fields at `paths` is broken, so that what is found to be wrong
+    /// with them does not follow from that.
+    ///
+    /// # Errors
+    /// If something is; what, was told before.
+    pub fn whole(&self, paths: &[&str]) -> Result<(), Problems> {
+        let broken = |path: &&str| match self.nearest(path) {
+            (node, true) => node.is_broken(),
+            (around, false) => around.kind == Kind::Broken,
+        };
+        if paths.iter().any(broken) { Err(Problems::KNOWN) } else { Ok(()) }
+    }
+
+    /// Whether it is broken, or something in it.
+    pub(super) fn is_broken(&self) -> bool {
+        match &self.kind {
+            Kind::Broken => true,
+            Kind::Null | Kind::Scalar { .. } => false,
+            Kind::List(items) => items.iter().any(Node::is_broken),
+            Kind::Map(fields) => fields.iter().any(|(.., node)| node.is_broken()),
+        }
+    }
+
+    /// The node that `trail` leads to: which child of which child, the last first.
+    pub(super) fn at(&mut self, trail: &[usize]) -> &mut Node {
+        let Some((&index, rest)) = trail.split_last() else { return self };
+        match &mut self.kind {
+            Kind::List(items) => items[index].at(rest),
+            Kind::Map(fields) => fields[index].2.at(rest),
+            Kind::Null | Kind::Scalar { .. } | Kind::Broken => unreachable!("it has no children"),
+        }
     }
 }
 
@@ -135,7 +198,7 @@ impl Node {
 
     fn write_json(&self, out: &mut String) {
         match &self.kind {
-            Kind::Null => out.push_str("null"),
+            Kind::Null | Kind::Broken => out.push_str("null"),
             Kind::Scalar { text, quoted } => match plain_json(text).filter(|_| !quoted) {
                 Some(plain) => out.push_str(&plain),
                 None => write_text(text, out),

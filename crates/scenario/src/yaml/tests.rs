@@ -146,6 +146,43 @@ fn unknown_fields_get_the_nearest_name() {
 }
 
 #[test]
+fn all_that_is_illegal_is_told_at_once() {
+    refused(
+        "cuont: 3\ncount: 0\non: 2\ninner: [{y: 1}, {x: no}, {x: 1}, 5]",
+        "s.yaml:1:1: cuont: unknown field `cuont`, did you mean `count`?; known: `count`, `name`, \
+         `on`, `inner`
+s.yaml:2:8: count: found `0`; legal: a whole number from 1 to 9
+s.yaml:3:5: on: found `2`; legal: `true` or `false`
+s.yaml:4:10: inner[0].y: unknown field `y`, did you mean `x`?; known: `x`
+s.yaml:4:21: inner[1].x: found `no`; legal: a whole number, not negative
+s.yaml:4:34: inner[3]: found `5`; legal: the fields `x`",
+    );
+    refused(
+        "inner: [{z: 1, zz: 2}]",
+        "s.yaml:1:10: inner[0].z: unknown field `z`, did you mean `x`?; known: `x`
+s.yaml:1:16: inner[0].zz: unknown field `zz`; known: `x`",
+    );
+}
+
+#[test]
+fn a_part_of_the_tree_is_decoded_as_it_stands() {
+    #[derive(Debug, Deserialize)]
+    struct Holder {
+        part: Option<Node>,
+        named: Named<Node>,
+        one: OneOrMany<String>,
+    }
+    let text = "part: {a: [1, '2', ~]}\nnamed: {x: 1, b: {c: 2}}\none: word\n";
+    let tree = read_text("s.yaml", text).expect("well-formed");
+    let holder: Holder = decode(&tree).expect("legal");
+    assert_eq!(holder.part.as_ref(), tree.field("part"), "with its places");
+    let names: Vec<&str> = holder.named.0.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["x", "b"], "in the order of the file");
+    assert_eq!(Some(&holder.named.0[1].1), tree.field("named").and_then(|node| node.field("b")));
+    assert_eq!(holder.one.0, ["word"]);
+}
+
+#[test]
 fn long_names_of_fields_are_cut() {
     let (long, cut) = ("x".repeat(900), format!("{}...", "x".repeat(80)));
     let known = "known: `count`, `name`, `on`, `inner`";

@@ -33,7 +33,7 @@ fn drive(mix: &Mix) -> Vec<Request> {
 }
 
 fn spec(text: &str) -> SpecFile {
-    read_text("w.yaml", text, MODEL).unwrap_or_else(|problem| panic!("{problem}"))
+    read_text("w.yaml", text, Some(MODEL)).unwrap_or_else(|problem| panic!("{problem}"))
 }
 
 fn number(count: usize) -> f64 {
@@ -99,7 +99,7 @@ const PROMISES: &[Promise] = &[
 
 /// The preset's mix at a saturation of 1,000 a second, with `requests` requests.
 fn mix_of(preset: &Preset, requests: u64) -> Mix {
-    let file = preset.read(MODEL).unwrap_or_else(|problem| panic!("{problem}"));
+    let file = preset.read(Some(MODEL)).unwrap_or_else(|problem| panic!("{problem}"));
     assert_eq!(file.notes, [""; 0], "{}: a preset has nothing without effect", preset.name);
     assert!(file.slo.is_some() && file.description.is_some(), "{}", preset.name);
     let rate = file.rate.expect("a preset has a rate").rate(1_000.0);
@@ -193,7 +193,7 @@ fn the_mixed_preset_has_critical_requests_alone_and_batch_conversations() {
 #[test]
 fn the_ramp_of_the_tenants_ends_by_itself() {
     let preset = presets::find("saas-150x6000").expect("it ships");
-    let file = preset.read(MODEL).expect("it is legal");
+    let file = preset.read(Some(MODEL)).expect("it is legal");
     let requests = drive(&Mix { seed: 3, ..file.mix });
     near(number(requests.len()), 18_900.0, 18_900.0_f64.sqrt(), "requests of the ramp");
     let half = requests.iter().filter(|r| r.arrival < Time::from_micros(300_000_000)).count();

@@ -28,7 +28,7 @@ impl Folder {
         let text = format!("version: 2\nservegen_data: {{path: data{fields}}}\n");
         fs::write(self.spec(), text).expect("it can be written");
         let root = format!("{}/", self.0.path().display());
-        super::super::read(&self.spec(), MODEL)
+        super::super::read(&self.spec(), Some(MODEL))
             .map(|file| {
                 let notes = file.notes.iter().map(|note| note.replace(&root, "")).collect();
                 SpecFile { notes, ..file }
