@@ -86,8 +86,8 @@ impl Trace {
         self.largest_graph.is_none_or(|largest| tokens <= largest)
     }
 
-    /// The steps whose time on the GPU shows. Without a guess of it, only those that begin when
-    /// another ends that shows.
+    /// The steps whose time on the GPU shows. Without a guess of it, only those that begin when the
+    /// GPU has nothing to do, or when another ends that shows.
     pub fn visible(&self, host: &Host, guess: Option<&dyn Fn(&StepShape) -> f64>) -> Vec<Row> {
         let mut rows = Vec::new();
         // The end of the step before on the GPU, and whether that was seen.
@@ -109,11 +109,14 @@ impl Trace {
             let shows = step.done_us - launched > WAITED_US && expected.is_none_or(near);
             if shows {
                 let follows = seen && free.is_some_and(|free| free > ready);
-                let alone = expected.is_some() && free.is_some_and(|free| free < ready - 1000.0);
+                let before = at.checked_sub(1).map(|before| self.steps[before].done_us);
+                let idle = before.is_none_or(|done| done <= step.scheduled_us);
+                let alone =
+                    idle || expected.is_some() && free.is_some_and(|free| free < ready - 1000.0);
                 // With prefill the GPU may have waited for the last launches.
                 let free_of_host =
                     step.shape.only_decodes() || end - step.launched_us() > 2.0 * WAITED_US;
-                if free_of_host && end > begin && (follows || expected.is_some()) {
+                if free_of_host && end > begin && (follows || idle || expected.is_some()) {
                     let weight = if follows || alone { 1.0 } else { GUESSED };
                     rows.push(Row {
                         shape: step.shape,
@@ -166,8 +169,8 @@ mod tests {
         assert!(trace().is_asynchronous());
         let rows = trace().visible(&host(), None);
         let micros: Vec<f64> = rows.iter().map(|row| row.micros).collect();
-        assert_eq!(micros.len(), 1, "the second step, which follows one that shows: {micros:?}");
-        assert!((micros[0] - 6000.0).abs() < 1e-6, "{micros:?}");
+        assert_eq!(micros.len(), 2, "the first, and the second that follows it: {micros:?}");
+        assert!(micros.iter().all(|micros| (micros - 6000.0).abs() < 1e-6), "{micros:?}");
     }
 
     #[test]
