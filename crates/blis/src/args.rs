@@ -324,8 +324,8 @@ pub(crate) struct ValidateArgs {
     #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
     pub(crate) jobs: u16,
 
-    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`, else
-    /// HTML that needs no other file; may be given more than once
+    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`,
+    /// else HTML that needs no other file; may be given more than once
     #[arg(long, value_name = "FILE", help_heading = "Output", alias = "markdown")]
     pub(crate) report: Vec<PathBuf>,
 

@@ -197,7 +197,9 @@ fn object(search: &Search, findings: &Findings) -> Value {
         "requests": findings.requests,
         "stretch": findings.stretch,
         "trials": findings.trials,
-        "strategies": answers.map(|(it, ratio)| answer(search, it, ratio.as_ref())).collect::<Vec<_>>(),
+        "strategies": answers
+            .map(|(it, ratio)| answer(search, it, ratio.as_ref()))
+            .collect::<Vec<_>>(),
     }))
 }
 

@@ -150,7 +150,8 @@ fn shared(sharing: &Sharing, requests: u64) -> Block {
         return Block::prose(text);
     }
     let facts = format!(
-        "blocks of {block_size} tokens, {} of {} tokens, {} of {} requests find a block, {} to keep",
+        "blocks of {block_size} tokens, {} of {} tokens, {} of {} requests find a block, {} to \
+         keep",
         grouped(*hit_tokens),
         grouped(*prompt_tokens),
         grouped(*requests_with_hit),

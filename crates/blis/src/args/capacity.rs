@@ -53,8 +53,8 @@ pub(crate) struct CapacityArgs {
     #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
     pub(crate) format: Layout,
 
-    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`, else
-    /// HTML that needs no other file; may be given more than once
+    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`,
+    /// else HTML that needs no other file; may be given more than once
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) report: Vec<PathBuf>,
 

@@ -59,8 +59,8 @@ pub(crate) struct StudyArgs {
     #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
     pub(crate) format: Layout,
 
-    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`, else
-    /// HTML that needs no other file; may be given more than once
+    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`,
+    /// else HTML that needs no other file; may be given more than once
     #[arg(long, value_name = "FILE", help_heading = "Output", alias = "markdown")]
     pub(crate) report: Vec<PathBuf>,
 
@@ -172,8 +172,8 @@ pub(crate) struct ExplainArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) quiet: bool,
 
-    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`, else
-    /// HTML that needs no other file; may be given more than once
+    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`,
+    /// else HTML that needs no other file; may be given more than once
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) report: Vec<PathBuf>,
 
@@ -208,8 +208,8 @@ pub(crate) struct OptimizeArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`, else
-    /// HTML that needs no other file; may be given more than once
+    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`,
+    /// else HTML that needs no other file; may be given more than once
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) report: Vec<PathBuf>,
 

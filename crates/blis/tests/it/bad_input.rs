@@ -177,8 +177,9 @@ fn what_does_not_exist_yet_is_refused_and_what_has_no_effect_is_not() {
     refused(
         "--latency-model rofline",
         "--latency-model: found `rofline`, did you mean `roofline`?; legal: `coefficients`, \
-         `constant`, `profile`, `roofline` (`blackbox` is an alias of `coefficients`), or the path \
-         of a profile (`FILE.yaml`)",
+         `constant`, `profile`, `roofline` (`blackbox` is an alias of `coefficients`), a \
+         profile that ships (`llama-3.1-8b-h200-tp1`, `h200-vllm-0.26-llama-3.1-8b`), or the path \
+         of one (`FILE.yaml`)",
     );
     refused(
         "--workload chatbo",
@@ -461,9 +462,9 @@ hypotheses: [{claim: ttft_p99(third) < ttft_p99(bse)}]
     // Measuring would say so, and leave a ledger behind.
     let told: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("error: ")).collect();
     assert_eq!(told.len(), 4, "{}", ran.err);
-    assert!(told[0].starts_with("error: s.yaml:5:34: scheduler: unknown order `fcsf`"));
+    assert!(told[0].starts_with("error: s.yaml:5:36: scheduler: unknown order `fcsf`"));
     assert!(told[0].ends_with(" (in the cell other)"), "{}", told[0]);
-    assert!(told[1].starts_with("error: s.yaml:6:32: engine.block_sise: unknown field"));
+    assert!(told[1].starts_with("error: s.yaml:6:46: engine.block_sise: unknown field"));
     assert!(told[2].starts_with("error: s.yaml:7:11: metrics[0]: unknown number `ttft_p98`"));
     assert!(told[3].starts_with("error: s.yaml:8:22: hypotheses[0].claim: unknown arm `bse`"));
     let excerpt = "  ttft_p99(third) < ttft_p99(bse)\n                             ^^^\n";

@@ -92,7 +92,7 @@ fn the_shipped_profile_is_the_fit_to_the_shipped_data() {
     let shipped = std::fs::read_to_string(path).expect("part of the project");
     let remedy = "cargo run --release -- calibrate data/h200 --grid data/h200/steps_grid.csv \
                   --grid data/h200/steps_sizes.csv --model llama-3.1-8b --hardware H200 --tp 1 \
-                  --out crates/lab/profiles/llama-3.1-8b-h200-tp1.yaml";
+                  --out crates/scenario/profiles/llama-3.1-8b-h200-tp1.yaml";
     assert!(profile::text(&found.file) == shipped, "out of date: {remedy}");
     assert_eq!(found.left_out.len(), 5);
     assert!(found.errors().iter().any(|error| error.left_out.is_some()));

@@ -7,7 +7,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Files of policy folders that hold no policy.
-const MACHINERY: &[&str] = &["knowledge", "mod", "prefix_index", "seats", "ties"];
+const MACHINERY: &[&str] =
+    &["knowledge", "mod", "prefix_index", "router", "seats", "ties", "weights"];
 
 /// The folder of a kind.
 fn folder(kind: &str) -> PathBuf {

@@ -85,7 +85,12 @@ pub(super) fn object(found: &Explained<'_>, shares: &Shares) -> Value {
             "shapley": part.shapley,
         })
     };
-    let pair = |pair: &Pair| json!({"pair": [name(pair.first), name(pair.second)], "interaction": pair.interaction});
+    let pair = |pair: &Pair| {
+        json!({
+            "pair": [name(pair.first), name(pair.second)],
+            "interaction": pair.interaction,
+        })
+    };
     json!({
         "none": shares.none,
         "all": shares.all,
