@@ -324,11 +324,10 @@ mod tests {
     use super::*;
 
     fn saturation(text: &str) -> f64 {
-        let draft = Draft::from_text("s.yaml", &text.replacen("rate: 1", "rate: 100%", 1));
-        let checked =
-            draft.and_then(|draft| draft.resolve()).expect("the test's scenario is legal");
-        let plan = checked.settle(&Saturations::default(), &mut Unobserved);
-        plan.expect("there is a saturation").saturation.expect("it was measured")
+        let mut draft = Draft::from_text("s.yaml", text).expect("well-formed");
+        draft.set_amount("--rate", "rate", "100%");
+        let plan = draft.plan().expect("there is a saturation");
+        plan.saturation.expect("it was measured")
     }
 
     /// A server that takes one request at a time, for 10 steps of 1 ms each.
