@@ -63,6 +63,9 @@ pub struct Engine {
     /// Whether the next step is scheduled and launched while the GPU computes, before the output of
     /// the step under way is known.
     pub async_scheduling: bool,
+    /// Whether a full block is in the prefix cache once it is allocated, so that others of the same
+    /// step find it; otherwise once it is computed.
+    pub cache_on_allocation: bool,
     /// What becomes of the KV of a preempted request.
     pub preemption: Preemption,
     /// The memory behind the GPU's.

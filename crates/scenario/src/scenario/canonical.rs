@@ -18,35 +18,7 @@ pub(crate) fn canonical(plan: &Plan) -> String {
     if plan.gateways > 1 {
         line("cluster.gateways", &plan.gateways);
     }
-    // Destructured without `..`, so that a new field makes this line decide how it is spelled.
-    let Engine {
-        total_kv_blocks,
-        block_size,
-        max_num_running_reqs,
-        max_num_scheduled_tokens,
-        long_prefill_token_threshold,
-        reserve_full_prompt,
-        watermark_blocks,
-        async_scheduling,
-        preemption,
-        tier,
-    } = plan.engine;
-    line("engine.total_kv_blocks", &total_kv_blocks);
-    line("engine.block_size", &block_size);
-    line("engine.max_num_running_reqs", &max_num_running_reqs);
-    line("engine.max_num_scheduled_tokens", &max_num_scheduled_tokens);
-    line("engine.long_prefill_token_threshold", &long_prefill_token_threshold);
-    line("engine.reserve_full_prompt", &reserve_full_prompt);
-    line("engine.watermark_blocks", &watermark_blocks);
-    if async_scheduling {
-        line("engine.async_scheduling", &async_scheduling);
-    }
-    // Without a tier there is nothing to swap to.
-    if let Some(tier) = tier {
-        line("engine.preemption", &format_args!("{preemption:?}"));
-        line("kv_tier", &format_args!("{tier:?}"));
-        line("kv_tier.offload", &plan.policies.offload);
-    }
+    engine(plan, &mut line);
     let Gateway { admission_latency, routing_latency } = plan.gateway;
     line("gateway.admission_latency", &admission_latency);
     line("gateway.routing_latency", &routing_latency);
@@ -81,6 +53,42 @@ pub(crate) fn canonical(plan: &Plan) -> String {
         line("workload.patience", &patience);
     }
     text
+}
+
+fn engine(plan: &Plan, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {
+    // Destructured without `..`, so that a new field makes this line decide how it is spelled.
+    let Engine {
+        total_kv_blocks,
+        block_size,
+        max_num_running_reqs,
+        max_num_scheduled_tokens,
+        long_prefill_token_threshold,
+        reserve_full_prompt,
+        watermark_blocks,
+        async_scheduling,
+        cache_on_allocation,
+        preemption,
+        tier,
+    } = plan.engine;
+    line("engine.total_kv_blocks", &total_kv_blocks);
+    line("engine.block_size", &block_size);
+    line("engine.max_num_running_reqs", &max_num_running_reqs);
+    line("engine.max_num_scheduled_tokens", &max_num_scheduled_tokens);
+    line("engine.long_prefill_token_threshold", &long_prefill_token_threshold);
+    line("engine.reserve_full_prompt", &reserve_full_prompt);
+    line("engine.watermark_blocks", &watermark_blocks);
+    if async_scheduling {
+        line("engine.async_scheduling", &async_scheduling);
+    }
+    if cache_on_allocation {
+        line("engine.cache_on_allocation", &cache_on_allocation);
+    }
+    // Without a tier there is nothing to swap to.
+    if let Some(tier) = tier {
+        line("engine.preemption", &format_args!("{preemption:?}"));
+        line("kv_tier", &format_args!("{tier:?}"));
+        line("kv_tier.offload", &plan.policies.offload);
+    }
 }
 
 fn targets(slo: &SloTargets, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {

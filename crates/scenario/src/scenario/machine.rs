@@ -172,6 +172,7 @@ pub(super) fn engine(
         reserve_full_prompt: fields.reserve_full_prompt.unwrap_or(true),
         watermark_blocks: u32::try_from(watermark_blocks).expect("a share of a 32-bit number"),
         async_scheduling: false,
+        cache_on_allocation: false,
         preemption: Preemption::default(),
         tier: None,
     })

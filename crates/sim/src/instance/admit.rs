@@ -1,6 +1,7 @@
 //! How waiting requests join the batch: what of their prompts is cached, whether the rest fits, and
 //! who waits for what the CPU tier has.
 
+use super::plan::Chunk;
 use super::running::Running;
 use super::step::chunk_limit;
 use super::{Instance, Kit, share};
@@ -79,8 +80,12 @@ impl Instance {
     /// A request joins the batch, to compute `chunk` tokens.
     fn join(&mut self, running: Running, chunk: u32, now: Time, kit: &mut Kit<'_>) {
         self.note_scheduled(&running, now, kit);
-        self.plan.add(self.running.len(), chunk);
+        let chunk = Chunk { place: self.running.len(), tokens: chunk };
+        self.plan.add(chunk);
         self.running.push(running);
+        if kit.engine.cache_on_allocation {
+            self.commit_planned(chunk, kit);
+        }
         self.note_change();
     }
 

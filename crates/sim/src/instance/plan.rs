@@ -25,9 +25,9 @@ impl BatchPlan {
         self.chunks.clear();
     }
 
-    /// The request at `place`, behind all others of the plan, computes so many tokens.
-    pub(crate) fn add(&mut self, place: usize, tokens: u32) {
-        self.chunks.push(Chunk { place, tokens });
+    /// A request behind all others of the plan computes a chunk.
+    pub(crate) fn add(&mut self, chunk: Chunk) {
+        self.chunks.push(chunk);
     }
 
     /// What the request at `place` is to compute, if it is not steady.
@@ -59,7 +59,7 @@ mod tests {
     fn who_leaves_is_forgotten_and_the_others_move_up() {
         let mut plan = BatchPlan::default();
         for (place, tokens) in [(1, 10), (3, 30), (4, 40)] {
-            plan.add(place, tokens);
+            plan.add(Chunk { place, tokens });
         }
         assert_eq!((plan.forget(2), plan.forget(2), plan.forget(7)), (0, 30, 0));
         let left = [Chunk { place: 1, tokens: 10 }, Chunk { place: 2, tokens: 40 }];

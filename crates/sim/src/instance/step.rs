@@ -45,6 +45,11 @@ impl Instance {
     fn form_step(&mut self, now: Time, kit: &mut Kit<'_>) -> Option<Stride> {
         self.plan.clear();
         let (budget, preempted) = self.continue_running(now, kit);
+        if kit.engine.cache_on_allocation {
+            for at in 0..self.plan.chunks().len() {
+                self.commit_planned(self.plan.chunks()[at], kit);
+            }
+        }
         if !preempted {
             self.admit_waiting(now, budget, kit);
         }
@@ -64,6 +69,15 @@ impl Instance {
             return Some(Stride::turns(now, turn, Span::ZERO, 1, step));
         }
         Some(Stride::even(now, cost.alone(), 1, step))
+    }
+
+    /// Makes the blocks known to the prefix cache that a chunk will fill.
+    pub(super) fn commit_planned(&mut self, chunk: Chunk, kit: &Kit<'_>) {
+        let block_size = kit.engine.block_size;
+        let running = self.running.get_mut(chunk.place);
+        let full = (running.computed + chunk.tokens) / block_size;
+        let content = &kit.live.get(running.slot).request.content;
+        self.pool.commit(&mut running.table, content.blocks(block_size, full));
     }
 
     /// A turn that forms no step, because everything that could be computed is under way.
@@ -153,7 +167,7 @@ impl Instance {
                 self.make_room(blocks, now, kit);
                 self.grow(index, blocks, kit);
                 if !self.running.get(index).steady {
-                    self.plan.add(index, chunk);
+                    self.plan.add(Chunk { place: index, tokens: chunk });
                 }
                 budget -= chunk;
                 index += 1;

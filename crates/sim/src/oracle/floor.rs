@@ -107,6 +107,7 @@ mod tests {
             reserve_full_prompt: true,
             watermark_blocks: 0,
             async_scheduling: false,
+            cache_on_allocation: false,
             preemption: crate::Preemption::Recompute,
             tier: None,
         };

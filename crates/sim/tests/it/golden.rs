@@ -127,6 +127,28 @@ fn a_full_prompt_hit_computes_one_token() {
     assert_eq!(told.ttfts_us()[1], 197 + 1002 + 10);
 }
 
+/// Eight prompts of 2,048 shared tokens and 32 own ones, which arrive together and queue at 2180,
+/// with a budget of 8,192. If blocks are cached once they are computed, the first step computes
+/// three prompts and 1952 tokens of a fourth, 8192 in all: 17,384, to 19,564. The second computes
+/// the 128 that the fourth lacks, and the own tokens of four that find the prefix: 256, 1512, to
+/// 21,076. If they are cached once they are allocated, the first computes the prefix, and all
+/// others find it in the same step: 2080 + 7 * 32 = 2304 tokens, 5608, to 7788.
+#[test]
+fn requests_of_one_step_share_a_new_prefix_if_blocks_are_cached_once_allocated() {
+    let prompt = || prompted(0, &[(7, 2048), (u64::MAX, 32)], 1);
+    let mut scenario = small_world().with(vec![prompt(); 8]);
+    scenario.engine.total_kv_blocks = 2000;
+    scenario.engine.max_num_scheduled_tokens = 8192;
+    let computed = [[19_574; 3].as_slice(), &[21_086; 5]].concat();
+    assert_eq!(
+        check(&scenario, &computed, &computed).found(),
+        [0, 0, 0, 0, 2048, 2048, 2048, 2048]
+    );
+    scenario.engine.cache_on_allocation = true;
+    let told = check(&scenario, &[7798; 8], &[7798; 8]);
+    assert_eq!(told.found(), [[0].as_slice(), &[2048; 7]].concat());
+}
+
 /// Generated tokens are cached too: a second round that repeats prompt and answer of the first hits
 /// them. Round 1: 40 prompt + 25 generated tokens, of which 24 are in the cache: 64 tokens, 4
 /// blocks. Round 2 asks with 100 tokens of the same stream: 64 cached, 36 computed: queued at +200,

@@ -100,6 +100,7 @@ pub(crate) fn small_world() -> Scenario {
             reserve_full_prompt: true,
             watermark_blocks: 0,
             async_scheduling: false,
+            cache_on_allocation: false,
             preemption: Preemption::Recompute,
             tier: None,
         },

@@ -94,7 +94,7 @@ fn the_last_request_has_no_better_place_than_the_one_foreseen() {
         Ok(told)
     });
     assert!(coverage.several_instances > 300, "{coverage:?}");
-    assert!(coverage.loading > 100 && coverage.preemption > 100, "{coverage:?}");
+    assert!(coverage.loading > 80 && coverage.preemption > 100, "{coverage:?}");
     let counts = [compared, worse, router_worse, intents, on_the_way].map(Cell::into_inner);
     let least = [800, 250, 80, 60, 60];
     assert!(counts.iter().zip(least).all(|(&count, least)| count > least), "{counts:?}");

@@ -319,13 +319,14 @@ prop_compose! {
         reserve_full_prompt in any::<bool>(),
         watermark_blocks in prop::sample::select(vec![0_u32, 0, 1, 3]),
         async_scheduling in any::<bool>(),
+        cache_on_allocation in any::<bool>(),
         preemption in prop::sample::select(vec![Preemption::Recompute, Preemption::Swap]),
         tier in prop::option::weighted(0.7, tier()),
     ) -> Engine {
         Engine {
             total_kv_blocks, block_size, max_num_running_reqs, max_num_scheduled_tokens,
             long_prefill_token_threshold, reserve_full_prompt, watermark_blocks, async_scheduling,
-            preemption, tier,
+            cache_on_allocation, preemption, tier,
         }
     }
 }
