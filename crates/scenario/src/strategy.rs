@@ -135,7 +135,7 @@ impl Strategy {
             let template = tree.field("set").cloned().unwrap_or_else(Node::empty);
             let parameters = parameter::read_all(tree);
             let used = given(&parameters, |parameters| check_used(parameters, &template, tree));
-            let (parameters, _, _) = (parameters, check_parts(&template), used).together()?;
+            let (parameters, (), ()) = (parameters, check_parts(&template), used).together()?;
             Ok(Strategy { name, help, parameters, template })
         })
     }
@@ -161,12 +161,13 @@ impl Strategy {
             };
             Err(Problem::new(node.place.clone(), format!("{FIELD}.{name}"), message))
         }))?;
-        let value = |name: &str| match given.iter().rev().find(|(given, _)| given == name) {
-            Some((_, Node { kind: Kind::Scalar { text, .. }, .. })) => text.trim(),
-            _ => {
-                let parameter = self.parameters.iter().find(|parameter| parameter.name == name);
-                &parameter.expect("checked when it was read").default
+        let value = |name: &str| {
+            let given = given.iter().rev().find(|(given, _)| given == name);
+            if let Some((_, Node { kind: Kind::Scalar { text, .. }, .. })) = given {
+                return text.trim();
             }
+            let parameter = self.parameters.iter().find(|parameter| parameter.name == name);
+            &parameter.expect("checked when it was read").default
         };
         let fields = template::fill(&self.template, &value);
         refuse_oracle(&fields)?;

@@ -121,7 +121,7 @@ fn check(spec: Spec, tree: &Node, model: Option<&str>) -> Result<SpecFile, Probl
     let mut notes = Notes::new(tree);
     let context = ClientContext { names: *names.as_ref().unwrap_or(&ClassNames::Version1), model };
     let sent = Sent::read(&spec, tree, &context, &mut notes);
-    let (_, _, sent) = (names, category, sent).together()?;
+    let (_, (), sent) = (names, category, sent).together()?;
     let notes = notes.into_texts();
     let micros = spec.horizon.map(Whole::get).filter(|&us| us > 0);
     let rate = sent.rate.as_ref().map(|rate| rate.rate(UNKNOWN_SATURATION));

@@ -152,7 +152,7 @@ impl Reader<'_> {
             return Ok(vec![load(None, base?)]);
         }
         let named = given(&base, |base| workloads(tree, &fields.workloads, base));
-        let (_, _, named) = (base, self.check_patches(), named).together()?;
+        let (_, (), named) = (base, self.check_patches(), named).together()?;
         Ok(named.into_iter().map(|(name, base)| load(Some(name), base)).collect())
     }
 

@@ -9,6 +9,9 @@ use blis_scenario::scenario::Checked;
 use blis_scenario::yaml::Node;
 use std::collections::BTreeMap;
 
+/// A cell, and its scenario with a rate that may still be a share of saturation.
+type Resolved = (Cell, Checked);
+
 /// The cells of a study.
 pub(super) struct Cells<'a> {
     /// The scenario that they are patches on, if it is known.
@@ -17,7 +20,7 @@ pub(super) struct Cells<'a> {
     /// What they differ in.
     pub(super) factors: Vec<Choices>,
     /// Those that were resolved, by their levels; `None`: in vain.
-    known: BTreeMap<Vec<usize>, Option<(Cell, Checked)>>,
+    known: BTreeMap<Vec<usize>, Option<Resolved>>,
     found: Findings,
     once: Once,
 }
@@ -87,7 +90,7 @@ impl<'a> Cells<'a> {
     }
 
     /// All cells, in the order of the design.
-    pub(super) fn all(mut self) -> Result<(Vec<Choices>, Vec<(Cell, Checked)>), Problems> {
+    pub(super) fn all(mut self) -> Result<(Vec<Choices>, Vec<Resolved>), Problems> {
         let design = levels::design(&self.factors);
         for number in 0..design.cells() {
             if !self.found.is_full() {

@@ -46,7 +46,7 @@ impl Reader<'_> {
     fn read(&self) -> Result<Checked, Problems> {
         let Parts { machine, mut engine, tier, policies, sent } = self.parts()?;
         let scenario = &self.scenario;
-        engine.tier = tier.tier;
+        engine.tier = tier.kv;
         engine.preemption = tier.preemption;
         let mut notes = tier.notes;
         notes.extend(sent.notes);

@@ -141,7 +141,7 @@ const FIELDS: [&str; 6] = [
 /// A tier, what becomes of preempted requests, and notes for the user.
 #[derive(Default)]
 pub(super) struct Tier {
-    pub(super) tier: Option<KvTier>,
+    pub(super) kv: Option<KvTier>,
     pub(super) preemption: Preemption,
     pub(super) notes: Vec<String>,
 }
@@ -186,7 +186,7 @@ pub(super) fn tier(
         },
         thrashing_window: Span::from_micros_f64(window * 1e3),
     };
-    Ok(Tier { tier: Some(tier), preemption, notes })
+    Ok(Tier { kv: Some(tier), preemption, notes })
 }
 
 struct Reader<'a> {

@@ -111,17 +111,17 @@ impl Reader<'_> {
         let fields = &self.scenario.workload;
         let kind = self.kind()?;
         let sent = match kind {
-            Some("preset") => self.preset(given(&fields.preset)?),
+            Some("preset") => self.preset(given(fields.preset.as_ref())?),
             Some("spec") => {
-                let path = self.path("workload.spec", given(&fields.spec)?);
+                let path = self.path("workload.spec", given(fields.spec.as_ref())?);
                 path.and_then(|path| self.spec(workload_spec::read(&path, self.model)?))
             }
             Some("trace") => {
-                let path = self.path("workload.trace", given(&fields.trace)?);
+                let path = self.path("workload.trace", given(fields.trace.as_ref())?);
                 let whole = (path.and_then(regular), self.trace_options()).together();
                 whole.and_then(|(path, options)| trace(&path, options, self.horizon))
             }
-            Some("mix") => self.mix(given(&fields.mix)?),
+            Some("mix") => self.mix(given(fields.mix.as_ref())?),
             _ => self.distribution(&fields.distribution.clone().unwrap_or_default()),
         };
         Ok((self.check_amounts(kind), sent).together()?.1)
@@ -316,8 +316,8 @@ impl Reader<'_> {
 }
 
 /// The value of a field that is given, unless it is broken.
-fn given<T>(field: &Option<T>) -> Result<&T, Problems> {
-    field.as_ref().ok_or(Problems::KNOWN)
+fn given<T>(field: Option<&T>) -> Result<&T, Problems> {
+    field.ok_or(Problems::KNOWN)
 }
 
 /// `path`, if that is a file.

@@ -141,7 +141,7 @@ impl Reader<'_> {
         let output = spec.output_distribution.given().cloned().unwrap_or_default();
         let sessions = self.sessions(&spec.reasoning, notes);
         let retry = given(&sessions, |sessions| self.retry(spec, sessions.as_ref()));
-        let (own, _, arrival, sessions, retry, input, output, activity) = (
+        let (own, (), arrival, sessions, retry, input, output, activity) = (
             (self.share(spec), self.group(spec), self.class(&spec.slo_class)).together(),
             self.check_model(&spec.model),
             self.arrival(&spec.arrival),

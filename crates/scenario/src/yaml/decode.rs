@@ -217,12 +217,12 @@ struct Decoder<'de> {
 }
 
 impl<'de> Decoder<'de> {
-    fn items(self, items: &'de [Node]) -> Items<'de> {
-        Items { items, next: 0, strict: self.strict }
+    fn items(self, nodes: &'de [Node]) -> Items<'de> {
+        Items { nodes, next: 0, strict: self.strict }
     }
 
-    fn fields(self, fields: &'de [(String, Place, Node)]) -> Fields<'de> {
-        Fields { fields, next: 0, strict: self.strict }
+    fn fields(self, entries: &'de [(String, Place, Node)]) -> Fields<'de> {
+        Fields { entries, next: 0, strict: self.strict }
     }
 
     fn text(self) -> Option<&'de str> {
@@ -374,7 +374,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
 }
 
 struct Items<'de> {
-    items: &'de [Node],
+    nodes: &'de [Node],
     next: usize,
     strict: bool,
 }
@@ -386,11 +386,11 @@ impl<'de> SeqAccess<'de> for Items<'de> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Fault> {
-        let broken = |index: usize| self.items[index].kind == Kind::Broken;
-        let next = (self.next..self.items.len()).find(|&index| self.strict || !broken(index));
+        let broken = |index: usize| self.nodes[index].kind == Kind::Broken;
+        let next = (self.next..self.nodes.len()).find(|&index| self.strict || !broken(index));
         let Some(index) = next else { return Ok(None) };
         self.next = index + 1;
-        let node = &self.items[index];
+        let node = &self.nodes[index];
         match seed.deserialize(Decoder { node, strict: self.strict }) {
             Ok(item) => Ok(Some(item)),
             // The list cannot do without it.
@@ -402,7 +402,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 
 /// The fields of a map that are not broken.
 struct Fields<'de> {
-    fields: &'de [(String, Place, Node)],
+    entries: &'de [(String, Place, Node)],
     next: usize,
     strict: bool,
 }
@@ -414,9 +414,9 @@ impl<'de> MapAccess<'de> for Fields<'de> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, Fault> {
-        let left = &self.fields[self.next..];
+        let left = &self.entries[self.next..];
         self.next += left.iter().take_while(|(.., node)| node.kind == Kind::Broken).count();
-        let Some((name, place, _)) = self.fields.get(self.next) else { return Ok(None) };
+        let Some((name, place, _)) = self.entries.get(self.next) else { return Ok(None) };
         seed.deserialize(name.as_str().into_deserializer()).map(Some).map_err(|mut fault: Fault| {
             fault.place = Some(place.clone());
             if let Wrong::Field { name, known } = &fault.wrong {
@@ -428,7 +428,7 @@ impl<'de> MapAccess<'de> for Fields<'de> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
         let index = self.next;
-        let (name, _, node) = &self.fields[index];
+        let (name, _, node) = &self.entries[index];
         self.next += 1;
         seed.deserialize(Decoder { node, strict: self.strict })
             .map_err(|fault| fault.about(node).within(index, name))
