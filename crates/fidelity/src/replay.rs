@@ -99,6 +99,9 @@ pub fn plan(measured: &Measured, server: &Server) -> Result<Plan, RunFailure> {
     let tokens = server.max_num_scheduled_tokens.unwrap_or(tokens);
     set("engine.max_num_scheduled_tokens", tokens.to_string());
     set("engine.reserve_full_prompt", reserve.to_string());
+    set("engine.async_scheduling", measured.is_asynchronous().to_string());
+    // The one that logs what the host does is vLLM.
+    set("engine.cache_on_allocation", measured.has_host().to_string());
     set("workload.trace", path.display().to_string());
     set("workload.trace_format", "h200".to_owned());
     draft.plan()

@@ -30,6 +30,15 @@ pub(super) struct Machine {
     shape: Option<ModelShape>,
 }
 
+impl Machine {
+    /// Whether vLLM takes smaller budgets on its GPU: an A100, or one with less than 70 GiB.
+    fn is_small(&self) -> bool {
+        let catalogue = Catalogue::shipped();
+        let gpu = self.hardware.as_deref().and_then(|name| catalogue.gpu(name));
+        gpu.is_some_and(|gpu| gpu.name.starts_with("A100") || gpu.usable_gib < 70.0)
+    }
+}
+
 /// What a scenario says about its machine.
 pub(super) struct Reader<'a> {
     pub(super) scenario: &'a Scenario,
@@ -142,11 +151,14 @@ pub(super) fn engine(
 ) -> Result<Engine, Problems> {
     tree.whole(&["strategy", "engine.total_kv_blocks", "engine.gpu_memory_utilization"])?;
     tree.whole(&["engine.block_size"])?;
-    let (tokens, running) = match fields.preset.unwrap_or_default() {
+    let preset = fields.preset.unwrap_or_default();
+    let (tokens, running) = match preset {
+        Preset::Vllm026 if machine.is_small() => (2_048, 256),
         Preset::VllmA100 => (2_048, 256),
-        Preset::VllmH100 => (8_192, 1_024),
+        Preset::VllmH100 | Preset::Vllm026 => (8_192, 1_024),
         Preset::VllmB200 => (16_384, 1_024),
     };
+    let newest = preset == Preset::Vllm026;
     let block_size = fields.block_size();
     let blocks = match (fields.total_kv_blocks, fields.gpu_memory_utilization, machine.blocks) {
         (Some(_), Some(_), _) => {
@@ -171,8 +183,8 @@ pub(super) fn engine(
         long_prefill_token_threshold: fields.long_prefill_token_threshold.map_or(0, Whole::get_u32),
         reserve_full_prompt: fields.reserve_full_prompt.unwrap_or(true),
         watermark_blocks: u32::try_from(watermark_blocks).expect("a share of a 32-bit number"),
-        async_scheduling: false,
-        cache_on_allocation: false,
+        async_scheduling: fields.async_scheduling.unwrap_or(newest),
+        cache_on_allocation: fields.cache_on_allocation.unwrap_or(newest),
         preemption: Preemption::default(),
         tier: None,
     })

@@ -114,6 +114,10 @@ pub struct EngineFields {
     pub long_prefill_token_threshold: Option<Whole<0, 2_147_483_648>>,
     /// Whether a request is scheduled only if blocks for its whole prompt are free.
     pub reserve_full_prompt: Option<bool>,
+    /// Whether the next step is scheduled while the GPU computes.
+    pub async_scheduling: Option<bool>,
+    /// Whether full blocks are cached once they are allocated, not once they are computed.
+    pub cache_on_allocation: Option<bool>,
     /// Share of the blocks that stays free when a request is admitted to a batch.
     pub watermark: Option<Amount<Share>>,
     /// Share of a GPU's memory that the server may use; KV blocks are counted from it.
@@ -122,7 +126,7 @@ pub struct EngineFields {
     pub preemption: Option<PreemptionField>,
 }
 
-/// Budgets that belong together.
+/// Settings that belong together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
@@ -133,6 +137,10 @@ pub enum Preset {
     VllmH100,
     /// 16,384 tokens, 1,024 requests: today's vLLM server on a B200.
     VllmB200,
+    /// The server of vLLM 0.26: asynchronous scheduling, blocks cached once they are allocated, and
+    /// the budgets that it takes on the machine's GPU.
+    #[serde(rename = "vllm-0.26")]
+    Vllm026,
 }
 
 /// `gateway:`.

@@ -286,8 +286,24 @@ fn numbers_out_of_range_are_refused() {
     refused(
         "engine: {preset: vllm-h1000}",
         "s.yaml:1:18: engine.preset: found `vllm-h1000`, did you mean `vllm-h100`?; legal: \
-         `vllm-a100`, `vllm-h100`, `vllm-b200`",
+         `vllm-a100`, `vllm-h100`, `vllm-b200`, `vllm-0.26`",
     );
+}
+
+#[test]
+fn the_newest_preset_schedules_asynchronously_with_budgets_by_gpu() {
+    let engine = |text: &str| resolve(text).expect("legal").engine;
+    let newest = engine("{hardware: H100, tp: 2, engine: {preset: vllm-0.26}}");
+    assert!(newest.async_scheduling && newest.cache_on_allocation);
+    assert_eq!((newest.max_num_scheduled_tokens, newest.max_num_running_reqs), (8_192, 1_024));
+    let a100 = "{hardware: A100-80, latency: {model: roofline}, engine: {preset: vllm-0.26}}";
+    let small = engine(a100);
+    assert_eq!((small.max_num_scheduled_tokens, small.max_num_running_reqs), (2_048, 256));
+    let fields = "preset: vllm-0.26, async_scheduling: false, cache_on_allocation: false";
+    let off = engine(&format!("{{engine: {{{fields}}}}}"));
+    assert!(!(off.async_scheduling || off.cache_on_allocation));
+    let old = engine("engine: {preset: vllm-h100}");
+    assert!(!(old.async_scheduling || old.cache_on_allocation));
 }
 
 #[test]
