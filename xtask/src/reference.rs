@@ -19,8 +19,9 @@ pub struct Page {
 }
 
 /// All generated pages.
-pub const PAGES: [Page; 4] = [
+pub const PAGES: [Page; 5] = [
     Page { place: "docs/reference/policies.md", make: policies },
+    Page { place: "docs/reference/export.md", make: blis_export::coverage::reference_markdown },
     Page { place: "docs/reference/workloads.md", make: workloads },
     Page { place: "docs/reference/hardware.md", make: hardware },
     Page { place: "docs/reference/metrics.md", make: metrics },

@@ -23,6 +23,11 @@ pub mod routing;
 pub mod spec;
 pub mod view;
 
+/// The sample of `CONTRIBUTING.md`, where it says `crates/policy/src/order`.
+#[cfg(test)]
+#[path = "../tests/sample/longest_prompt.rs"]
+pub mod longest_prompt;
+
 pub use chosen::guest::{Guest, Guests};
 pub use chosen::{Chosen, Policy};
 pub use contract::{
