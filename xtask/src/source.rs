@@ -5,10 +5,10 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use std::ops::Range;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Block, Expr, ImplItemFn, Item, ItemFn, ItemMod, Lit, Meta, Signature};
 use syn::{
-    ItemConst, ItemEnum, ItemImpl, ItemStatic, ItemStruct, ItemTrait, ItemType, ItemUse,
-    TraitItemFn,
+    Attribute, Block, Expr, Ident, ImplItemFn, Item, ItemConst, ItemEnum, ItemFn, ItemImpl,
+    ItemMod, ItemStatic, ItemStruct, ItemTrait, ItemType, ItemUse, Lit, Meta, Signature,
+    TraitItemFn, UseTree,
 };
 
 /// A Rust file, read.
@@ -18,6 +18,8 @@ pub(crate) struct Source {
     /// The modules that it declares without a body.
     pub(crate) modules: Vec<Module>,
     pub(crate) functions: Vec<Function>,
+    pub(crate) uses: Vec<Use>,
+    pub(crate) tokens: TokenStream,
 }
 
 /// One line of a Rust file.
@@ -40,6 +42,14 @@ pub(crate) struct Module {
     /// Where its file is, if the declaration says so.
     pub(crate) path: Option<String>,
     pub(crate) is_test: bool,
+}
+
+/// One name of a `use` item.
+pub(crate) struct Use {
+    /// What it is called here; `*` for all names of a module.
+    pub(crate) name: String,
+    /// Its path, each part with its line.
+    pub(crate) path: Vec<(String, usize)>,
 }
 
 /// A function with a body.
@@ -69,7 +79,7 @@ impl Source {
     pub(crate) fn read(text: &str) -> Source {
         let tokens: TokenStream = text.parse().unwrap_or_default();
         let lines = Marker::new(text).lines(&tokens);
-        let mut source = Source { lines, ..Source::default() };
+        let mut source = Source { lines, tokens: tokens.clone(), ..Source::default() };
         if let Ok(file) = syn::parse2::<syn::File>(tokens) {
             Finder { source: &mut source, inside: Vec::new() }.visit_file(&file);
         }
@@ -201,6 +211,10 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         }
     }
 
+    fn visit_item_use(&mut self, item: &'ast ItemUse) {
+        flatten(&item.tree, &mut Vec::new(), &mut self.source.uses);
+    }
+
     fn visit_item_fn(&mut self, function: &'ast ItemFn) {
         self.function(&function.sig, &function.block);
         visit::visit_item_fn(self, function);
@@ -217,6 +231,26 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             self.function(&function.sig, body);
         }
         visit::visit_trait_item_fn(self, function);
+    }
+}
+
+/// The names that a `use` item brings, those in braces one by one.
+fn flatten(tree: &UseTree, path: &mut Vec<(String, usize)>, uses: &mut Vec<Use>) {
+    let part = |ident: &Ident| (ident.to_string(), ident.span().start().line);
+    let mut push = |part, name: &dyn ToString| {
+        let path = path.iter().cloned().chain(part).collect();
+        uses.push(Use { name: name.to_string(), path });
+    };
+    match tree {
+        UseTree::Path(first) => {
+            path.push(part(&first.ident));
+            flatten(&first.tree, path, uses);
+            path.pop();
+        }
+        UseTree::Group(group) => group.items.iter().for_each(|tree| flatten(tree, path, uses)),
+        UseTree::Name(name) => push(Some(part(&name.ident)), &name.ident),
+        UseTree::Rename(name) => push(Some(part(&name.ident)), &name.rename),
+        UseTree::Glob(_) => push(None, &"*"),
     }
 }
 
@@ -297,6 +331,17 @@ mod tests {
         assert!(found[1].is_test && !found[0].is_test);
         assert_eq!(found[1].path.as_deref(), Some("../b.rs"));
         assert_eq!(found[2].inside, ["c"]);
+    }
+
+    #[test]
+    fn names_in_braces_are_used_one_by_one() {
+        let found = Source::read("use std::{\n    env,\n    io::{self as i, *},\n};\n").uses;
+        let shown = found.iter().map(|used| {
+            let parts = used.path.iter().map(|(part, line)| format!("{part}:{line} "));
+            format!("{}= {}", parts.collect::<Vec<_>>().concat(), used.name)
+        });
+        let expected = ["std:1 env:2 = env", "std:1 io:3 self:3 = i", "std:1 io:3 = *"];
+        assert_eq!(shown.collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The documents are true: links lead somewhere, the reference is fresh, reasons are given.
+//! The documents are true: links lead somewhere, samples compile, the reference is fresh, reasons
+//! are given.
 
 use super::manifest;
 use super::{Finding, Rule};
@@ -14,6 +15,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.files().iter().filter(|file| file.ending() == "md") {
         check_links(tree, file, &mut findings);
+        check_samples(tree, file, &mut findings);
     }
     if let Some(manifest) = tree.file("Cargo.toml") {
         check_changelog(tree, &manifest.text, &mut findings);
@@ -50,7 +52,7 @@ fn check_decisions(tree: &Tree, findings: &mut Vec<Finding>) {
     let reasons = tree.file(DEPENDENCIES).map_or("", |file| file.text.as_str());
     for file in tree.files().iter().filter(|file| file.name() == "Cargo.toml") {
         for dependency in manifest::dependencies(&file.text) {
-            let name = dependency.package();
+            let name = dependency.package.as_str();
             let is_ours = name.starts_with("blis-") || dependency.path.is_some();
             if !is_ours && !reasons.contains(&format!("`{name}`")) {
                 let message = format!("`{name}` has no reason: say why in `{DEPENDENCIES}`");
@@ -73,6 +75,21 @@ fn check_links(tree: &Tree, file: &File, findings: &mut Vec<Finding>) {
         if !found {
             let message = format!("the link `{target}` leads nowhere: correct it");
             findings.push(Finding::new(Rule::Links, &file.path, line, message));
+        }
+    }
+}
+
+/// Every Rust sample is the text of a file, which the compiler checks: no file of a crate is left
+/// uncompiled.
+fn check_samples(tree: &Tree, file: &File, findings: &mut Vec<Finding>) {
+    let mut lines = file.text.lines().enumerate();
+    while let Some((start, fence)) = lines.by_ref().find(|(_, line)| line.trim() == "```rust") {
+        let indent = fence.len() - fence.trim_start().len();
+        let body = lines.by_ref().map_while(|(_, line)| (line.trim() != "```").then_some(line));
+        let sample: Vec<&str> = body.map(|line| line.get(indent..).unwrap_or_default()).collect();
+        if !tree.rust_files().any(|rust| rust.text.lines().eq(sample.iter().copied())) {
+            let message = "no Rust file has exactly this text: keep the sample as a file of tests";
+            findings.push(Finding::new(Rule::Samples, &file.path, start + 1, message));
         }
     }
 }
@@ -148,6 +165,14 @@ mod tests {
         refuses(check, &files, Rule::Decisions, "Cargo.toml:5: `clap` has no reason");
         let direct = [("crates/kv/Cargo.toml", "[dev-dependencies]\nrand = \"1\"\n")];
         refuses(check, &direct, Rule::Decisions, "crates/kv/Cargo.toml:2: `rand` has no reason");
+    }
+
+    #[test]
+    fn a_rust_sample_that_no_file_has_is_found() {
+        let text = "# x\n1. a\n\n   ```rust\n   //! x\n\n   fn f() {}\n   ```\n\n```sh\nls\n```\n";
+        accepts(check, &[("a.md", text), ("crates/kv/tests/a.rs", "//! x\n\nfn f() {}\n")]);
+        let other = ("crates/kv/tests/a.rs", "//! x\n\nfn g() {}\n");
+        refuses(check, &[("a.md", text), other], Rule::Samples, "a.md:4: no Rust file has");
     }
 
     const REFERENCE: &str = "docs/reference/policies.md";

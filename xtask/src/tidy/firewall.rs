@@ -3,6 +3,7 @@
 use super::{Finding, Rule};
 use crate::source::find_word;
 use crate::tree::{File, Tree};
+use std::collections::BTreeSet;
 
 /// Modules of the standard library that reach the outside world.
 const WORLD_MODULES: &[&str] = &["env", "process", "time"];
@@ -54,67 +55,31 @@ fn check_serde(file: &File, findings: &mut Vec<Finding>) {
 }
 
 fn check_world(file: &File, findings: &mut Vec<Finding>) {
-    let mut refuse = |line: usize, what: &str| {
-        let message = format!("`{what}` is for the binary: return a value and let it do this");
-        findings.push(Finding::new(Rule::World, &file.path, line, message));
-    };
+    let mut found = BTreeSet::new();
     for (index, line) in file.rust.lines.iter().enumerate() {
-        for printer in PRINTERS {
-            if find_word(&line.code, printer).is_some() {
-                refuse(index + 1, printer);
-            }
-        }
+        let printers = PRINTERS.iter().filter(|word| find_word(&line.code, word).is_some());
+        found.extend(printers.map(|word| (index + 1, (*word).to_owned())));
         for module in WORLD_MODULES {
             let path = format!("std::{module}");
-            let found = find_word(&line.code, &path);
-            let whole = found.is_some_and(|at| {
-                !line.code[at + path.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_')
-            });
-            if whole {
-                refuse(index + 1, &path);
+            let after = find_word(&line.code, &path).map(|at| &line.code[at + path.len()..]);
+            let continues = |c: char| c.is_alphanumeric() || c == '_';
+            if after.is_some_and(|after| !after.starts_with(continues)) {
+                found.insert((index + 1, path));
             }
         }
     }
-    for (line, name) in grouped_imports(file) {
-        if WORLD_MODULES.contains(&name.as_str()) {
-            refuse(line, &format!("std::{name}"));
+    for used in &file.rust.uses {
+        if let [(first, _), (module, line), ..] = used.path.as_slice()
+            && first == "std"
+            && WORLD_MODULES.contains(&module.as_str())
+        {
+            found.insert((*line, format!("std::{module}")));
         }
     }
-}
-
-/// The modules named in `use std::{a, b::c}`, with their lines.
-fn grouped_imports(file: &File) -> Vec<(usize, String)> {
-    let mut found = Vec::new();
-    let mut depth = 0_usize;
-    let mut name = String::new();
-    for (index, line) in file.rust.lines.iter().enumerate() {
-        let mut code = line.code.as_str();
-        if depth == 0 {
-            let Some(at) = find_word(code, "std::{") else { continue };
-            code = &code[at + "std::".len()..];
-        }
-        for c in code.chars() {
-            match c {
-                '{' => depth += 1,
-                '}' | ',' if depth == 1 && !name.is_empty() => {
-                    found.push((index + 1, std::mem::take(&mut name)));
-                }
-                _ if depth == 1 && !c.is_whitespace() && c != ',' => name.push(c),
-                _ => {}
-            }
-            if c == '}' {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    break;
-                }
-            }
-        }
+    for (line, what) in found {
+        let message = format!("`{what}` is for the binary: return a value and let it do this");
+        findings.push(Finding::new(Rule::World, &file.path, line, message));
     }
-    for (_, name) in &mut found {
-        let end = name.find("::").unwrap_or(name.len());
-        name.truncate(end);
-    }
-    found
 }
 
 #[cfg(test)]

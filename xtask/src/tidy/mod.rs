@@ -4,6 +4,7 @@
 //! `cargo xtask tidy` prints the list; a test of this crate asserts that it is empty, so that
 //! `cargo test --workspace` is all there is to run. Each rule has a test that shows it can fail.
 
+mod cycles;
 mod documents;
 mod figures;
 mod firewall;
@@ -22,6 +23,8 @@ use std::path::Path;
 pub enum Rule {
     /// Crates import only crates below them.
     Layers,
+    /// The modules of a crate do not import one another in a circle.
+    Cycles,
     /// serde stays at the edges.
     Serde,
     /// Only the binary prints, exits, or reads a clock or the environment.
@@ -50,6 +53,8 @@ pub enum Rule {
     Changelog,
     /// Relative links lead somewhere.
     Links,
+    /// Rust samples in documents are compiled.
+    Samples,
     /// Quoted figures of studies are those of their pages.
     Figures,
     /// Every dependency has a written reason.
@@ -63,6 +68,7 @@ impl Rule {
     pub const fn name(self) -> &'static str {
         match self {
             Rule::Layers => "layers",
+            Rule::Cycles => "cycles",
             Rule::Serde => "serde",
             Rule::World => "world",
             Rule::Length => "length",
@@ -77,6 +83,7 @@ impl Rule {
             Rule::Reference => "reference",
             Rule::Changelog => "changelog",
             Rule::Links => "links",
+            Rule::Samples => "samples",
             Rule::Figures => "figures",
             Rule::Decisions => "decisions",
             Rule::Exceptions => "exceptions",
@@ -121,6 +128,7 @@ const EXCEPTIONS: &[Exception] = &[];
 
 const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
     layers::check,
+    cycles::check,
     firewall::check,
     text::check,
     modules::check,
