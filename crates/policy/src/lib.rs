@@ -17,6 +17,7 @@ pub mod order;
 mod policies;
 pub mod predict;
 pub mod preempt;
+mod prelude;
 pub mod priority;
 pub mod registry;
 pub mod routing;

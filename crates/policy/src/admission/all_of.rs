@@ -12,10 +12,7 @@
 //!
 //! **Origin** the chain of admission plugins of llm-d's endpoint picker.
 
-use crate::contract::{Admission, Firings, Verdict};
-use crate::spec::Spec;
-use crate::view::{Answer, ClusterView, InstanceView};
-use blis_core::{Dice, RequestId, RequestView, Time};
+use crate::prelude::*;
 
 /// How `all-of` introduces itself; its members are given beside it.
 pub const SPEC: Spec<dyn Admission> = Spec {

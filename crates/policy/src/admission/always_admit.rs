@@ -8,10 +8,7 @@
 //!
 //! **Origin** the behaviour of a vLLM server behind a plain load balancer.
 
-use crate::contract::{Admission, Verdict};
-use crate::spec::Spec;
-use crate::view::ClusterView;
-use blis_core::{Dice, RequestView};
+use crate::prelude::*;
 
 /// How `always-admit` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {

@@ -13,10 +13,7 @@
 //! **Origin** ours: the other way to combine gates, for quotas that protect a share of the traffic
 //! from a gate.
 
-use crate::contract::{Admission, Firings, Verdict};
-use crate::spec::Spec;
-use crate::view::{Answer, ClusterView, InstanceView};
-use blis_core::{Dice, RequestId, RequestView, Time};
+use crate::prelude::*;
 use std::collections::BTreeMap;
 
 /// How `any-of` introduces itself; its members are given beside it.

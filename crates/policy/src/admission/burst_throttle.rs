@@ -19,10 +19,7 @@
 //! 3.5): queues and memory tell of a burst when it is in them already.
 
 use crate::classes::{Shares, share};
-use crate::contract::{Admission, Firings, Verdict};
-use crate::spec::Spec;
-use crate::view::ClusterView;
-use blis_core::{Dice, Param, RequestView, SloClass, Time, Values, math};
+use crate::prelude::*;
 
 /// How `burst-throttle` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {

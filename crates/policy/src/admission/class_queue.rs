@@ -21,10 +21,7 @@
 //! those whom an important request would not wait for.
 
 use crate::classes::numbers;
-use crate::contract::{Admission, Firings, Verdict};
-use crate::spec::{Cluster, Spec};
-use crate::view::{ClusterView, InstanceView, Needs, PerClass};
-use blis_core::{Dice, Param, RequestView, SloClass, Values};
+use crate::prelude::*;
 
 /// How `class-queue` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {

@@ -15,10 +15,7 @@
 //! **Origin** ours, after the free-block watermark of vLLM's block manager, moved to the gateway.
 
 use crate::classes::{flag, flags};
-use crate::contract::{Admission, Verdict};
-use crate::spec::{Cluster, Spec};
-use crate::view::{ClusterView, InstanceView, Needs, PerClass};
-use blis_core::{Dice, Param, RequestView, SloClass, Time, Values, math};
+use crate::prelude::*;
 
 /// How `kv-gate` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {

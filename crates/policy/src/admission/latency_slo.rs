@@ -23,11 +23,8 @@
 //! negative priority may be shed; here, those of the classes that say so.
 
 use crate::classes::{flag, flags};
-use crate::contract::{Admission, Verdict};
 use crate::predict::{Cached, Predictor};
-use crate::spec::{Cluster, Spec};
-use crate::view::{Answer, ClusterView, InstanceView, Needs, PerClass};
-use blis_core::{Dice, Param, RequestId, RequestView, SloClass, Span, Time, Values, math};
+use crate::prelude::*;
 use std::collections::BTreeMap;
 
 /// How `latency-slo` introduces itself.

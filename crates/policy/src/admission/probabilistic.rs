@@ -17,10 +17,7 @@
 //! priority may be shed; here, those of the classes that say so.
 
 use crate::classes::{flag, flags};
-use crate::contract::{Admission, Verdict};
-use crate::spec::Spec;
-use crate::view::{ClusterView, InstanceView, Needs, PerClass};
-use blis_core::{Dice, Param, RequestView, SloClass, Values, math};
+use crate::prelude::*;
 
 /// How `probabilistic` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {

@@ -8,10 +8,7 @@
 //!
 //! **Origin** pathological, for tests of reports and of clients that retry.
 
-use crate::contract::{Admission, Verdict};
-use crate::spec::Spec;
-use crate::view::ClusterView;
-use blis_core::{Dice, RequestView};
+use crate::prelude::*;
 
 /// How `reject-all` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {

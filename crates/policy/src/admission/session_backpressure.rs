@@ -15,10 +15,7 @@
 //! **Origin** ours, after connection-level backpressure: admit work whose cost is sunk.
 
 use crate::classes::{flag, flags};
-use crate::contract::{Admission, Verdict};
-use crate::spec::Spec;
-use crate::view::{ClusterView, InstanceView, Needs, PerClass};
-use blis_core::{Dice, Param, RequestView, SloClass, Values, math};
+use crate::prelude::*;
 
 /// How `session-backpressure` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {

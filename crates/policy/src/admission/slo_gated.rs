@@ -12,10 +12,7 @@
 //! **Origin** ours, after llm-d's shedding of sheddable requests at saturation, by queues alone.
 
 use crate::classes::{Shares, share};
-use crate::contract::{Admission, Verdict};
-use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
-use blis_core::{Dice, Param, RequestView, SloClass, Values, math};
+use crate::prelude::*;
 
 /// How `slo-gated` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {

@@ -11,10 +11,7 @@
 //! **Origin** the classic token bucket; the cost of a request is its prompt, as gateways for LLMs
 //! count it.
 
-use crate::contract::{Admission, Verdict};
-use crate::spec::Spec;
-use crate::view::ClusterView;
-use blis_core::{Dice, Param, RequestView, Time, Values, math};
+use crate::prelude::*;
 
 /// How `token-bucket` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {

@@ -18,11 +18,8 @@
 //! combine it with a gate on queues or memory where those are what is short.
 
 use crate::classes::{flag, flags};
-use crate::contract::{Admission, Verdict};
 use crate::predict::{Cached, Predictor};
-use crate::spec::{Cluster, Spec};
-use crate::view::{ClusterView, Needs, PerClass};
-use blis_core::{Dice, Param, RequestView, SloClass, Span, Values, math};
+use crate::prelude::*;
 
 /// How `ttft-budget` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {

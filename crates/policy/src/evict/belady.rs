@@ -17,9 +17,7 @@
 //! **Origin** L. A. Belady, "A study of replacement algorithms for a virtual-storage computer",
 //! IBM Systems Journal 5(2), 1966.
 
-use crate::contract::Evict;
-use crate::spec::Spec;
-use crate::view::{Needs, UseView};
+use crate::prelude::*;
 use blis_core::math::float;
 
 /// How `belady` introduces itself.

@@ -16,10 +16,7 @@
 //! **Origin** ours: an evictor that acts on the same expectations as prefix-aware routing, which
 //! otherwise meets an engine that has dropped what it was chosen for.
 
-use crate::contract::Evict;
-use crate::spec::Spec;
-use crate::view::{Needs, UseView};
-use blis_core::{Param, Values};
+use crate::prelude::*;
 
 /// How `intent-aware` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {

@@ -11,9 +11,7 @@
 //! **Origin** least frequently used, by counts that last as long as the block does. Nothing ages,
 //! so what was popular once stays for long.
 
-use crate::contract::Evict;
-use crate::spec::Spec;
-use crate::view::UseView;
+use crate::prelude::*;
 
 /// How `lfu` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {

@@ -9,9 +9,7 @@
 //!
 //! **Origin** vLLM's free block queue.
 
-use crate::contract::Evict;
-use crate::spec::Spec;
-use crate::view::UseView;
+use crate::prelude::*;
 
 /// How `lru` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {

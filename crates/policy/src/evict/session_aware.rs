@@ -15,10 +15,7 @@
 //! between its turns. Here the grace only orders what is dropped: nothing is dropped while there is
 //! room, and live blocks go as well once nothing else is left.
 
-use crate::contract::Evict;
-use crate::spec::Spec;
-use crate::view::UseView;
-use blis_core::{Param, Span};
+use crate::prelude::*;
 
 /// How `session-aware` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {

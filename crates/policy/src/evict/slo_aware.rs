@@ -13,10 +13,7 @@
 //! leave no room for others starve them of cache.
 
 use crate::classes::{numbers, weight};
-use crate::contract::Evict;
-use crate::spec::Spec;
-use crate::view::{PerClass, UseView};
-use blis_core::SloClass;
+use crate::prelude::*;
 
 /// How `slo-aware` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {

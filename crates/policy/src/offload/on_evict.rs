@@ -9,8 +9,7 @@
 //!
 //! **Origin** victim caches; what swapping to disk does.
 
-use crate::contract::Offload;
-use crate::spec::Spec;
+use crate::prelude::*;
 
 /// How `on-evict` introduces itself.
 pub const SPEC: Spec<dyn Offload> = Spec {

@@ -11,10 +11,7 @@
 //!
 //! **Origin** the Go program's `--kv-offload-threshold`.
 
-use crate::contract::Offload;
-use crate::spec::Spec;
-use crate::view::MemoryView;
-use blis_core::Param;
+use crate::prelude::*;
 use blis_core::math::count;
 
 /// How `threshold` introduces itself.

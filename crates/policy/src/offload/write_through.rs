@@ -11,8 +11,7 @@
 //! **Origin** vLLM's offloading connector, which stores blocks as they are computed; write-through
 //! caches.
 
-use crate::contract::Offload;
-use crate::spec::Spec;
+use crate::prelude::*;
 
 /// How `write-through` introduces itself.
 pub const SPEC: Spec<dyn Offload> = Spec {

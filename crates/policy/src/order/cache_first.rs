@@ -13,10 +13,7 @@
 //!
 //! **Origin** `SGLang`'s longest-prefix-match scheduling, which has no such bound.
 
-use crate::contract::Order;
-use crate::spec::Spec;
-use crate::view::{Needs, WaitingView};
-use blis_core::{Param, Span, Time, Values};
+use crate::prelude::*;
 
 /// How `cache-first` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {

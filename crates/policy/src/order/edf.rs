@@ -15,10 +15,7 @@
 //! their queues. A client's deadline is for the whole answer, a promise for its first token: both
 //! are taken as given, because nobody knows how long an answer will be.
 
-use crate::contract::Order;
-use crate::spec::{Cluster, Spec};
-use crate::view::{PerClass, WaitingView};
-use blis_core::{Param, Span, Time};
+use crate::prelude::*;
 
 /// How `edf` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {

@@ -8,10 +8,7 @@
 //!
 //! **Origin** vLLM's default scheduling policy (`fcfs`).
 
-use crate::contract::Order;
-use crate::spec::Spec;
-use crate::view::WaitingView;
-use blis_core::Time;
+use crate::prelude::*;
 
 /// How `fcfs` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {

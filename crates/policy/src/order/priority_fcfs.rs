@@ -9,10 +9,7 @@
 //!
 //! **Origin** vLLM's scheduling policy `priority`.
 
-use crate::contract::Order;
-use crate::spec::Spec;
-use crate::view::{Needs, WaitingView};
-use blis_core::Time;
+use crate::prelude::*;
 
 /// How `priority-fcfs` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {

@@ -8,10 +8,7 @@
 //!
 //! **Origin** pathological, for tests: priorities that change nothing under it are not read.
 
-use crate::contract::Order;
-use crate::spec::Spec;
-use crate::view::{Needs, WaitingView};
-use blis_core::Time;
+use crate::prelude::*;
 
 /// How `reverse-priority` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {

@@ -8,10 +8,7 @@
 //!
 //! **Origin** shortest job first, by the part of the job that is known: the output length is not.
 
-use crate::contract::Order;
-use crate::spec::Spec;
-use crate::view::WaitingView;
-use blis_core::Time;
+use crate::prelude::*;
 
 /// How `sjf` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {

@@ -12,9 +12,7 @@
 //!
 //! **Origin** ours: the cheapest victim to compute again, if nothing of it stays cached.
 
-use crate::contract::Preempt;
-use crate::spec::Spec;
-use crate::view::RunningView;
+use crate::prelude::*;
 
 /// How `fewest-blocks` introduces itself.
 pub const SPEC: Spec<dyn Preempt> = Spec {

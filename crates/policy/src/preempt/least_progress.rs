@@ -11,9 +11,7 @@
 //!
 //! **Origin** least attained service, turned round: who has attained most goes on.
 
-use crate::contract::Preempt;
-use crate::spec::Spec;
-use crate::view::RunningView;
+use crate::prelude::*;
 
 /// How `least-progress` introduces itself.
 pub const SPEC: Spec<dyn Preempt> = Spec {

@@ -12,9 +12,7 @@
 //!
 //! **Origin** vLLM's scheduler under `priority`; there, of equals, the one that arrived last goes.
 
-use crate::contract::Preempt;
-use crate::spec::Spec;
-use crate::view::{Needs, RunningView};
+use crate::prelude::*;
 
 /// How `lowest-priority` introduces itself.
 pub const SPEC: Spec<dyn Preempt> = Spec {

@@ -8,9 +8,7 @@
 //!
 //! **Origin** vLLM's scheduler under `fcfs`, which pops the last running request.
 
-use crate::contract::Preempt;
-use crate::spec::Spec;
-use crate::view::RunningView;
+use crate::prelude::*;
 
 /// How `tail` introduces itself.
 pub const SPEC: Spec<dyn Preempt> = Spec {

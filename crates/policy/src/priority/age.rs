@@ -12,10 +12,7 @@
 //! Quarterly 11(3-4), 1964. With equal slopes it is the order of arrival.
 
 use crate::classes::numbers;
-use crate::contract::Priority;
-use crate::spec::Spec;
-use crate::view::{PerClass, WaitingView};
-use blis_core::{Param, SloClass, Time};
+use crate::prelude::*;
 
 /// How `age` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {

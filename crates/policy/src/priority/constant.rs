@@ -8,10 +8,7 @@
 //!
 //! **Origin** a server without priorities.
 
-use crate::contract::Priority;
-use crate::spec::Spec;
-use crate::view::WaitingView;
-use blis_core::Time;
+use crate::prelude::*;
 
 /// How `constant` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {

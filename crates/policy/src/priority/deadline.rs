@@ -15,10 +15,7 @@
 //! **Origin** ours, after least-laxity scheduling; bounded, so that what is nearly late does not
 //! drown everything else.
 
-use crate::contract::Priority;
-use crate::spec::{Cluster, Spec};
-use crate::view::{PerClass, WaitingView};
-use blis_core::{Param, Span, Time, Values};
+use crate::prelude::*;
 
 /// How `deadline` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {

@@ -10,10 +10,8 @@
 //! so a steady stream of important requests starves the others.
 
 use crate::classes::{numbers, weight};
-use crate::contract::Priority;
-use crate::spec::Spec;
-use crate::view::{PerClass, WaitingView};
-use blis_core::{SloClass as Class, Time};
+use crate::prelude::*;
+use blis_core::SloClass as Class;
 
 /// How `slo-class` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {

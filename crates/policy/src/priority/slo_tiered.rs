@@ -15,10 +15,7 @@
 //!
 //! **Origin** aging as in operating systems' schedulers, with tiers and graces of our choice.
 
-use crate::contract::Priority;
-use crate::spec::Spec;
-use crate::view::{PerClass, WaitingView};
-use blis_core::{Param, SloClass, Span, Time, Values};
+use crate::prelude::*;
 
 /// How `slo-tiered` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {

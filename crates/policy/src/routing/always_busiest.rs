@@ -8,10 +8,7 @@
 //!
 //! **Origin** pathological, for tests: a metric that does not get worse under it measures nothing.
 
-use crate::contract::{Choice, Router};
-use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
-use blis_core::{Dice, RequestView};
+use crate::prelude::*;
 use std::cmp::Reverse;
 
 /// How `always-busiest` introduces itself.

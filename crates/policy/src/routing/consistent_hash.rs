@@ -16,11 +16,8 @@
 //! its own keys only; bounded loads after Mirrokni, Thorup and Zadimoghaddam, as in Envoy's and
 //! other proxies.
 
-use crate::contract::{Choice, Firings, Router};
-use crate::spec::Spec;
-use crate::view::{ClusterView, InstanceView, Needs};
+use crate::prelude::*;
 use blis_core::random::mix;
-use blis_core::{Dice, InstanceId, Param, RequestView, Time, Values, math};
 
 /// How `consistent-hash` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {

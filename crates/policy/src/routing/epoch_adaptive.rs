@@ -17,12 +17,9 @@
 //! of the workload for its own doing, so with short epochs it wanders, and it finds the nearest
 //! hill only. Answers of requests that were sent under older weights are not counted.
 
-use crate::contract::{Choice, Firings, Router};
+use crate::prelude::*;
 use crate::routing::router::RouterParts;
 use crate::routing::weighted::{self, Parts, Weighted};
-use crate::spec::{Cluster, Spec};
-use crate::view::{Answer, ClusterView, Needs, PerClass};
-use blis_core::{Dice, InstanceId, Param, RequestId, RequestView, Span, Time, Values, math};
 
 /// The scorers when none are given: those of `weighted`, with the one that is moved.
 pub(crate) fn default_scorers(values: &Values) -> &'static str {

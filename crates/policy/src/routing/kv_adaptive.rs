@@ -15,12 +15,9 @@
 //! **Origin** gain scheduling, the plainest of adaptive controls: affinity pays while there is room
 //! for what it keeps, and costs preemptions when there is none.
 
-use crate::contract::{Choice, Firings, Router};
+use crate::prelude::*;
 use crate::routing::router::RouterParts;
 use crate::routing::weighted::{Parts, Weighted};
-use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
-use blis_core::{Dice, InstanceId, Param, RequestView, Time, Values, math};
 
 /// The scorers when none are given.
 pub const DEFAULT_SCORERS: &str = "pa:3/2,qd:2,kv:2/5";

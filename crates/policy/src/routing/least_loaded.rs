@@ -8,11 +8,8 @@
 //!
 //! **Origin** join-the-shortest-queue; the fallback of llm-d's scheduler.
 
-use crate::contract::{Choice, Router};
+use crate::prelude::*;
 use crate::routing::ties::{self, Ties};
-use crate::spec::Spec;
-use crate::view::{ClusterView, InstanceView, Needs};
-use blis_core::{Dice, RequestView};
 
 /// How `least-loaded` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {

@@ -12,10 +12,7 @@
 //! **Origin** the power of two choices (Mitzenmacher): most of the gain of looking at all, and no
 //! herd of requests on the one instance that an old signal calls idle.
 
-use crate::contract::{Choice, Firings, Router};
-use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
-use blis_core::{Dice, InstanceId, Param, RequestView, Time};
+use crate::prelude::*;
 
 /// The most instances that are drawn.
 const MOST: usize = 16;

@@ -8,10 +8,7 @@
 //!
 //! **Origin** the memoryless baseline of the load-balancing literature.
 
-use crate::contract::{Choice, Router};
-use crate::spec::Spec;
-use crate::view::ClusterView;
-use blis_core::{Dice, RequestView};
+use crate::prelude::*;
 
 /// How `random` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {

@@ -8,10 +8,7 @@
 //!
 //! **Origin** the default of plain load balancers; the baseline of most studies.
 
-use crate::contract::{Choice, Router};
-use crate::spec::Spec;
-use crate::view::ClusterView;
-use blis_core::{Dice, InstanceId, RequestView, Time};
+use crate::prelude::*;
 
 /// How `round-robin` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {

@@ -14,12 +14,9 @@
 //! **Origin** the sticky sessions of load balancers, with llm-d's time to live; the bound is what
 //! they lack.
 
-use crate::contract::{Choice, Firings, Router};
+use crate::prelude::*;
 use crate::routing::seats::{self, Seats};
 use crate::routing::ties::{self, Ties};
-use crate::spec::Spec;
-use crate::view::{ClusterView, InstanceView, Needs};
-use blis_core::{Dice, InstanceId, Param, RequestView, Time};
 
 /// How `session-affinity` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
@@ -139,7 +136,7 @@ mod tests {
     impl Rounds {
         fn new(given: &[(&'static str, &'static str)]) -> Rounds {
             let values = Values::parse(SPEC.params, given.iter().copied()).expect("legal");
-            Rounds { router: (SPEC.build)(&values, &crate::Cluster::SMALL) }
+            Rounds { router: (SPEC.build)(&values, &Cluster::SMALL) }
         }
 
         /// Where a round of session 1 goes `seconds` after the start.

@@ -11,13 +11,10 @@
 //!
 //! **Origin** llm-d's scheduler profile: filters, scorers with weights, then a picker.
 
-use crate::contract::{Choice, Filter, Firings, Picker, Router, Scorer};
-use crate::routing::pickers::max_score;
+use crate::prelude::*;
 use crate::routing::router::RouterParts;
+use crate::routing::pickers::max_score;
 use crate::routing::weights::WeightedScorers;
-use crate::spec::Spec;
-use crate::view::{ClusterView, InstanceView, Intent};
-use blis_core::{Dice, InstanceId, RequestView, Time, math};
 
 /// The scorers when none are given.
 pub const DEFAULT_SCORERS: &str = "pa:3,qd:2,kv:2";

@@ -9,10 +9,7 @@
 //!
 //! **Origin** the KV threshold of llm-d's first scheduler, which left out what was above 0.8.
 
-use crate::contract::Filter;
-use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
-use blis_core::{Dice, Param, RequestView};
+use crate::prelude::*;
 
 /// How `kv-filter` introduces itself.
 pub const SPEC: Spec<dyn Filter> = Spec {

@@ -17,12 +17,9 @@
 //! from the tokens in flight alone; here the request's own prefill is part of it, so the penalty of
 //! sticking is net of what the cache saves.
 
-use crate::contract::{Filter, Firings};
 use crate::predict::Predictor;
+use crate::prelude::*;
 use crate::routing::knowledge::{self, Knowledge};
-use crate::spec::{Cluster, Spec};
-use crate::view::ClusterView;
-use blis_core::{Dice, InstanceId, Param, RequestView, Time, Values};
 
 /// How `prefix-affinity-filter` introduces itself.
 pub const SPEC: Spec<dyn Filter> = Spec {

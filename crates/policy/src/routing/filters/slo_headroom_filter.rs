@@ -15,12 +15,9 @@
 //!
 //! **Origin** llm-d's SLO-headroom tier filter with its share of exploration, on the TTFT alone.
 
-use crate::contract::{Filter, Firings};
 use crate::predict::{Budgets, Predictor};
+use crate::prelude::*;
 use crate::routing::knowledge::{self, Knowledge};
-use crate::spec::{Cluster, Spec};
-use crate::view::ClusterView;
-use blis_core::{Dice, InstanceId, Param, RequestView, Time, Values};
 
 /// How `slo-headroom-filter` introduces itself.
 pub const SPEC: Spec<dyn Filter> = Spec {

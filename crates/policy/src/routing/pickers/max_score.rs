@@ -8,10 +8,8 @@
 //!
 //! **Origin** llm-d's max-score picker, which also spreads ties at random.
 
-use crate::contract::Picker;
+use crate::prelude::*;
 use crate::routing::ties::{self, Ties};
-use crate::spec::Spec;
-use blis_core::Dice;
 
 /// How `max-score` introduces itself.
 pub const SPEC: Spec<dyn Picker> = Spec {

@@ -10,9 +10,7 @@
 //! **Origin** llm-d's random picker, which draws from all; drawing from a few trades some score for
 //! less herding on stale signals.
 
-use crate::contract::Picker;
-use crate::spec::Spec;
-use blis_core::{Dice, Param};
+use crate::prelude::*;
 
 /// How `random` introduces itself.
 pub const SPEC: Spec<dyn Picker> = Spec {

@@ -10,9 +10,7 @@
 //! **Origin** llm-d's weighted-random picker: it avoids the herding of several routers that see the
 //! same stale signals.
 
-use crate::contract::Picker;
-use crate::spec::Spec;
-use blis_core::Dice;
+use crate::prelude::*;
 
 /// How `weighted-random` introduces itself.
 pub const SPEC: Spec<dyn Picker> = Spec {

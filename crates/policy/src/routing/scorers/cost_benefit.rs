@@ -15,12 +15,9 @@
 //! ratio saved / (saved + lost), which is sometimes used for it, is 1 whenever nothing is lost,
 //! whether a second is saved or a microsecond; the difference keeps the size.
 
-use crate::contract::Scorer;
 use crate::predict::Predictor;
+use crate::prelude::*;
 use crate::routing::knowledge::{self, Knowledge};
-use crate::spec::Spec;
-use crate::view::ClusterView;
-use blis_core::{InstanceId, Param, RequestView, Time};
 
 /// How `cost-benefit` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {

@@ -13,10 +13,7 @@
 //! **Origin** `kv-utilization`, with what a CPU tier adds to the pressure. Without a tier the two
 //! score the same.
 
-use crate::contract::Scorer;
-use crate::spec::Spec;
-use crate::view::{ClusterView, InstanceView, Needs};
-use blis_core::{Param, RequestView, Values};
+use crate::prelude::*;
 
 /// How `kv-pressure` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {

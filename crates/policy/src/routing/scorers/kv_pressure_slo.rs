@@ -13,11 +13,8 @@
 //! **Origin** the idea that a reload stalls whoever shares the step with it, which only some mind.
 
 use crate::classes::{numbers, weight};
-use crate::contract::Scorer;
+use crate::prelude::*;
 use crate::routing::scorers::kv_pressure::{self, KvPressure, THRASHING_WEIGHT, TRANSFER_SCALE};
-use crate::spec::Spec;
-use crate::view::{ClusterView, PerClass};
-use blis_core::{RequestView, SloClass};
 
 /// How `kv-pressure-slo` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {

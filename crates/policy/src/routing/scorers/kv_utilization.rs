@@ -9,10 +9,7 @@
 //! **Origin** llm-d's KV-cache-utilization scorer. Idle cached blocks count as free, so a warm
 //! instance is not punished for its cache.
 
-use crate::contract::Scorer;
-use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
-use blis_core::RequestView;
+use crate::prelude::*;
 
 /// How `kv-utilization` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {

@@ -18,13 +18,10 @@
 //! leaves the bill to those who are there. Weights of shares (prefix 3, queue 2) have no unit in
 //! which the two could be compared; milliseconds of the requests that wait are one.
 
-use crate::contract::Scorer;
 use crate::predict::Predictor;
+use crate::prelude::*;
 use crate::routing::knowledge::{self, Knowledge};
 use crate::routing::scorers::{Best, min_max};
-use crate::spec::{Cluster, Spec};
-use crate::view::ClusterView;
-use blis_core::{InstanceId, Param, RequestView, Time, Values};
 
 /// How `least-harm` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {

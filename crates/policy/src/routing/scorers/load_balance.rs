@@ -9,10 +9,7 @@
 //! **Origin** the Go BLIS scorer of that name. Unlike `queue-depth` it does not look at the other
 //! instances, and it hardly tells two busy instances apart.
 
-use crate::contract::Scorer;
-use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
-use blis_core::RequestView;
+use crate::prelude::*;
 
 /// How `load-balance` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {

@@ -12,11 +12,8 @@
 //!
 //! **Origin** llm-d's no-hit-lru scorer: cold prompts fill caches, so they are dealt out evenly.
 
-use crate::contract::Scorer;
+use crate::prelude::*;
 use crate::routing::knowledge::{self, Knowledge};
-use crate::spec::Spec;
-use crate::view::ClusterView;
-use blis_core::{InstanceId, RequestId, RequestView, Time, math};
 
 /// How `no-hit-lru` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {

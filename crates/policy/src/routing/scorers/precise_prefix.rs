@@ -14,12 +14,9 @@
 //! both scales, first `min-max` and later the share. `min-max` forgets sizes: one block more than
 //! the others is worth as much as a whole prompt.
 
-use crate::contract::Scorer;
+use crate::prelude::*;
 use crate::routing::knowledge::{self, Knowledge};
 use crate::routing::scorers::{Best, min_max};
-use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
-use blis_core::{InstanceId, Param, RequestView};
 
 /// How `precise-prefix` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {

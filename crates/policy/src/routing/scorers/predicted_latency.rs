@@ -16,14 +16,11 @@
 //! **Origin** llm-d's predicted-latency scheduling, whose predictor is trained on line; here it is
 //! a line through the step times, and `error` tells how good a trained one must be to pay.
 
-use crate::contract::Scorer;
 use crate::predict::Predictor;
+use crate::prelude::*;
 use crate::routing::knowledge::{self, Knowledge};
 use crate::routing::scorers::{Best, min_max};
-use crate::spec::{Cluster, Spec};
-use crate::view::ClusterView;
 use blis_core::random::{Purpose, mix};
-use blis_core::{Dice, InstanceId, Param, RequestId, RequestView, Time, Values, math};
 
 /// How `predicted-latency` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {

@@ -12,11 +12,8 @@
 //!
 //! **Origin** llm-d's approximate prefix-cache scorer, which bounds its index the same way.
 
-use crate::contract::Scorer;
+use crate::prelude::*;
 use crate::routing::knowledge::{self, Knowledge};
-use crate::spec::Spec;
-use crate::view::ClusterView;
-use blis_core::{InstanceId, Param, RequestView, Time};
 
 /// The parameter that the flag `--lru-capacity` sets.
 pub const LRU_CAPACITY: &str = "lru-capacity";

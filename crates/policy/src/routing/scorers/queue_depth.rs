@@ -10,11 +10,8 @@
 //! **Origin** llm-d's queue scorer, on the whole load instead of the waiting requests alone.
 //! Being relative, its push saturates: a deeper queue cannot score less than 0.
 
-use crate::contract::Scorer;
+use crate::prelude::*;
 use crate::routing::scorers::{Best, min_max};
-use crate::spec::Spec;
-use crate::view::{ClusterView, Needs};
-use blis_core::RequestView;
 
 /// How `queue-depth` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {

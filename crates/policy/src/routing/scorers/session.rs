@@ -9,11 +9,8 @@
 //!
 //! **Origin** llm-d's session-affinity scorer, with its time to live.
 
-use crate::contract::Scorer;
+use crate::prelude::*;
 use crate::routing::seats::{self, Seats};
-use crate::spec::Spec;
-use crate::view::ClusterView;
-use blis_core::{InstanceId, RequestView, Time};
 
 /// How `session` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {

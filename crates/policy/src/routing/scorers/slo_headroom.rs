@@ -13,12 +13,9 @@
 //! **Origin** the headroom of llm-d's latency scorer (its `most` strategy), with a line through the
 //! step times for a predictor. When every instance would be late, all score 0 and others decide.
 
-use crate::contract::Scorer;
 use crate::predict::{Budgets, Predictor};
+use crate::prelude::*;
 use crate::routing::knowledge::{self, Knowledge};
-use crate::spec::Spec;
-use crate::view::ClusterView;
-use blis_core::{InstanceId, RequestView, Time};
 
 /// How `slo-headroom` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {

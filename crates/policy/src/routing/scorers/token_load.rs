@@ -12,11 +12,8 @@
 //! **Origin** llm-d's token-load scorer, which has the second scale and its default threshold; the
 //! first is that of its queue scorer. A request of 30,000 tokens is not the load of one of 30.
 
-use crate::contract::Scorer;
+use crate::prelude::*;
 use crate::routing::scorers::{Best, min_max};
-use crate::spec::Spec;
-use crate::view::ClusterView;
-use blis_core::{Param, RequestView, Values, math};
 
 /// How `token-load` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
