@@ -9,11 +9,8 @@ use super::table::{Columns, Format, Table};
 use super::{TraceError, date};
 
 /// What an Azure file has.
-pub(super) static COLUMNS: Columns = Columns {
-    format: "azure",
-    required: &["TIMESTAMP", "ContextTokens", "GeneratedTokens"],
-    optional: &[],
-};
+pub(super) static COLUMNS: Columns =
+    Columns { format: "azure", required: "TIMESTAMP,ContextTokens,GeneratedTokens", optional: "" };
 
 const TIMESTAMP: usize = 0;
 const CONTEXT_TOKENS: usize = 1;

@@ -13,15 +13,8 @@ use super::table::{Columns, Format, Table, decimal};
 /// What a BurstGPT file has.
 pub(super) static COLUMNS: Columns = Columns {
     format: "burstgpt",
-    required: &[
-        "Timestamp",
-        "Request tokens",
-        "Response tokens",
-        "Model",
-        "Total tokens",
-        "Log Type",
-    ],
-    optional: &["Session ID", "Elapsed time"],
+    required: "Timestamp,Request tokens,Response tokens,Model,Total tokens,Log Type",
+    optional: "Session ID,Elapsed time",
 };
 
 const TIMESTAMP: usize = 0;

@@ -20,17 +20,9 @@ use blis_core::{Content, Segment};
 /// What a file of measured requests has.
 pub(super) static COLUMNS: Columns = Columns {
     format: "h200",
-    required: &[
-        "request_id",
-        "arrival_us",
-        "session_id",
-        "round",
-        "prefix_group",
-        "prefix_tokens",
-        "input_tokens",
-        "output_tokens",
-    ],
-    optional: &["scheduled_us", "cached_tokens", "ttft_us", "e2e_us", "preemptions"],
+    required: "request_id,arrival_us,session_id,round,prefix_group,prefix_tokens,\
+               input_tokens,output_tokens",
+    optional: "scheduled_us,cached_tokens,ttft_us,e2e_us,preemptions",
 };
 
 const REQUEST_ID: usize = 0;

@@ -19,8 +19,8 @@ use std::fmt;
 /// What a file has.
 pub(super) static COLUMNS: Columns = Columns {
     format: "legacy-csv",
-    required: &["arrival_time", "prefill_tokens", "decode_tokens"],
-    optional: &["request_id", "model"],
+    required: "arrival_time,prefill_tokens,decode_tokens",
+    optional: "request_id,model",
 };
 
 const ARRIVAL_TIME: usize = 0;

@@ -160,7 +160,7 @@ impl<'de> Visitor<'de> for Pair {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Segment, A::Error> {
         let of_half = |half: usize| {
-            move |error| SpecError { field: format!("prompt[{}][{half}]", self.index), ..error }
+            move |error: SpecError| error.under(&format!("prompt[{}][{half}]", self.index))
         };
         let name = |value: Scalar<'de>| Ok(stream(&value.name("").map_err(of_half(0))?));
         let Some(stream) = list.next_element_seed(Reading(name))? else {

@@ -28,22 +28,23 @@ const TOKENS: &str = "a whole number from 0 to 4294967295";
 pub(super) struct Columns {
     /// Name of the format.
     pub(super) format: &'static str,
-    /// Those that a file must have.
-    pub(super) required: &'static [&'static str],
+    /// Those that a file must have, as in a header.
+    pub(super) required: &'static str,
     /// Those that it may have.
-    pub(super) optional: &'static [&'static str],
+    pub(super) optional: &'static str,
 }
 
 impl Columns {
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.required.iter().chain(self.optional).copied()
+        self.required().chain(self.optional.split(',').filter(|name| !name.is_empty()))
+    }
+
+    fn required(&self) -> impl Iterator<Item = &'static str> {
+        self.required.split(',')
     }
 
     fn name(&self, column: usize) -> &'static str {
-        match column.checked_sub(self.required.len()) {
-            None => self.required[column],
-            Some(optional) => self.optional[optional],
-        }
+        self.names().nth(column).expect("a column of the format")
     }
 }
 
@@ -148,8 +149,7 @@ impl Table {
         clock: &mut Clock,
         nanos: u64,
     ) -> Result<Time, TraceError> {
-        let arrival = clock.read(self.columns.name(column), nanos, self.start);
-        arrival.map_err(|error| self.refuse(column, &error))
+        clock.read("", nanos, self.start).map_err(|error| self.refuse(column, error))
     }
 
     /// Refuses a prompt of `input` tokens, counted in `column`, that is too long together with
@@ -160,8 +160,7 @@ impl Table {
         input: u64,
         output: u32,
     ) -> Result<(), TraceError> {
-        let sum = check_sum(self.columns.name(column), input, output);
-        sum.map_err(|error| self.refuse(column, &error))
+        check_sum("", input, output).map_err(|error| self.refuse(column, error))
     }
 
     /// What the row has in `column`; `None` if that is empty or the file does not have the column.
@@ -198,7 +197,7 @@ impl Table {
         }
         let found = format!("`{id}` for the second time");
         let legal = "an id that no row above has";
-        Err(self.refuse(column, &SpecError::new(self.columns.name(column), found, legal)))
+        Err(self.refuse(column, SpecError::new("", found, legal)))
     }
 
     /// The service class in `column`; the default if that is empty.
@@ -216,12 +215,12 @@ impl Table {
             None | Some(b"") => "nothing".to_owned(),
             Some(field) => format!("`{}`", printable(&String::from_utf8_lossy(field))),
         };
-        self.refuse(column, &SpecError::new(self.columns.name(column), found, legal))
+        self.refuse(column, SpecError::new("", found, legal))
     }
 
     /// That `error` is about the value in `column`.
-    fn refuse(&self, column: usize, error: &SpecError) -> TraceError {
-        self.error_in(column, error.to_string())
+    fn refuse(&self, column: usize, error: SpecError) -> TraceError {
+        self.error_in(column, error.under(self.columns.name(column)).to_string())
     }
 
     /// What is wrong on line `line` as a whole; 0: where the table stands.
@@ -318,14 +317,11 @@ impl Table {
                 return Err(self.error(self.start, message));
             }
         }
-        let required = self.columns.required;
-        if let Some(missing) = (0..required.len()).find(|&column| bound[column].is_none()) {
-            let message = format!(
-                "format `{}`: column `{}` is missing; required: `{}`",
-                self.columns.format,
-                required[missing],
-                required.join("`, `")
-            );
+        let required: Vec<&str> = self.columns.required().collect();
+        if let Some((missing, _)) = required.iter().zip(&bound).find(|(_, bound)| bound.is_none()) {
+            let (format, required) = (self.columns.format, required.join("`, `"));
+            let message =
+                format!("format `{format}`: column `{missing}` is missing; required: `{required}`");
             return Err(self.error(self.start, message));
         }
         Ok(bound)

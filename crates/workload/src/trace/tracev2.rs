@@ -22,42 +22,13 @@ use blis_core::{Content, Segment, Span, Time};
 /// What a version-2 trace has.
 pub(super) static COLUMNS: Columns = Columns {
     format: "tracev2",
-    required: &[
-        "request_id",
-        "client_id",
-        "tenant_id",
-        "slo_class",
-        "session_id",
-        "round_index",
-        "prefix_group",
-        "streaming",
-        "input_tokens",
-        "output_tokens",
-        "text_tokens",
-        "image_tokens",
-        "audio_tokens",
-        "video_tokens",
-        "reason_ratio",
-        "arrival_time_us",
-        "send_time_us",
-        "first_chunk_time_us",
-        "last_chunk_time_us",
-        "num_chunks",
-        "status",
-        "error_message",
-    ],
-    optional: &[
-        "prefix_length",
-        "model",
-        "deadline_us",
-        "server_input_tokens",
-        "finish_reason",
-        "vllm_priority",
-        "slo_target_us",
-        "x_request_id",
-        "adapter",
-        "think_time_us",
-    ],
+    required: "request_id,client_id,tenant_id,slo_class,session_id,round_index,\
+               prefix_group,streaming,input_tokens,output_tokens,text_tokens,\
+               image_tokens,audio_tokens,video_tokens,reason_ratio,arrival_time_us,\
+               send_time_us,first_chunk_time_us,last_chunk_time_us,num_chunks,status,\
+               error_message",
+    optional: "prefix_length,model,deadline_us,server_input_tokens,finish_reason,\
+               vllm_priority,slo_target_us,x_request_id,adapter,think_time_us",
 };
 
 const REQUEST_ID: usize = 0;
