@@ -11,7 +11,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// The first line of a Markdown page.
-const MARK: &str = "<!-- Written by `blis`: do not edit. -->\n";
+pub(crate) const MARK: &str = "<!-- Written by `blis`: do not edit. -->\n";
 /// Columns of what is no terminal.
 const WIDTH: usize = 100;
 

@@ -83,9 +83,9 @@
     const places = unique(rows.map((row) => row.at));
     const bars = about.form === "bars";
     const several = unique(rows.map((row) => row.series)).length;
-    const tall = bars ? 38 : 24 + 10 * several;
+    const tall = bars ? 38 : 22 + 10 * several;
     const total = (at) => d3.sum(rows.filter((row) => row.at === at), (row) => row.value);
-    const shifted = (rows) => d3.groups(rows, (row) => row.place).map(([place, own]) => [own, 10 * place + 15 - tall / 2]);
+    const shifted = (rows) => d3.groups(rows, (row) => row.place).map(([place, own]) => [own, 10 * place + 21 - tall / 2]);
     const known = rows.filter((row) => row.value !== null);
     return {
       style: { ...STYLE, color: "var(--ink)" }, width, height: 40 + tall * places.length,
@@ -94,7 +94,7 @@
       x: value,
       marks: [
         Plot.text(places, { y: (at) => at, text: (at) => (bars ? `${at}: ${short(total(at))}` : at), frameAnchor: "left", textAnchor: "start",
-          dy: 8 - tall / 2, lineWidth: (width - 24) / 11, textOverflow: "ellipsis", fill: "var(--ink)" }),
+          dy: 7 - tall / 2, lineWidth: (width - 24) / 11, textOverflow: "ellipsis", fill: "var(--ink)" }),
         Plot.ruleX(about.bound ? [+about.bound] : [], { stroke: "var(--ink)", strokeDasharray: "3 2" }),
         ...(bars ? [Plot.barX(rows, Plot.stackX({ x: "value", y: "at", order: null, fill: "tint", insetTop: 19, insetBottom: 5, title: told }))] : []),
         ...(bars ? [] : shifted(rows.filter((row) => row.low !== null)).map(([own, dy]) => Plot.link(own,

@@ -133,7 +133,9 @@ impl Body {
             format!("<li><code>{}</code><br/>{}</li>\n", escaped(what), escaped(found))
         };
         let effects: String = effects.iter().map(effect).collect();
-        let charts: String = charts.iter().map(|chart| self.figure(chart)).collect();
+        // A drawing does not shrink to the width of a card.
+        let charts = charts.iter().filter(|_| self.figures == Figures::Scripted);
+        let charts = concat(charts, |chart| self.figure(chart));
         format!(
             "<article class=\"card {outcome}\">\n<h3><span class=\"badge\">{outcome}</span> {}</h3>\
              \n<p><code>{}</code></p>\n{because}<p>{}.</p>\n<ul class=\"effects\">\n{effects}</ul>\n\
@@ -146,7 +148,8 @@ impl Body {
 
     fn figure(&self, chart: &Chart) -> String {
         let panels = unique(chart.points.iter().map(|point| point.panel.as_str()));
-        let wide = if panels.len() > 1 { " class=\"wide\"" } else { "" };
+        let is_drawn = self.figures == Figures::Drawn;
+        let wide = if is_drawn || panels.len() > 1 { " class=\"wide\"" } else { "" };
         let caption = format!(
             "<figcaption>{} <a download=\"{}.csv\" href=\"{}\">data (CSV)</a></figcaption>\n",
             escaped(&chart.title),
@@ -157,7 +160,7 @@ impl Body {
             "" => String::new(),
             note => format!("<p class=\"faint\">{}</p>\n", words(note)),
         };
-        if self.figures == Figures::Drawn {
+        if is_drawn {
             return format!("<figure{wide}>\n{caption}{note}{}</figure>\n", svg(chart));
         }
         let about = [

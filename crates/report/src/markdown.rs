@@ -31,7 +31,7 @@ impl Page {
                 Block::List(items) => concat(items, |item| format!("- {item}\n")),
                 Block::Markdown(text) => text.trim_start().to_owned(),
                 Block::Code(text) => format!("```\n{}\n```\n", text.trim_end()),
-                Block::Table(one) => table(one, level + 1),
+                Block::Table(one) => table(one, level),
                 Block::Verdict(one) => card(one, level),
                 Block::Warning { text, remedy } if remedy.is_empty() => {
                     format!("> **Warning:** {text}.\n")
@@ -113,4 +113,29 @@ fn table(table: &Table, level: usize) -> String {
     };
     let rows: String = table.rows.iter().enumerate().map(row).collect();
     format!("{title}{}|{rule}\n{rows}", line(table.header.iter().map(escaped).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::{Axis, Chart, Form, Point, Scale};
+    use serde_json::Value;
+
+    #[test]
+    fn a_page_has_headings_tables_and_drawings_beside_it() {
+        let axes = [Axis::new("", Scale::Names), Axis::new("ms", Scale::Fit)];
+        let chart = Chart::new("a b", Form::Rows, axes, vec![Point::named("x", 1.0)]);
+        let table = Table::new("load", ["arm", "n"], [["a|b".to_owned(), "1".to_owned()]]);
+        let blocks = vec![
+            Block::group("Numbers", vec![table.into(), chart.expect("a point").into()]),
+            Block::folded("More", vec![Block::List(vec!["one".to_owned()])]),
+            Block::group("Nothing", Vec::new()),
+        ];
+        let page = page(&Document::new("t", blocks, Value::Null), Some("s"));
+        let expected = "# t\n\n## Numbers\n\n### load\n\n| arm | n |\n|---|---:|\n| a\\|b | 1 |\n\n\
+                        ![a b](s-a-b.svg)\n\n<details>\n<summary>More</summary>\n\n- one\n\n\
+                        </details>\n";
+        assert_eq!(page.text, expected);
+        assert_eq!(page.drawings.len(), 1);
+    }
 }

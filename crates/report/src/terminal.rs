@@ -261,3 +261,87 @@ fn columns(values: &[f64], rows: usize) -> Vec<String> {
     };
     (0..rows).rev().map(line).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wide_table() -> Table {
+        let header = ["arm", "class"].into_iter().map(str::to_owned);
+        let header = header.chain((1..=8).map(|n| format!("critical ttft_p9{n}, ms")));
+        let row = |arm: &str, class: &str| {
+            let keys = [arm.to_owned(), class.to_owned()];
+            let cells = (1..=8).map(|n| format!("{n},000.5 ± 12.5"));
+            keys.into_iter().chain(cells).collect::<Vec<_>>()
+        };
+        let long = "the same gate of a strategy with a long name on round-robin";
+        Table::new("load", header, [row("base", "critical"), row(long, "batch")]).keyed(2)
+    }
+
+    fn shown(width: usize) -> String {
+        Screen { width, colour: false }.table(&wide_table())
+    }
+
+    #[test]
+    fn a_part_of_a_table_never_loses_what_its_rows_are_about() {
+        for width in [60, 80, 100, 140] {
+            let text = shown(width);
+            let parts = parts(&wide_table(), width).len();
+            assert!(parts > 1, "{width}: {text}");
+            for key in ["base", "critical ", "batch"] {
+                assert!(text.matches(key).count() >= parts, "{width}, {key}: {text}");
+            }
+            assert!(text.lines().all(|line| wide(line) <= width), "{width}: {text}");
+            assert!((1..=8).all(|n| text.matches(&format!("{n},000.5 ± 12.5")).count() == 2));
+        }
+        assert_eq!(parts(&wide_table(), 400).len(), 1, "a wide screen shows all of it");
+    }
+
+    #[test]
+    fn a_heading_is_never_broken_inside_a_word() {
+        let known = wide_table().header.join(" ");
+        let known: Vec<&str> = known.split_whitespace().collect();
+        for width in [40, 60, 80, 100] {
+            let text = shown(width);
+            let headings = text.split("\n\n").map(|part| part.split('─').next().unwrap_or(""));
+            for word in headings.flat_map(str::split_whitespace).filter(|word| *word != "load") {
+                assert!(known.contains(&word), "{width}: {word} in {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn columns_are_as_high_as_their_values_and_what_is_there_shows() {
+        assert_eq!(columns(&[0.0, 0.001, 4.0, 8.0], 1), [" ▁▄█"]);
+        assert_eq!(columns(&[0.0, 1.0, 2.0, 4.0], 2), ["   █", " ▄██"]);
+        assert_eq!(columns(&[0.0, 0.0], 1), ["  "]);
+    }
+
+    #[test]
+    fn bars_are_as_long_as_their_values_and_what_is_there_shows() {
+        let point = |at: &str, value: f64| Point::named(at, value);
+        let text = bars(&[point("1 to 7", 3.0), point("8", 96.0), point("9", 0.0)]);
+        let full = "█".repeat(BAR);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], format!("  1 to 7  {:BAR$}   3.0 %", "▊"));
+        assert_eq!(lines[1], format!("       8  {full}  97.0 %"));
+        assert_eq!(lines[2], format!("       9  {:BAR$}   0.0 %", ""));
+    }
+
+    #[test]
+    fn details_are_named_and_verdicts_come_last() {
+        let [name, claim, found] = ["h", "a < b", "1 (0 to 2)"].map(str::to_owned);
+        let card = Card { name, outcome: "refuted", claim, found, ..Card::default() };
+        let blocks = vec![
+            Block::group("Verdicts", vec![Block::Verdict(card)]),
+            Block::group("Empty", Vec::new()),
+            Block::folded("Setup", vec![Block::prose("a detail")]),
+            Block::warning("it is hot", "open a window"),
+        ];
+        let document = Document::new("t", blocks, serde_json::Value::Null);
+        let text = text(&document, Screen { width: 80, colour: false });
+        let expected = "t\nwarning: it is hot; open a window\n\nVerdicts\nrefuted h: a < b\n    1 (0 to 2)\n\n\
+                        not shown: setup; add `--format html`\n";
+        assert_eq!(text, expected);
+    }
+}

@@ -95,7 +95,7 @@ fn overview(all: &[Compared]) -> Table {
         "cached tokens equal",
         "preemptions",
     ];
-    Table::new("errors by workload", header, all.iter().map(row).chain([last.collect()]))
+    Table::new("", header, all.iter().map(row).chain([last.collect()]))
 }
 
 /// How many intervals hold, and how far fits to single workloads are off.

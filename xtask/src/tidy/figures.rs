@@ -1,28 +1,27 @@
-//! Figures that people quote from studies are those of the committed pages.
+//! Figures that people quote from studies are those that a run printed.
 //!
-//! `blis study --verify` holds the generated pages to what the studies give. Pages that are written
-//! by hand quote them, as `0.415 (0.405 to 0.424)`: each such figure must stand in a generated
-//! page, so that a study which gives other numbers cannot leave old ones behind.
+//! `blis study --results FOLDER --verify` holds the committed results to what the studies give. Pages
+//! that are written by hand quote them, as `0.415 (0.405 to 0.424)`: each such figure must stand in
+//! the results, so that a study which gives other numbers cannot leave old ones behind.
 
 use super::{Finding, Rule};
 use crate::tree::{File, Tree};
 
-/// How generated pages begin.
-const MARK: &str = "<!-- Written by `blis study`";
+/// What runs printed: the results of all studies, and a page about a trace that does not ship.
+const PRINTED: [&str; 2] = ["docs/strategies/results.csv", "docs/validation/mooncake.md"];
 
 /// The files that quote them.
 const QUOTING: [&str; 2] = ["README.md", "docs/strategies/synthesis.md"];
 
-/// Quoted figures stand in a generated page.
+/// Quoted figures were printed by a run.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    let is_page = |file: &&File| file.text.starts_with(MARK);
-    let pages: Vec<&File> = tree.files().iter().filter(is_page).collect();
+    let printed: Vec<&File> = PRINTED.iter().filter_map(|path| tree.file(path)).collect();
     let mut findings = Vec::new();
     for file in QUOTING.iter().filter_map(|path| tree.file(path)) {
         for (index, line) in file.text.lines().enumerate() {
             for figure in figures(line) {
-                if !pages.iter().any(|page| page.text.contains(figure)) {
-                    let message = format!("`{figure}` is on no page of a study: correct it");
+                if !printed.iter().any(|file| file.text.contains(figure)) {
+                    let message = format!("no study gave `{figure}`: correct it");
                     findings.push(Finding::new(Rule::Figures, &file.path, index + 1, message));
                 }
             }
@@ -56,14 +55,14 @@ mod tests {
     use crate::fixture::{accepts, refuses};
 
     const PAGE: (&str, &str) = (
-        "docs/strategies/a.md",
-        "<!-- Written by `blis study`: -->\nis 0.415 (0.405 to 0.424) times\n",
+        "docs/strategies/results.csv",
+        "study,hypothesis,claim,verdict,seeds,effect\na,b,c,confirmed,5,x 0.415 (0.405 to 0.424)\n",
     );
 
     #[test]
-    fn a_figure_that_no_page_has_is_found() {
+    fn a_figure_that_no_study_gave_is_found() {
         let old = ("README.md", "# x\n| TTFT | 0.419 (0.405 to 0.433) |\n");
-        refuses(check, &[old, PAGE], Rule::Figures, "README.md:2: `0.419 (0.405 to 0.433)`");
+        refuses(check, &[old, PAGE], Rule::Figures, "README.md:2: no study gave `0.419 (0.405 to 0.433)`");
         let itself = ("docs/strategies/synthesis.md", "better by -38.6 (-40.4 to -36.7)\n");
         refuses(check, &[itself, PAGE], Rule::Figures, "`-38.6 (-40.4 to -36.7)`");
         let by_hand = ("docs/other.md", "0.9 (0.8 to 1.0)\n");
@@ -72,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_pages_and_other_words_in_brackets_are_fine() {
+    fn figures_of_results_and_other_words_in_brackets_are_fine() {
         let text = "0.415 (0.405 to 0.424) of it, and 8 (from 4 to 16) instances (8 to be exact)\n";
         accepts(check, &[("README.md", text), PAGE]);
         accepts(check, &[("docs/other.md", "0.9 (0.8 to 1.0)\n"), PAGE]);

@@ -10,7 +10,7 @@ use crate::output::{self, Output};
 use crate::progress::{Bar, Trials};
 use crate::shard::Shard;
 use crate::sheet::{Fate, Sheet};
-use crate::show;
+use crate::show::{self, MARK};
 use crate::target::Target;
 use crate::trials::Trying;
 use blis_lab::optimize;
@@ -122,7 +122,7 @@ fn put(
     let synthesis = if has_synthesis { synthesis } else { String::new() };
     let text = format!("Written by\n\n```sh\n{}\n```\n{synthesis}", command(args));
     all.blocks.insert(1, Block::Markdown(text));
-    let page = page.put(&markdown::page(&all, None).text)?;
+    let page = page.put(&format!("{MARK}{}", markdown::page(&all, None).text))?;
     let differences: Vec<String> = page.into_iter().chain(rows.put(&csv(done))?).collect();
     for difference in &differences {
         output::note(difference);

@@ -288,6 +288,31 @@ fn the_table_fits_100_columns_and_has_no_colour_in_a_pipe() {
 }
 
 #[test]
+fn tables_fit_the_terminal_that_they_are_shown_on() {
+    let bench = Bench::new();
+    let shown = |columns: &str| {
+        let mut command =
+            bench.command("run --format table --num-requests 50 --workload orthogonal-slo");
+        Ran::from(command.env("COLUMNS", columns).output().expect("starts")).out
+    };
+    let narrow = shown("50");
+    assert!(narrow.lines().all(|line| line.chars().count() <= 50), "{narrow}");
+    assert!(narrow.matches("critical").count() > 1, "each part says whose numbers: {narrow}");
+    let wide = shown("200");
+    assert_eq!(wide.matches("critical").count(), 1, "one part: {wide}");
+}
+
+#[test]
+fn every_layout_of_a_result_can_be_printed() {
+    let bench = Bench::new();
+    for (layout, start) in [("markdown", "# 50 requests on"), ("html", "<!doctype html>")] {
+        let ran = bench.blis(&format!("run --num-requests 50 --format {layout}"));
+        assert!(ran.out.starts_with(start) && ran.code == Some(0), "{}", ran.out);
+        assert!(ran.out.contains("TTFT breakdown, ms"), "{}", ran.out);
+    }
+}
+
+#[test]
 fn an_output_that_cannot_be_written_is_found_before_the_run() {
     let bench = Bench::new();
     // The workload would take for ever.
