@@ -18,7 +18,14 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
     (
         "sim",
         &[
-            "config", "future", "gateway", "instance", "knowledge", "oracle", "patience", "signals",
+            "config",
+            "future",
+            "gateway",
+            "instance",
+            "knowledge",
+            "oracle",
+            "patience",
+            "signals",
             "world",
         ],
         OLD,

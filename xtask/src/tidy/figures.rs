@@ -62,7 +62,12 @@ mod tests {
     #[test]
     fn a_figure_that_no_study_gave_is_found() {
         let old = ("README.md", "# x\n| TTFT | 0.419 (0.405 to 0.433) |\n");
-        refuses(check, &[old, PAGE], Rule::Figures, "README.md:2: no study gave `0.419 (0.405 to 0.433)`");
+        refuses(
+            check,
+            &[old, PAGE],
+            Rule::Figures,
+            "README.md:2: no study gave `0.419 (0.405 to 0.433)`",
+        );
         let itself = ("docs/strategies/synthesis.md", "better by -38.6 (-40.4 to -36.7)\n");
         refuses(check, &[itself, PAGE], Rule::Figures, "`-38.6 (-40.4 to -36.7)`");
         let by_hand = ("docs/other.md", "0.9 (0.8 to 1.0)\n");
