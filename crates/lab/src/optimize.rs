@@ -33,8 +33,8 @@ pub use points::{Candidate, Points};
 
 use crate::failure::Failure;
 use crate::trial::{Runner, Watch};
-use blis_scenario::Saturations;
 use blis_scenario::yaml::Node;
+use blis_scenario::{Files, Saturations};
 
 /// The probability that an interval of a report leaves out the truth.
 pub const LEVEL: f64 = 0.05;
@@ -72,6 +72,8 @@ pub struct Load {
     base: Node,
     /// What is known of saturations.
     saturations: Saturations,
+    /// What was read from the files that it names.
+    files: Files,
 }
 
 /// A search that was read and checked, whose rates may be shares of saturations that nobody has

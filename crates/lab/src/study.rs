@@ -33,6 +33,7 @@ use crate::hypothesis::Hypothesis;
 use crate::metric::Metric;
 use crate::trial::{Runner, Watch};
 use crate::verdict::{ALPHA, Judge};
+use blis_scenario::Files;
 use blis_scenario::problems::Problems;
 use blis_scenario::row::Row;
 use blis_scenario::scenario::{Checked, Oracles, Plan};
@@ -70,6 +71,8 @@ pub struct Study {
     pub components: Vec<Component>,
     levels: Vec<Choices>,
     base: Node,
+    /// What was read from the files that its scenarios name.
+    files: Files,
 }
 
 /// A study that was read and checked, whose rates may be shares of saturations that nobody has
@@ -164,7 +167,7 @@ impl Study {
         if let Some(seconds) = warmup.filter(|_| !own) {
             tree.set(&["warmup_s"], Node::from_flag("warmup", &seconds.to_string()));
         }
-        patch::resolve(&tree, &[format!("subset {mask:b} of the components")])
+        patch::resolve(&tree, &[format!("subset {mask:b} of the components")], &self.files)
     }
 
     /// The scenario of `cell` with this warm-up.
@@ -177,7 +180,7 @@ impl Study {
         let Cell { levels, tree, .. } = &self.cells[cell];
         let mut tree = tree.clone();
         tree.set(&["oracles"], Node::list_from_flag("oracles", &oracles.fields()));
-        patch::resolve(&tree, levels)
+        patch::resolve(&tree, levels, &self.files)
     }
 
     /// The first seed unless a file says another; those after it count up.

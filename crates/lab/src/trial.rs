@@ -17,7 +17,6 @@ use blis_scenario::{Problem, RunFailure, Saturations, pool, run_scenario};
 use blis_sim::{End, Observer, Progress, Unobserved};
 use core::time::Duration;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -25,15 +24,14 @@ use std::sync::{Mutex, PoisonError};
 /// How long to wait before looking again whether others have finished what they claimed.
 const POLL: Duration = Duration::from_millis(20);
 
-/// A trial as written. The scenario is taken from the tree: it is checked as such.
+/// A trial as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Fields {
     #[serde(default)]
     #[expect(dead_code, reason = "its range is all that is checked")]
     schema: Option<Whole<1, SCHEMA>>,
-    #[expect(dead_code, reason = "read from the tree, with places")]
-    scenario: IgnoredAny,
+    scenario: Node,
     #[serde(default)]
     scenario_hash: Option<String>,
     seed: Whole<0, { u64::MAX }>,
@@ -48,8 +46,7 @@ struct Fields {
 pub fn read(name: &str, text: &str, saturations: &Saturations) -> Result<(Plan, u64), RunFailure> {
     let tree = yaml::read_text(name, text)?;
     let fields: Fields = yaml::decode(&tree)?;
-    let scenario = tree.field("scenario").cloned().unwrap_or_else(Node::empty);
-    let plan = Draft::from_tree(scenario).resolve()?.settle(saturations, &mut Unobserved)?;
+    let plan = Draft::from_tree(fields.scenario).resolve()?.settle(saturations, &mut Unobserved)?;
     if let Some(hash) = fields.scenario_hash.filter(|hash| *hash != plan.hash()) {
         let message = format!(
             "found `{hash}`, but the scenario has `{}` here: a file that it names has another \

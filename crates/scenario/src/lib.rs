@@ -8,6 +8,7 @@
 //! This crate reads files and starts threads. It must never print, exit, read a wall clock or open
 //! a database; `resolve` must never simulate.
 
+pub mod files;
 pub mod hash;
 pub mod json;
 pub mod legal;
@@ -28,6 +29,7 @@ pub mod strategy;
 pub mod workload_spec;
 pub mod yaml;
 
+pub use files::Files;
 pub use names::Names;
 pub use pool::replicate;
 pub use problem::{Place, Problem};

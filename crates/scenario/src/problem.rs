@@ -59,6 +59,13 @@ impl Problem {
         Problem::new(Place::Unknown, file, message)
     }
 
+    /// The same, of something that stands at `path`.
+    #[must_use]
+    pub fn under(self, path: &str) -> Problem {
+        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        Problem { path: format!("{path}{dot}{}", self.path), ..self }
+    }
+
     /// The same, and points at the part `at` of `text`.
     #[must_use]
     pub fn pointing(self, text: &str, at: &Range<usize>) -> Problem {

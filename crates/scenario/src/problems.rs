@@ -175,6 +175,7 @@ macro_rules! together {
 together!(a A AE, b B BE);
 together!(a A AE, b B BE, c C CE);
 together!(a A AE, b B BE, c C CE, d D DE);
+together!(a A AE, b B BE, c C CE, d D DE, e E EE);
 together!(a A AE, b B BE, c C CE, d D DE, e E EE, f F FE);
 together!(a A AE, b B BE, c C CE, d D DE, e E EE, f F FE, g G GE, h H HE);
 

@@ -8,10 +8,11 @@
 //! rate: {steps: [{rate: 50%, for_s: 300}, {rate: 120%, for_s: 60}, {rate: 50%, for_s: 300}]}
 //! ```
 //!
-//! What saturation is, and how it is measured, is in `saturation.rs`.
+//! What saturation is, and how it is measured, is in `settle.rs`.
 
 use crate::legal::PerSecond;
-use crate::yaml::{self, Amount, Range};
+use crate::problem::{Place, Problem};
+use crate::yaml::{self, Amount, Node, Range};
 use blis_core::Span;
 use blis_workload::Rate;
 use serde::Deserialize;
@@ -34,6 +35,29 @@ pub enum RateSpec {
     },
     /// Each for so many seconds, and the last one for good.
     Steps(Vec<(Level, f64)>),
+}
+
+/// A rate, and where it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// The rate.
+    pub rate: RateSpec,
+    /// Where.
+    pub place: Place,
+    /// The path of its field.
+    pub path: &'static str,
+}
+
+impl Written {
+    /// The `rate` that `tree` has at `path`.
+    pub(crate) fn at(tree: &Node, path: &'static str, rate: RateSpec) -> Written {
+        Written { rate, place: tree.place_of(path), path }
+    }
+
+    /// What is wrong with it.
+    pub(crate) fn problem(&self, message: impl Into<String>) -> Problem {
+        Problem::new(self.place.clone(), self.path, message)
+    }
 }
 
 /// One rate, as written.

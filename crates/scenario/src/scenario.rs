@@ -23,10 +23,11 @@ mod workload;
 pub use oracles::Oracles;
 pub use plan::{Plan, Trial, Workload};
 
+use crate::files::Files;
 use crate::legal::LONGEST_US;
 use crate::problem::Place;
 use crate::problems::{Problems, Together};
-use crate::rate::RateSpec;
+use crate::rate::{RateSpec, Written};
 use crate::strategy;
 use crate::yaml::{self, Kind, Node};
 use blis_core::Time;
@@ -45,7 +46,7 @@ pub struct Draft {
 #[derive(Clone, Debug)]
 pub struct Checked {
     pub(crate) plan: Plan,
-    pub(crate) rate: Option<RateSpec>,
+    pub(crate) rate: Option<Written>,
 }
 
 impl Checked {
@@ -54,10 +55,10 @@ impl Checked {
         &self.plan
     }
 
-    /// What it means, as text; a rate that is a share of saturation stays one.
-    pub fn meaning(&self) -> String {
+    /// What it means: its text, and a rate that is a share of saturation as it was written.
+    pub fn meaning(&self) -> (String, Option<RateSpec>) {
         let Checked { plan, rate } = self;
-        format!("{}{rate:?}", canonical::canonical(plan))
+        (canonical::canonical(plan), rate.as_ref().map(|written| written.rate.clone()))
     }
 
     /// Whether the rate is a share of saturation.
@@ -186,9 +187,17 @@ impl Draft {
     /// # Errors
     /// All that is unknown, illegal, contradictory or not supported.
     pub fn resolve(&self) -> Result<Checked, Problems> {
+        self.resolve_with(&Files::default())
+    }
+
+    /// The same; what was read from `files` before is not read again.
+    ///
+    /// # Errors
+    /// Like [`Draft::resolve`].
+    pub fn resolve_with(&self, files: &Files) -> Result<Checked, Problems> {
         let expanded = strategy::expand(&self.tree);
         let tree = expanded.as_ref().map_or_else(|_| self.without_strategy(), Node::clone);
-        let checked = resolve::resolve(&tree, &self.guests);
+        let checked = resolve::resolve(&tree, &self.guests, files);
         Ok((expanded, checked).together()?.1)
     }
 

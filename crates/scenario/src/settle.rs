@@ -10,7 +10,7 @@
 
 use crate::CODE;
 use crate::hash::hash_long;
-use crate::problem::Problem;
+use crate::rate::Written;
 use crate::run::{RunFailure, run_scenario};
 use crate::scenario::canonical::canonical;
 use crate::scenario::{Checked, Draft, Oracles, Plan, Trial, Workload};
@@ -78,12 +78,13 @@ impl Checked {
         observer: &mut dyn Observer,
     ) -> Result<Plan, RunFailure> {
         let Checked { mut plan, rate } = self;
-        if let (Some(rate), Workload::Mix(mix)) = (rate, &plan.workload) {
-            let found = saturation(&plan, mix, known, observer)?;
+        if let (Some(written), Workload::Mix(mix)) = (rate, &plan.workload) {
+            let bench = Bench::new(&plan, mix, &written);
+            let found = bench.saturation(known, observer)?;
             let unit = if mix.has_sessions() { "sessions" } else { "requests" };
-            let mix = Mix { rate: rate.rate(found), ..mix.clone() };
+            let mix = Mix { rate: written.rate.rate(found), ..mix.clone() };
             mix.validate().map_err(|error| {
-                problem(&format!("{error}, where saturation is {found} a second"))
+                written.problem(format!("{error}, where saturation is {found} a second"))
             })?;
             let meant = match mix.rate {
                 Rate::Steady(rate) => format!("the rate is {rate:.4} {unit} a second"),
@@ -109,30 +110,6 @@ impl Draft {
     pub fn plan(&self) -> Result<Plan, RunFailure> {
         self.resolve()?.settle(&Saturations::default(), &mut Unobserved)
     }
-}
-
-/// The saturation of `plan`'s cluster on `mix`, whose rate is not looked at, in arrivals per
-/// second: of requests, or of sessions for clients that have them.
-fn saturation(
-    plan: &Plan,
-    mix: &Mix,
-    known: &Saturations,
-    observer: &mut dyn Observer,
-) -> Result<f64, RunFailure> {
-    let bench = Bench { plan: reference(plan), mix: steady(mix), session: longest_session(mix) };
-    let key = bench.key();
-    let remembered = known.lock().get(&key).copied();
-    if let Some(found) = remembered {
-        return Ok(found);
-    }
-    let found = bench.search(observer)?;
-    known.lock().insert(key, found);
-    Ok(found)
-}
-
-/// What is wrong with a rate that is a share of saturation.
-fn problem(message: &str) -> RunFailure {
-    Problem::of_file("workload.rate", message).into()
 }
 
 /// The plan with the strategy that saturation is measured with.
@@ -174,13 +151,37 @@ fn longest_session(mix: &Mix) -> (Span, f64) {
 }
 
 /// A cluster and a workload whose rate is varied.
-struct Bench {
+struct Bench<'a> {
     plan: Plan,
     mix: Mix,
     session: (Span, f64),
+    /// The rate that is a share of what is measured.
+    written: &'a Written,
 }
 
-impl Bench {
+impl<'a> Bench<'a> {
+    fn new(plan: &Plan, mix: &Mix, written: &'a Written) -> Bench<'a> {
+        let session = longest_session(mix);
+        Bench { plan: reference(plan), mix: steady(mix), session, written }
+    }
+
+    /// The saturation of the cluster in arrivals per second: of requests, or of sessions for
+    /// clients that have them.
+    fn saturation(
+        &self,
+        known: &Saturations,
+        observer: &mut dyn Observer,
+    ) -> Result<f64, RunFailure> {
+        let key = self.key();
+        let remembered = known.lock().get(&key).copied();
+        if let Some(found) = remembered {
+            return Ok(found);
+        }
+        let found = self.search(observer)?;
+        known.lock().insert(key, found);
+        Ok(found)
+    }
+
     /// A hash of all that the saturation depends on: the code, the cluster and the workload, whose
     /// rate and length have no say.
     fn key(&self) -> String {
@@ -209,7 +210,7 @@ impl Bench {
         }
         let message = "no rate was found at which the cluster just keeps up; give the rate in \
                        requests per second";
-        Err(problem(message))
+        Err(self.written.problem(message).into())
     }
 
     /// Arrivals a second that get through when all come at once.
@@ -220,7 +221,7 @@ impl Bench {
         if finished == 0 || ended == Time::ZERO {
             let message = "none of the workload's requests can be served, so that there is no \
                            saturation; give the rate in requests per second";
-            return Err(problem(message));
+            return Err(self.written.problem(message).into());
         }
         Ok(float(finished) / ended.as_secs_f64() / self.session.1)
     }
@@ -231,7 +232,7 @@ impl Bench {
         if inside.arrivals.is_empty() {
             let message = "the cluster is so slow that no request arrives in the longest run at a \
                            rate at which it might keep up; give the rate in requests per second";
-            return Err(problem(message));
+            return Err(self.written.problem(message).into());
         }
         // After the last session has begun, only later rounds come, fewer and fewer of them.
         let begun = float(self.requests(rate)) / self.session.1 / rate;
@@ -410,7 +411,9 @@ engine: {max_num_running_reqs: 1, total_kv_blocks: 1000000}
 workload: {distribution: {rate: 90%, num_requests: 5, output_tokens: {mean: 1e6, max: 4e6}}}";
         let refused = Draft::from_text("s.yaml", slow).expect("well-formed").plan();
         let message = refused.expect_err("nothing can be measured").to_string();
-        assert!(message.starts_with("workload.rate: the cluster is so slow"), "{message}");
+        let start =
+            "s.yaml:3:33: workload.distribution.rate: the cluster is so slow that no request";
+        assert!(message.starts_with(start), "{message}");
     }
 
     #[test]

@@ -21,9 +21,12 @@ pub use parameter::{Parameter, ParameterKind};
 
 use crate::problem::{Place, Problem, hint, quoted};
 use crate::problems::{Problems, Together, every, given};
-use crate::yaml::{self, Kind, Node};
+use crate::yaml::{self, Kind, Named, Node};
+use parameter::ParameterFields;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
+use std::fmt;
 use std::path::Path;
 
 /// A strategy that ships.
@@ -98,16 +101,14 @@ pub struct Strategy {
     template: Node,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A strategy as written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct StrategyFields {
-    name: String,
-    help: String,
-    #[serde(default)]
-    #[expect(dead_code, reason = "read from the tree, with places")]
-    parameters: Option<IgnoredAny>,
-    #[expect(dead_code, reason = "read from the tree, with places")]
-    set: IgnoredAny,
+    name: Option<String>,
+    help: Option<String>,
+    parameters: Named<ParameterFields>,
+    set: Option<Node>,
 }
 
 impl Strategy {
@@ -131,47 +132,71 @@ impl Strategy {
     }
 
     fn from_tree(tree: &Node) -> Result<Strategy, Problems> {
-        yaml::decode_and(tree, |StrategyFields { name, help, .. }, tree| {
-            let template = tree.field("set").cloned().unwrap_or_else(Node::empty);
-            let parameters = parameter::read_all(tree);
-            let used = given(&parameters, |parameters| check_used(parameters, &template, tree));
-            let (parameters, (), ()) = (parameters, check_parts(&template), used).together()?;
+        yaml::decode_and(tree, |fields: StrategyFields, tree| {
+            let parameters = every(
+                fields
+                    .parameters
+                    .0
+                    .iter()
+                    .map(|(name, fields)| parameter::read(tree, name, fields)),
+            );
+            let template = tree.required("", "set", fields.set);
+            let checked = given(&template, |template| {
+                let used = given(&parameters, |parameters| check_used(parameters, template, tree));
+                (check_parts(template), used).together()
+            });
+            let (name, help, parameters, template, _) = (
+                tree.required("", "name", fields.name),
+                tree.required("", "help", fields.help),
+                parameters,
+                template,
+                checked,
+            )
+                .together()?;
             Ok(Strategy { name, help, parameters, template })
         })
     }
 
-    /// The scenario fields that it sets when its parameters are `given`, and defaults otherwise.
+    /// The scenario fields that it sets when its parameters are `given`, as `named` writes them,
+    /// and defaults otherwise.
     ///
     /// # Errors
     /// All parameters that are unknown, or whose value is not legal; if it names an oracle.
     ///
     /// # Panics
     /// Never: placeholders were checked when the strategy was read.
-    pub fn fields(&self, given: &[(String, Node)]) -> Result<Node, Problems> {
-        every(given.iter().map(|(name, node)| {
+    pub fn fields(&self, given: &[(String, String)], named: &Node) -> Result<Node, Problems> {
+        every(given.iter().map(|(name, text)| {
             let parameter = self.parameters.iter().find(|parameter| parameter.name == *name);
-            if let Some(parameter) = parameter {
-                return parameter.check(node);
-            }
-            let known: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
-            let hint = hint(name, known.iter().copied());
-            let message = match known[..] {
-                [] => format!("strategy `{}` has no parameters", self.name),
-                _ => format!("unknown parameter `{name}`{hint}; known: {}", quoted(&known)),
+            let message = match parameter {
+                Some(parameter) if parameter.allows(text) => return Ok(()),
+                Some(parameter) => format!("`{name}` is `{text}`; legal: {}", parameter.legal()),
+                None => self.unknown(name),
             };
-            Err(Problem::new(node.place.clone(), format!("{FIELD}.{name}"), message))
+            let place = named.place_of(&format!("params.{name}"));
+            Err(Problem::new(place, format!("{FIELD}.{name}"), message))
         }))?;
         let value = |name: &str| {
             let given = given.iter().rev().find(|(given, _)| given == name);
-            if let Some((_, Node { kind: Kind::Scalar { text, .. }, .. })) = given {
-                return text.trim();
-            }
-            let parameter = self.parameters.iter().find(|parameter| parameter.name == name);
-            &parameter.expect("checked when it was read").default
+            let default = || self.parameters.iter().find(|parameter| parameter.name == name);
+            given.map_or_else(
+                || default().expect("checked when it was read").default.as_str(),
+                |(_, text)| text,
+            )
         };
         let fields = template::fill(&self.template, &value);
         refuse_oracle(&fields)?;
         Ok(fields)
+    }
+
+    /// What to say of a parameter that it does not have.
+    fn unknown(&self, name: &str) -> String {
+        let known: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
+        let hint = hint(name, known.iter().copied());
+        match known[..] {
+            [] => format!("strategy `{}` has no parameters", self.name),
+            _ => format!("unknown parameter `{name}`{hint}; known: {}", quoted(&known)),
+        }
     }
 }
 
@@ -242,34 +267,117 @@ pub fn choose(tree: &mut Node, value: Node) {
     tree.set(&[FIELD], value);
 }
 
+/// A strategy as a scenario names it: `name`, `name[parameter=value,...]`, or the fields `name` and
+/// `params`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Its name, or the path of its file.
+    pub name: String,
+    /// Parameters, in the order written.
+    pub params: Vec<(String, String)>,
+}
+
+impl Choice {
+    /// The strategy that `named` names, which is the field `strategy` of a file.
+    ///
+    /// # Errors
+    /// If it is not spelled like one.
+    pub fn read(named: &Node) -> Result<Choice, Problems> {
+        yaml::decode(named).map_err(|problems| problems.map(|problem| problem.under(FIELD)))
+    }
+
+    /// The strategy, and the scenario fields that it sets where `named` names it.
+    ///
+    /// # Errors
+    /// If there is no such strategy, or a parameter is not legal.
+    pub fn find(&self, named: &Node) -> Result<(Strategy, Node), Problems> {
+        let strategy = Strategy::find(&beside(&named.place, &self.name)).map_err(|problems| {
+            problems.map(|problem| match problem.place {
+                Place::Unknown if problem.path == FIELD => {
+                    Problem { place: named.place.clone(), ..problem }
+                }
+                // A file that cannot be read.
+                Place::Unknown => {
+                    let message = format!("`{}`: {}", problem.path, problem.message);
+                    let (place, path) = (named.place.clone(), FIELD.to_owned());
+                    Problem { place, path, message, ..problem }
+                }
+                _ => problem,
+            })
+        })?;
+        let fields = strategy.fields(&self.params, named)?;
+        Ok((strategy, fields))
+    }
+}
+
+/// The long form of a choice. A short form that something was added to has its name under `policy`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LongChoice {
+    #[serde(alias = "policy")]
+    name: String,
+    #[serde(default)]
+    params: Named<String>,
+}
+
+const CHOICE: &str = "`name`, `name[parameter=value,...]`, or the fields `name` and `params`";
+
+impl<'de> Deserialize<'de> for Choice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Choice, D::Error> {
+        deserializer.deserialize_any(ChoiceVisitor)
+    }
+}
+
+struct ChoiceVisitor;
+
+impl<'de> Visitor<'de> for ChoiceVisitor {
+    type Value = Choice;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(CHOICE)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Choice, E> {
+        let (name, inside) = match text.split_once('[') {
+            None => (text, None),
+            Some((name, inside)) => (name, Some(inside.trim_end().strip_suffix(']'))),
+        };
+        let part = |part: &str| {
+            let (name, value) = part.split_once('=')?;
+            Some((name.trim().to_owned(), value.trim().to_owned()))
+        };
+        let params = match inside {
+            None => Some(Vec::new()),
+            Some(inside) => inside.and_then(|inside| inside.split(',').map(part).collect()),
+        };
+        let params = params.ok_or_else(|| E::invalid_value(Unexpected::Str(text), &CHOICE))?;
+        Ok(Choice { name: name.trim().to_owned(), params })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Choice, A::Error> {
+        let LongChoice { name, params } = LongChoice::deserialize(MapAccessDeserializer::new(map))?;
+        let mut choice: Choice = self.visit_str(&name)?;
+        choice
+            .params
+            .extend(params.0.into_iter().map(|(name, text)| (name, text.trim().to_owned())));
+        Ok(choice)
+    }
+}
+
 /// `tree` with the fields of the strategy that it names, below its own.
 ///
 /// # Errors
 /// If there is no such strategy, or its parameters are illegal.
 pub fn expand(tree: &Node) -> Result<Node, Problems> {
     let Some(named) = tree.field(FIELD) else { return Ok(tree.clone()) };
-    let (name, given) = spelled(named)?;
-    let place = |problem: Problem| match problem.place {
-        Place::Unknown if problem.path == FIELD => {
-            Problem { place: named.place.clone(), ..problem }
-        }
-        // A file that cannot be read.
-        Place::Unknown => {
-            let message = format!("`{}`: {}", problem.path, problem.message);
-            Problem { place: named.place.clone(), path: FIELD.to_owned(), message, ..problem }
-        }
-        _ => problem,
-    };
-    let strategy = Strategy::find(&beside(&named.place, &name));
-    let fields = strategy.and_then(|strategy| strategy.fields(&given));
-    let fields = fields.map_err(|problems| problems.map(place))?;
+    let (_, fields) = Choice::read(named)?.find(named)?;
     let mut own = tree.clone();
     own.remove(FIELD);
     Ok(over(own, fields))
 }
 
 /// A file is named relative to the file that names it.
-pub fn beside(place: &Place, name: &str) -> String {
+fn beside(place: &Place, name: &str) -> String {
     let is_file = name.contains('/') || name.contains(".y");
     match place {
         Place::File { file, .. } if is_file => {
@@ -277,54 +385,6 @@ pub fn beside(place: &Place, name: &str) -> String {
             folder.join(name).to_string_lossy().into_owned()
         }
         _ => name.to_owned(),
-    }
-}
-
-/// The name and the parameters that a `strategy` field spells: `name[a=1,...]`, or `{name,
-/// params}`.
-///
-/// # Errors
-/// If it is neither.
-pub fn spelled(node: &Node) -> Result<(String, Vec<(String, Node)>), Problem> {
-    let illegal = |node: &Node| {
-        let legal = "`name`, `name[parameter=value,...]`, or the fields `name` and `params`";
-        Err(Problem::new(node.place.clone(), FIELD, format!("legal: {legal}")))
-    };
-    match &node.kind {
-        Kind::Scalar { text, .. } => {
-            let Some((name, inside)) = text.split_once('[') else {
-                return Ok((text.trim().to_owned(), Vec::new()));
-            };
-            let Some(inside) = inside.trim_end().strip_suffix(']') else { return illegal(node) };
-            let mut given = Vec::new();
-            for part in inside.split(',') {
-                let Some((parameter, value)) = part.split_once('=') else { return illegal(node) };
-                let kind = Kind::Scalar { text: value.trim().to_owned(), quoted: false };
-                let value = Node { place: node.place.clone(), kind };
-                given.push((parameter.trim().to_owned(), value));
-            }
-            Ok((name.trim().to_owned(), given))
-        }
-        Kind::Map(fields) => {
-            let mut all = (String::new(), Vec::new());
-            for (field, _, value) in fields {
-                match (field.as_str(), &value.kind) {
-                    // A short form that something was added to has its name under `policy`.
-                    ("name" | "policy", Kind::Scalar { .. }) => {
-                        let (name, given) = spelled(value)?;
-                        all.0 = name;
-                        all.1.splice(0..0, given);
-                    }
-                    ("params", Kind::Map(params)) => {
-                        let params = params.iter().map(|(name, _, value)| (name, value));
-                        all.1.extend(params.map(|(name, value)| (name.clone(), value.clone())));
-                    }
-                    _ => return illegal(value),
-                }
-            }
-            if all.0.is_empty() { illegal(node) } else { Ok(all) }
-        }
-        Kind::Null | Kind::List(_) | Kind::Broken => illegal(node),
     }
 }
 

@@ -10,13 +10,11 @@ mod decode;
 mod node;
 mod number;
 mod shape;
-mod unsupported;
 
 pub use decode::{decode, decode_and};
 pub use node::{Kind, Node};
 pub use number::{Amount, Range, Whole, float, whole};
 pub use shape::{Named, OneOrMany};
-pub use unsupported::Unsupported;
 
 use crate::problem::{Place, Problem};
 use std::fmt;

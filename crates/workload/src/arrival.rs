@@ -33,6 +33,11 @@ pub struct Weibull {
 }
 
 impl Weibull {
+    /// Its parameters.
+    pub fn shape_and_scale(&self) -> (f64, f64) {
+        (self.shape, self.scale)
+    }
+
     /// The one with coefficient of variation `cv` (0.01..=10.4).
     ///
     /// # Errors

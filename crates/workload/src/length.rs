@@ -80,6 +80,11 @@ pub struct Empirical {
 }
 
 impl Empirical {
+    /// Ascending lengths, each with the chance of it or a shorter one.
+    pub fn bins(&self) -> &[(u32, f64)] {
+        &self.bins
+    }
+
     /// Lengths in tokens (1..=[`MAX_TOKENS`], each once) with weights (0..=1e12, not all 0).
     ///
     /// # Errors

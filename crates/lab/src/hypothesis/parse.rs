@@ -335,7 +335,7 @@ impl<'a> Reader<'a> {
         let what = known.name.rsplit('.').next().unwrap_or_default();
         let level = known.levels.iter().position(|level| level == name).ok_or_else(|| Mistake {
             at: at.clone(),
-            message: unknown(what, name, &known.levels),
+            message: unknown(what, name, &known.levels, known.stated),
         })?;
         if levels[factor].replace(level).is_some() {
             return Err(Mistake { at, message: format!("names the {what} for the second time") });
@@ -362,7 +362,7 @@ impl<'a> Reader<'a> {
             [index] => Ok(index),
             [] => {
                 let names: Vec<String> = swept.map(|(_, factor)| factor.name.clone()).collect();
-                Err(Mistake { at, message: unknown("swept field", name, &names) })
+                Err(Mistake { at, message: unknown("swept field", name, &names, names.len()) })
             }
             _ => {
                 let message =
@@ -488,11 +488,13 @@ impl Unit {
     }
 }
 
-/// That there is no `what` called `name`, and which are known.
-pub(crate) fn unknown(what: &str, name: &str, known: &[String]) -> String {
+/// That there is no `what` called `name`, and which are known; of these the first ones, which are
+/// `stated` in the file, are listed.
+pub(crate) fn unknown(what: &str, name: &str, known: &[String], stated: usize) -> String {
     let hint = hint(name, known.iter().map(String::as_str));
-    let more = if known.len() > LISTED { ", ..." } else { "" };
-    let known = quoted(&known[..known.len().min(LISTED)]);
+    let listed = stated.min(LISTED);
+    let more = if known.len() > listed { ", ..." } else { "" };
+    let known = quoted(&known[..listed]);
     format!("unknown {what} `{name}`{hint}; known: {known}{more}")
 }
 

@@ -20,11 +20,11 @@ use super::{Budget, Engine, Load, Objective, Search};
 use crate::study::file::{PatchFields, base, workloads};
 use crate::study::patch::Once;
 use blis_optimize::Grid;
-use blis_scenario::Saturations;
 use blis_scenario::problem::{Problem, hint, quoted};
 use blis_scenario::problems::{Problems, Together, every, given};
 use blis_scenario::strategy;
 use blis_scenario::yaml::{self, Amount, Node, OneOrMany, Range, Whole};
+use blis_scenario::{Files, Saturations};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -113,13 +113,14 @@ impl Reader<'_> {
         let question = tree.required("", "question", fields.question.clone());
         let points = Points::read(tree, fields.strategy.as_ref(), fields.parameters.as_ref());
         let budget = budget(tree, &fields.budget);
-        let loads = self.loads();
+        let files = Files::default();
+        let loads = self.loads(&files);
         let names = given(&loads, |loads| {
             Ok(loads.iter().filter_map(|load| load.name.clone()).collect::<Vec<String>>())
         });
         let objectives = given(&names, |names| self.objectives(names));
         let constraints = given(&names, |names| self.constraints(names));
-        let mut once = Once::default();
+        let mut once = Once::new(&files);
         let legal = given(&points, |points| {
             given(&loads, |loads| every(loads.iter().map(|load| load.check(points, &mut once))))
         });
@@ -143,10 +144,13 @@ impl Reader<'_> {
     }
 
     /// What every point is run on, with rates as they are written.
-    fn loads(&self) -> Result<Vec<Load>, Problems> {
+    fn loads(&self, files: &Files) -> Result<Vec<Load>, Problems> {
         let Reader { fields, tree } = self;
         let base = base(tree, fields.base.as_ref());
-        let load = |name, base| Load { name, base, saturations: Saturations::default() };
+        let load = |name, base| {
+            let (saturations, files) = (Saturations::default(), files.clone());
+            Load { name, base, saturations, files }
+        };
         if fields.workloads.is_empty() {
             tree.whole(&["workloads"])?;
             return Ok(vec![load(None, base?)]);

@@ -88,7 +88,8 @@ impl Load {
     /// The scenario in `draft`, checked; complaints say in which workload.
     fn checked(&self, draft: &Draft) -> Result<Checked, Problems> {
         let place = self.place();
-        draft.resolve().map_err(|problems| problems.map(|problem| within(problem, &place)))
+        let checked = draft.resolve_with(&self.files);
+        checked.map_err(|problems| problems.map(|problem| within(problem, &place)))
     }
 
     /// What problems call it.

@@ -71,7 +71,7 @@ fn workload<'a>(text: &'a str, names: &[String]) -> Result<(usize, String), (Str
         return Err((message, text));
     }
     let found = names.iter().position(|known| known == name);
-    let index = found.ok_or_else(|| (unknown("workload", name, names), text))?;
+    let index = found.ok_or_else(|| (unknown("workload", name, names, names.len()), text))?;
     Ok((index, names[index].clone()))
 }
 

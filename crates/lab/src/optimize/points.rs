@@ -5,7 +5,7 @@ use blis_core::math::{count, float, ln, pow};
 use blis_optimize::{Dimension, Kind, Point, Space};
 use blis_scenario::problem::{Place, Problem, hint, quoted};
 use blis_scenario::problems::{Findings, Problems, every};
-use blis_scenario::strategy::{self, Parameter, ParameterKind, Strategy};
+use blis_scenario::strategy::{self, Choice, Parameter, ParameterKind, Strategy};
 use blis_scenario::yaml::{self, Kind as Shape, Node};
 
 /// The name of the choice among strategies.
@@ -198,26 +198,15 @@ impl Candidate {
     }
 
     fn read(node: &Node) -> Result<Candidate, Problems> {
-        let (name, given) = strategy::spelled(node)?;
-        let strategy = Strategy::find(&strategy::beside(&node.place, &name));
-        let strategy = strategy.and_then(|strategy| {
-            strategy.fields(&given)?;
-            Ok(strategy)
-        });
-        let strategy = strategy.map_err(|problems| {
-            problems.map(|problem| match problem.place {
-                Place::Unknown => Problem { place: node.place.clone(), ..problem },
-                _ => problem,
-            })
-        })?;
-        let text = |parameter: &Parameter| {
-            let given = given.iter().rev().find(|(name, _)| *name == parameter.name);
-            match given.map(|(_, node)| &node.kind) {
-                Some(Shape::Scalar { text, .. }) => text.trim().to_owned(),
-                _ => parameter.default.clone(),
-            }
+        let choice = Choice::read(node)?;
+        let (strategy, _) = choice.find(node)?;
+        let Choice { name, params } = choice;
+        let hand = |parameter: &Parameter| {
+            let given = params.iter().rev().find(|(name, _)| *name == parameter.name);
+            let text = given.map_or(&parameter.default, |(_, text)| text);
+            (parameter.name.clone(), text.clone())
         };
-        let hand = strategy.parameters.iter().map(|p| (p.name.clone(), text(p))).collect();
+        let hand = strategy.parameters.iter().map(hand).collect();
         Ok(Candidate { strategy, hand, name, place: node.place.clone() })
     }
 }

@@ -4,6 +4,7 @@ use super::Cell;
 use super::arms::Component;
 use super::levels::{self, Choices};
 use super::patch::{self, Once};
+use blis_scenario::Files;
 use blis_scenario::problems::{Findings, Problems};
 use blis_scenario::scenario::Checked;
 use blis_scenario::yaml::Node;
@@ -30,8 +31,9 @@ impl<'a> Cells<'a> {
         base: Option<&'a Node>,
         components: &'a [Component],
         factors: Vec<Choices>,
+        files: &Files,
     ) -> Cells<'a> {
-        let (known, found, once) = (BTreeMap::new(), Findings::default(), Once::default());
+        let (known, found, once) = (BTreeMap::new(), Findings::default(), Once::new(files));
         Cells { base, components, factors, known, found, once }
     }
 

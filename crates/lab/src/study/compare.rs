@@ -5,6 +5,7 @@ use super::levels::{self, Choices, Level};
 use super::patch::{self, Once, settings};
 use super::{Cell, Outline, Study};
 use crate::metric::Metric;
+use blis_scenario::Files;
 use blis_scenario::problem::{Place, Problem};
 use blis_scenario::problems::{Problems, Together, every};
 use blis_scenario::yaml::{self, Kind, Node};
@@ -62,7 +63,8 @@ pub fn compare(sides: &Sides<'_>) -> Result<Outline, Problems> {
         stated: names.len(),
         levels: names.iter().cloned().map(level).collect(),
     }];
-    let mut once = Once::default();
+    let files = Files::default();
+    let mut once = Once::new(&files);
     let cell = |(name, tree): (String, Node)| {
         let levels = vec![name];
         let checked = once.resolve(&tree, &patch::cell(&levels))?;
@@ -91,6 +93,7 @@ pub fn compare(sides: &Sides<'_>) -> Result<Outline, Problems> {
         components: Vec::new(),
         levels: choices,
         base,
+        files,
     };
     Ok(Outline { study, cells: checked })
 }

@@ -26,6 +26,7 @@ use crate::capacity::Question;
 use crate::design::Design;
 use crate::hypothesis::Hypothesis;
 use crate::metric::Metric;
+use blis_scenario::Files;
 use blis_scenario::problem::{Place, Problem};
 use blis_scenario::problems::{Findings, Problems, Together, every, given};
 use blis_scenario::yaml::{self, Kind, Named, Node, OneOrMany, Whole};
@@ -140,7 +141,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn read(self) -> Result<Outline, Problems> {
         let Reader { fields, tree } = &self;
-        let mut found = Findings::default();
+        let (mut found, files) = (Findings::default(), Files::default());
         let components: Vec<Component> = fields.components.0.iter().map(Component::of).collect();
         let base = base(tree, fields.base.as_ref());
         let seeds = self.seeds();
@@ -148,7 +149,7 @@ impl Reader<'_> {
         let capacity = self.capacity(*warmup.as_ref().unwrap_or(&Warmup::Auto));
         let factors = self.factors(&components, &mut found);
         let cells = factors.map(|factors| {
-            let mut cells = Cells::new(base.as_ref().ok(), &components, factors);
+            let mut cells = Cells::new(base.as_ref().ok(), &components, factors, &files);
             if fields.references != Some(false) {
                 cells.add_references();
             }
@@ -191,6 +192,7 @@ impl Reader<'_> {
             components,
             levels,
             base,
+            files,
         };
         // What cannot be searched is refused before anything runs.
         found.keep(study.subjects());
@@ -467,6 +469,9 @@ hypotheses:
 ";
         let expected = ["scheduler", "routing.scoers", "metrics[1]", "hypotheses[0].claim"];
         assert_eq!(blamed(text), expected, "the arm's reference may well be there");
+        let told = read(text).expect_err("it is illegal");
+        let known = "unknown arm `tow`, did you mean `two`?; known: `one`, `two`, ...";
+        assert!(told.contains(known), "references of broken arms are not known arms: {told}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Patches: fields of a scenario and what they are set to.
 
+use blis_scenario::Files;
 use blis_scenario::problem::{Place, Problem};
 use blis_scenario::problems::Problems;
 use blis_scenario::scenario::{Checked, Draft};
@@ -48,8 +49,8 @@ pub(crate) fn apply(tree: &mut Node, settings: &[Setting]) {
 }
 
 /// The scenario in `tree`, checked; problems say that it is that of the cell with these levels.
-pub(crate) fn resolve(tree: &Node, levels: &[String]) -> Result<Checked, Problems> {
-    Once::default().resolve(tree, &cell(levels))
+pub(crate) fn resolve(tree: &Node, levels: &[String], files: &Files) -> Result<Checked, Problems> {
+    Once::new(files).resolve(tree, &cell(levels))
 }
 
 /// What problems call the cell with these levels.
@@ -57,16 +58,23 @@ pub(crate) fn cell(levels: &[String]) -> String {
     if levels.is_empty() { String::new() } else { format!("the cell {}", levels.join(", ")) }
 }
 
-/// Resolves scenarios that have much in common. What is wrong with several of them is told once.
-#[derive(Debug, Default)]
+/// Resolves scenarios that have much in common. What is wrong with several of them is told once,
+/// and a file that several of them name is read once.
+#[derive(Debug)]
 pub(crate) struct Once {
+    files: Files,
     told: Vec<Problem>,
 }
 
 impl Once {
+    /// Nothing was told yet, and `files` were read.
+    pub(crate) fn new(files: &Files) -> Once {
+        Once { files: files.clone(), told: Vec::new() }
+    }
+
     /// The scenario in `tree`, checked; new problems say that it is that of `place`.
     pub(crate) fn resolve(&mut self, tree: &Node, place: &str) -> Result<Checked, Problems> {
-        Draft::from_tree(tree.clone()).resolve().map_err(|problems| {
+        Draft::from_tree(tree.clone()).resolve_with(&self.files).map_err(|problems| {
             let new = problems.into_iter().filter(|problem| !self.told.contains(problem));
             let new: Vec<Problem> = new.collect();
             self.told.extend(new.iter().cloned());

@@ -61,6 +61,29 @@ fn an_arm_with_a_gate_or_a_priority_stands_beside_its_references() {
 }
 
 #[test]
+fn each_cell_is_resolved_once_and_a_trace_is_read_and_hashed_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("t.jsonl");
+    let request = "{\"arrival_us\":1,\"input_tokens\":5,\"output_tokens\":2}\n";
+    std::fs::write(&trace, request.repeat(9)).expect("it is written");
+    let arms = STRATEGY.find("components:").expect("it has components");
+    let text = format!(
+        "question: q?\nbase: {{workload: {{trace: {}}}}}\n\
+         sweep: {{engine.total_kv_blocks: [900, 800], workload.trace_limit: [9, 5]}}\n{}",
+        trace.display(),
+        &STRATEGY[arms..]
+    );
+    let study = read(&text).expect("legal");
+    assert_eq!(study.cells.len(), 4 * 4, "two arms, two references, four swept combinations");
+    let (asked, read, hashed) = study.files.counts();
+    assert_eq!(asked, study.cells.len(), "a cell that is resolved asks for its trace");
+    assert_eq!((read, hashed), (2, 1), "once with each limit");
+    // What explains a cell later has it too.
+    study.plan_with(&[1, 0, 0], 1, None).expect("legal");
+    assert_eq!(study.files.counts(), (asked + 1, read, hashed));
+}
+
+#[test]
 fn a_matrix_has_none_each_alone_all_but_each_and_all() {
     let arms = STRATEGY.find("arms:").expect("it has arms");
     let metrics = STRATEGY.find("metrics:").expect("it has metrics");

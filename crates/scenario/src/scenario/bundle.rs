@@ -5,7 +5,7 @@
 use crate::legal::Finite;
 use crate::problems::Problems;
 use crate::scenario::set_policy;
-use crate::yaml::{self, Amount, Node, Unsupported};
+use crate::yaml::{self, Amount, Node};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -31,7 +31,7 @@ struct AdmissionFields {
 #[serde(deny_unknown_fields, default)]
 struct RoutingFields {
     policy: Option<String>,
-    scorers: Unsupported,
+    scorers: Option<Node>,
 }
 
 #[derive(Debug, Default, Deserialize)]

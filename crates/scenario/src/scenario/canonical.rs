@@ -1,5 +1,9 @@
 //! The canonical text of a plan and its hash: equal exactly if two scenarios mean the same.
 
+mod spell;
+
+pub(crate) use spell::{Spell, group};
+
 use crate::scenario::plan::{Plan, Workload};
 use blis_core::{SloClass, Span, Time};
 use blis_metrics::SloTargets;
@@ -28,7 +32,7 @@ pub(crate) fn canonical(plan: &Plan) -> String {
         Freshness::Periodic { interval } => line("signals.interval", &interval),
     }
     if kv != load {
-        line("signals.kv", &format_args!("{kv:?}"));
+        line("signals.kv", &kv.spell());
     }
     if plan.hears_events {
         line("signals.event_delay", &event_delay);
@@ -40,10 +44,7 @@ pub(crate) fn canonical(plan: &Plan) -> String {
     line("priority", &plan.policies.priority);
     line("preempt", &plan.policies.preempt);
     line("evict", &plan.evict());
-    match plan.horizon {
-        None => line("horizon", &"none"),
-        Some(horizon) => line("horizon", &horizon),
-    }
+    line("horizon", &plan.horizon.spell());
     if plan.warmup > Time::ZERO {
         line("warmup", &plan.warmup);
     }
@@ -77,16 +78,12 @@ fn engine(plan: &Plan, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {
     line("engine.long_prefill_token_threshold", &long_prefill_token_threshold);
     line("engine.reserve_full_prompt", &reserve_full_prompt);
     line("engine.watermark_blocks", &watermark_blocks);
-    if async_scheduling {
-        line("engine.async_scheduling", &async_scheduling);
-    }
-    if cache_on_allocation {
-        line("engine.cache_on_allocation", &cache_on_allocation);
-    }
+    line("engine.async_scheduling", &async_scheduling);
+    line("engine.cache_on_allocation", &cache_on_allocation);
     // Without a tier there is nothing to swap to.
     if let Some(tier) = tier {
-        line("engine.preemption", &format_args!("{preemption:?}"));
-        line("kv_tier", &format_args!("{tier:?}"));
+        line("engine.preemption", &preemption.spell());
+        line("kv_tier", &tier.spell());
         line("kv_tier.offload", &plan.policies.offload);
     }
 }
@@ -112,49 +109,88 @@ fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Displ
                 line("workload.trace.format", &format.name());
             }
             if options.edit != TraceEdit::default() {
-                line("workload.trace.edit", &format_args!("{:?}", options.edit));
+                line("workload.trace.edit", &options.edit.spell());
             }
             line("workload.trace.hash", &format_args!("{hash:016x}"));
         }
         Workload::Mix(mix) => {
             let Mix { clients, rate, num_requests, horizon: _, seed: _ } = mix;
-            line("workload.rate", &format_args!("{rate:?}"));
-            match num_requests {
-                None => line("workload.num_requests", &"none"),
-                Some(requests) => line("workload.num_requests", requests),
-            }
-            for (index, client) in clients.iter().enumerate() {
-                let Client {
-                    name: _,
-                    tenant,
-                    class,
-                    share,
-                    arrival,
-                    prefix_group,
-                    prefix_tokens,
-                    input,
-                    output,
-                    activity,
-                    sessions,
-                    deadline,
-                    patience,
-                    retry,
-                } = client;
-                let mut text = format!(
-                    "tenant={tenant:?} class={} share={share} arrival={arrival:?} \
-                     prefix_group={prefix_group:?} prefix_tokens={prefix_tokens} input={input:?} \
-                     output={output:?} activity={activity:?} sessions={sessions:?} \
-                     deadline={deadline:?}",
-                    class.name()
-                );
-                if let Some(Retry { at_most, backoff }) = retry {
-                    text = format!("{text} retry={at_most} backoff={backoff:?}");
-                }
-                if let Some(patience) = patience {
-                    text = format!("{text} patience={patience:?}");
-                }
-                line(&format!("workload.clients[{index}]"), &text);
+            line("workload.rate", &rate.spell());
+            line("workload.num_requests", &num_requests.spell());
+            for (index, one) in clients.iter().enumerate() {
+                line(&format!("workload.clients[{index}]"), &client(one));
             }
         }
+    }
+}
+
+fn client(client: &Client) -> String {
+    let Client {
+        name: _,
+        tenant,
+        class,
+        share,
+        arrival,
+        prefix_group,
+        prefix_tokens,
+        input,
+        output,
+        activity,
+        sessions,
+        deadline,
+        patience,
+        retry,
+    } = client;
+    let mut fields = vec![
+        ("tenant", tenant.spell()),
+        ("class", class.name().to_owned()),
+        ("share", share.to_string()),
+        ("arrival", arrival.spell()),
+        ("prefix_group", prefix_group.spell()),
+        ("prefix_tokens", prefix_tokens.spell()),
+        ("input", input.spell()),
+        ("output", output.spell()),
+        ("activity", activity.spell()),
+        ("sessions", sessions.spell()),
+        ("deadline", deadline.spell()),
+    ];
+    if let Some(Retry { at_most, backoff }) = retry {
+        fields.extend([("retry", at_most.spell()), ("backoff", backoff.spell())]);
+    }
+    fields.extend(patience.map(|patience| ("patience", patience.spell())));
+    let fields: Vec<String> = fields.iter().map(|(name, text)| format!("{name}={text}")).collect();
+    fields.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Draft;
+
+    fn text(scenario: &str) -> String {
+        let draft = Draft::from_text("everything.yaml", scenario).expect("well-formed");
+        let checked = draft.resolve().unwrap_or_else(|problems| panic!("{problems}"));
+        canonical(checked.plan())
+    }
+
+    #[test]
+    fn the_canonical_text_of_a_scenario_with_everything_set_is_the_committed_one() {
+        let scenario = include_str!("canonical/everything.yaml");
+        assert_eq!(text(scenario), include_str!("canonical/everything.txt"));
+    }
+
+    #[test]
+    fn the_canonical_text_of_a_trace_has_how_it_is_read_and_what_is_in_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("t.jsonl");
+        let request = "{\"arrival_us\":1,\"input_tokens\":5,\"output_tokens\":2}\n";
+        std::fs::write(&path, request.repeat(3)).expect("it is written");
+        let scenario = format!(
+            "latency: {{model: roofline}}\nhardware: H100\ntp: 2\nworkload: {{trace: {}, \
+             trace_format: native, speedup: 2, trace_start_s: 0, trace_end_s: 1.5, trace_sample: 1, \
+             trace_limit: 2}}\n",
+            path.display()
+        );
+        assert_eq!(text(&scenario), include_str!("canonical/trace.txt"));
     }
 }

@@ -1,5 +1,6 @@
 //! Which latency model a scenario has: coefficients, a constant, a profile or the roofline.
 
+use super::canonical::{Spell, group};
 use super::machine::Reader;
 use super::workload::beside;
 use crate::hash;
@@ -124,14 +125,15 @@ impl Reader<'_> {
         };
         let model = Coefficients::new(alpha, beta)
             .map_err(|error| self.problem("latency", error.to_string()))?;
-        Ok(Chosen::plain(model, format!("coefficients alpha_us={alpha:?} beta_us={beta:?}")))
+        let name = format!("coefficients alpha_us={} beta_us={}", alpha.spell(), beta.spell());
+        Ok(Chosen::plain(model, name))
     }
 
     fn constant(&self) -> Result<Chosen, Problems> {
         self.without(&["latency.alpha_us", "latency.beta_us"], "constant")?;
         let micros = self.scenario.latency.step_us.map_or(DEFAULT_STEP_US, |step| step.get());
         let model = Constant { step: Span::from_micros_f64(micros) };
-        Ok(Chosen::plain(model, format!("constant step_us={micros:?}")))
+        Ok(Chosen::plain(model, format!("constant step_us={}", micros.spell())))
     }
 
     /// The roofline of the scenario's machine; what it leaves open is that of the model's fit.
@@ -152,9 +154,15 @@ impl Reader<'_> {
         let tp = self.scenario.tp.map(Whole::get_u32).or_else(|| fit.map(|fit| fit.tp));
         let tp = tp.unwrap_or(1);
         let shape = self.shape(catalogue)?;
+        let parts = [
+            ("model", shape.spell()),
+            ("gpu", gpu.sheet().spell()),
+            ("tp", tp.spell()),
+            ("efficiency", efficiency.spell()),
+        ];
+        let name = format!("roofline {}", group("Roofline", &parts));
         let model = Roofline::new(shape, gpu.sheet(), tp, efficiency)
             .map_err(|error| self.problem("tp", error.to_string()))?;
-        let name = format!("roofline {model:?}");
         let (hardware, caveat) = (Some(gpu.name.clone()), gpu.caveat());
         Ok(Chosen { hardware, tp: Some(tp), caveat, ..Chosen::plain(model, name) })
     }

@@ -1,9 +1,9 @@
 //! From a tree to a plan: every check, every default, in one place and before anything runs.
 
+use crate::files::Files;
 use crate::legal::LONGEST_US;
 use crate::problem::Place;
 use crate::problems::{Problems, Together, given};
-use crate::rate::RateSpec;
 use crate::scenario::machine::{self, Machine};
 use crate::scenario::oracles::Oracles;
 use crate::scenario::plan::{Plan, Workload};
@@ -20,10 +20,11 @@ use blis_workload::Client;
 
 const DEFAULT_SEED: u64 = 42;
 
-/// Checks `tree`, whose policies may be `guests`, and fills the defaults.
-pub(super) fn resolve(tree: &Node, guests: &Guests) -> Result<Checked, Problems> {
+/// Checks `tree`, whose policies may be `guests`, and fills the defaults. What was read from `files`
+/// is not read again.
+pub(super) fn resolve(tree: &Node, guests: &Guests, files: &Files) -> Result<Checked, Problems> {
     check_is_scenario(tree)?;
-    yaml::decode_and(tree, |scenario: Scenario, tree| Reader { scenario, tree, guests }.read())
+    yaml::decode_and(tree, |scenario, tree| Reader { scenario, tree, guests, files }.read())
 }
 
 /// A scenario as written, and the tree that it was decoded from.
@@ -31,6 +32,7 @@ struct Reader<'a> {
     scenario: Scenario,
     tree: &'a Node,
     guests: &'a Guests,
+    files: &'a Files,
 }
 
 /// The parts of a plan that are checked on their own.
@@ -89,12 +91,12 @@ impl Reader<'_> {
             tree: document(self.tree),
             identity: 0,
         };
-        Ok(Checked { plan, rate: sent.rate.filter(RateSpec::needs_saturation) })
+        Ok(Checked { plan, rate: sent.rate.filter(|written| written.rate.needs_saturation()) })
     }
 
     /// Every check.
     fn parts(&self) -> Result<Parts, Problems> {
-        let Reader { scenario, tree, guests } = self;
+        let Reader { scenario, tree, guests, files } = self;
         let machine = machine::machine(scenario, tree);
         let engine = given(&machine, |machine| machine::engine(&scenario.engine, machine, tree));
         let tier = tier::tier(scenario, &machine, tree);
@@ -105,12 +107,13 @@ impl Reader<'_> {
             tree,
             model: tree.whole(&["model"]).is_ok().then_some(&model),
             horizon: scenario.horizon_us.and_then(|micros| horizon(micros.get())),
+            files,
         };
         let sent = sent.read();
         let checks = (
             given(&policies, |policies| check_events(&scenario.signals, policies, tree)),
             given(&policies, |policies| given(&sent, |sent| check_oracle(policies, sent, tree))),
-            given(&sent, |sent| check_has_saturation(sent, tree)),
+            given(&sent, check_has_saturation),
         );
         let (machine, engine, tier, policies, sent, _) =
             (machine, engine, tier, policies, sent, checks.together()).together()?;
@@ -201,18 +204,17 @@ fn check_oracle(policies: &Policies, sent: &Resolved, tree: &Node) -> Result<(),
     Err(tree.problem(path, message))
 }
 
-/// Only generated requests have a rate that can be a share of saturation.
-fn check_has_saturation(sent: &Resolved, tree: &Node) -> Result<(), Problems> {
-    if !sent.rate.as_ref().is_some_and(RateSpec::needs_saturation) {
-        return Ok(());
-    }
+/// Clients with a single session have no rate that could be a share of saturation.
+fn check_has_saturation(sent: &Resolved) -> Result<(), Problems> {
     let single = |client: &Client| client.sessions.as_ref().is_some_and(|s| s.single);
-    match &sent.workload {
-        Workload::Mix(mix) if mix.clients.iter().any(single) => {
+    match (&sent.rate, &sent.workload) {
+        (Some(written), Workload::Mix(mix))
+            if written.rate.needs_saturation() && mix.clients.iter().any(single) =>
+        {
             let message = "clients with a single session have no rate that could be a share of \
                            saturation; give requests per second";
-            Err(tree.problem("workload.rate", message))
+            Err(written.problem(message).into())
         }
-        Workload::Mix(_) | Workload::Trace { .. } => Ok(()),
+        _ => Ok(()),
     }
 }

@@ -12,6 +12,7 @@ use crate::rate::RateSpec;
 use crate::scenario::oracles::OracleField;
 use crate::scenario::tier::{KvTierFields, PreemptionField};
 use crate::slo::SloSpec;
+use crate::strategy;
 use crate::workload_spec::{ClientSpec, CohortSpec};
 use crate::yaml::{Amount, Whole};
 use serde::Deserialize;
@@ -46,6 +47,9 @@ pub struct Scenario {
     pub gateway: GatewayFields,
     /// How fresh the router's view is.
     pub signals: SignalFields,
+    /// A strategy. Its fields take the place of this one, below the scenario's own, before the
+    /// scenario is decoded.
+    pub strategy: Option<strategy::Choice>,
     /// Who enters.
     pub admission: Option<PolicyFields>,
     /// Where they go.

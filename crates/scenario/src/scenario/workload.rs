@@ -1,28 +1,24 @@
 //! The workload of a scenario: which of the four kinds it is, and its defaults.
 
-use crate::hash;
+use crate::files::Files;
 use crate::presets;
 use crate::problem::{Place, Problem, hint, quoted};
 use crate::problems::{Problems, Together, every};
-use crate::rate::{Level, RateSpec};
+use crate::rate::{Level, RateSpec, Written};
 use crate::scenario::WORKLOAD_KINDS;
 use crate::scenario::latency::{is_config, is_path};
 use crate::scenario::plan::Workload;
 use crate::scenario::schema::{
     DistributionFields, MixFields, Scenario, TokenFields, WorkloadFields,
 };
-use crate::workload_spec::{
-    self, ClassNames, ClientContext, Clients, Section, SpecFile, trace_problem,
-};
+use crate::workload_spec::{self, ClassNames, ClientContext, Clients, Section, SpecFile};
 use crate::yaml::{Kind, Node, Whole};
 use blis_core::{Span, Time};
 use blis_metrics::SloTargets;
 use blis_workload::{
     Arrival, MAX_TOKENS, Mix, Rate, Sample, SimpleLength, SimpleWorkload, SpecError, TraceEdit,
-    TraceFormat, TraceOptions, TraceSource,
+    TraceFormat, TraceOptions,
 };
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 const DISTRIBUTION: &str = "workload.distribution";
@@ -37,7 +33,7 @@ pub(super) struct Resolved {
     pub(super) workload: Workload,
     /// The rate as written. Until saturation is measured, where it is a share of that, the
     /// workload's is the share itself.
-    pub(super) rate: Option<RateSpec>,
+    pub(super) rate: Option<Written>,
     pub(super) notes: Vec<String>,
     /// Targets that go with the workload.
     pub(super) slo: Option<SloTargets>,
@@ -48,7 +44,7 @@ pub(super) struct Resolved {
 }
 
 impl Resolved {
-    fn new(workload: Workload, rate: Option<RateSpec>, horizon: Option<Time>) -> Resolved {
+    fn new(workload: Workload, rate: Option<Written>, horizon: Option<Time>) -> Resolved {
         let (notes, files) = (Vec::new(), Vec::new());
         Resolved { workload, rate, notes, slo: None, seed: None, horizon, files }
     }
@@ -62,6 +58,8 @@ pub(super) struct Reader<'a> {
     pub(super) model: Option<&'a str>,
     /// When the scenario ends.
     pub(super) horizon: Option<Time>,
+    /// What was read before.
+    pub(super) files: &'a Files,
 }
 
 /// The paths of the files that `tree` is read from besides itself, as they were written.
@@ -114,12 +112,12 @@ impl Reader<'_> {
             Some("preset") => self.preset(given(fields.preset.as_ref())?),
             Some("spec") => {
                 let path = self.path("workload.spec", given(fields.spec.as_ref())?);
-                path.and_then(|path| self.spec(workload_spec::read(&path, self.model)?))
+                path.and_then(|path| self.spec(self.files.spec(&path, self.model)?))
             }
             Some("trace") => {
                 let path = self.path("workload.trace", given(fields.trace.as_ref())?);
                 let whole = (path.and_then(regular), self.trace_options()).together();
-                whole.and_then(|(path, options)| trace(&path, options, self.horizon))
+                whole.and_then(|(path, options)| self.trace(&path, options))
             }
             Some("mix") => self.mix(given(fields.mix.as_ref())?),
             _ => self.distribution(&fields.distribution.clone().unwrap_or_default()),
@@ -192,12 +190,13 @@ impl Reader<'_> {
         let (scenario, tree) = (self.scenario, self.tree);
         let fields = &scenario.workload;
         let mut mix = file.mix;
-        let rate = fields.rate.clone().or(file.rate);
+        let own = fields.rate.clone().map(|rate| Written::at(tree, "workload.rate", rate));
+        let rate = own.or(file.rate.map(|rate| Written::at(&file.tree, "aggregate_rate", rate)));
         let Some(written) = &rate else {
             let message = "missing; write the requests per second of all clients, or give `--rate`";
             return Err(file.tree.problem("aggregate_rate", message));
         };
-        mix.rate = provisional(written);
+        mix.rate = provisional(&written.rate);
         if let Some(requests) = fields.num_requests {
             mix.num_requests = Some(requests.get()).filter(|&n| n > 0);
         }
@@ -240,6 +239,7 @@ impl Reader<'_> {
         };
         tree.whole(&[BASE, "horizon_us"])?;
         mix.validate().map_err(|error| workload_spec::translate(tree, BASE, &error))?;
+        let rate = Written::at(tree, "workload.mix.aggregate_rate", rate);
         Ok(Resolved { notes, ..Resolved::new(Workload::Mix(mix), Some(rate), horizon) })
     }
 
@@ -264,6 +264,7 @@ impl Reader<'_> {
         });
         tree.whole(&[DISTRIBUTION, "horizon_us"])?;
         mix.validate().map_err(|error| in_distribution(tree, &error))?;
+        let rate = Written::at(tree, "workload.distribution.rate", rate);
         Ok(Resolved::new(Workload::Mix(mix), Some(rate), horizon))
     }
 
@@ -274,6 +275,24 @@ impl Reader<'_> {
             let field = field.replace("process", "arrival");
             self.tree.problem(format!("{DISTRIBUTION}.{field}"), text)
         })
+    }
+
+    /// The requests of a trace. It is read once to check it, and again in every run.
+    fn trace(&self, path: &Path, options: TraceOptions) -> Result<Resolved, Problems> {
+        let (hash, summary) =
+            (self.files.hash(path), self.files.trace(path, &options)).together()?;
+        let workload = Workload::Trace {
+            path: path.to_owned(),
+            options,
+            requests: summary.requests,
+            closed_loop: summary.follow_ups > 0,
+            hash,
+        };
+        let mut resolved = Resolved::new(workload, None, self.horizon);
+        if summary.skipped.total() > 0 {
+            resolved.notes.push(format!("{}: left out {}", path.display(), summary.skipped));
+        }
+        Ok(resolved)
     }
 
     /// How a trace is read.
@@ -330,27 +349,6 @@ fn regular(path: PathBuf) -> Result<PathBuf, Problems> {
     Ok(path)
 }
 
-/// The requests of a trace. It is read once to check it, and again in every run.
-fn trace(path: &Path, options: TraceOptions, horizon: Option<Time>) -> Result<Resolved, Problems> {
-    let name = path.display().to_string();
-    let hash = hash_file(path).map_err(|error| Problem::unreadable(&name, &error))?;
-    let summary = TraceSource::open(path, &options)
-        .and_then(TraceSource::summarize)
-        .map_err(|error| trace_problem(&error))?;
-    let workload = Workload::Trace {
-        path: path.to_owned(),
-        options,
-        requests: summary.requests,
-        closed_loop: summary.follow_ups > 0,
-        hash,
-    };
-    let mut resolved = Resolved::new(workload, None, horizon);
-    if summary.skipped.total() > 0 {
-        resolved.notes.push(format!("{name}: left out {}", summary.skipped));
-    }
-    Ok(resolved)
-}
-
 /// `path` as the one who wrote it sees it: relative to the file it stands in, or to the current
 /// directory if it stands on the command line.
 pub(super) fn beside(tree: &Node, field: &str, path: &str) -> PathBuf {
@@ -359,19 +357,6 @@ pub(super) fn beside(tree: &Node, field: &str, path: &str) -> PathBuf {
             Path::new(&*file).parent().map_or_else(|| PathBuf::from(path), |dir| dir.join(path))
         }
         Place::Flag(_) | Place::Unknown => PathBuf::from(path),
-    }
-}
-
-fn hash_file(path: &Path) -> std::io::Result<u64> {
-    let mut file = File::open(path)?;
-    let mut buffer = vec![0; 1 << 16];
-    let mut state = hash::START;
-    loop {
-        let read = file.read(&mut buffer)?;
-        if read == 0 {
-            return Ok(state);
-        }
-        state = hash::hash_more(state, &buffer[..read]);
     }
 }
 

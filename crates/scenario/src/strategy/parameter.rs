@@ -1,8 +1,8 @@
 //! The parameters of a strategy: what they may be, and what they are if nobody says.
 
-use crate::problem::{Problem, quoted};
-use crate::problems::{Problems, every};
-use crate::yaml::{self, Kind, Node};
+use crate::problem::quoted;
+use crate::problems::Problems;
+use crate::yaml::{self, Node};
 use serde::Deserialize;
 
 /// A number of a strategy, or a choice.
@@ -41,41 +41,25 @@ pub enum ParameterKind {
     Choice(Vec<String>),
 }
 
+/// A parameter as written.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Fields {
+pub(super) struct ParameterFields {
     default: String,
     help: String,
-    #[serde(default)]
     min: Option<String>,
-    #[serde(default)]
     max: Option<String>,
-    #[serde(default)]
     kind: Option<String>,
-    #[serde(default)]
     choices: Option<Vec<String>>,
 }
 
-/// All parameters of the strategy in `tree`, in the order of the file.
-pub(super) fn read_all(tree: &Node) -> Result<Vec<Parameter>, Problems> {
-    let fields = match tree.field("parameters").map(|node| &node.kind) {
-        None | Some(Kind::Null) => return Ok(Vec::new()),
-        Some(Kind::Map(fields)) => fields,
-        Some(_) => {
-            let message = "legal: names, each with `default`, `min`, `max` and `help`";
-            return Err(tree.problem("parameters", message));
-        }
-    };
-    every(fields.iter().map(|(name, _, node)| read(name, node)))
-}
-
-fn read(name: &str, node: &Node) -> Result<Parameter, Problems> {
-    let path = format!("parameters.{name}");
-    let wrong =
-        |message: String| Problems::from(Problem::new(node.place.clone(), path.clone(), message));
-    let fields: Fields = yaml::decode(node).map_err(|problems| {
-        problems.map(|problem| Problem { path: format!("{path}.{}", problem.path), ..problem })
-    })?;
+/// The parameter `name` of the strategy in `tree`.
+pub(super) fn read(
+    tree: &Node,
+    name: &str,
+    fields: &ParameterFields,
+) -> Result<Parameter, Problems> {
+    let wrong = |message: String| tree.problem(format!("parameters.{name}"), message);
     let kind = match (&fields.choices, fields.kind.as_deref(), &fields.min, &fields.max) {
         (Some(choices), None, None, None) => ParameterKind::Choice(choices.clone()),
         (None, kind @ (None | Some("log")), Some(min), Some(max)) => {
@@ -95,8 +79,8 @@ fn read(name: &str, node: &Node) -> Result<Parameter, Problems> {
             return Err(wrong(format!("legal: {legal}")));
         }
     };
-    let parameter =
-        Parameter { name: name.to_owned(), kind, default: fields.default, help: fields.help };
+    let (default, help) = (fields.default.clone(), fields.help.clone());
+    let parameter = Parameter { name: name.to_owned(), kind, default, help };
     if !parameter.allows(&parameter.default) {
         let Parameter { default, .. } = &parameter;
         return Err(wrong(format!("its default is `{default}`; legal: {}", parameter.legal())));
@@ -105,20 +89,6 @@ fn read(name: &str, node: &Node) -> Result<Parameter, Problems> {
 }
 
 impl Parameter {
-    /// Refuses a value that is not legal.
-    pub(super) fn check(&self, node: &Node) -> Result<(), Problem> {
-        let text = match &node.kind {
-            Kind::Scalar { text, .. } => text.trim(),
-            _ => "",
-        };
-        if self.allows(text) {
-            return Ok(());
-        }
-        let path = format!("strategy.{}", self.name);
-        let message = format!("`{}` is `{text}`; legal: {}", self.name, self.legal());
-        Err(Problem::new(node.place.clone(), path, message))
-    }
-
     /// Whether `text` is a legal value.
     pub fn allows(&self, text: &str) -> bool {
         match &self.kind {

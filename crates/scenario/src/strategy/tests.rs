@@ -86,7 +86,9 @@ fn mistakes_are_told_with_their_place_and_what_is_legal() {
         ("strategy: no-kv[pa=x]", "`pa` is `x`; legal: a number"),
         ("strategy: no-kv[pa]", "legal: `name`, `name[parameter=value,...]`"),
         ("strategy: [no-kv]", "legal: `name`"),
-        ("strategy: {params: {pa: 1}}", "legal: `name`"),
+        ("strategy: {params: {pa: 1}}", "strategy: field `name` is missing; add it"),
+        ("strategy: {nmae: no-kv}", "strategy.nmae: unknown field `nmae`, did you mean `name`?"),
+        ("strategi: no-kv", "strategi: unknown field `strategi`, did you mean `strategy`?"),
         ("strategy: nowhere.yaml", "s.yaml:1:11: strategy: `nowhere.yaml`: cannot read"),
     ] {
         let found = policies(text).expect_err(text);
@@ -109,7 +111,7 @@ fn a_strategy_file_that_is_not_well_made_is_refused() {
         ("default: 1", "default: 3", "its default is `3`; legal: a number from 0 to 2"),
         ("max: 2", "max: 0", "`min` and `max` are not a range of numbers"),
         ("max: 2,", "", "legal: `min` and `max`"),
-        ("help: c", "", "parameters.x."),
+        ("help: c", "", "parameters.x: field `help` is missing; add it"),
         ("routing: {", "roting: {", "set.roting: is not a part of a strategy"),
     ] {
         let text = good.replace(from, to);
@@ -124,7 +126,7 @@ fn a_strategy_cannot_name_an_oracle() {
     let file = |set: &str| {
         let text = format!("name: a\nhelp: b\n{set}\n");
         let tree = yaml::read_text("a.yaml", &text).expect("well-formed");
-        let fields = Strategy::from_tree(&tree).and_then(|strategy| strategy.fields(&[]));
+        let fields = Strategy::from_tree(&tree).and_then(|strategy| strategy.fields(&[], &tree));
         fields.map(drop).map_err(|problem| problem.to_string())
     };
     assert_eq!(file("set: {evict: lru}"), Ok(()));

@@ -5,7 +5,7 @@ use crate::problem::{hint, quoted};
 use crate::problems::{Problems, every};
 use crate::workload_spec::client::Reader;
 use crate::workload_spec::words::message;
-use crate::yaml::{Amount, Unsupported};
+use crate::yaml::{Amount, Kind, Node};
 use blis_core::math::{count, float};
 use blis_workload::{Empirical, Input, Length, MAX_TOKENS, Media};
 use serde::Deserialize;
@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 pub(super) struct LengthSpec {
     r#type: String,
     params: BTreeMap<String, Amount<Finite>>,
-    file: Unsupported,
+    /// The Go program reads lengths from files; here it is refused.
+    file: Option<Node>,
 }
 
 const KNOWN: [&str; 7] = [
@@ -58,7 +59,7 @@ impl Reader<'_> {
 
     fn distribution(&self, field: &str, spec: &LengthSpec, least: u32) -> Result<Length, Problems> {
         let at = |name: &str| format!("{field}.{name}");
-        if spec.file.given {
+        if spec.file.as_ref().is_some_and(|node| node.kind != Kind::Null) {
             let message = "lengths are not read from a file; write them as `params`, e.g. `{type: \
                            empirical, params: {100: 0.5, 500: 0.5}}`";
             return Err(self.problem(&at("file"), message));
