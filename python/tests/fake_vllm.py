@@ -107,12 +107,18 @@ class Scheduler:
             scheduled[request.request_id] = min(known - hit, budget)
             budget -= scheduled[request.request_id]
             new.append(request)
+            self.keep(request)
         return self.output(scheduled, new, preempted)
 
     def hit(self, request: Request) -> int:
         ids = request.prompt_token_ids + request.generated
         full = range(BLOCK, len(ids), BLOCK)
         return max((n for n in full if tuple(ids[:n]) in self.cached), default=0)
+
+    def keep(self, request: Request) -> None:
+        """Full blocks can be found once they are allocated, those of the answer at its end."""
+        ids = request.prompt_token_ids + request.generated[:-1]
+        self.cached |= {tuple(ids[:n]) for n in range(BLOCK, len(ids) + 1, BLOCK)}
 
     def allocate(self, request: Request, count: int) -> bool:
         more = -(-(request.num_computed_tokens + count) // BLOCK) - request.blocks
@@ -190,11 +196,8 @@ class Scheduler:
             request.in_flight -= self.ahead
             request.generated.append(2000 + len(request.generated))
             tokens.append((request, request.generated[-1]))
-            done = len(request.generated) == request.max_tokens
-            if done or len(request.generated) == 1:
-                ids = request.prompt_token_ids + request.generated[:-1]
-                self.cached |= {tuple(ids[:n]) for n in range(BLOCK, len(ids) + 1, BLOCK)}
-            if done:
+            if len(request.generated) == request.max_tokens:
+                self.keep(request)
                 self.running.remove(request)
                 self.release(request)
                 del self.requests[name]
