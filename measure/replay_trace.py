@@ -402,7 +402,9 @@ def main() -> None:
         steps = replay.join(given.steps)
     except (OSError, ServerError) as problem:
         raise SystemExit(f"replay_trace.py: {problem}") from problem
-    write(replay, steps, given.out, given.trace.stem)
+    # The same requests at another rate are another workload.
+    workload = given.trace.stem + (f".x{given.speed:g}" if given.speed != 1.0 else "")
+    write(replay, steps, given.out, workload)
     print(summary(replay, len(steps)))
 
 

@@ -85,7 +85,8 @@ class Logged:
         sampled = f",{((launched or launch) - launch) * 1e6:.0f}" if self._sees_launch else ""
         row = (f"{start * 1e6:.0f},{(at_hand - start) * 1e6:.0f},{shape[0]},{shape[1]},{shape[2]},"
                f"{shape[3]},{shape[4]},{shape[5]},{running},{waiting},{free},{shape[6]},"
-               f"{begin * 1e6:.0f},{(end - begin) * 1e6:.0f}{sampled},{(updated - at_hand) * 1e6:.0f}")
+               f"{begin * 1e6:.0f},{(end - begin) * 1e6:.0f}{sampled},"
+               f"{(updated - at_hand) * 1e6:.0f}")
         self._log.write(row + self._engine + names)
         # Whoever waited for the last answer finds all steps in the file.
         if updated > self._flushed + 1.0 or not running + waiting:
@@ -141,8 +142,8 @@ def named(request_id):
 
 
 def preempted(output):
-    """The requests of replay_trace.py that were preempted. Before 0.12.0 vLLM does not say so; there
-    it is those that come back."""
+    """The requests of replay_trace.py that were preempted. Before 0.12.0 vLLM does not say so:
+    there it is those that come back."""
     if hasattr(output, "preempted_req_ids"):
         ids = output.preempted_req_ids or ()
     elif hasattr(output.scheduled_cached_reqs, "resumed_req_ids"):

@@ -244,6 +244,7 @@ def test_speed_and_limit_cut_a_replay(server: Server, tmp_path: Path) -> None:
     rows = written(tmp_path, "chat.requests.csv")
     assert len(rows) == 13
     assert 120_000 <= int(rows[-1]["arrival_us"]) < 480_000
+    assert [row["workload"] for row in written(tmp_path, "engines.csv")] == ["chat.x4"]
 
 
 def test_a_server_that_does_not_serve_is_told(server: Server, tmp_path: Path) -> None:
