@@ -4,8 +4,6 @@
 //! `name[parameter=value,...]`, by its name or its alias. `chosen` calls this file for every kind.
 //! It must never panic, whatever the text.
 
-use crate::chosen::Policy;
-use crate::contract::{Admission, Scorer};
 use crate::view::{Needs, PerClass};
 use blis_core::param::ParamError;
 use blis_core::{Param, Span, Values};
@@ -180,8 +178,8 @@ impl PolicyError {
             PolicyError::Unknown { kind, .. }
             | PolicyError::Param { kind, .. }
             | PolicyError::Syntax { kind, .. } => kind,
-            PolicyError::Composition { .. } => <dyn Admission>::KIND,
-            PolicyError::Weights { .. } => <dyn Scorer>::KIND,
+            PolicyError::Composition { .. } => "admission",
+            PolicyError::Weights { .. } => "scorer",
             PolicyError::Unread { setting, .. } | PolicyError::NobodyReads { setting, .. } => {
                 setting
             }

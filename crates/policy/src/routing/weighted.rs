@@ -12,8 +12,8 @@
 //! **Origin** llm-d's scheduler profile: filters, scorers with weights, then a picker.
 
 use crate::prelude::*;
-use crate::routing::router::RouterParts;
 use crate::routing::pickers::max_score;
+use crate::routing::router::RouterParts;
 use crate::routing::weights::WeightedScorers;
 
 /// The scorers when none are given.

@@ -8,10 +8,7 @@
 //!
 //! **Origin** where the idea comes from, and what is different here.
 
-use crate::contract::Order;
-use crate::spec::Spec;
-use crate::view::WaitingView;
-use blis_core::Time;
+use crate::prelude::*;
 
 /// The registry entry of `longest-prompt`.
 pub const SPEC: Spec<dyn Order> = Spec {
