@@ -1,53 +1,81 @@
 //! What values of configuration may be: the tables of both systems are made of these.
 
-use blis_scenario::yaml::{Kind, Node};
+use blis_scenario::yaml::{self, Kind, Node};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 
 /// What a value may be.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum Legal {
+    /// Nothing: a flag of a command line without a value.
+    Switch,
+    /// Anything; it is checked elsewhere.
+    Any,
     /// `true` or `false`.
     Flag,
     /// Any text.
     Text,
+    /// A time with its unit, e.g. `200ms`.
+    Duration,
     /// One of these.
-    Word(&'static [&'static str]),
+    Word(Vec<String>),
     /// A number from the first to the second, both included.
     Number(f64, f64),
     /// A whole number, likewise.
     Whole(f64, f64),
-    /// A time with its unit, e.g. `200ms`.
-    Duration,
-    /// A list of maps with these fields.
-    List(&'static [Field]),
+    /// A list of such values.
+    List(Box<Legal>),
+    /// A map with these fields; none is required.
+    Map(BTreeMap<String, Legal>),
 }
 
-/// A field by its path, e.g. `a.b`, and what it may be.
-pub(super) type Field = (&'static str, Legal);
-
-/// The largest number that is an exact whole one.
-pub(super) const LARGEST: f64 = 9_007_199_254_740_992.0;
+/// A table of the program, from its YAML.
+///
+/// # Panics
+/// If it is not such a table; every export reads it.
+pub(super) fn table<T: DeserializeOwned>(text: &str) -> T {
+    let tree = yaml::read_text("schema.yaml", text).unwrap_or_else(|problem| panic!("{problem}"));
+    serde_json::from_str(&tree.to_json()).expect("schema.yaml is a table of legal values")
+}
 
 impl Legal {
-    /// Whether `node` is one.
-    pub(super) fn allows(self, node: &Node) -> bool {
-        let text = match &node.kind {
-            Kind::Scalar { text, .. } => Some(text.as_str()),
-            _ => None,
-        };
-        let number = || text.and_then(|text| text.parse::<f64>().ok());
-        match self {
-            Legal::Flag => matches!(text, Some("true" | "false")),
-            Legal::Text => text.is_some_and(|text| !text.is_empty()),
-            Legal::Word(words) => text.is_some_and(|text| words.contains(&text)),
-            Legal::Number(least, most) => number().is_some_and(|n| (least..=most).contains(&n)),
-            Legal::Whole(least, most) => {
-                number().is_some_and(|n| (least..=most).contains(&n) && n.fract().abs() < 1e-12)
+    /// What is wrong with `node`, which stands at `path`.
+    pub(super) fn problems(&self, path: &str, node: &Node) -> Vec<String> {
+        match (self, &node.kind) {
+            (Legal::Map(fields), Kind::Map(all)) => {
+                let problems = |(name, _, value): &(String, _, Node)| {
+                    let path = format!("{path}.{name}");
+                    match fields.get(name) {
+                        Some(legal) => legal.problems(&path, value),
+                        None => vec![format!("{path}: unknown")],
+                    }
+                };
+                all.iter().flat_map(problems).collect()
             }
-            Legal::Duration => text.is_some_and(is_duration),
-            Legal::List(fields) => match &node.kind {
-                Kind::List(items) => items.iter().all(|item| problems("", item, fields).is_empty()),
-                _ => false,
-            },
+            (Legal::List(legal), Kind::List(items)) => {
+                items.iter().flat_map(|item| legal.problems(path, item)).collect()
+            }
+            (Legal::Any, _) => Vec::new(),
+            (_, Kind::Scalar { text, .. }) if self.allows(text) => Vec::new(),
+            _ => vec![format!("{path}: found `{}`; legal: {self:?}", node.to_json())],
+        }
+    }
+
+    fn allows(&self, text: &str) -> bool {
+        let within = |least: f64, most: f64, n: f64| (least..=most).contains(&n);
+        let number = text.parse::<f64>();
+        match self {
+            Legal::Flag => matches!(text, "true" | "false"),
+            Legal::Text => !text.is_empty(),
+            Legal::Duration => is_duration(text),
+            Legal::Word(words) => words.iter().any(|word| word == text),
+            Legal::Number(least, most) => number.is_ok_and(|n| within(*least, *most, n)),
+            Legal::Whole(least, most) => {
+                number.is_ok_and(|n| within(*least, *most, n) && n.fract().abs() < 1e-12)
+            }
+            Legal::Switch | Legal::Any | Legal::List(_) | Legal::Map(_) => false,
         }
     }
 }
@@ -58,53 +86,21 @@ fn is_duration(text: &str) -> bool {
     number.and_then(|number| number.parse::<f64>().ok()).is_some_and(|number| number >= 0.0)
 }
 
-/// What is wrong with the fields of `node`, which stands at `path`: those that are not in `fields`,
-/// or not legal.
-pub(super) fn problems(path: &str, node: &Node, fields: &[Field]) -> Vec<String> {
-    let mut found = Vec::new();
-    collect(path, "", node, fields, &mut found);
-    found
-}
-
-fn collect(base: &str, path: &str, node: &Node, fields: &[Field], found: &mut Vec<String>) {
-    if let Some((_, legal)) = fields.iter().find(|(known, _)| *known == path) {
-        if !legal.allows(node) {
-            found.push(format!("{base}{path}: found `{}`; legal: {legal:?}", node.to_json()));
-        }
-        return;
-    }
-    match &node.kind {
-        Kind::Map(all)
-            if path.is_empty() || fields.iter().any(|(known, _)| is_below(known, path)) =>
-        {
-            for (name, _, value) in all {
-                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                collect(base, &path, value, fields, found);
-            }
-        }
-        _ => found.push(format!("{base}{path}: unknown")),
-    }
-}
-
-fn is_below(known: &str, path: &str) -> bool {
-    known.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use blis_scenario::yaml;
 
-    const FIELDS: &[Field] = &[
-        ("size", Legal::Whole(1.0, 10.0)),
-        ("deep.share", Legal::Number(0.0, 1.0)),
-        ("ttl", Legal::Duration),
-        ("tiers", Legal::List(&[("name", Legal::Word(&["gpu", "cpu"]))])),
-    ];
+    const FIELDS: &str = "map:
+  size: {whole: [1, 10]}
+  deep: {map: {share: {number: [0, 1]}}}
+  ttl: duration
+  tiers: {list: {map: {name: {word: [gpu, cpu]}}}}
+";
 
     #[test]
     fn what_is_not_in_the_table_or_out_of_range_is_a_problem() {
-        let found = |text: &str| problems("p.", &yaml::read_text("x", text).expect("YAML"), FIELDS);
+        let legal: Legal = table(FIELDS);
+        let found = |text: &str| legal.problems("p", &yaml::read_text("x", text).expect("YAML"));
         assert!(
             found("{size: 3, deep: {share: 0.5}, ttl: 200ms, tiers: [{name: gpu}]}").is_empty()
         );

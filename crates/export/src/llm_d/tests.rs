@@ -35,7 +35,7 @@ fn every_policy_of_the_gateway_is_exported_as_the_table_says() {
             // `export` itself refuses what llm-d does not read.
             let text = exported(&scenario(kind.name, entry.name));
             let mapping = coverage::of(kind.name, entry.name);
-            for plugin in mapping.by {
+            for plugin in &mapping.by {
                 let line = format!("- type: {plugin}\n");
                 assert!(text.contains(&line), "{} does not become {plugin}:\n{text}", entry.name);
             }

@@ -34,7 +34,7 @@ fn every_policy_of_the_engine_is_exported_as_the_table_says() {
             // `export` itself refuses what vLLM does not read.
             let text = exported(&scenario(kind.name, entry.name));
             let mapping = coverage::of(kind.name, entry.name);
-            for flag in mapping.by {
+            for flag in &mapping.by {
                 assert!(
                     text.contains(&format!("  {flag}")),
                     "{} without {flag}:\n{text}",
