@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import csv
+import gc
 import json
 import random
 import resource
@@ -189,10 +190,10 @@ class Replay:
         self.url = urllib.parse.urlsplit(url)
         self.model = model
         self.speed = speed
-        # The first request is sent a little later, when all is prepared.
-        self.zero = time.monotonic() + 0.5
-        self.run = round(self.zero * 1e6)
+        self.run = round(time.monotonic() * 1e6)
         self.streams = Streams(requests, self.run)
+        # The start, in seconds of the monotonic clock.
+        self.zero = 0.0
 
     def message(self, request: Request) -> bytes:
         """The request as it goes over the wire."""
@@ -216,17 +217,14 @@ class Replay:
         )
         return head.encode() + body
 
-    async def serve(self, request: Request) -> None:
+    async def serve(self, request: Request, message: bytes | None) -> None:
         """Sends the request when it is due, and waits for the answer."""
         due = self.zero + (request.arrival or 0.0) / self.speed
-        before = request.waits_for
-        if before is None:
-            await until(due - 1.0)
-        else:
+        if (before := request.waits_for) is not None:
             await before.finished.wait()
             due = before.last + request.think if request.arrival is None else due
-        message = self.message(request)
-        await until(due)
+        message = message or self.message(request)
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
         request.sent = time.monotonic()
         secure = self.url.scheme == "https"
         _, answer = await asyncio.get_running_loop().create_connection(
@@ -246,7 +244,12 @@ class Replay:
 
     async def all(self) -> None:
         """Serves every request. The first failure ends the replay."""
-        await asyncio.gather(*(self.serve(request) for request in self.requests))
+        # What can be done before is, so that it delays nobody.
+        ready = [self.message(request) if request.waits_for is None else None
+                 for request in self.requests]
+        gc.freeze()
+        self.zero = time.monotonic() + 0.5
+        await asyncio.gather(*map(self.serve, self.requests, ready))
 
     def micros(self, moment: float) -> int:
         """Microseconds from the start of the replay to a moment of the monotonic clock."""
@@ -279,10 +282,6 @@ class Replay:
     def named(self, name: str) -> Request | None:
         run, _, number = name.partition("-")
         return self.requests[int(number)] if int(run) == self.run else None
-
-
-async def until(moment: float) -> None:
-    await asyncio.sleep(max(0.0, moment - time.monotonic()))
 
 
 @dataclass

@@ -89,7 +89,8 @@ pub fn padding(name: Option<&str>, measured: &[Measured]) -> Result<Padding, Str
     }
 }
 
-/// What a fit sees of `measured`, and of the single steps in the files `grids`.
+/// What a fit sees of `measured`, and of the single steps in the files `grids`. It sees nothing of
+/// engines with a CPU tier: their hosts look after the tier too, and take half as long again.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -98,7 +99,9 @@ pub fn runs(
     grids: &[PathBuf],
     block_size: u32,
 ) -> Result<Vec<Run>, Problem> {
-    let mut runs: Vec<Run> = measured.iter().map(|run| run.run(block_size)).collect();
+    let has_tier = |run: &&Measured| run.engine.as_ref().is_some_and(|it| it.cpu_blocks > 0);
+    let alone = measured.iter().filter(|run| !has_tier(run));
+    let mut runs: Vec<Run> = alone.map(|run| run.run(block_size)).collect();
     for path in grids {
         runs.push(read_grid(path, LARGEST_STEP)?);
     }

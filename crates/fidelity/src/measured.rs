@@ -35,6 +35,8 @@ pub struct Measured {
     pub requests_path: Option<PathBuf>,
     /// Every request, by id.
     pub requests: Vec<MeasuredRequest>,
+    /// Whether its requests have priorities, and it scheduled by them.
+    pub by_priority: bool,
     /// How its engine was set, if `engines.csv` beside its files says so.
     pub engine: Option<Engine>,
 }
@@ -77,6 +79,10 @@ impl Measured {
             steps: read_steps(steps)?,
             requests_path: requests.map(Path::to_owned),
             requests: requests.map(read_requests).transpose()?.unwrap_or_default(),
+            by_priority: match requests {
+                Some(path) => table::read_if(path, ["priority"])?.is_some(),
+                None => false,
+            },
         })
     }
 
@@ -372,6 +378,7 @@ mod tests {
             steps: Vec::new(),
             requests_path: None,
             requests: Vec::new(),
+            by_priority: false,
             engine: None,
         }
     }

@@ -102,6 +102,11 @@ pub fn plan(measured: &Measured, server: &Server) -> Result<Plan, RunFailure> {
     set("engine.async_scheduling", measured.is_asynchronous().to_string());
     // The one that logs what the host does is vLLM.
     set("engine.cache_on_allocation", measured.has_host().to_string());
+    if measured.by_priority {
+        set("scheduler", "priority-fcfs".to_owned());
+        set("priority", "slo-class".to_owned());
+        set("preempt", "lowest-priority".to_owned());
+    }
     set("workload.trace", path.display().to_string());
     set("workload.trace_format", "h200".to_owned());
     draft.plan()

@@ -176,7 +176,7 @@ pub fn validate(
             Some(index) => case.resampled(options, index).map_err(refused)?,
         };
         let graph = options.server.largest_graph(case.first);
-        let profile = profile.in_engine(case.first.is_asynchronous(), graph);
+        let profile = profile.with_graphs_up_to(graph);
         replay(&case.plan, Arc::new(profile) as Arc<dyn StepTime>)
     })?;
     let mut replayed = replayed.into_iter();

@@ -6,7 +6,7 @@
 use super::design::dot;
 use super::log::Run;
 use super::nnls::Normal;
-use super::trace::{COPY_US, Trace, TracedStep};
+use super::trace::{COPY_US, Trace, TracedStep, Ways};
 use crate::profile::host::{HOST_TERMS, Host};
 use blis_core::math::float;
 
@@ -72,7 +72,6 @@ pub(super) fn fit(runs: &[Run], emphasis: &dyn Fn(&str) -> f64) -> Host {
     (us[11], us[12]) = (update[0] + COPY_US, update[1]);
     (us[13], us[14]) = ways(&traces);
     let host = Host { us, drift: 0.0 };
-    let host = if asynchronous { host } else { host.asynchronous() };
     let drift = drift(runs, &host);
     Host { drift, ..host }
 }
@@ -137,16 +136,15 @@ fn mean_turn(traces: &[(&Trace, f64)], asynchronous: bool) -> f64 {
     solve(&seen)[0]
 }
 
-/// The ways in and out of the run in the middle, of those that know them: a client that is busy
-/// with many sequences makes them long.
+/// The mean ways in and out. A client that is busy with many sequences makes them long, but then
+/// requests wait longer for other things: every run counts by how much its TTFT is made of them.
 fn ways(traces: &[(&Trace, f64)]) -> (f64, f64) {
-    let known: Vec<(f64, f64)> = traces.iter().filter_map(|(trace, _)| trace.ways_us).collect();
-    let middle = |of: fn(&(f64, f64)) -> f64| {
-        let mut values: Vec<f64> = known.iter().map(of).collect();
-        values.sort_by(f64::total_cmp);
-        values.get(values.len() / 2).copied().unwrap_or(0.0)
+    let known = || traces.iter().filter_map(|(trace, _)| trace.ways);
+    let weights: f64 = known().map(|ways| ways.ttft.powi(-2)).sum();
+    let mean = |of: fn(&Ways) -> f64| -> f64 {
+        known().map(|ways| of(&ways) * ways.ttft.powi(-2) / weights).sum()
     };
-    (middle(|ways| ways.0), middle(|ways| ways.1))
+    (mean(|ways| ways.inwards), mean(|ways| ways.outwards))
 }
 
 /// Least squares without negative coefficients; what is far off counts as if it were less so.
@@ -173,9 +171,7 @@ fn solve(seen: &[Seen]) -> [f64; 3] {
 
 /// How far the time that the host of each run took in all is off: the root mean square.
 fn drift(runs: &[Run], host: &Host) -> f64 {
-    let synchronous = host.synchronous();
     let off = runs.iter().filter_map(|run| run.trace.as_ref()).map(|trace| {
-        let host = if trace.is_asynchronous() { host } else { &synchronous };
         let (mut took, mut expected) = (0.0, 0.0);
         for step in &trace.steps {
             took += step.schedule_us + step.launch_us + step.update_us;

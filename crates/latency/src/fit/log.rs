@@ -2,7 +2,7 @@
 //!
 //! Whoever reads the log's file hands over its columns as plain values.
 
-use super::trace::{Trace, TracedStep};
+use super::trace::{Trace, TracedStep, Ways};
 use crate::profile::Profile;
 use crate::profile::host::Host;
 use crate::profile::term::Site;
@@ -140,7 +140,7 @@ impl Run {
         let rows = match profile {
             None => trace.visible(host, None),
             Some(profile) => {
-                let profile = profile.in_engine(trace.is_asynchronous(), trace.largest_graph);
+                let profile = profile.with_graphs_up_to(trace.largest_graph);
                 let guess = |shape: &StepShape| profile.step_micros(shape, Site::Served);
                 trace.visible(host, Some(&guess))
             }
@@ -163,13 +163,13 @@ fn trace(steps: &[LoggedStep], rows: &[Row], requests: &[LoggedRequest]) -> Opti
         })
     };
     let steps: Vec<TracedStep> = steps.iter().zip(rows).map(step).collect::<Option<_>>()?;
-    let ways_us = ways(&steps, requests);
-    Some(Trace { steps, largest_graph: None, ways_us })
+    let ways = ways(&steps, requests);
+    Some(Trace { steps, largest_graph: None, ways })
 }
 
 /// The way in is the least time from arrival to scheduling, but for one request in a hundred; the
 /// way out is the median from the end of an update to the first token that came after it.
-fn ways(steps: &[TracedStep], requests: &[LoggedRequest]) -> Option<(f64, f64)> {
+fn ways(steps: &[TracedStep], requests: &[LoggedRequest]) -> Option<Ways> {
     let mut to: Vec<f64> =
         requests.iter().map(|request| request.scheduled_us - request.arrival_us).collect();
     let ends: Vec<f64> = steps.iter().map(|step| step.done_us + step.update_us).collect();
@@ -182,7 +182,12 @@ fn ways(steps: &[TracedStep], requests: &[LoggedRequest]) -> Option<(f64, f64)> 
         .collect();
     to.sort_by(f64::total_cmp);
     from.sort_by(f64::total_cmp);
-    Some((to.get(to.len() / 100)?.max(0.0), *from.get(from.len() / 2)?))
+    let waited = requests.iter().map(|request| request.first_token_us - request.arrival_us);
+    Some(Ways {
+        inwards: to.get(to.len() / 100)?.max(0.0),
+        outwards: *from.get(from.len() / 2)?,
+        ttft: waited.sum::<f64>() / float(requests.len() as u64),
+    })
 }
 
 /// The longest context of each step; 0 where no request is known to decode.

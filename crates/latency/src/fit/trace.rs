@@ -22,6 +22,17 @@ const BAND: (f64, f64) = (0.25, 300.0);
 /// How much a step counts whose beginning on the GPU is a guess.
 const GUESSED: f64 = 0.3;
 
+/// The ways into an engine and out of it, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ways {
+    /// Least time from a request's arrival to its first scheduling.
+    pub inwards: f64,
+    /// Usual time from the update of a step to its first tokens at the client.
+    pub outwards: f64,
+    /// Mean time to the first token.
+    pub ttft: f64,
+}
+
 /// One step: what it computed, and when its host did what, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TracedStep {
@@ -67,9 +78,8 @@ pub struct Trace {
     pub steps: Vec<TracedStep>,
     /// The largest size of a captured graph; `None`: all sizes were captured.
     pub largest_graph: Option<u32>,
-    /// Least time from a request's arrival to its first scheduling, and usual time from the update
-    /// of a step to its first tokens at the client; `None` if that is not known.
-    pub ways_us: Option<(f64, f64)>,
+    /// What lies between the client and the engine; `None` if that is not known.
+    pub ways: Option<Ways>,
 }
 
 impl Trace {

@@ -6,12 +6,6 @@ use blis_core::Span;
 /// How many numbers there are.
 pub const HOST_TERMS: usize = 15;
 
-/// Microseconds of a synchronous engine by those of an asynchronous one, for what is done by the
-/// sequence: vLLM's asynchronous scheduler also keeps placeholders for tokens in flight, and puts
-/// blocks into the prefix cache token by token. Read off `data/vllm`: schedule 8.8 against 12.8 us
-/// a sequence, update 4.9 against 7.5.
-const SYNCHRONOUS: f64 = 0.65;
-
 /// What each number is called, its unit and what it stands for. Those of a sequence follow the one
 /// of the step.
 pub const HOST: [super::term::Term; HOST_TERMS] = {
@@ -35,13 +29,10 @@ pub const HOST: [super::term::Term; HOST_TERMS] = {
     ]
 };
 
-/// Places of the numbers of a sequence: those that a synchronous engine has less of.
-const BY_SEQUENCE: [usize; 5] = [1, 4, 6, 8, 12];
-
 /// What the host takes, in microseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
-    /// The numbers of `HOST`, as an asynchronous engine has them.
+    /// The numbers of `HOST`. A synchronous engine has the same: `docs/validation/fidelity.md`.
     pub us: [f64; HOST_TERMS],
     /// How far whole runs were off, as a share (root mean square): hosts differ.
     pub drift: f64,
@@ -52,25 +43,6 @@ impl Host {
     #[must_use]
     pub fn slower(&self, factor: f64) -> Host {
         Host { us: self.us.map(|us| us * factor), ..self.clone() }
-    }
-
-    /// The same in an engine that schedules synchronously.
-    #[must_use]
-    pub fn synchronous(&self) -> Host {
-        let mut host = self.clone();
-        for at in BY_SEQUENCE {
-            host.us[at] *= SYNCHRONOUS;
-        }
-        host
-    }
-
-    /// What a synchronous engine had, as an asynchronous one would.
-    #[must_use]
-    pub(crate) fn asynchronous(mut self) -> Host {
-        for at in BY_SEQUENCE {
-            self.us[at] /= SYNCHRONOUS;
-        }
-        self
     }
 
     /// The number at `at`, and the next one for each of `seqs` sequences.
@@ -129,13 +101,5 @@ mod tests {
         assert_eq!(micros(host().time(&decode, true)), [200, 1350, 1020, 280]);
         assert_eq!(micros(host().time(&mixed, true)), [520, 1360, 10_024, 296]);
         assert_eq!(micros(host().time(&mixed, false)), [520, 1360, 21_224, 296]);
-    }
-
-    #[test]
-    fn a_synchronous_engine_takes_less_by_the_sequence_and_back_again() {
-        let there = host().synchronous();
-        assert!((there.us[1] - 6.5).abs() < 1e-9 && (there.us[0] - 100.0).abs() < 1e-9);
-        let back = there.asynchronous();
-        assert!(back.us.iter().zip(host().us).all(|(a, b)| (a - b).abs() < 1e-9));
     }
 }

@@ -214,17 +214,13 @@ impl Profile {
         Profile::new(Parameters { host, ..self.parameters.clone() })
     }
 
-    /// The same machine in another engine: one that schedules synchronously if not `asynchronous`,
-    /// and captures graphs up to `largest_graph` (as many as were captured, if that is more).
+    /// The same machine in an engine that captures graphs up to `largest` tokens (as many as were
+    /// captured, if that is more); `None`: as many. A host that was not measured does not launch.
     #[must_use]
-    pub fn in_engine(&self, asynchronous: bool, largest_graph: Option<u32>) -> Profile {
+    pub fn with_graphs_up_to(&self, largest: Option<u32>) -> Profile {
         let mut changed = self.clone();
         let parameters = &mut changed.parameters;
-        let Some(host) = parameters.host.as_mut() else { return changed };
-        if !asynchronous {
-            *host = host.synchronous();
-        }
-        if let Some(largest) = largest_graph {
+        if let (Some(_), Some(largest)) = (&parameters.host, largest) {
             parameters.padding = parameters.padding.up_to(largest);
             changed.lens.padding = parameters.padding.clone();
         }

@@ -8,7 +8,7 @@ use crate::shape::StepShape;
 use blis_core::math::float;
 
 /// How many terms there are.
-pub const TERMS: usize = 18;
+pub const TERMS: usize = 19;
 
 /// The values of all terms for one shape.
 pub type Features = [f64; TERMS];
@@ -27,8 +27,11 @@ const UNEVEN: f64 = 33.0;
 const ALONE: f64 = 12.0;
 
 /// Padded tokens from which on the dense layers cost more by the token: memory bound at first,
-/// compute bound in the end.
-const KNEES: [f64; 2] = [128.0, 256.0];
+/// compute bound in the end. The last is the first of vLLM's: Hopper's matrix instructions take 64
+/// rows at a time, so up to 64 sequences only the weights' reading counts. With a knee at 128
+/// instead, steps of 96 to 112 sequences take 3 to 5 % longer than the fit says, on two machines
+/// (`pressure60` of `data/vllm`; `pressure50`, `prio60` and `prio70` of `data/vllm-held-out`).
+const KNEES: [f64; 3] = [128.0, 256.0, 64.0];
 
 /// Matrix products of more than `TILED` tokens are computed in tiles of so many tokens: steps that
 /// were measured apart, without a server's padding, take as long as the next whole tile.
@@ -72,17 +75,19 @@ pub const ALL: [Term; TERMS] = [
     term("decode_ramp", "us/padded sequence", "small decode batches do not fill the GPU, to 16"),
     term("kv_read_mixed", "us/context token", "and more in a step with prefill"),
     term("kv_read_mixed_shared", "us/context token", "and more for those that were read already"),
+    term("dense_beyond_64", "us/padded token", "dense layers, for each token beyond 64"),
 ];
 
-/// How many terms there are of a server whose host is in its steps: all but the last two, which
-/// cannot be told from `mixed` there.
+/// How many terms there are of a server whose host is in its steps: the others
+/// cannot be told from these there.
 pub(crate) const IN_STEP: usize = 16;
 
 /// The terms of a server whose host is logged apart: those of the GPU that can be told from one
 /// another. The others are 0.
-pub(crate) const GPU_ALONE: [&str; 10] = [
+pub(crate) const GPU_ALONE: [&str; 11] = [
     "weights",
-    "dense_beyond_128",
+    "dense_beyond_64",
+    "dense_beyond_256",
     "kv_read",
     "kv_read_shared",
     "attention",
@@ -179,6 +184,7 @@ impl Lens {
             served * ramp,
             prefill * kv,
             prefill * shared,
+            (tokens - KNEES[2]).max(0.0),
         ]
     }
 

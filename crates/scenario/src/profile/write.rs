@@ -71,7 +71,7 @@ fn beside(out: &mut String, parameters: &Parameters) -> std::fmt::Result {
         writeln!(out, "  decode_seq: {:?}", gap.decode_seq_us)?;
         return writeln!(out, "  prefill_seq: {:?}", gap.prefill_seq_us);
     };
-    writeln!(out, "\n# What the host takes beside the GPU, with asynchronous scheduling.")?;
+    writeln!(out, "\n# What the host takes beside the GPU.")?;
     writeln!(out, "host_us:")?;
     for (term, value) in HOST.iter().zip(host.us) {
         writeln!(out, "  # {}: {}", term.unit, term.help)?;

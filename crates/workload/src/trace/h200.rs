@@ -4,7 +4,8 @@
 //! `prefix_group`; the rest of a prompt is the start of its session's one stream of tokens, which
 //! its output continues, or a stream of its own. -1 means no group or no session. What was measured
 //! (`scheduled_us`, `cached_tokens`, `ttft_us`, `e2e_us`, `preemptions`) is not read: it is the
-//! truth to compare a simulation with, not an input of it.
+//! truth to compare a simulation with, not an input of it. A `priority` as vLLM has it, 0 the most
+//! important, is a service class.
 //!
 //! The files list the rounds of a session together, so rows are sorted, as far as the window of
 //! [`super::row::Sorted`] allows. Times are those of the measured run, not counted from the first
@@ -15,14 +16,14 @@ use super::row::{Roster, Row};
 use super::table::{Columns, Format, Table, whole};
 use super::tracev2::{MICROS, micros};
 use crate::names::{SeenIds, family_stream};
-use blis_core::{Content, Segment};
+use blis_core::{Content, Segment, SloClass};
 
 /// What a file of measured requests has.
 pub(super) static COLUMNS: Columns = Columns {
     format: "h200",
     required: "request_id,arrival_us,session_id,round,prefix_group,prefix_tokens,\
                input_tokens,output_tokens",
-    optional: "scheduled_us,cached_tokens,ttft_us,e2e_us,preemptions",
+    optional: "scheduled_us,cached_tokens,ttft_us,e2e_us,preemptions,priority",
 };
 
 const REQUEST_ID: usize = 0;
@@ -33,6 +34,7 @@ const PREFIX_GROUP: usize = 4;
 const PREFIX_TOKENS: usize = 5;
 const INPUT_TOKENS: usize = 6;
 const OUTPUT_TOKENS: usize = 7;
+const PRIORITY: usize = 13;
 
 /// The column that rows are sorted by.
 pub(super) const ARRIVAL: &str = "arrival_us";
@@ -52,6 +54,16 @@ fn id_or_none(table: &Table, column: usize) -> Result<Option<u64>, TraceError> {
     table.value(column, ID_OR_NONE, |text| match text {
         "-1" => Some(None),
         text => whole(text).map(Some),
+    })
+}
+
+/// The service class of vLLM's priority.
+fn class(table: &Table) -> Result<SloClass, TraceError> {
+    if table.text(PRIORITY)?.is_none() {
+        return Ok(SloClass::default());
+    }
+    table.value(PRIORITY, "a whole number from 0 to 4", |text| {
+        SloClass::ALL.get(usize::try_from(whole(text)?).ok()?).copied()
     })
 }
 
@@ -82,6 +94,7 @@ impl Format for H200 {
         let session = id_or_none(table, SESSION_ID)?;
         let mut row = table.request(roster.tenant(None));
         row.number = Some(id);
+        row.request.class = class(table)?;
         row.request.arrival = table.value(ARRIVAL_US, MICROS, micros)?;
         row.set_tokens(rest, table.tokens(OUTPUT_TOKENS)?);
         let input = table.tokens(INPUT_TOKENS)?;

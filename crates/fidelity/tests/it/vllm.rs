@@ -1,0 +1,102 @@
+//! Predictions against vLLM on two H200s (`data/vllm`, `data/vllm-held-out`): the promises of
+//! `docs/validation/fidelity.md`. Nothing is fitted to the second machine.
+
+use crate::fidelity::cell;
+use blis_fidelity::calibrate::{self, Calibration, padding};
+use blis_fidelity::measured::Measured;
+use blis_fidelity::validate::{
+    Basis, Compared, Metric, Options, Quantity, Statistic, coverage, validate,
+};
+use blis_latency::fit::log::Run;
+use blis_scenario::profile::{self, ProfiledMachine};
+use std::path::Path;
+
+fn measured(folder: &str) -> (Vec<Measured>, Vec<Run>) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data").join(folder);
+    let measured = Measured::read_folder(&folder).expect("part of the project");
+    let runs = calibrate::runs(&measured, &[], 16).expect("part of the project");
+    (measured, runs)
+}
+
+fn fitted(measured: &[Measured], runs: Vec<Run>) -> Calibration {
+    let machine = ProfiledMachine {
+        model: Some("meta-llama/llama-3.1-8b-instruct".to_owned()),
+        hardware: Some("H200".to_owned()),
+        tp: Some(1),
+    };
+    let padding = padding(None, measured).expect("vLLM's");
+    calibrate::calibrate(runs, padding, machine).expect("enough to fit to")
+}
+
+/// Whether TTFT mean, TTFT p99 and E2E mean are off by no more than so many per cent.
+fn is_within(compared: &Compared, bounds: [f64; 3]) -> bool {
+    let numbers = [
+        (Metric::Ttft, Statistic::Mean),
+        (Metric::Ttft, Statistic::P99),
+        (Metric::E2e, Statistic::Mean),
+    ];
+    numbers.into_iter().zip(bounds).all(|((metric, statistic), most)| {
+        let error = cell(compared, metric, statistic).error().expect("something was measured");
+        100.0 * error.abs() <= most
+    })
+}
+
+fn misses(all: &[Compared], bounds: impl Fn(&str) -> [f64; 3]) -> Vec<&str> {
+    let missed = all.iter().filter(|one| !is_within(one, bounds(&one.workload)));
+    missed.map(|one| one.workload.as_str()).collect()
+}
+
+#[test]
+fn each_workload_of_vllm_is_predicted_by_a_fit_to_the_others() {
+    let (measured, runs) = measured("vllm");
+    let padding = padding(None, &measured).expect("vLLM's");
+    let options = Options { padding, resamples: 0, ..Options::default() };
+    let mut all = validate(&measured, &runs, &[], &options).expect("enough to fit to");
+    assert_eq!(all.len(), 9);
+    all.retain(|one| one.workload != "tier8.cpu");
+    let bounds = |name: &str| match name {
+        "prefix80" => [30.0, 30.0, 10.0],
+        _ => [8.0, 15.0, 4.0],
+    };
+    // Their hosts were faster and slower than those of all runs that were fitted to.
+    assert_eq!(misses(&all, bounds), ["independent15.sync", "tier8.gpu"]);
+    for one in &all {
+        assert!(one.cached_equal >= 0.995, "{}: {}", one.workload, one.cached_equal);
+        assert!(one.steps.expect("steps that show").total.abs() <= 0.03, "{}", one.workload);
+        if one.workload == "pressure60" {
+            let preemptions = one.cells.iter().find(|one| one.quantity == Quantity::Preemptions);
+            let error = preemptions.and_then(|cell| cell.error()).expect("309 of them");
+            assert!(error.abs() <= 0.05, "{error}");
+        }
+    }
+}
+
+#[test]
+fn the_profile_of_one_machine_predicts_another() {
+    let (seen, runs) = measured("vllm");
+    let found = fitted(&seen, runs);
+    let (measured, _) = measured("vllm-held-out");
+    let padding = padding(None, &seen).expect("vLLM's");
+    let basis = Basis::Given(Box::new(found.file));
+    let options = Options { basis, padding, resamples: 30, ..Options::default() };
+    let all = validate(&measured, &[], &[], &options).expect("it can be replayed");
+    assert_eq!(all.len(), 12);
+    // Two are at saturation, and one had the slowest host of all.
+    let missed = misses(&all, |_| [10.0, 20.0, 5.0]);
+    assert_eq!(missed, ["prefix80.second", "prio70", "shared50.default"]);
+    assert!(all.iter().all(|one| one.cached_equal >= 0.995));
+    let held = coverage(&all);
+    assert!(f64::from(held.covered) >= 0.9 * f64::from(held.cells), "{held:?}");
+}
+
+#[test]
+fn the_shipped_profile_of_vllm_is_the_fit_to_the_shipped_data() {
+    let (measured, runs) = measured("vllm");
+    let found = fitted(&measured, runs);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../scenario/profiles/h200-vllm-0.26-llama-3.1-8b.yaml");
+    let shipped = std::fs::read_to_string(path).expect("part of the project");
+    let remedy = "cargo run --release -- calibrate data/vllm --model llama-3.1-8b --hardware H200 \
+                  --tp 1 --out crates/scenario/profiles/h200-vllm-0.26-llama-3.1-8b.yaml";
+    assert!(profile::text(&found.file) == shipped, "out of date: {remedy}");
+}
