@@ -133,7 +133,7 @@ SIGNALS = {
     "transfers": ["pending_transfer_us", "thrashing_rate"],
     "events": ["cached_blocks", "cached_cpu_blocks"],
 }
-LIVE = ["id", "in_flight", "in_flight_tokens", "unstarted_tokens"]
+LIVE = ["id", "pool", "in_flight", "in_flight_tokens", "unstarted_tokens"]
 
 
 @pytest.mark.parametrize("need", SIGNALS)

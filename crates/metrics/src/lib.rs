@@ -19,8 +19,9 @@ pub use end::{End, RunEnd};
 pub use fact::{Batch, Fact, Gauges, Listener, Reading, Record, Stage, Status, TtftSplit};
 pub use fanout::Fanout;
 pub use report::{
-    Curves, Decomposition, Distributions, EngineTime, InstanceSection, KvSection, Latency, Report,
-    RoutingSection, Saturation, Section, SplitMs, SplitStats, Steady, TierSection,
+    Curves, Decomposition, Distributions, EngineTime, InstanceSection, KvSection, Latency,
+    PoolSection, Report, RoutingSection, Saturation, Section, SplitMs, SplitStats, Steady,
+    TierSection,
 };
 pub use sample::{Samples, Statistics, WeightedSamples};
 pub use slo::{SloTarget, SloTargets};

@@ -25,6 +25,8 @@ pub struct Report {
     pub tenants: Vec<(TenantId, Section)>,
     /// By instance, all of them, by id.
     pub instances: Vec<InstanceSection>,
+    /// By pool, in the order of the configuration; empty if there is only one.
+    pub pools: Vec<PoolSection>,
     /// What the engines' time went to, mean over instances; absent if the host took none of it.
     pub engine_time: Option<EngineTime>,
     /// The prefix cache.
@@ -240,6 +242,24 @@ pub struct InstanceSection {
     /// Its CPU tier.
     #[serde(flatten)]
     pub tier: TierSection,
+}
+
+/// The numbers of a pool: instances that are alike.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PoolSection {
+    /// Its name.
+    #[serde(rename = "pool")]
+    pub name: String,
+    /// How many instances it has.
+    pub instances: usize,
+    /// The requests routed to them; refused ones went nowhere and are not here.
+    #[serde(flatten)]
+    pub requests: Section,
+    /// Engine steps.
+    pub steps: u64,
+    /// Share of the run in which a step was under way, mean over its instances.
+    pub utilization: Option<f64>,
 }
 
 /// An instance is called `instance_3` in JSON.

@@ -202,15 +202,19 @@ impl<const COLUMNS: usize> WeightedSamples<COLUMNS> {
         Distribution::of(self.entries.iter().map(one)).percentiles(EVERY_PERCENT)
     }
 
-    /// The usual statistics of each tag below `tags`.
+    /// The usual statistics of each of `groups` groups, where `group` says to which a tag belongs.
     ///
     /// # Panics
-    /// If a sample has a higher tag.
-    pub fn statistics_by_tag(&self, tags: usize) -> Vec<Option<Statistics>> {
-        let groups = Groups::of(&self.entries, tags, |entry| entry.tag as usize);
-        (0..tags)
-            .map(|tag| {
-                let entries = groups.members(tag).map(|index| &self.entries[index]);
+    /// If a sample belongs to none of them.
+    pub fn statistics_by_tag(
+        &self,
+        groups: usize,
+        group: impl Fn(usize) -> usize,
+    ) -> Vec<Option<Statistics>> {
+        let members = Groups::of(&self.entries, groups, |entry| group(entry.tag as usize));
+        (0..groups)
+            .map(|group| {
+                let entries = members.members(group).map(|index| &self.entries[index]);
                 Distribution::of(entries.map(|entry| (entry.value, entry.weight()))).statistics()
             })
             .collect()
@@ -490,8 +494,11 @@ mod tests {
             }
             prop_assert_eq!(samples.statistics(), plain.statistics());
             prop_assert_eq!(samples.total(), plain.len() as u64);
-            for (tag, found) in (0..).zip(samples.statistics_by_tag(3)) {
+            for (tag, found) in (0..).zip(samples.statistics_by_tag(3, |tag| tag)) {
                 prop_assert_eq!(found, expanded(&pushes, |push| push.2 == tag).statistics());
+            }
+            for (group, found) in (0..).zip(samples.statistics_by_tag(2, |tag| tag / 2)) {
+                prop_assert_eq!(found, expanded(&pushes, |push| push.2 / 2 == group).statistics());
             }
             for (column, found) in (0..).zip(samples.statistics_by_column()) {
                 prop_assert_eq!(found, expanded(&pushes, |push| push.3 == column).statistics());
@@ -513,7 +520,7 @@ mod tests {
         assert_eq!(Samples::default().mean(), None);
         assert_eq!(Samples::default().statistics(), None);
         assert_eq!(WeightedSamples::<2>::default().percentile(50.0), None);
-        assert_eq!(WeightedSamples::<2>::default().statistics_by_tag(2), [None, None]);
+        assert_eq!(WeightedSamples::<2>::default().statistics_by_tag(2, |tag| tag), [None, None]);
         assert_eq!(WeightedSamples::<2>::default().statistics_by_column(), [None, None]);
     }
 

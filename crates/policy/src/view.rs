@@ -30,6 +30,9 @@ pub struct ClusterView<'a> {
 pub struct InstanceView {
     /// Which instance.
     pub id: InstanceId,
+    /// Which pool it is of, counted from 0 in the order of the configuration: the instances of a
+    /// pool are alike.
+    pub pool: usize,
     /// When `queue_depth`, `running` and `waiting_by_class` were true; never in the future.
     pub as_of: Time,
     /// When the polled values of its memory were true; never in the future.
@@ -72,6 +75,7 @@ impl InstanceView {
     pub const fn idle(id: InstanceId, free_blocks: u32) -> InstanceView {
         InstanceView {
             id,
+            pool: 0,
             as_of: Time::ZERO,
             kv_as_of: Time::ZERO,
             queue_depth: 0,

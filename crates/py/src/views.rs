@@ -91,6 +91,12 @@ impl Instance {
         self.view.id.0
     }
 
+    /// The number of its pool, from 0: the instances of a pool are alike.
+    #[getter]
+    fn pool(&self) -> usize {
+        self.view.pool
+    }
+
     /// Requests that the gateway sent there and that have not ended; always live.
     #[getter]
     fn in_flight(&self) -> u32 {

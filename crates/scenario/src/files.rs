@@ -9,6 +9,7 @@ use blis_workload::{TraceOptions, TraceSource, TraceSummary};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What was read from files, and what was wrong with it. Clones share it.
@@ -74,19 +75,22 @@ fn hash_file(path: &Path) -> std::io::Result<u64> {
 
 /// What was read for each key, and how often somebody asked.
 #[derive(Debug)]
-struct Memo<K, V>(Mutex<(Vec<(K, Result<V, Problems>)>, usize)>);
+struct Memo<K, V> {
+    known: Mutex<Vec<(K, Result<V, Problems>)>>,
+    asked: AtomicUsize,
+}
 
 impl<K, V> Default for Memo<K, V> {
     fn default() -> Memo<K, V> {
-        Memo(Mutex::default())
+        Memo { known: Mutex::default(), asked: AtomicUsize::default() }
     }
 }
 
 impl<K: PartialEq, V: Clone> Memo<K, V> {
     /// What is known for `key`, or else what `read` gives.
     fn get(&self, key: K, read: impl FnOnce() -> Result<V, Problems>) -> Result<V, Problems> {
-        let (known, asked) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *asked += 1;
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, value)) = known.iter().find(|(other, _)| *other == key) {
             return value.clone();
         }
@@ -97,7 +101,7 @@ impl<K: PartialEq, V: Clone> Memo<K, V> {
 
     /// How often somebody asked, and how often something was read.
     fn counts(&self) -> (usize, usize) {
-        let (known, asked) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (*asked, known.len())
+        let read = self.known.lock().unwrap_or_else(PoisonError::into_inner).len();
+        (self.asked.load(Ordering::Relaxed), read)
     }
 }

@@ -10,8 +10,8 @@ use crate::scenario::Plan;
 use blis_core::{SloClass, TenantId};
 use blis_metrics::report::by_class;
 use blis_metrics::{
-    Decomposition, Distributions, EngineTime, InstanceSection, KvSection, Report, RoutingSection,
-    Saturation, Section, Steady,
+    Decomposition, Distributions, EngineTime, InstanceSection, KvSection, PoolSection, Report,
+    RoutingSection, Saturation, Section, Steady,
 };
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -121,6 +121,8 @@ struct Wire {
     /// A [`Section`] each. They stay in their order.
     tenants: Map<String, Value>,
     instances: Vec<InstanceSection>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pools: Vec<PoolSection>,
     kv: KvSection,
     routing: RoutingSection,
     decomposition: Decomposition,
@@ -164,6 +166,7 @@ impl From<Row> for Wire {
             classes: report.classes,
             tenants: tenants.into_iter().zip(sections).collect(),
             instances: report.instances,
+            pools: report.pools,
             kv: report.kv,
             routing: report.routing,
             decomposition: report.decomposition,
@@ -193,6 +196,7 @@ impl TryFrom<Wire> for Row {
             classes: wire.classes,
             tenants: tenants.map_err(|error| error.to_string())?,
             instances: wire.instances,
+            pools: wire.pools,
             engine_time: wire.cluster.engine_time,
             kv: wire.kv,
             routing: wire.routing,

@@ -11,9 +11,9 @@ use crate::workload_spec::trace_problem;
 use blis_core::{Request, Source, TenantId, Time};
 use blis_latency::profile::VARIABLES;
 use blis_metrics::{
-    Audit, AuditConfig, AuditReport, Fact, Fanout, Listener, Report, RunEnd, Summary, check_report,
+    Audit, AuditReport, Fact, Fanout, Listener, Report, RunEnd, Summary, check_report,
 };
-use blis_sim::{End, Extrapolated, Future, Observer, Outcome, Reload, RunError, Unobserved};
+use blis_sim::{End, Extrapolated, Future, Observer, Outcome, RunError, Unobserved};
 use blis_workload::TraceError;
 
 /// What a run gives.
@@ -147,11 +147,14 @@ pub fn run_scenario(
     if config.policies.engine_needs.future {
         config.future = Some(future(plan, trial, observer)?);
     }
-    let mut summary = Summary::new(plan.slo).counting_from(plan.warmup);
+    let sizes = config.pools.iter().map(|pool| (pool.name.clone(), pool.count as usize));
+    let mut summary = Summary::new(plan.slo).counting_from(plan.warmup).by_pool(sizes.collect());
     if trial.curves {
         summary = summary.with_curves();
     }
-    let mut audit = trial.audit.then(|| Audit::new(audit_config(plan)));
+    let fcfs = plan.scheduler() == "fcfs";
+    let pools = || config.pools.iter().map(|pool| pool.audited(fcfs)).collect::<Vec<_>>();
+    let mut audit = trial.audit.then(|| Audit::new(&pools()));
     let outcome = if audit.is_none() && listeners.is_empty() {
         // Most runs are heard by the summary alone, and told to it directly.
         blis_sim::run(config, &mut *source, &mut summary, observer)
@@ -250,21 +253,6 @@ fn run_failure(RunError::Source(error): RunError) -> RunFailure {
         // The trace knows whether its content or the reading is at fault.
         Ok(error) => trace_problem(&error).into(),
         Err(error) => RunFailure::Source(error.to_string()),
-    }
-}
-
-fn audit_config(plan: &Plan) -> AuditConfig {
-    AuditConfig {
-        instances: plan.instances,
-        total_blocks: Some(plan.engine.total_kv_blocks),
-        cpu_blocks: plan.engine.tier.map_or(0, |tier| tier.blocks),
-        max_running: plan.engine.max_num_running_reqs,
-        max_step_tokens: plan.engine.max_num_scheduled_tokens,
-        max_context_tokens: None,
-        fcfs: plan.scheduler() == "fcfs",
-        loads_beside: plan.engine.tier.is_some_and(|tier| tier.reload == Reload::Async),
-        async_scheduling: plan.engine.async_scheduling,
-        max_preemptions: 10_000,
     }
 }
 

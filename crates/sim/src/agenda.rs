@@ -51,12 +51,12 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    pub(crate) fn new(instances: u32) -> Agenda {
+    pub(crate) fn new(instances: usize) -> Agenda {
         Agenda {
             arrival: Time::NEVER,
             follow_ups: BinaryHeap::new(),
             delayed: BinaryHeap::new(),
-            steps: Tournament::new(instances as usize),
+            steps: Tournament::new(instances),
             sequence: 0,
         }
     }
@@ -182,7 +182,7 @@ mod tests {
     fn events_come_out_in_the_order_of_a_sorted_list() {
         let mut dice = Dice::new(1, Purpose::Routing, 0);
         for count in [1_u32, 2, 3, 8, 37] {
-            let mut agenda = Agenda::new(count);
+            let mut agenda = Agenda::new(count as usize);
             let mut expected = Vec::new();
             for instance in 0..count {
                 let at = Time::from_nanos(dice.below(20) as u64);

@@ -4,6 +4,7 @@ use crate::future::Future;
 use blis_core::{InstanceId, RequestId, Span, Time};
 use blis_kv::LinkSpeed;
 use blis_latency::StepTime;
+use blis_metrics::AuditConfig;
 use blis_policy::{
     Admission, Cluster, Evict, Needs, Offload, Order, Policies as Chosen, Preempt, Priority, Router,
 };
@@ -11,10 +12,8 @@ use std::sync::Arc;
 
 /// Everything that defines a run except its requests.
 pub struct Config {
-    /// Number of engine instances, all alike (>= 1).
-    pub instances: u32,
-    /// The engine of each instance.
-    pub engine: Engine,
+    /// The instances, by pool (>= 1). The first ids are those of the first pool, and so on.
+    pub pools: Vec<Pool>,
     /// Delays of the gateway.
     pub gateway: Gateway,
     /// How fresh the router's view of the instances is.
@@ -27,8 +26,6 @@ pub struct Config {
     pub oracles: Oracles,
     /// What oracles know; `None` unless a policy needs it.
     pub future: Option<Future>,
-    /// How long things take.
-    pub latency: Arc<dyn StepTime>,
     /// Seed of the policies' random choices.
     pub seed: u64,
     /// A request that goes elsewhere than the router says: what would have been?
@@ -41,6 +38,51 @@ pub struct Config {
     pub audit: bool,
     /// Time between samples of all instances (> 0), from the start on; `None`: no samples.
     pub sample_interval: Option<Span>,
+}
+
+impl Config {
+    /// The place of each instance's pool among the pools, by id.
+    pub(crate) fn homes(&self) -> impl Iterator<Item = usize> + '_ {
+        let alike = |(home, pool): (usize, &Pool)| std::iter::repeat_n(home, pool.count as usize);
+        self.pools.iter().enumerate().flat_map(alike)
+    }
+
+    /// Tokens a block holds. It is the same in all pools: the gateway cuts a prompt once, before it
+    /// is known where it goes.
+    pub(crate) fn block_size(&self) -> u32 {
+        self.pools[0].engine.block_size
+    }
+}
+
+/// Instances that are alike.
+#[derive(Clone, Debug)]
+pub struct Pool {
+    /// What reports call it.
+    pub name: String,
+    /// How many instances (>= 1).
+    pub count: u32,
+    /// The engine of each, with its KV memory.
+    pub engine: Engine,
+    /// How long things take there.
+    pub latency: Arc<dyn StepTime>,
+}
+
+impl Pool {
+    /// What the audit checks its instances by; `fcfs`: whether they serve first come first served.
+    pub fn audited(&self, fcfs: bool) -> AuditConfig {
+        let Engine { tier, .. } = self.engine;
+        AuditConfig {
+            instances: self.count,
+            total_blocks: Some(self.engine.total_kv_blocks),
+            cpu_blocks: tier.map_or(0, |tier| tier.blocks),
+            max_running: self.engine.max_num_running_reqs,
+            max_step_tokens: self.engine.max_num_scheduled_tokens,
+            fcfs,
+            loads_beside: tier.is_some_and(|tier| tier.reload == Reload::Async),
+            async_scheduling: self.engine.async_scheduling,
+            max_preemptions: 10_000,
+        }
+    }
 }
 
 /// An engine instance, in vLLM's words.

@@ -39,7 +39,7 @@ pub(crate) struct Speculation {
 }
 
 impl Events {
-    pub(crate) fn new(signals: &Signals, instances: u32, block_size: u32) -> Events {
+    pub(crate) fn new(signals: &Signals, instances: usize, block_size: u32) -> Events {
         let feed = |_| Feed { mirror: Mirror::new(block_size), under_way: VecDeque::new() };
         let delayed = signals.event_delay > Span::ZERO;
         Events {
@@ -79,9 +79,9 @@ impl Events {
 }
 
 impl Speculation {
-    pub(crate) fn new(ttl: Span, instances: u32) -> Speculation {
+    pub(crate) fn new(ttl: Span, instances: usize) -> Speculation {
         let (index, until) = (PrefixIndex::new(u64::MAX), VecDeque::new());
-        Speculation { ttl, index, until, guessed: vec![0; instances as usize] }
+        Speculation { ttl, index, until, guessed: vec![0; instances] }
     }
 
     /// The gateway has sent `prompt` to `instance`.

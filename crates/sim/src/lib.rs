@@ -16,7 +16,7 @@ mod signals;
 mod world;
 
 pub use config::{
-    Config, Engine, Freshness, Gateway, GatewayPolicies, KvTier, Oracles, Pace, Policies,
+    Config, Engine, Freshness, Gateway, GatewayPolicies, KvTier, Oracles, Pace, Policies, Pool,
     Preemption, Reload, Signals,
 };
 pub use future::Future;

@@ -53,9 +53,9 @@ struct Polling {
 impl Boards {
     /// The views of a cluster whose instances are all idle.
     pub(crate) fn new(config: &Config) -> Boards {
-        let Config { instances, signals, engine, policies, .. } = config;
+        let Config { signals, policies, .. } = config;
         let needs = policies.admission_needs.or(policies.router_needs);
-        let events = || Events::new(signals, *instances, engine.block_size);
+        let events = || Events::new(signals, config.homes().count(), config.block_size());
         Boards {
             boards: (0..policies.gateways.len())
                 .map(|gateway| Board::new(config, gateway))
@@ -167,27 +167,35 @@ impl Boards {
 
 impl Board {
     fn new(config: &Config, gateway: usize) -> Board {
-        let Config { instances, signals, seed, .. } = *config;
+        let Config { signals, seed, .. } = *config;
         let needs = config.policies.admission_needs.or(config.policies.router_needs);
-        let free = config.engine.total_kv_blocks;
+        let idle = |(id, home): (u32, usize)| InstanceView {
+            pool: home,
+            ..InstanceView::idle(InstanceId(id), config.pools[home].engine.total_kv_blocks)
+        };
+        let views: Vec<InstanceView> = (0..).zip(config.homes()).map(idle).collect();
+        let instances = views.len();
         let polls = |freshness, read| match freshness {
             Freshness::Periodic { interval } if read => Some(Polling {
                 interval,
-                phases: (0..instances).map(|id| phase(seed, gateway, id, interval)).collect(),
-                shown: vec![0; instances as usize],
+                phases: views
+                    .iter()
+                    .map(|view| phase(seed, gateway, view.id.0, interval))
+                    .collect(),
+                shown: vec![0; instances],
             }),
             _ => None,
         };
         Board {
             gateway,
             alone: config.policies.gateways.len() == 1,
-            views: (0..instances).map(|id| InstanceView::idle(InstanceId(id), free)).collect(),
             needs,
             load_polls: polls(signals.load, needs.reads_load()),
             kv_polls: polls(signals.kv, needs.reads_memory()),
-            sent: vec![0; instances as usize],
-            seen: vec![0; instances as usize],
+            sent: vec![0; instances],
+            seen: vec![0; instances],
             speculation: signals.speculation.map(|ttl| Speculation::new(ttl, instances)),
+            views,
         }
     }
 

@@ -5,7 +5,7 @@ mod gateway;
 mod patience;
 
 use crate::agenda::{Agenda, Event, Phase};
-use crate::config::Config;
+use crate::config::{Config, Pool};
 use crate::future::Future;
 use crate::instance::{Instance, Kit, Tally};
 use crate::live::{Ended, LiveRequests, Place, Slot};
@@ -42,9 +42,6 @@ pub(crate) struct World<'a> {
     /// When clients give up.
     pub(crate) deadlines: Deadlines,
     pub(crate) instances: Vec<Instance>,
-    pub(crate) output: Span,
-    /// Whether the latency model wants shapes with the spread of contexts.
-    pub(crate) spread: bool,
     pub(crate) horizon: Time,
     next_request: Option<Request>,
     /// Follow-ups that are known and have not arrived, each at the place that the agenda knows.
@@ -66,21 +63,24 @@ impl<'a> World<'a> {
         source: &'a mut dyn Source,
         listener: &'a mut dyn Listener,
     ) -> World<'a> {
-        assert!(config.instances > 0, "a cluster has instances");
+        assert!(config.pools.iter().all(|pool| pool.count > 0), "a pool has instances");
+        let size = config.block_size();
+        assert!(config.pools.iter().all(|pool| pool.engine.block_size == size), "one block size");
         let oracle = config.policies.engine_needs.future;
         let gateway_needs = config.policies.admission_needs.or(config.policies.router_needs);
         assert_eq!(config.future.is_some(), oracle, "oracles know the future, and nobody else");
         let replicas = config.policies.gateways.len();
         assert!(replicas > 0, "a gateway has replicas");
         let boards = Boards::new(&config);
-        let instance = |id| Instance::new(InstanceId(id), &config.engine, replicas);
-        let mut instances: Vec<Instance> = (0..config.instances).map(instance).collect();
+        let instance =
+            |(id, home)| Instance::new(InstanceId(id), home, &config.pools[home], replicas);
+        let mut instances: Vec<Instance> = (0..).zip(config.homes()).map(instance).collect();
         if boards.wants_changes() {
             instances.iter_mut().for_each(Instance::tell_changes);
         }
         World {
             listener,
-            agenda: Agenda::new(config.instances),
+            agenda: Agenda::new(instances.len()),
             boards,
             live: LiveRequests::default(),
             tally: Tally::default(),
@@ -90,8 +90,6 @@ impl<'a> World<'a> {
             hears_answers: gateway_needs.answers,
             deadlines: Deadlines::default(),
             instances,
-            output: config.latency.output(),
-            spread: config.latency.wants_spread(),
             horizon: config.horizon.unwrap_or(LATEST).min(LATEST),
             next_request: None,
             follow_ups: Vec::new(),
@@ -193,6 +191,11 @@ impl<'a> World<'a> {
         self.finished = finished;
     }
 
+    /// The pool of that instance.
+    pub(crate) fn pool(&self, instance: InstanceId) -> &Pool {
+        &self.config.pools[self.instances[instance.index()].home()]
+    }
+
     /// The engine of that instance.
     pub(crate) fn engine(&mut self, instance: InstanceId) -> &mut Instance {
         &mut self.instances[instance.index()]
@@ -211,7 +214,7 @@ impl<'a> World<'a> {
 
     /// The story of a request ends before an instance had it.
     pub(crate) fn close(&mut self, slot: Slot, status: Status, now: Time) {
-        let record = self.live.get(slot).record(self.config.engine.block_size);
+        let record = self.live.get(slot).record(self.config.block_size());
         self.listener.hear(now, &Fact::Closed { status, record });
         if matches!(status, Status::Rejected(_) | Status::Unservable | Status::Abandoned(_)) {
             self.end_use(slot, None);
@@ -259,11 +262,12 @@ impl<'a> World<'a> {
 
     /// The boards, the instances, and what instances work with: disjoint parts of the world.
     fn split(&mut self) -> (&mut Boards, &mut [Instance], Kit<'_>) {
+        let pools = &self.config.pools[..];
         let kit = Kit {
-            engine: &self.config.engine,
-            latency: &*self.config.latency,
-            spread: self.spread,
-            output: self.output,
+            pools,
+            home: 0,
+            engine: &pools[0].engine,
+            latency: &*pools[0].latency,
             policies: &self.config.policies,
             oracles: self.config.oracles,
             future: self.config.future.as_mut(),
@@ -294,7 +298,7 @@ impl<'a> World<'a> {
         self.pass_time(at);
         self.events_now += 1;
         let live = self.tally.arrived - self.tally.closed;
-        let limit = 64 + 16 * (live + u64::from(self.config.instances));
+        let limit = 64 + 16 * (live + self.instances.len() as u64);
         assert!(self.events_now <= limit, "more than {limit} events at {at}: a livelock");
     }
 

@@ -1,6 +1,6 @@
 //! The audit's view of one instance: its clock, who is there, when it must compute, what it did.
 
-use super::{AuditReport, Place, Steps};
+use super::{AuditConfig, AuditReport, Place, Steps};
 use crate::audit::request::State;
 use crate::fact::{Record, Status};
 use blis_core::{InstanceId, Span, Time};
@@ -13,8 +13,8 @@ const INSTANT_FACTS_PER_REQUEST: u64 = 16;
 /// What the facts so far say about an instance.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Instance {
-    /// Whether a step is formed while the one before it computes.
-    async_scheduling: bool,
+    /// What is known of its pool.
+    pub(super) config: AuditConfig,
     clock: Time,
     waiting: u64,
     /// Requests that wait for blocks from the CPU tier, and whether there were any since the last
@@ -102,8 +102,8 @@ struct Tokens {
 }
 
 impl Instance {
-    pub(super) fn new(async_scheduling: bool) -> Instance {
-        Instance { async_scheduling, ..Instance::default() }
+    pub(super) fn new(config: AuditConfig) -> Instance {
+        Instance { config, ..Instance::default() }
     }
 
     /// Requests that wait, load and run.
@@ -128,7 +128,7 @@ impl Instance {
             format!("the instance was already at {clock}")
         });
         if place.at > clock {
-            if self.async_scheduling {
+            if self.config.async_scheduling {
                 self.past.push_back((clock, [self.waiting, self.running]));
             }
             self.clock = place.at;
@@ -277,7 +277,7 @@ impl Instance {
             return;
         }
         self.begun.push_back(place.at);
-        let most = if self.async_scheduling { 2 } else { 1 };
+        let most = if self.config.async_scheduling { 2 } else { 1 };
         if let (true, Some(pending)) = (self.begun.len() > most, self.begun.front().copied()) {
             log.note("I9", place, || format!("a step began at {pending} and has not ended"));
             self.begun.pop_front();
@@ -345,7 +345,7 @@ impl Instance {
     fn check_formed(&mut self, place: Place, begin: Time, run: &Steps, log: &mut AuditReport) {
         let ahead = run.ahead.as_nanos();
         let formed = Time::from_nanos(begin.as_nanos().saturating_sub(ahead));
-        let most = if self.async_scheduling {
+        let most = if self.config.async_scheduling {
             begin.saturating_since(self.end_before)
         } else {
             Span::ZERO
@@ -355,7 +355,7 @@ impl Instance {
         log.check(in_order, "I4", place, || {
             format!("a step that begins at {begin} was formed {} before", run.ahead)
         });
-        let later = |begun: &&Time| self.async_scheduling && **begun > formed;
+        let later = |begun: &&Time| self.config.async_scheduling && **begun > formed;
         if let Some(&begun) = self.begun.front().filter(|begun| !later(begun)) {
             self.begun.pop_front();
             log.check(begun == formed, "I9", place, || {
@@ -375,7 +375,7 @@ impl Instance {
             return;
         }
         let mut before = [self.waiting_before, self.running_before];
-        if self.async_scheduling {
+        if self.config.async_scheduling {
             while self.past.get(1).is_some_and(|&(at, _)| at <= formed) {
                 self.past.pop_front();
             }
@@ -414,7 +414,7 @@ impl Instance {
         let idle_now = if works { Span::ZERO } else { ended_at.saturating_since(self.idle_since) };
         let unfinished = if works { ended_at.saturating_since(self.due) } else { Span::ZERO };
         // Before the cut somebody was there; if nobody ran, no step was on.
-        let held_up = self.loaded || self.copies.under_way() || self.async_scheduling;
+        let held_up = self.loaded || self.copies.under_way() || self.config.async_scheduling;
         let stalled = self.cut == Cut::Waiting && !held_up && unfinished > Span::ZERO;
         log.check(!stalled, "I14", place, || {
             format!("idle since {} with requests waiting", self.due)
@@ -445,7 +445,7 @@ impl Instance {
         // was preempted (and lost them) or finished (all but the last token it generated).
         let (known, most) = (computed + cached, completed + lost + cut);
         // What was lost or dropped may have been computed by a step that has not ended.
-        let cut_short = self.async_scheduling && self.cut > Cut::Nobody;
+        let cut_short = self.config.async_scheduling && self.cut > Cut::Nobody;
         let open = self.cut == Cut::Running || cut_short || self.dropped;
         let holds = if open { known <= most } else { known == most };
         log.check(holds, "I2", place, || {

@@ -19,7 +19,7 @@
 //! | I15 | preemptions of a request, and facts at one instant, are bounded |
 //! | I16 | first come first served: first schedules in the order of joining the queue |
 //! | I17 | a drained run has no unfinished request |
-//! | I18 | running requests, tokens of a step and context are within their limits |
+//! | I18 | running requests and tokens of a step are within their limits |
 //! | I19 | the router picks an instance that exists |
 //! | I20 | reported numbers are finite, not negative and in order ([`check_report`]) |
 //!
@@ -45,8 +45,8 @@ use report::Place;
 use request::{Happening, Live, State, Story};
 use totals::Totals;
 
-/// What the audit needs to know of the cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What the audit needs to know of a pool: instances that are alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AuditConfig {
     /// How many instances there are.
     pub instances: u32,
@@ -58,8 +58,6 @@ pub struct AuditConfig {
     pub max_running: u32,
     /// Most tokens computed in a step.
     pub max_step_tokens: u32,
-    /// Longest prompt and output together, in tokens; `None`: without limit.
-    pub max_context_tokens: Option<u32>,
     /// Whether instances serve first come first served, so that I16 holds.
     pub fcfs: bool,
     /// Whether requests wait for blocks from the CPU tier on their own, while others run.
@@ -73,7 +71,6 @@ pub struct AuditConfig {
 /// Checks the facts of a run as they are stated.
 #[derive(Debug)]
 pub struct Audit {
-    config: AuditConfig,
     log: AuditReport,
     gateway: Time,
     live: Live,
@@ -82,14 +79,14 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// An audit of a cluster like `config`.
-    pub fn new(config: AuditConfig) -> Audit {
+    /// An audit of a cluster of these pools; the first ids are those of the first pool.
+    pub fn new(pools: &[AuditConfig]) -> Audit {
+        let alike = |pool: &AuditConfig| vec![Instance::new(*pool); pool.instances as usize];
         Audit {
-            config,
             log: AuditReport::default(),
             gateway: Time::ZERO,
             live: Live::default(),
-            instances: vec![Instance::new(config.async_scheduling); config.instances as usize],
+            instances: pools.iter().flat_map(alike).collect(),
             totals: Totals::default(),
         }
     }
@@ -181,8 +178,8 @@ impl Audit {
 
     fn routed(&mut self, place: Place, instance: InstanceId, expected: Option<u32>) {
         self.gateway_heard(place);
-        let instances = self.config.instances;
-        self.log.check(instance.0 < instances, "I19", place, || {
+        let instances = self.instances.len();
+        self.log.check(instance.index() < instances, "I19", place, || {
             format!("routed to an instance that does not exist: there are {instances}")
         });
         let Some((story, _)) = self.moves(place, Happening::Routed) else { return };
@@ -206,10 +203,8 @@ impl Audit {
     }
 
     fn scheduled(&mut self, place: Place, id: InstanceId, cached: u32, total: u32) {
-        if self.instance_heard(place, id).is_none() {
-            return;
-        }
-        let (fcfs, at) = (self.config.fcfs, place.at);
+        let Some(instance) = self.instance_heard(place, id) else { return };
+        let (fcfs, at) = (instance.config.fcfs, place.at);
         let Some((story, before)) = self.moves(place, Happening::Scheduled) else { return };
         if story.first_token.is_none() && before == State::Waiting {
             story.waited += at.saturating_since(story.last);
@@ -237,11 +232,9 @@ impl Audit {
     }
 
     fn preempted(&mut self, place: Place, id: InstanceId, lost: u32, ended: bool) {
-        if self.instance_heard(place, id).is_none() {
-            return;
-        }
-        let most = self.config.max_preemptions;
-        let in_flight = self.config.async_scheduling;
+        let Some(instance) = self.instance_heard(place, id) else { return };
+        let AuditConfig { max_preemptions: most, async_scheduling: in_flight, .. } =
+            instance.config;
         let happening = if ended { Happening::PreemptedAtEnd } else { Happening::Preempted };
         self.log.check(!ended || in_flight, "I10", place, || "no step is under way".to_owned());
         let Some((story, _)) = self.moves(place, happening) else { return };
@@ -261,10 +254,8 @@ impl Audit {
     }
 
     fn evicted(&mut self, place: Place, id: InstanceId, blocks: u32) {
-        let total = self.config.total_blocks;
-        if self.instance_heard(place, id).is_none() {
-            return;
-        }
+        let Some(instance) = self.instance_heard(place, id) else { return };
+        let total = instance.config.total_blocks;
         self.begins(place, id);
         let instance = &mut self.instances[id.index()];
         instance.recurs(place, &mut self.log);
@@ -276,16 +267,15 @@ impl Audit {
     /// Something happened that only happens when a step begins, or when blocks are made room for
     /// that a request waits for on its own, or when all that could be computed is under way.
     fn begins(&mut self, place: Place, id: InstanceId) {
-        if !self.config.loads_beside && !self.config.async_scheduling {
-            self.instances[id.index()].begins(place, &mut self.log);
+        let instance = &mut self.instances[id.index()];
+        if !instance.config.loads_beside && !instance.config.async_scheduling {
+            instance.begins(place, &mut self.log);
         }
     }
 
     fn first_token(&mut self, place: Place, id: InstanceId) {
-        if self.instance_heard(place, id).is_none() {
-            return;
-        }
-        let in_flight = self.config.async_scheduling;
+        let Some(instance) = self.instance_heard(place, id) else { return };
+        let in_flight = instance.config.async_scheduling;
         let Some((story, before)) = self.moves(place, Happening::FirstToken) else { return };
         if before == State::Waiting {
             story.waited += place.at.saturating_since(story.last);
@@ -303,12 +293,10 @@ impl Audit {
     }
 
     fn dropped(&mut self, place: Place, id: InstanceId, computed: u32, under_way: bool) {
-        if self.instance_heard(place, id).is_none() {
-            return;
-        }
+        let Some(instance) = self.instance_heard(place, id) else { return };
+        let between_steps = !instance.config.async_scheduling;
         let Some((story, _)) = self.moves(place, Happening::Dropped) else { return };
         story.last = place.at;
-        let between_steps = !self.config.async_scheduling;
         self.log.check(!(between_steps && under_way), "I10", place, || {
             "dropped during a step".to_owned()
         });
@@ -348,11 +336,6 @@ impl Audit {
         let Some((story, before)) = self.moves(place, happening) else { return };
         let story = *story;
         story.check_record(status, record, place, &mut self.log);
-        let most = self.config.max_context_tokens;
-        let context = u64::from(record.input_tokens) + u64::from(record.output_tokens);
-        self.log.check(most.is_none_or(|most| context <= most.into()), "I18", place, || {
-            format!("a context of {context} tokens, more than {most:?}")
-        });
         self.totals.close(status, record);
         if let Some(id) = place.instance {
             let instance = &mut self.instances[id.index()];
@@ -370,17 +353,16 @@ impl Audit {
     }
 
     fn steps(&mut self, place: Place, id: InstanceId, run: &Steps) {
-        if self.instance_heard(place, id).is_none() {
-            return;
-        }
-        self.check_limits(place, run);
+        let Some(instance) = self.instance_heard(place, id) else { return };
+        let config = instance.config;
+        self.check_limits(place, run, config);
         let instance = &mut self.instances[id.index()];
         instance.ran(place, run, &mut self.log);
         instance.recurs(place, &mut self.log);
     }
 
-    fn check_limits(&mut self, place: Place, run: &Steps) {
-        let AuditConfig { max_running, max_step_tokens, total_blocks, .. } = self.config;
+    fn check_limits(&mut self, place: Place, run: &Steps, config: AuditConfig) {
+        let AuditConfig { max_running, max_step_tokens, total_blocks, .. } = config;
         let Batch { prefill_seqs, prefill_tokens, decode_seqs, running, .. } = run.batch;
         let log = &mut self.log;
         log.check(running <= max_running, "I18", place, || {

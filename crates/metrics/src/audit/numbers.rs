@@ -20,6 +20,7 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
         classes,
         tenants,
         instances,
+        pools,
         engine_time,
         kv,
         routing,
@@ -42,6 +43,10 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
     }
     for instance in instances {
         check.instance(instance);
+    }
+    for pool in pools {
+        check.section(&format!("pool {}", pool.name), &pool.requests);
+        check.share(&format!("pool {} utilization", pool.name), pool.utilization);
     }
     check.engine_time("cluster", *engine_time);
     check.aggregation(report);
@@ -155,9 +160,13 @@ impl Check {
         });
         let tokens = |section: &Section| section.total_output_tokens;
         let instances: u64 = report.instances.iter().map(|i| tokens(&i.requests)).sum();
+        let pools: u64 = report.pools.iter().map(|pool| tokens(&pool.requests)).sum();
         let total = tokens(&report.cluster);
-        self.holds(instances == total, "I7", || {
-            format!("the cluster generated {total} tokens, its instances {instances}")
+        let whole = instances == total && (report.pools.is_empty() || pools == total);
+        self.holds(whole, "I7", || {
+            format!(
+                "the cluster generated {total} tokens, its instances {instances}, pools {pools}"
+            )
         });
         let tiers = report.instances.iter().map(|instance| &instance.tier);
         let (out, back) = tiers.fold((0, 0), |(out, back), tier| {

@@ -14,7 +14,8 @@ impl Audit {
             }
             Fact::Offloaded { instance, blocks, abandoned, cpu_blocks, beside } => {
                 let place = Place::instance(at, instance);
-                let room = self.config.cpu_blocks;
+                let Some(heard) = self.instance_heard(place, instance) else { return };
+                let room = heard.config.cpu_blocks;
                 self.log.check(cpu_blocks <= room, "I3", place, || {
                     format!("the CPU tier holds {cpu_blocks} blocks, of {room}")
                 });
@@ -24,8 +25,6 @@ impl Audit {
                 // A copy that a step waits for begins and ends in one.
                 if beside {
                     self.left(place, instance, blocks, abandoned);
-                } else {
-                    self.instance_heard(place, instance);
                 }
             }
             Fact::Reloading { request, instance, blocks, recent, beside } => {
@@ -67,8 +66,8 @@ impl Audit {
     }
 
     fn leaving(&mut self, place: Place, id: InstanceId, blocks: u32) {
-        let total = self.config.total_blocks;
         let Some(instance) = self.instance_heard(place, id) else { return };
+        let total = instance.config.total_blocks;
         instance.copies.leaving += u64::from(blocks);
         let possible = blocks > 0 && total.is_none_or(|total| blocks <= total);
         self.log.check(possible, "I5", place, || {
@@ -77,8 +76,7 @@ impl Audit {
     }
 
     fn left(&mut self, place: Place, id: InstanceId, blocks: u32, abandoned: u32) {
-        let Some(instance) = self.instance_heard(place, id) else { return };
-        let copies = &mut instance.copies;
+        let copies = &mut self.instances[id.index()].copies;
         copies.left += u64::from(blocks) + u64::from(abandoned);
         let (left, leaving) = (copies.left, copies.leaving);
         self.log.check(left <= leaving, "I5", place, || {
@@ -87,7 +85,7 @@ impl Audit {
     }
 
     fn returning(&mut self, place: Place, id: InstanceId, blocks: u32) {
-        let fcfs = self.config.fcfs;
+        let fcfs = self.instances[id.index()].config.fcfs;
         let Some((story, _)) = self.moves(place, Happening::Reloading) else { return };
         if story.first_token.is_none() {
             story.waited += place.at.saturating_since(story.last);

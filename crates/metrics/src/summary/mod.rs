@@ -13,8 +13,8 @@ mod tally;
 use crate::end::RunEnd;
 use crate::fact::{Fact, Listener, Record, Stage, Status};
 use crate::report::{
-    Decomposition, EngineTime, InstanceSection, KvSection, Latency, Report, RoutingSection,
-    Section, SplitStats,
+    Decomposition, EngineTime, InstanceSection, KvSection, Latency, PoolSection, Report,
+    RoutingSection, Section, SplitStats,
 };
 use crate::sample::{Groups, Samples, WeightedSamples, float_sum};
 use crate::slo::SloTargets;
@@ -53,6 +53,8 @@ pub struct Summary {
     curves: bool,
     /// Requests that arrived before are not counted.
     from: Time,
+    /// The name and the number of instances of each pool.
+    pools: Vec<(String, usize)>,
 }
 
 /// What percentiles need of a request that was scheduled. Spans are in ns.
@@ -103,6 +105,7 @@ impl Summary {
             time_in_system: 0,
             curves: false,
             from: Time::ZERO,
+            pools: Vec::new(),
         }
     }
 
@@ -117,6 +120,13 @@ impl Summary {
     #[must_use]
     pub fn with_curves(self) -> Summary {
         Summary { curves: true, ..self }
+    }
+
+    /// The same, of a cluster whose instances are in these pools: names and numbers of instances.
+    /// The first ids are those of the first pool.
+    #[must_use]
+    pub fn by_pool(self, pools: Vec<(String, usize)>) -> Summary {
+        Summary { pools, ..self }
     }
 
     /// The numbers of the run that ended so.
@@ -140,6 +150,7 @@ impl Summary {
         Report {
             tenants: self.tenant_sections(&cluster_latencies, elapsed),
             engine_time: EngineTime::mean(&instances),
+            pools: self.pool_sections(&instances, elapsed),
             instances,
             kv: self.kv_section(),
             routing: self.routing_section(),
@@ -214,7 +225,7 @@ impl Summary {
 
     fn instance_sections(&self, elapsed: Span, whole: Span) -> Vec<InstanceSection> {
         let rows = Groups::of(&self.rows, self.instances.len(), |row| row.instance as usize);
-        let itl = self.gaps.statistics_by_tag(self.instances.len());
+        let itl = self.gaps.statistics_by_tag(self.instances.len(), |tag| tag);
         let ids = (0..).map(InstanceId);
         ids.zip(&self.instances)
             .enumerate()
@@ -224,6 +235,36 @@ impl Summary {
                 all.steps.section(instance, requests, whole)
             })
             .collect()
+    }
+
+    fn pool_sections(&self, instances: &[InstanceSection], elapsed: Span) -> Vec<PoolSection> {
+        if self.pools.len() < 2 {
+            return Vec::new();
+        }
+        let homes = self.pools.iter().map(|(_, size)| *size).enumerate();
+        let homes: Vec<usize> =
+            homes.flat_map(|(pool, size)| std::iter::repeat_n(pool, size)).collect();
+        let rows = Groups::of(&self.rows, self.pools.len(), |row| homes[row.instance as usize]);
+        let itl = self.gaps.statistics_by_tag(self.pools.len(), |instance| homes[instance]);
+        let mut next = 0;
+        let numbers = |(i, (name, size)): (usize, &(String, usize))| {
+            let members = next..next + size;
+            next = members.end;
+            let tally = self.instances[members.clone()].iter().map(|all| &all.requests).sum();
+            let latencies = self.latencies(&rows, i);
+            let members = &instances[members];
+            PoolSection {
+                name: name.clone(),
+                instances: *size,
+                requests: section(&tally, &latencies, Latency::of(itl[i]), elapsed),
+                steps: members.iter().map(|one| one.steps).sum(),
+                utilization: per(
+                    members.iter().filter_map(|one| one.utilization).sum(),
+                    float(*size as u64),
+                ),
+            }
+        };
+        self.pools.iter().enumerate().map(numbers).collect()
     }
 
     fn latencies(&self, rows: &Groups, group: usize) -> Latencies {

@@ -16,18 +16,17 @@ fn at(micros: u64) -> Time {
 }
 
 fn heard(facts: &Facts, ended_at: Time) -> AuditReport {
-    let mut audit = Audit::new(AuditConfig {
+    let mut audit = Audit::new(&[AuditConfig {
         instances: 1,
         total_blocks: Some(100),
         cpu_blocks: 0,
         max_running: 4,
         max_step_tokens: 100,
-        max_context_tokens: None,
         fcfs: true,
         loads_beside: false,
         async_scheduling: false,
         max_preemptions: 9,
-    });
+    }]);
     for (at, fact) in facts {
         audit.hear(*at, fact);
     }

@@ -25,7 +25,6 @@ const CONFIG: AuditConfig = AuditConfig {
     cpu_blocks: 0,
     max_running: 4,
     max_step_tokens: 100,
-    max_context_tokens: None,
     fcfs: true,
     loads_beside: false,
     async_scheduling: true,
@@ -33,7 +32,7 @@ const CONFIG: AuditConfig = AuditConfig {
 };
 
 fn heard(facts: &Facts, config: AuditConfig) -> AuditReport {
-    let mut audit = Audit::new(config);
+    let mut audit = Audit::new(&[config]);
     for (at, fact) in facts {
         audit.hear(*at, fact);
     }

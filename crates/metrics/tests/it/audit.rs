@@ -14,7 +14,6 @@ const CONFIG: AuditConfig = AuditConfig {
     total_blocks: Some(100),
     max_running: 4,
     max_step_tokens: 2_500,
-    max_context_tokens: Some(1_000),
     fcfs: true,
     loads_beside: false,
     async_scheduling: false,
@@ -22,7 +21,7 @@ const CONFIG: AuditConfig = AuditConfig {
 };
 
 fn audit(facts: &Facts, end: &RunEnd, config: AuditConfig) -> AuditReport {
-    let mut audit = Audit::new(config);
+    let mut audit = Audit::new(&[config]);
     tell(&mut audit, facts);
     audit.finish(end)
 }
@@ -460,11 +459,9 @@ fn i17_a_drained_run_with_unfinished_requests_is_found() {
 #[test]
 fn i18_limits_that_are_exceeded_are_found() {
     let (facts, end) = legal();
-    for config in [
-        AuditConfig { max_running: 3, ..CONFIG },
-        AuditConfig { max_step_tokens: 100, ..CONFIG },
-        AuditConfig { max_context_tokens: Some(100), ..CONFIG },
-    ] {
+    for config in
+        [AuditConfig { max_running: 3, ..CONFIG }, AuditConfig { max_step_tokens: 100, ..CONFIG }]
+    {
         expect("I18", &audit(&facts, &end, config));
     }
     check("I18", |facts| edit_steps(facts, |_, _, batch, _| batch.prefill_seqs += 90));
@@ -474,6 +471,21 @@ fn i18_limits_that_are_exceeded_are_found() {
 fn i19_an_instance_that_does_not_exist_is_found() {
     let (facts, end) = legal();
     expect("I19", &audit(&facts, &end, AuditConfig { instances: 1, ..CONFIG }));
+}
+
+#[test]
+fn each_instance_is_checked_by_the_rules_of_its_pool() {
+    let (facts, end) = legal();
+    let first = AuditConfig { instances: 1, ..CONFIG };
+    let report = |second: AuditConfig| {
+        let mut audit = Audit::new(&[first, second]);
+        tell(&mut audit, &facts);
+        audit.finish(&end)
+    };
+    assert!(report(first).is_clean());
+    let found = report(AuditConfig { max_running: 3, ..first });
+    expect("I18", &found);
+    assert!(found.first.iter().all(|one| one.to_string().contains("instance 1: ")), "{found:?}");
 }
 
 #[test]

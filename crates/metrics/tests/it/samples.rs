@@ -10,7 +10,6 @@ const CONFIG: AuditConfig = AuditConfig {
     cpu_blocks: 50,
     max_running: 4,
     max_step_tokens: 2_500,
-    max_context_tokens: None,
     fcfs: true,
     loads_beside: false,
     async_scheduling: false,
@@ -22,7 +21,7 @@ fn heard(config: AuditConfig, instance: u32, reading: Reading) -> AuditReport {
     let cluster = Cluster { instances: 2, max_running: 4, preempt_every: None, horizon: None };
     let (mut facts, end) = run(&mixed_jobs(30, 300_000.0, 1), cluster);
     facts.insert(0, (Time::ZERO, Fact::Sample { instance: InstanceId(instance), reading }));
-    let mut audit = Audit::new(config);
+    let mut audit = Audit::new(&[config]);
     tell(&mut audit, &facts);
     audit.finish(&end)
 }

@@ -12,7 +12,7 @@ use blis_latency::StepTime;
 use blis_metrics::SloTargets;
 use blis_policy::evict::belady;
 use blis_policy::{Chosen, Cluster, Policies};
-use blis_sim::{Config, Engine, Gateway, Pace, Signals};
+use blis_sim::{Config, Engine, Gateway, Pace, Pool, Signals};
 use blis_workload::{Mix, TraceOptions, TraceSource};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -148,15 +148,18 @@ impl Plan {
     pub fn config(&self, trial: &Trial) -> Config {
         let Oracles { routing, scheduler, evict: _ } = self.oracles;
         Config {
-            instances: self.instances,
-            engine: self.engine,
+            pools: vec![Pool {
+                name: "default".to_owned(),
+                count: self.instances,
+                engine: self.engine,
+                latency: self.latency.clone(),
+            }],
             gateway: self.gateway,
             signals: self.signals,
             patience: self.patience,
             policies: self.built(),
             oracles: blis_sim::Oracles { routing, scheduler },
             future: None,
-            latency: self.latency.clone(),
             seed: trial.seed,
             overrule: trial.overrule,
             horizon: Some(self.horizon.unwrap_or(LAST)),

@@ -134,7 +134,7 @@ impl Instance {
                 Place::Ended => live.split.prefill = now.since(live.enqueued),
                 _ => live.split.queue += now.since(live.enqueued),
             }
-            live.split.output = kit.output;
+            live.split.output = kit.latency.output();
             if !live.gave_up {
                 let work = live.expected_work(kit.engine.block_size);
                 kit.ended[live.gateway].started_work += work;
@@ -198,7 +198,7 @@ impl Instance {
 
     /// A request that has left the batch has all its tokens.
     pub(super) fn finish(&mut self, slot: Slot, now: Time, kit: &mut Kit<'_>) {
-        let output = now + kit.output;
+        let output = now + kit.latency.output();
         let live = kit.live.get(slot);
         let gateway = live.gateway;
         let mut record = live.record(kit.engine.block_size);

@@ -19,7 +19,7 @@ mod step;
 mod stride;
 mod tier;
 
-use crate::config::{Engine, Oracles, Pace, Policies};
+use crate::config::{self, Engine, Oracles, Pace, Policies};
 use crate::future::{Future, Stretch};
 use crate::live::{Ended, LiveRequests, Place, Slot};
 use crate::oracle::Work;
@@ -44,6 +44,10 @@ const SHORT_BOOKS: usize = 32;
 #[derive(Clone)]
 pub(crate) struct Instance {
     id: InstanceId,
+    /// The place of its pool among the pools.
+    home: usize,
+    /// Whether its latency model looks at more than sums of contexts.
+    spread: bool,
     queue: Queue,
     running: RunningBatch,
     pool: Pool,
@@ -77,12 +81,12 @@ pub(crate) struct Instance {
 
 /// What an instance works with: the run's rules, the live requests and the listener.
 pub(crate) struct Kit<'a> {
+    /// The pools of the cluster, and which of them the instance at work is of.
+    pub(crate) pools: &'a [config::Pool],
+    pub(crate) home: usize,
+    /// The engine and the latency model of that pool.
     pub(crate) engine: &'a Engine,
     pub(crate) latency: &'a dyn StepTime,
-    /// Whether the latency model looks at more than sums of contexts.
-    pub(crate) spread: bool,
-    /// Output processing of a token.
-    pub(crate) output: Span,
     pub(crate) policies: &'a Policies,
     /// Decisions that oracles take.
     pub(crate) oracles: Oracles,
@@ -106,6 +110,16 @@ pub(crate) struct Kit<'a> {
 }
 
 impl<'a> Kit<'a> {
+    /// An instance of the pool `home` goes to work, by the engine and the latency model of its
+    /// pool. Whatever the world asks of an instance begins with this.
+    #[inline]
+    fn serve(&mut self, home: usize) {
+        if home != self.home {
+            let config::Pool { engine, latency, .. } = &self.pools[home];
+            (self.home, self.engine, self.latency) = (home, engine, &**latency);
+        }
+    }
+
     /// What orders a queue.
     fn rules(&self) -> Rules<'a> {
         Rules {
@@ -151,10 +165,17 @@ pub(crate) struct Gauges {
 }
 
 impl Instance {
-    pub(crate) fn new(id: InstanceId, engine: &Engine, gateways: usize) -> Instance {
+    pub(crate) fn new(
+        id: InstanceId,
+        home: usize,
+        config::Pool { engine, latency, .. }: &config::Pool,
+        gateways: usize,
+    ) -> Instance {
         let copies = engine.tier.map_or(0, |tier| tier.blocks);
         Instance {
             id,
+            home,
+            spread: latency.wants_spread(),
             queue: Queue::default(),
             running: RunningBatch::default(),
             pool: Pool::with_tier(engine.total_kv_blocks, copies),
@@ -193,6 +214,11 @@ impl Instance {
         }
     }
 
+    /// The place of its pool among the pools.
+    pub(crate) fn home(&self) -> usize {
+        self.home
+    }
+
     /// How many requests of that replica of the gateway have joined the queue since the start.
     pub(crate) fn joined_from(&self, gateway: usize) -> u64 {
         self.joined[gateway]
@@ -227,6 +253,7 @@ impl Instance {
     /// A request joins the queue. Returns when the next step boundary is due, which is now if the
     /// engine is idle.
     pub(crate) fn enqueue(&mut self, slot: Slot, now: Time, kit: &mut Kit<'_>) -> Time {
+        kit.serve(self.home);
         // What has ended is stated first, so that an instance's facts are in order of time.
         self.catch_up(now, kit);
         let live = kit.live.get_mut(slot);
@@ -249,6 +276,7 @@ impl Instance {
     /// The steps under way end, their effects land, and the next begin. Returns when those end;
     /// `NEVER`: idle.
     pub(crate) fn boundary(&mut self, now: Time, kit: &mut Kit<'_>) -> Time {
+        kit.serve(self.home);
         self.land(now, kit);
         let next = self.begin(now, kit);
         self.check(kit);
@@ -265,6 +293,7 @@ impl Instance {
         let passed = stride.boundaries_before(now).min(stride.planned() - 1);
         let behind = passed > stride.done();
         if behind {
+            kit.serve(self.home);
             self.pass(passed, kit);
         }
         behind
@@ -294,6 +323,7 @@ impl Instance {
     /// What this engine has of the prompt of a request is needed later than an oracle thought, so
     /// the oracle is asked again.
     pub(crate) fn judge_again(&mut self, slot: Slot, now: Time, kit: &mut Kit<'_>) {
+        kit.serve(self.home);
         let prompt = kit.live.get(slot).request.content.prompt_blocks(kit.engine.block_size);
         let mut table = self.pool.claim(self.pool.lookup(prompt));
         release(&mut self.pool, &mut table, slot, Released::Done { session_live: false }, now, kit);

@@ -292,7 +292,7 @@ impl Instance {
             if running.decodes() {
                 shape.decode_seqs += 1;
                 shape.decode_context += u64::from(running.goal());
-                if kit.spread {
+                if self.spread {
                     shape.decode_longest = shape.decode_longest.max(running.goal());
                 }
             } else {
@@ -313,7 +313,7 @@ impl Instance {
             decode_context: self.running.steady_context(),
             ..StepShape::default()
         };
-        if kit.spread {
+        if self.spread {
             shape.decode_longest = self.running.steady_longest();
             shape.shared_context = self.pool.shared() * u64::from(kit.engine.block_size);
         }

@@ -10,6 +10,9 @@
 //! the rest cached as is best. To that come the delays of the gateway, ingress and the processing
 //! of the token; and for each further token a step in which at least this request decodes.
 //!
+//! If blocks are cached once they are allocated, several requests of one step may compute parts of
+//! one prompt, so that the budget of the step alone limits how much of it a step computes.
+//!
 //! It holds for every admission, router, order, preemption and eviction, one that knows the future
 //! included, as long as the same requests arrive at the same times.
 
@@ -59,7 +62,14 @@ impl Floors {
         let before = admission_latency + routing_latency + self.latency.ingress(prompt);
         // To read what is cached can take longer than to compute it, if that is little.
         let least = if self.latency.context_free() { cached } else { 0 };
-        let alone = |blocks: u32| work.prefill(prompt - blocks * size, blocks * size);
+        let unlimited = Engine { long_prefill_token_threshold: 0, ..self.engine };
+        let together = Work { engine: &unlimited, ..work };
+        let alone = |blocks: u32| {
+            let (new, past) = (prompt - blocks * size, blocks * size);
+            let alone = work.prefill(new, past);
+            let shared = self.engine.cache_on_allocation.then(|| together.prefill(new, past));
+            shared.map_or(alone, |shared| shared.min(alone))
+        };
         let prefill = (least..cached).map(alone).fold(alone(cached), Span::min);
         let ttft = before + prefill + self.latency.output();
         let e2e = ttft + work.decode(prompt + 1, request.output_tokens - 1);

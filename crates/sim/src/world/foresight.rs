@@ -46,7 +46,7 @@ impl World<'_> {
         because: &'static str,
     ) -> Intent {
         let content = &self.live.get(slot).request.content;
-        let size = self.config.engine.block_size;
+        let size = self.config.block_size();
         let cached = self.instances[instance.index()].cached(content.prompt_blocks(size));
         // The last token is always computed, so a block that ends with it never hits.
         let most = (content.prompt_tokens() - 1) / size;
@@ -56,11 +56,12 @@ impl World<'_> {
 
     /// All places where a request that is routed now can go.
     fn places(&self, slot: Slot, now: Time) -> Vec<Place> {
-        let request = &self.live.get(slot).request;
-        let joins = now + self.config.latency.ingress(request.content.prompt_tokens());
-        let mut places: Vec<Place> = (0..self.config.instances)
-            .map(|id| Place { instance: InstanceId(id), joining: vec![(joins, slot)] })
-            .collect();
+        let tokens = self.live.get(slot).request.content.prompt_tokens();
+        let place = |(id, home): (u32, usize)| {
+            let joins = now + self.config.pools[home].latency.ingress(tokens);
+            Place { instance: InstanceId(id), joining: vec![(joins, slot)] }
+        };
+        let mut places: Vec<Place> = (0..).zip(self.config.homes()).map(place).collect();
         for (instance, other, live) in self.live.on_the_way() {
             places[instance.index()].joining.push((live.enqueued, other));
         }
@@ -109,11 +110,12 @@ impl World<'_> {
     /// What copies of engines work with. They are not told of the future, so what an oracle among
     /// evictors would think of blocks that are released meanwhile is not foreseen.
     fn look_ahead<'b>(&'b self, copy: &'b mut Copy, deaf: &'b mut Deaf) -> Kit<'b> {
+        let pools = &self.config.pools[..];
         Kit {
-            engine: &self.config.engine,
-            latency: &*self.config.latency,
-            spread: self.spread,
-            output: self.output,
+            pools,
+            home: 0,
+            engine: &pools[0].engine,
+            latency: &*pools[0].latency,
             policies: &self.config.policies,
             oracles: self.config.oracles,
             future: None,

@@ -39,7 +39,9 @@ impl World<'_> {
         let (id, class, round) = (request.id, request.class, request.round);
         // The last generated token is never written to the KV cache.
         let tokens = u64::from(input_tokens) + u64::from(request.output_tokens) - 1;
-        let blocks = tokens.div_ceil(self.config.engine.block_size.into());
+        let blocks = tokens.div_ceil(self.config.block_size().into());
+        let pools = self.config.pools.iter();
+        let smallest = pools.map(|pool| pool.engine.total_kv_blocks).min().unwrap_or(0);
         let gateway = self.gateway_of(id);
         if let Some(future) = &mut self.config.future {
             future.arrive(&request);
@@ -48,9 +50,9 @@ impl World<'_> {
         self.tally.arrived += 1;
         self.tally.events += 1;
         self.listener.hear(now, &Fact::Arrived { request: id, class, input_tokens, round });
-        if blocks > self.config.engine.total_kv_blocks.into() {
-            // It could never finish, whoever else is there: refused at once, like vLLM's check of
-            // max_model_len.
+        if blocks > smallest.into() {
+            // It could never finish where it may be sent, whoever else is there: refused at once,
+            // like vLLM's check of max_model_len.
             self.close(slot, Status::Unservable, now);
             return;
         }
@@ -68,8 +70,7 @@ impl World<'_> {
         let live = self.live.get(slot);
         let gateway = live.gateway;
         self.hear_answers(gateway, now);
-        let block_size = self.config.engine.block_size;
-        let view = self.live.get(slot).request.view(block_size);
+        let view = self.live.get(slot).request.view(self.config.block_size());
         let seed = self.config.seed;
         let cluster = ClusterView { now, seed, instances: self.boards.views(gateway) };
         let mut dice = Dice::new(seed, Purpose::Admission, view.id.0);
@@ -98,15 +99,18 @@ impl World<'_> {
         let gateway = self.live.get(slot).gateway;
         self.hear_answers(gateway, now);
         let Choice { instance, intent } = self.choose(slot, now);
-        let Config { policies, seed, oracles, engine, instances, .. } = &mut self.config;
+        let block_size = self.config.block_size();
+        let Config { policies, seed, oracles, .. } = &mut self.config;
         let live = self.live.get_mut(slot);
         let request = live.request.id;
-        let block_size = engine.block_size;
         let view = live.request.view(block_size);
         let policies = &mut policies.gateways[gateway];
         let instances_seen = self.boards.views(gateway);
         let cluster = ClusterView { now, seed: *seed, instances: instances_seen };
-        assert!(instance.0 < *instances, "the router chose {instance:?}, which is not there");
+        assert!(
+            instance.index() < self.instances.len(),
+            "the router chose {instance:?}, which is not there"
+        );
         let chosen = &cluster.instances[instance.index()];
         if let Verdict::Reject(reason) = policies.admission.admit_at(&view, chosen, now) {
             self.counts.admitted -= 1;
@@ -126,9 +130,10 @@ impl World<'_> {
         live.intent = intent;
         let work = live.expected_work(block_size);
         let view = live.request.view(block_size);
+        let input_tokens = view.input_tokens;
         self.boards.sent(gateway, instance, &view, work, now);
         self.counts.sent += 1;
-        let joins = now + self.config.latency.ingress(view.input_tokens);
+        let joins = now + self.pool(instance).latency.ingress(input_tokens);
         self.live.get_mut(slot).enqueued = joins;
         self.agenda.add(joins, Phase::Enqueue, slot);
     }
@@ -151,15 +156,16 @@ impl World<'_> {
 
     /// What the router says.
     fn ask_router(&mut self, slot: Slot, now: Time) -> Choice {
-        let Config { policies, seed, engine, .. } = &mut self.config;
+        let block_size = self.config.block_size();
+        let Config { policies, seed, .. } = &mut self.config;
         let live = self.live.get(slot);
-        let view = live.request.view(engine.block_size);
+        let view = live.request.view(block_size);
         let instances = self.boards.views(live.gateway);
         let cluster = ClusterView { now, seed: *seed, instances };
         let mut dice = Dice::new(*seed, Purpose::Routing, view.id.0);
         let mut choice = policies.gateways[live.gateway].router.route(&view, &cluster, &mut dice);
         // The last token is always computed, so a block that ends with it never hits.
-        let most = (view.input_tokens - 1) / engine.block_size;
+        let most = (view.input_tokens - 1) / block_size;
         let expected = &mut choice.intent.expected_hit_blocks;
         *expected = expected.map(|blocks| blocks.min(most));
         choice

@@ -47,8 +47,13 @@ impl World<'_> {
     /// The first deadline has come: its client gives up if it still waits.
     pub(crate) fn deadline(&mut self) {
         let Some(Reverse((at, id, slot))) = self.deadlines.heap.pop() else { return };
-        let left_server = |token: Time| token + self.output <= at;
-        if !self.live.holds(slot, id) || self.live.get(slot).first_token.is_some_and(left_server) {
+        if !self.live.holds(slot, id) {
+            return;
+        }
+        let live = self.live.get(slot);
+        if let (Some(token), Some(instance)) = (live.first_token, live.instance)
+            && token + self.pool(instance).latency.output() <= at
+        {
             return;
         }
         self.pass_time(at);
@@ -96,7 +101,7 @@ impl World<'_> {
     /// with it.
     fn ended_unserved(&self, slot: Slot) -> Ended {
         let live = self.live.get(slot);
-        let work = live.expected_work(self.config.engine.block_size);
+        let work = live.expected_work(self.config.block_size());
         Ended {
             requests: 1,
             tokens: live.request.content.prompt_tokens().into(),

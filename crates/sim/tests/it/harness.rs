@@ -6,12 +6,10 @@ use blis_core::{
     Time,
 };
 use blis_latency::{Coefficients, StepTime};
-use blis_metrics::{
-    Audit, AuditConfig, Fact, Fanout, Listener, Reading, Record, RunEnd, Status, TtftSplit,
-};
+use blis_metrics::{Audit, Fact, Fanout, Listener, Reading, Record, RunEnd, Status, TtftSplit};
 use blis_policy::{Chosen, Cluster, Gate, Guests, Needs, PartsText, Router, Routing};
 use blis_sim::{
-    Config, Engine, Future, Gateway, Oracles, Outcome, Pace, Policies, Preemption, Reload, Signals,
+    Config, Engine, Future, Gateway, Oracles, Outcome, Pace, Policies, Pool, Preemption, Signals,
     Unobserved,
 };
 use std::collections::BTreeMap;
@@ -21,7 +19,10 @@ use std::sync::Arc;
 /// A scenario for tests. Change what matters, then [`Scenario::run`].
 #[derive(Clone, Debug)]
 pub(crate) struct Scenario {
+    /// Instances of the first pool, which has the engine and the latency model below.
     pub(crate) instances: u32,
+    /// The second pool.
+    pub(crate) beside: Option<Pool>,
     pub(crate) gateways: u32,
     pub(crate) engine: Engine,
     pub(crate) gateway: Gateway,
@@ -90,6 +91,7 @@ pub(crate) struct Ended {
 pub(crate) fn small_world() -> Scenario {
     Scenario {
         instances: 1,
+        beside: None,
         gateways: 1,
         engine: Engine {
             total_kv_blocks: 1000,
@@ -181,9 +183,26 @@ impl Scenario {
         blis_sim::run(config, &mut source, &mut nobody, &mut Unobserved).expect("cannot fail")
     }
 
+    /// The pools of the cluster.
+    pub(crate) fn pools(&self) -> Vec<Pool> {
+        let (name, latency) = ("first".to_owned(), Arc::clone(&self.latency));
+        let first = Pool { name, count: self.instances, engine: self.engine, latency };
+        [first].into_iter().chain(self.beside.clone()).collect()
+    }
+
+    /// The pool of an instance.
+    pub(crate) fn pool_of(&self, instance: u32) -> Pool {
+        self.pools().swap_remove(usize::from(instance >= self.instances))
+    }
+
+    /// How many instances there are.
+    pub(crate) fn size(&self) -> u32 {
+        self.pools().iter().map(|pool| pool.count).sum()
+    }
+
     fn config(&self) -> Config {
         let cluster = Cluster {
-            instances: self.instances,
+            instances: self.size(),
             blocks: self.engine.total_kv_blocks,
             cpu_blocks: self.engine.tier.map_or(0, |tier| tier.blocks),
             block_size: self.engine.block_size,
@@ -205,15 +224,13 @@ impl Scenario {
                 .expect("a list cannot fail")
         });
         Config {
-            instances: self.instances,
-            engine: self.engine,
+            pools: self.pools(),
             gateway: self.gateway,
             signals: self.signals,
             patience: self.patience,
             policies: Policies::new(&policies, self.gateways, &cluster),
             oracles: self.oracles,
             future,
-            latency: Arc::clone(&self.latency),
             seed: self.seed,
             overrule: self.overrule,
             horizon: self.horizon,
@@ -264,26 +281,14 @@ impl Scenario {
         source: &mut dyn Source,
         listener: &mut dyn Listener,
     ) -> Outcome {
-        let mut audit = Audit::new(AuditConfig {
-            instances: self.instances,
-            total_blocks: Some(self.engine.total_kv_blocks),
-            cpu_blocks: self.engine.tier.map_or(0, |tier| tier.blocks),
-            max_running: self.engine.max_num_running_reqs,
-            max_step_tokens: self.engine.max_num_scheduled_tokens,
-            max_context_tokens: None,
-            fcfs: self.order == "fcfs" && !self.oracles.scheduler,
-            async_scheduling: self.engine.async_scheduling,
-            loads_beside: self.engine.tier.is_some_and(|tier| tier.reload == Reload::Async),
-            max_preemptions: 10_000,
-        });
+        let fcfs = self.order == "fcfs" && !self.oracles.scheduler;
+        let pools: Vec<_> = config.pools.iter().map(|pool| pool.audited(fcfs)).collect();
+        let mut audit = Audit::new(&pools);
         let mut both = Fanout::new(vec![listener, &mut audit]);
         let outcome =
             blis_sim::run(config, source, &mut both, &mut Unobserved).expect("a list cannot fail");
-        let end = RunEnd {
-            ended_at: outcome.ended_at,
-            end: outcome.end.clone(),
-            instances: self.instances,
-        };
+        let end =
+            RunEnd { ended_at: outcome.ended_at, end: outcome.end.clone(), instances: self.size() };
         let found = audit.finish(&end);
         assert!(found.is_clean(), "the audit found {:#?}", found.first);
         outcome

@@ -11,6 +11,7 @@ mod golden_tier;
 mod harness;
 mod oracles;
 mod patience;
+mod pools;
 mod relations;
 mod signals;
 mod timeline;

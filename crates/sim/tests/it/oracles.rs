@@ -7,7 +7,7 @@ use blis_core::random::Purpose;
 use blis_core::{Dice, InstanceId, Request, RequestId, RequestView, Source, Span, Time};
 use blis_metrics::Status;
 use blis_policy::{Choice, ClusterView, Router};
-use blis_sim::{Floor, Floors, Oracles, Pace};
+use blis_sim::{Floor, Floors, Oracles, Pace, Pool};
 use proptest::prelude::*;
 use std::cell::Cell;
 
@@ -17,10 +17,9 @@ fn foreseen(world: &Scenario, oracles: Oracles) -> Scenario {
     Scenario { oracles, ..world.clone() }
 }
 
-/// The floors of the requests of a world, in order of arrival.
-fn floors(world: &Scenario) -> Vec<Floor> {
-    let latency = std::sync::Arc::clone(&world.latency);
-    let mut floors = Floors::new(world.engine, world.gateway, latency);
+/// The floors of the requests of a world in a pool, in order of arrival.
+fn floors(world: &Scenario, pool: Pool) -> Vec<Floor> {
+    let mut floors = Floors::new(pool.engine, world.gateway, pool.latency);
     let mut source = Listed::new(world.requests.clone());
     let mut all = Vec::new();
     while let Some(request) = source.next_request().expect("a list") {
@@ -77,7 +76,7 @@ fn the_last_request_has_no_better_place_than_the_one_foreseen() {
         let told = seen.run();
         let last = *told.closed.last().expect("there are requests");
         let Some(ttft) = last.ttft else { return Ok(told) };
-        for place in 0..world.instances {
+        for place in 0..world.size() {
             let overrule = Some((RequestId(last.request), InstanceId(place)));
             let elsewhere = Scenario { overrule, ..seen.clone() }.run();
             let Some(other) = elsewhere.closed.last().expect("the same").ttft else { continue };
@@ -86,7 +85,7 @@ fn the_last_request_has_no_better_place_than_the_one_foreseen() {
             worse.set(worse.get() + u32::from(ttft < other));
         }
         let reads = world.order.contains("expected") || evict.contains("intent");
-        intents.set(intents.get() + u32::from(reads && world.instances > 1));
+        intents.set(intents.get() + u32::from(reads && world.size() > 1));
         on_the_way.set(on_the_way.get() + u32::from(others_on_the_way(&told, last.request)));
         let plain = world.run();
         let plain = plain.closed.last().and_then(|ended| ended.ttft);
@@ -113,13 +112,14 @@ fn others_on_the_way(told: &Told, request: u64) -> bool {
 fn nobody_goes_below_the_floor() {
     let (met, checked, hits) = (Cell::new(0), Cell::new(0), Cell::new(0));
     let coverage = in_random_worlds(1_000, |world| {
-        let floors = floors(world);
+        let floors: Vec<_> = world.pools().into_iter().map(|pool| floors(world, pool)).collect();
         let mut last = world.run();
         for oracles in [Oracles::default(), BOTH] {
             let told = foreseen(world, oracles).run();
             for ended in &told.closed {
-                let floor = floors[usize::try_from(ended.request).expect("small")];
                 let (Some(ttft), Status::Finished) = (ended.ttft, ended.status) else { continue };
+                let second = usize::from(ended.instance >= Some(world.instances));
+                let floor = floors[second][usize::try_from(ended.request).expect("small")];
                 let e2e = ended.e2e.expect("finished");
                 prop_assert!(ttft >= floor.ttft, "{:?} below {:?}", ended, floor);
                 prop_assert!(e2e >= floor.e2e, "{:?} below {:?}", ended, floor);
@@ -180,7 +180,7 @@ fn looking_ahead_comes_near_the_best_of_all_assignments_and_none_goes_below_the_
         let all = (0..128).map(|bits| mean_ttft(&world.run_sent_by(Box::new(sent(bits)))));
         let best = all.fold(f64::INFINITY, f64::min);
         let seen = mean_ttft(&foreseen(&world, Oracles { routing: true, scheduler: false }).run());
-        let floors = floors(&world);
+        let floors = floors(&world, world.pool_of(0));
         let floor = floors.iter().map(|floor| seconds(floor.ttft)).sum::<f64>() / 7.0;
         assert!(floor <= best && best <= seen + 1e-12, "{floor} {best} {seen}, crowd {seed}");
         reached += u32::from(seen <= best + 1e-12);

@@ -84,9 +84,10 @@ fn an_output_length_changes_nothing_before_the_answer_ends() {
                 continue;
             }
             let arrival = longer.requests[usize::try_from(ended.request).expect("small")].arrival;
-            let left = arrival + ended.e2e.expect("finished") - world.latency.output();
-            let lane = ended.instance.expect("finished") + 1;
-            let known = if world.engine.async_scheduling {
+            let instance = ended.instance.expect("finished");
+            let (pool, lane) = (world.pool_of(instance), instance + 1);
+            let left = arrival + ended.e2e.expect("finished") - pool.latency.output();
+            let known = if pool.engine.async_scheduling {
                 let steps = |(at, of, fact): &&(Time, u32, String)| {
                     *at < left && *of == lane && fact.starts_with("Steps")
                 };
@@ -109,7 +110,7 @@ fn a_world_in_slow_motion_tells_the_same_story() {
     let coverage = in_random_worlds(300, |world| {
         // Phases of pollers and shares of a link are rounded to nanoseconds: not exact when scaled.
         // A bucket refills in real time, and parameters of other policies are spans of it as well.
-        let mut world = Scenario { admission: "always-admit", ..world.clone() };
+        let mut world = Scenario { admission: "always-admit", beside: None, ..world.clone() };
         world.signals = Signals::IMMEDIATE;
         world.engine.tier = None;
         for (policy, timeless) in [
@@ -163,7 +164,7 @@ fn counting_in_other_units_changes_nothing() {
         Arc::new(Coefficients::new([100.0, cost, 10.0], [1000.0, 4.0 * cost, 0.0]).expect("legal"))
     };
     let coverage = in_random_worlds(300, |world| {
-        let mut world = Scenario { admission: "always-admit", ..without_hash(world) };
+        let mut world = Scenario { admission: "always-admit", beside: None, ..without_hash(world) };
         if world.scorers.is_some_and(|s| s.contains("latency") || s.contains("cost")) {
             // Who predicts from the cost of a token is told another one here.
             world.scorers = None;
@@ -225,7 +226,8 @@ fn the_names_of_streams_do_not_matter() {
 fn two_instances_under_round_robin_are_two_separate_runs() {
     let coverage = in_random_worlds(300, |world| {
         // An oracle sees what is sent to the other instance, too.
-        let mut world = Scenario { admission: "always-admit", ..without_oracle(world) };
+        let mut world =
+            Scenario { admission: "always-admit", beside: None, ..without_oracle(world) };
         (world.instances, world.routing, world.scorers) = (2, "round-robin", None);
         // Each replica of the gateway would have turns of its own.
         world.gateways = 1;
@@ -263,7 +265,8 @@ fn two_instances_under_round_robin_are_two_separate_runs() {
 fn less_work_in_a_plain_queue_makes_nobody_later() {
     let coverage = in_random_worlds(300, |world| {
         let mut world = Scenario { admission: "always-admit", order: "fcfs", ..world.clone() };
-        (world.instances, world.horizon, world.patience) = (1, None, None);
+        (world.instances, world.beside) = (1, None);
+        (world.horizon, world.patience) = (None, None);
         (world.engine.max_num_running_reqs, world.engine.total_kv_blocks) = (1, 10_000);
         for request in &mut world.requests {
             *request =

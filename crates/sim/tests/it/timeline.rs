@@ -63,9 +63,7 @@ fn samples_come_in_order_of_time_and_instance_from_the_start_to_the_end() {
         let interval = world.sample_interval.expect("set").as_nanos();
         let instants = (0..=told.outcome.ended_at.as_nanos() / interval).map(|n| n * interval);
         let expected: Vec<(Time, InstanceId)> = instants
-            .flat_map(|at| {
-                (0..world.instances).map(move |id| (Time::from_nanos(at), InstanceId(id)))
-            })
+            .flat_map(|at| (0..world.size()).map(move |id| (Time::from_nanos(at), InstanceId(id))))
             .collect();
         let found: Vec<_> = told.samples.iter().map(|&(at, id, _)| (at, id)).collect();
         prop_assert_eq!(found, expected);

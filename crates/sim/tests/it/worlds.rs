@@ -8,7 +8,7 @@ use blis_latency::profile::padding::{Padding, Sizes};
 use blis_latency::profile::{Gap, Parameters, Range, VARIABLES};
 use blis_latency::{HostTime, Profile, StepShape, StepTime};
 use blis_metrics::{Stage, Status};
-use blis_sim::{Engine, Freshness, Gateway, KvTier, Pace, Preemption, Reload, Signals};
+use blis_sim::{Engine, Freshness, Gateway, KvTier, Pace, Pool, Preemption, Reload, Signals};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::sync::Arc;
@@ -145,6 +145,8 @@ pub(crate) struct Coverage {
     pub(crate) unservable: u32,
     pub(crate) horizon: u32,
     pub(crate) several_instances: u32,
+    /// Two pools with different engines and latency models, both of which work.
+    pub(crate) two_pools: u32,
     pub(crate) several_gateways: u32,
     pub(crate) stale_signals: u32,
     pub(crate) late_events: u32,
@@ -190,8 +192,14 @@ impl Coverage {
         self.rejection += u32::from(told.count("Rejected") > 0);
         self.unservable += u32::from(told.count("Unservable") > 0);
         self.horizon += u32::from(scenario.horizon.is_some());
-        self.several_instances += u32::from(scenario.instances > 1);
-        self.several_gateways += u32::from(scenario.instances > 1 && scenario.gateways > 1);
+        self.several_instances += u32::from(scenario.size() > 1);
+        self.several_gateways += u32::from(scenario.size() > 1 && scenario.gateways > 1);
+        let steps = |(_, lane, fact): &(Time, u32, String)| {
+            fact.starts_with("Steps").then_some(*lane > scenario.instances)
+        };
+        let mut works = [false; 2];
+        told.facts.iter().filter_map(steps).for_each(|second| works[usize::from(second)] = true);
+        self.two_pools += u32::from(works == [true, true]);
         self.stale_signals += u32::from(scenario.signals.load != Freshness::Immediate);
         let precise = scenario.scorers.is_some_and(|s| s.contains("pp:") || s.contains("precise"));
         self.late_events += u32::from(precise && scenario.signals.event_delay > Span::ZERO && hit);
@@ -235,6 +243,7 @@ impl Coverage {
             ("horizon", self.horizon),
             ("several instances", self.several_instances),
             ("several gateways", self.several_gateways),
+            ("two pools that work", self.two_pools),
             ("stale signals", self.stale_signals),
             ("late KV events", self.late_events),
             ("uneven steps", self.uneven_steps),
@@ -332,6 +341,33 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn latency()(
+        model in 0_u32..10,
+        // A host that takes no time, little, about as long as the GPU, more.
+        host in prop::sample::select(vec![
+            None, None, Some([3, 5, 15, 2]), Some([60, 10, 30, 30]), Some([100, 0, 900, 60]),
+            Some([20, 400, 1_500, 9]),
+        ]),
+    ) -> Arc<dyn StepTime> {
+        let gpu: Arc<dyn StepTime> = match model {
+            0..5 => small_world().latency,
+            5..7 => Arc::new(ContextBound),
+            _ => Arc::new(fitted()),
+        };
+        match host {
+            None => gpu,
+            Some(host) => Arc::new(Hosted(gpu, host)),
+        }
+    }
+}
+
+prop_compose! {
+    fn pool()(count in 1_u32..3, engine in engine(), latency in latency()) -> Pool {
+        Pool { name: "second".to_owned(), count, engine, latency }
+    }
+}
+
+prop_compose! {
     fn arrival()(
         at_us in 0_u64..4_000,
         shared in (0_u64..3, 0_u32..24),
@@ -400,33 +436,27 @@ prop_compose! {
             "any-of(probabilistic; burst-throttle[slack=1]; session-backpressure[threshold=2])",
         ]),
         latencies in prop::sample::select(vec![(0_u64, 0_u64), (0, 0), (13, 5)]),
-        model in 0_u32..10,
-        // A host that takes no time, little, about as long as the GPU, more.
-        host in prop::sample::select(vec![
-            None, None, Some([3, 5, 15, 2]), Some([60, 10, 30, 30]), Some([100, 0, 900, 60]),
-            Some([20, 400, 1_500, 9]),
-        ]),
+        latency in latency(),
+        beside in prop::option::weighted(0.3, pool()),
         horizon in prop::option::weighted(0.2, 0_u64..20_000),
         patience_us in prop::option::weighted(0.15, 1_000_u64..12_000),
         seed in any::<u64>(),
     ) -> Scenario {
-        let mut scenario = small_world().with(requests);
-        match model {
-            0..5 => {}
-            5..7 => scenario.latency = Arc::new(ContextBound),
-            _ => scenario.latency = Arc::new(fitted()),
-        }
-        if let Some(host) = host {
-            scenario.latency = Arc::new(Hosted(scenario.latency, host));
-        }
         let (admission_us, routing_us) = latencies;
         // Two prompts of which neither fits beside the other preempt each other for ever if each
         // comes back with a higher priority than the other had when it was scheduled.
         let grows = !["constant", "slo-class"].contains(&priority);
-        let reserve_full_prompt =
-            engine.reserve_full_prompt || (grows && preempt == "lowest-priority");
+        let reserve = grows && preempt == "lowest-priority";
+        let block_size = engine.block_size;
+        let reserving = |engine: Engine| Engine {
+            reserve_full_prompt: engine.reserve_full_prompt || reserve,
+            block_size,
+            ..engine
+        };
         Scenario {
-            engine: Engine { reserve_full_prompt, ..engine },
+            engine: reserving(engine),
+            latency,
+            beside: beside.map(|pool| Pool { engine: reserving(pool.engine), ..pool }),
             instances,
             gateways,
             routing: routing.0,
@@ -453,7 +483,7 @@ prop_compose! {
             horizon: horizon.map(Time::from_micros),
             patience: patience_us.map(Span::from_micros),
             pace: Pace::FastForward,
-            ..scenario
+            ..small_world().with(requests)
         }
     }
 }
