@@ -55,7 +55,7 @@ pub(crate) fn refuses(
 ) {
     let found = Fixture::with(files).findings(check);
     assert_eq!(found.len(), 1, "one finding expected: {found:#?}");
-    assert!(found[0].ends_with(&format!("[{}]", rule.name())), "{}", found[0]);
+    assert!(found[0].ends_with(&format!("[{rule:?}]")), "{}", found[0]);
     assert!(found[0].contains(words), "`{words}` expected in: {}", found[0]);
 }
 

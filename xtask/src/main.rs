@@ -24,16 +24,25 @@ usage: cargo xtask <chore>
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = workspace_root();
     match words.as_slice() {
-        ["tidy"] => run_tidy(),
-        ["reference"] => run_reference(),
+        ["tidy"] => verdict("", &tidy::check(&root)),
+        ["reference"] => or_problem(reference::write(&root).map(|paths| {
+            for path in paths {
+                println!("wrote {}", path.display());
+            }
+            ExitCode::SUCCESS
+        })),
         ["bench", options @ ..] => match bench::Options::parse(options) {
-            Ok(options) => run_bench(&options),
+            Ok(options) => run_bench(&options, &root),
             Err(problem) => refuse(&problem),
         },
-        ["lines"] => run_lines(&workspace_root()),
+        ["lines"] => run_lines(&root),
         ["lines", folder] => run_lines(Path::new(folder)),
-        ["same", before, after] => run_same(Path::new(before), Path::new(after)),
+        ["same", before, after] => {
+            let found = same::run(Path::new(before), Path::new(after), &root);
+            or_problem(found.map(|found| verdict(&format!("{found}\n"), &found.differences)))
+        }
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS
@@ -43,67 +52,34 @@ fn main() -> ExitCode {
     }
 }
 
-fn run_tidy() -> ExitCode {
-    let findings = tidy::check(&workspace_root());
-    for finding in &findings {
-        println!("{finding}");
-    }
-    if findings.is_empty() {
-        return ExitCode::SUCCESS;
-    }
-    eprintln!("{} findings", findings.len());
-    ExitCode::FAILURE
-}
-
-fn run_reference() -> ExitCode {
-    match reference::write(&workspace_root()) {
-        Ok(paths) => {
-            for path in paths {
-                println!("wrote {}", path.display());
-            }
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("cannot write the pages under `docs/reference`: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn run_bench(options: &bench::Options) -> ExitCode {
-    match bench::run(options, &workspace_root(), &mut |line| println!("{line}")) {
-        Ok(bench::Verdict::Met) => ExitCode::SUCCESS,
-        Ok(bench::Verdict::Missed) => ExitCode::FAILURE,
-        Err(problem) => {
-            eprintln!("{problem}");
-            ExitCode::from(3)
-        }
-    }
+fn run_bench(options: &bench::Options, root: &Path) -> ExitCode {
+    let verdict = bench::run(options, root, &mut |line| println!("{line}"));
+    or_problem(verdict.map(|verdict| match verdict {
+        bench::Verdict::Met => ExitCode::SUCCESS,
+        bench::Verdict::Missed => ExitCode::FAILURE,
+    }))
 }
 
 fn run_lines(root: &Path) -> ExitCode {
     let count = lines::count(root);
-    print!("{}", count.table());
-    let above = count.above_limits();
-    for line in &above {
-        eprintln!("{line}");
-    }
-    if above.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    verdict(&count.table(), &count.above_limits())
 }
 
-fn run_same(before: &Path, after: &Path) -> ExitCode {
-    let summary = match same::run(before, after, &workspace_root()) {
-        Ok(summary) => summary,
-        Err(problem) => {
-            eprintln!("{problem}");
-            return ExitCode::from(3);
-        }
-    };
-    for difference in &summary.differences {
-        println!("{difference}");
+/// Prints what was found and what is wrong with it.
+fn verdict(found: &str, wrong: &[String]) -> ExitCode {
+    print!("{found}");
+    for problem in wrong {
+        println!("{problem}");
     }
-    println!("{summary}");
-    if summary.differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A chore that could not be done.
+fn or_problem(done: Result<ExitCode, impl std::fmt::Display>) -> ExitCode {
+    done.unwrap_or_else(|problem| {
+        eprintln!("{problem}");
+        ExitCode::from(3)
+    })
 }
 
 fn refuse(problem: &str) -> ExitCode {

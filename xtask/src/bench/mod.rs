@@ -7,7 +7,7 @@ mod measure;
 mod rows;
 
 use measure::Program;
-use rows::{Measured, Row, Value};
+use rows::{Measured, Promise, Row, Value};
 use std::path::{Path, PathBuf};
 
 /// What to measure.
@@ -50,9 +50,7 @@ impl Options {
             let value: usize =
                 value.ok_or_else(|| format!("`{name}` takes a whole number from 1 on"))?;
             match *name {
-                "--row" if rows::ALL.iter().any(|row| row.number == value) => {
-                    options.row = Some(value);
-                }
+                "--row" if value <= rows::ALL.len() => options.row = Some(value),
                 "--row" => return Err(format!("there is no row {value}: see the table")),
                 "--runs" => options.runs = Some(value),
                 _ => return Err(format!("unknown option `{name}`")),
@@ -73,8 +71,11 @@ pub fn run(options: &Options, root: &Path, print: &mut dyn FnMut(&str)) -> Resul
     let mut verdict = Verdict::Met;
     print("| row | work | measured (median, minimum) | target | met |");
     print("|---|---|---|---|---|");
-    for row in rows::ALL.iter().filter(|row| options.row.is_none_or(|n| n == row.number)) {
-        let Row { number, work, target, .. } = row;
+    for (number, row) in (1..).zip(rows::ALL.iter()) {
+        if options.row.is_some_and(|only| only != number) {
+            continue;
+        }
+        let Row { work, target, .. } = row;
         let absent = row.cases.iter().filter_map(|case| case.needs(&traces));
         if let Some(file) = absent.into_iter().find(|file| !file.exists()) {
             let why = format!("not measured: there is no `{}`; give --traces DIR", file.display());
@@ -82,7 +83,7 @@ pub fn run(options: &Options, root: &Path, print: &mut dyn FnMut(&str)) -> Resul
             continue;
         }
         let mut measured = Vec::new();
-        for case in row.cases {
+        for case in &row.cases {
             let runs = options.runs.unwrap_or(case.runs);
             let samples = program.samples(&case.arguments(&traces), case.requests, runs)?;
             measured.push(Measured { requests: case.requests, samples });
@@ -101,16 +102,15 @@ fn judge(row: &Row, measured: &[Measured]) -> Vec<(String, bool)> {
     row.promises
         .iter()
         .map(|promise| {
-            let value = (promise.value)(measured);
-            let Value { median, minimum, .. } = value;
-            let met =
-                if promise.at_most { median <= promise.bound } else { median >= promise.bound };
-            let (unit, digits) = (promise.unit, promise.digits);
+            let Value { median, minimum, note } = promise.value.of(measured);
+            let Promise { at_most, at_least, ref unit, digits, .. } = *promise;
+            let met = at_most.is_none_or(|most| median <= most)
+                && at_least.is_none_or(|least| median >= least);
             let mut text = format!("{median:.digits$} {unit}");
             if let Some(minimum) = minimum {
                 text = format!("{text}, {minimum:.digits$}");
             }
-            if let Some(note) = &value.note {
+            if let Some(note) = note {
                 text = format!("{text} ({note})");
             }
             (text, met)
@@ -147,8 +147,7 @@ mod tests {
     }
 
     fn verdicts(number: usize, measured: &[Measured]) -> Vec<(String, bool)> {
-        let row = rows::ALL.iter().find(|row| row.number == number).unwrap();
-        judge(row, measured)
+        judge(&rows::ALL[number - 1], measured)
     }
 
     #[test]

@@ -3,64 +3,44 @@
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// A key that may differ, and why.
-pub(crate) struct Explained {
-    /// Its name, at any depth.
-    pub(crate) key: &'static str,
-    /// What it was called before, if its values are the same under another name; without that, its
-    /// values are not compared.
-    pub(crate) was: Option<&'static str>,
-    /// Why.
-    pub(crate) why: &'static str,
-}
-
-const fn ignored(key: &'static str, why: &'static str) -> Explained {
-    Explained { key, was: None, why }
-}
-
 const CLOCK: &str = "read from a clock";
 const BUILD: &str = "names the build";
 const HASH: &str = "a hash of text that no user sees, which may change with the build";
 const PROSE: &str = "a sentence for people";
 
-/// All keys that may differ.
-pub(crate) const EXPLAINED: &[Explained] = &[
-    ignored("wall_seconds", CLOCK),
-    ignored("cpu_seconds", CLOCK),
-    ignored("finished", CLOCK),
-    ignored("version", BUILD),
-    ignored("code", BUILD),
-    ignored("key", HASH),
-    ignored("scenario_hash", HASH),
-    ignored("basis", PROSE),
-    ignored("description", PROSE),
-    ignored("help", PROSE),
-    ignored("legal", PROSE),
-    ignored("note", PROSE),
-    ignored("summary", PROSE),
-    ignored("title", PROSE),
-    ignored("why", PROSE),
-    ignored("text", "with its comments; `blis workloads NAME` is compared without them"),
+/// The keys, at any depth, whose values may differ, and why.
+pub(crate) const EXPLAINED: &[(&str, &str)] = &[
+    ("wall_seconds", CLOCK),
+    ("cpu_seconds", CLOCK),
+    ("finished", CLOCK),
+    ("version", BUILD),
+    ("code", BUILD),
+    ("key", HASH),
+    ("scenario_hash", HASH),
+    ("basis", PROSE),
+    ("description", PROSE),
+    ("help", PROSE),
+    ("legal", PROSE),
+    ("note", PROSE),
+    ("summary", PROSE),
+    ("title", PROSE),
+    ("why", PROSE),
+    ("text", "with its comments; `blis workloads NAME` is compared without them"),
 ];
 
 /// Differences of one file that are listed; the rest is counted.
 const LISTED: usize = 5;
 
 /// Lists how `after` differs from `before`; the ending of `name` says how to read them.
-pub(crate) fn differences(
-    name: &str,
-    before: &str,
-    after: &str,
-    explained: &[Explained],
-) -> Vec<String> {
+pub(crate) fn differences(name: &str, before: &str, after: &str) -> Vec<String> {
     if before == after {
         return Vec::new();
     }
     let mut found = match name.rsplit('.').next() {
-        Some("json") => json(before, after, explained),
-        Some("jsonl") => by_line(before, after, |a, b| json(a, b, explained)),
-        Some("yaml") => yaml(before, after, explained),
-        Some("csv") => by_line(&renamed_header(before, explained), after, cells),
+        Some("json") => json(before, after),
+        Some("jsonl") => by_line(before, after, json),
+        Some("yaml") => yaml(before, after),
+        Some("csv") => by_line(before, after, cells),
         _ => by_line(&without_comments(before), &without_comments(after), cells),
     };
     let more = found.len().saturating_sub(LISTED);
@@ -73,11 +53,11 @@ pub(crate) fn differences(
 
 /// Once the explained keys are left out, equal values are equal text: both are as `serde_json`
 /// writes them.
-fn json(before: &str, after: &str, explained: &[Explained]) -> Vec<String> {
+fn json(before: &str, after: &str) -> Vec<String> {
     let read =
         |text| serde_json::from_str::<Value>(text).ok().filter(|value| is_plain(text, value));
     match (read(before), read(after)) {
-        (Some(before), Some(after)) => values(before, after, explained),
+        (Some(before), Some(after)) => values(before, after),
         _ => cells(before, after),
     }
 }
@@ -91,42 +71,28 @@ fn is_plain(text: &str, value: &Value) -> bool {
 }
 
 /// Comments are for people, so that YAML is compared by what it says.
-fn yaml(before: &str, after: &str, explained: &[Explained]) -> Vec<String> {
+fn yaml(before: &str, after: &str) -> Vec<String> {
     match [before, after].map(serde_saphyr::from_str::<Value>) {
-        [Ok(before), Ok(after)] => values(before, after, explained),
+        [Ok(before), Ok(after)] => values(before, after),
         _ => by_line(before, after, cells),
     }
 }
 
-fn values(mut before: Value, mut after: Value, explained: &[Explained]) -> Vec<String> {
-    prune(&mut before, explained, true);
-    prune(&mut after, explained, false);
+fn values(mut before: Value, mut after: Value) -> Vec<String> {
+    prune(&mut before);
+    prune(&mut after);
     let mut found = Vec::new();
     walk("", &before, &after, &mut found);
     found
 }
 
-/// Removes what is ignored, and gives the values of the first build their new names.
-fn prune(value: &mut Value, explained: &[Explained], is_first: bool) {
+/// Removes what is explained.
+fn prune(value: &mut Value) {
     match value {
-        Value::Array(items) => {
-            for item in items {
-                prune(item, explained, is_first);
-            }
-        }
+        Value::Array(items) => items.iter_mut().for_each(prune),
         Value::Object(fields) => {
-            let kept = std::mem::take(fields).into_iter().filter_map(|(key, mut value)| {
-                let rule = explained.iter().find(|rule| match rule.was {
-                    Some(was) => is_first && was == key,
-                    None => rule.key == key,
-                });
-                prune(&mut value, explained, is_first);
-                match rule {
-                    Some(rule) => rule.was.map(|_| (rule.key.to_owned(), value)),
-                    None => Some((key, value)),
-                }
-            });
-            *fields = kept.collect();
+            fields.retain(|key, _| !EXPLAINED.iter().any(|(known, _)| known == key));
+            fields.values_mut().for_each(prune);
         }
         _ => {}
     }
@@ -198,14 +164,6 @@ fn cells(before: &str, after: &str) -> Vec<String> {
     vec![format!("{a}, then {b}")]
 }
 
-/// A table with the new names of its columns.
-fn renamed_header(text: &str, explained: &[Explained]) -> String {
-    let (header, rows) = text.split_once('\n').unwrap_or((text, ""));
-    let new_name = |column| explained.iter().find(|rule| rule.was == Some(column));
-    let names = header.split(',').map(|column| new_name(column).map_or(column, |rule| rule.key));
-    format!("{}\n{rows}", names.collect::<Vec<_>>().join(","))
-}
-
 fn without_comments(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.collect::<Vec<_>>().join("\n")
@@ -215,21 +173,15 @@ fn without_comments(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const RENAMED: &[Explained] = &[
-        Explained { key: "offered", was: Some("injected"), why: "one word for one thing" },
-        ignored("wall_seconds", CLOCK),
-    ];
-
     fn found(name: &str, before: &str, after: &str) -> Vec<String> {
-        differences(name, before, after, RENAMED)
+        differences(name, before, after)
     }
 
     #[test]
-    fn explained_keys_are_left_out_or_renamed_at_any_depth() {
-        let before = r#"[{"injected":3,"wall_seconds":0.1}]"#;
+    fn explained_keys_are_left_out_at_any_depth() {
+        let before = r#"[{"offered":3,"wall_seconds":0.1}]"#;
         assert!(found("a.json", before, r#"[{"offered":3,"wall_seconds":0.2}]"#).is_empty());
         assert_eq!(found("a.json", before, r#"[{"offered":4}]"#), ["[0].offered: 3, then 4"]);
-        assert_eq!(found("a.csv", "injected,b\n1,2\n", "offered,b\n1,2\n"), [""; 0]);
     }
 
     #[test]
@@ -264,6 +216,6 @@ mod tests {
 
     #[test]
     fn every_explained_key_says_why() {
-        assert!(EXPLAINED.iter().all(|rule| !rule.why.is_empty()));
+        assert!(EXPLAINED.iter().all(|(_, why)| !why.is_empty()));
     }
 }

@@ -24,68 +24,12 @@ const LEFT_OUT: &[(&str, &str)] = &[(
     "it measures the saturation of three clusters, which takes longer than all other studies",
 )];
 
-/// How scenarios are run: their files written, and each flag that changes how a run goes or what
-/// it says.
-const WAYS: &[&str] = &[
-    "--requests-out @.requests.csv --timeline @.timeline.csv --results-path @.results.json",
-    "--decisions-out @.jsonl --trace-out @.trace.jsonl --timeline @.csv --timeline-interval-ms 7",
-    "--stepwise --audit",
-    "--replications 3",
-    "--seed 7 --counterfactual-k 2 --counterfactual-sample 5",
-    "--fitness-weights throughput:0.5,p99_ttft:0.5",
-    "--num-gateways 2 --admission-latency 100 --routing-latency 200 --snapshot-refresh-interval 9000",
-    "--kv-event-delay 50000 --routing-policy weighted --routing-scorers pp:1,qd:1",
-    "--horizon 3000000 --patience-ms 150",
-    "--kv-cpu-blocks 2000 --total-kv-blocks 2500 --kv-link h200-pcie --kv-reload async",
-    "--kv-cpu-blocks 2000 --total-kv-blocks 2500 --kv-transfer-bandwidth 5 --preemption-mode swap",
-    "--max-num-running-reqs 16 --max-num-scheduled-tokens 512 --long-prefill-token-threshold 100",
-    "--reserve-full-prompt false --block-size-in-tokens 32",
-    "--latency-model roofline --hardware A100-80 --tp 4 --model qwen/qwen3-32b",
-    "--latency-model profile --hardware H200 --tp 1",
-    "--alpha-coeffs 1000,2,3 --beta-coeffs 5000,20,30",
-    "--admission-policy token-bucket --token-bucket-capacity 4000 --token-bucket-refill-rate 2000",
-];
-
-/// Command lines that belong to no list.
-const SINGLE: &[(&str, &str)] = &[
-    ("json", "policies --format json"),
-    ("json", "workloads --format json"),
-    ("json", "strategies --format json"),
-    ("json", "export coverage --format json"),
-    ("txt", "run --num-requests 60 --format blis --trace-level decisions --summarize-trace"),
-    (
-        "json",
-        "run --num-requests 60 --rate 9 --format json --prefix-tokens 64 --prompt-tokens 90 \
-         --output-tokens 30 --output-tokens-stdev 0 --gpu-memory-utilization 0.5",
-    ),
-    (
-        "json",
-        "compare project/scenarios/shared-prefix.yaml --seeds 2 --format json \
-      --arm two:~{cluster:~{instances:~2}} --metrics ttft_p99,hit_rate --warmup 1s",
-    ),
-    (
-        "json",
-        "capacity --workload orthogonal-slo --num-instances 2 --seeds 2 --max-seeds 2 \
-      --max-requests 2000 --format json",
-    ),
-    (
-        "json",
-        "capacity --workload independent --num-instances 1 --seeds 2 --max-seeds 2 \
-      --strategy round-robin --strategy least-loaded --max-requests 2000 --precision 9% --format json",
-    ),
-    (
-        "json",
-        "capacity --workload chatbot --rate 30 --vary instances --seeds 2 --max-seeds 2 \
-      --slo ttft_p99<=900ms --max-requests 2000 --format json",
-    ),
-    ("json", "calibrate project/data/h200 --format json --out @.yaml"),
-    ("json", "calibrate project/data/h200/prefix40.steps.csv --padding none --format json"),
-    ("json", "validate --data project/data/h200 --resamples 2 --format json"),
-    ("json", "validate prefix40 --data project/data/h200 --resamples 0 --refit --format json"),
-    ("json", "validate pressure60 --data project/data/h200 --profile shipped --format json"),
-    ("json", "study isolation-matrix.yaml --jobs 1 --ledger small.db --format json"),
-    ("json", "ledger list --ledger small.db --last 3 --format json"),
-];
+/// Lines that are written down, each with its first word: `way` for a way to run every scenario, or
+/// the ending of what it prints.
+fn written() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = include_str!("lines.txt").lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| line.split_once(' '))
+}
 
 /// One command line.
 pub(crate) struct Line {
@@ -154,7 +98,7 @@ impl Plan {
         plan.policies(&lists.policies);
         plan.strategies(&lists.strategies);
         plan.studies(root)?;
-        for (printed, command) in SINGLE {
+        for (printed, command) in written().filter(|(first, _)| *first != "way") {
             plan.add(printed, command);
         }
         Ok(plan)
@@ -171,7 +115,7 @@ impl Plan {
         let names = files(&root.join("scenarios"), ".yaml")?;
         for name in &names {
             let scenario = format!("{ROOT}/scenarios/{name}");
-            for way in WAYS {
+            for (_, way) in written().filter(|(first, _)| *first == "way") {
                 self.add("json", &format!("run {scenario} --num-requests 300 --format json {way}"));
             }
             self.add("txt", &format!("run {scenario} --num-requests 300 --format blis"));

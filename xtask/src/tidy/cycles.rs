@@ -48,7 +48,7 @@ fn check_known(tree: &Tree, known: &[(&str, &[&str])]) -> Vec<Finding> {
         for name in allowed {
             let message =
                 format!("`{name}` is in no circle of imports: remove it from the known ones");
-            findings.push(Finding::new(Rule::Exceptions, &root.path, 0, message));
+            findings.push(Finding::new(Rule::Cycles, &root.path, 0, message));
         }
     }
     findings

@@ -59,36 +59,6 @@ pub enum Rule {
     Figures,
     /// Every dependency has a written reason.
     Decisions,
-    /// An exception that is not needed any more.
-    Exceptions,
-}
-
-impl Rule {
-    /// The spelling in messages and in the list of exceptions.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Rule::Layers => "layers",
-            Rule::Cycles => "cycles",
-            Rule::Serde => "serde",
-            Rule::World => "world",
-            Rule::Length => "length",
-            Rule::Columns => "columns",
-            Rule::Whitespace => "whitespace",
-            Rule::Header => "header",
-            Rule::Banned => "banned",
-            Rule::Paths => "paths",
-            Rule::Hosts => "hosts",
-            Rule::DeadFiles => "dead-files",
-            Rule::PolicyFiles => "policy-files",
-            Rule::Reference => "reference",
-            Rule::Changelog => "changelog",
-            Rule::Links => "links",
-            Rule::Samples => "samples",
-            Rule::Figures => "figures",
-            Rule::Decisions => "decisions",
-            Rule::Exceptions => "exceptions",
-        }
-    }
 }
 
 /// Something that breaks a rule.
@@ -113,18 +83,9 @@ impl fmt::Display for Finding {
         if self.line > 0 {
             write!(f, ":{}", self.line)?;
         }
-        write!(f, ": {} [{}]", self.message, self.rule.name())
+        write!(f, ": {} [{:?}]", self.message, self.rule)
     }
 }
-
-/// A file that may break a rule, and why. The list may only shrink.
-struct Exception {
-    rule: Rule,
-    path: &'static str,
-    reason: &'static str,
-}
-
-const EXCEPTIONS: &[Exception] = &[];
 
 const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
     layers::check,
@@ -144,54 +105,6 @@ pub fn check(root: &Path) -> Vec<String> {
     for page in crate::reference::PAGES {
         findings.extend(documents::check_reference(&tree, page.place, &(page.make)()));
     }
-    let mut findings = except(findings, EXCEPTIONS);
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
     findings.iter().map(ToString::to_string).collect()
-}
-
-/// Drops what is excepted, and adds the exceptions that nothing needs.
-fn except(findings: Vec<Finding>, exceptions: &[Exception]) -> Vec<Finding> {
-    let covers = |exception: &Exception, finding: &Finding| {
-        exception.rule == finding.rule && exception.path == finding.path
-    };
-    let stale: Vec<Finding> = exceptions
-        .iter()
-        .filter(|exception| !findings.iter().any(|finding| covers(exception, finding)))
-        .map(|exception| {
-            let Exception { rule, path, reason } = exception;
-            let rule = rule.name();
-            let message = format!("no longer breaks `{rule}`: remove the exception ({reason})");
-            Finding::new(Rule::Exceptions, path, 0, message)
-        })
-        .collect();
-    let kept = findings
-        .into_iter()
-        .filter(|finding| !exceptions.iter().any(|exception| covers(exception, finding)));
-    kept.chain(stale).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LONG: Exception =
-        Exception { rule: Rule::Length, path: "a.rs", reason: "a table of numbers" };
-
-    #[test]
-    fn an_exception_covers_its_rule_and_path_only() {
-        let findings = vec![
-            Finding::new(Rule::Length, "a.rs", 0, "x"),
-            Finding::new(Rule::Columns, "a.rs", 3, "y"),
-            Finding::new(Rule::Length, "b.rs", 0, "z"),
-        ];
-        let left = except(findings.clone(), &[LONG]);
-        assert_eq!(left, findings[1..]);
-    }
-
-    #[test]
-    fn an_exception_that_is_not_needed_is_itself_an_error() {
-        let left = except(Vec::new(), &[LONG]);
-        assert_eq!(left.len(), 1);
-        assert!(left[0].to_string().contains("no longer breaks `length`: remove the exception"));
-    }
 }
