@@ -35,7 +35,7 @@ STEPS = ("start_us,duration_us,prefill_seqs,prefill_tokens,prefill_past_tokens,"
 ENGINE = ("max_num_scheduled_tokens,max_num_running_reqs,max_cudagraph_capture_size,"
           "cpu_blocks").split(",")
 REQUESTS = ("request_id,arrival_us,session_id,round,prefix_group,prefix_tokens,input_tokens,"
-            "output_tokens,scheduled_us,cached_tokens,ttft_us,e2e_us,preemptions").split(",")
+            "output_tokens,scheduled_us,cached_tokens,ttft_us,e2e_us,preemptions,think_us").split(",")
 
 # Token ids that are plain text in every usual vocabulary.
 PLAIN = range(1000, 30000)
@@ -344,7 +344,8 @@ def write(replay: Replay, steps: list[dict[str, str]], out: Path, workload: str)
             way.prefix_tokens, sum(n for _, n in request.prompt), request.output_tokens,
             f"{request.scheduled_us:.0f}", request.cached_tokens,
             round((request.first - request.sent) * 1e6),
-            round((request.last - request.sent) * 1e6), request.preemptions)))
+            round((request.last - request.sent) * 1e6), request.preemptions,
+            "" if request.arrival is not None else round(request.think * 1e6))))
         for request, way in zip(replay.requests, ways)))
     engines = out.with_name("engines.csv")
     rows: list[dict[str, Any]] = []

@@ -280,12 +280,8 @@ impl TraceSource {
             match self.read_kept() {
                 Ok(Some(row)) => {
                     let complete = self.hold(row);
-                    // Only the native format has follow-ups to wait for.
-                    let group = if self.format == TraceFormat::Native {
-                        complete
-                    } else {
-                        self.held.take()
-                    };
+                    let group =
+                        if self.format.has_follow_ups() { complete } else { self.held.take() };
                     if group.is_some() {
                         return Ok(group);
                     }
@@ -385,10 +381,10 @@ impl Source for TraceSource {
         Ok(self.read_request()?)
     }
 
-    /// Whether there are follow-ups is known only when the file is read, so the only format that
-    /// may have some wants to hear of every end.
+    /// Whether there are follow-ups is known only when the file is read, so a format that may have
+    /// some wants to hear of every end.
     fn is_closed_loop(&self) -> bool {
-        self.format == TraceFormat::Native
+        self.format.has_follow_ups()
     }
 
     fn follow_up(&mut self, ended: &Request, ending: Ending, at: Time) -> Option<Request> {

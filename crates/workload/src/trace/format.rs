@@ -41,6 +41,11 @@ impl TraceFormat {
         TraceFormat::H200,
     ];
 
+    /// Whether a row may be sent after the answer to the one above it.
+    pub(super) fn has_follow_ups(self) -> bool {
+        matches!(self, TraceFormat::Native | TraceFormat::H200)
+    }
+
     /// The spelling in flags and files.
     pub const fn name(self) -> &'static str {
         match self {

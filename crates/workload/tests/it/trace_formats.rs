@@ -1,7 +1,7 @@
 //! The formats of traces: how they are told apart, what is read.
 
 use super::trace_support::{all, detected, figures, fixture, open, read, refused};
-use blis_core::{Request, Segment, SloClass, Source};
+use blis_core::{Request, Segment, SloClass, Source, Span};
 use blis_workload::{Skipped, TraceEdit, TraceFormat, TraceOptions, TraceSource};
 use std::io::{BufReader, Cursor};
 
@@ -263,4 +263,24 @@ fn h200_rounds_are_starts_of_one_stream_and_groups_share_their_prefix() {
     assert_eq!(both.content.output_stream(), both.content.segments()[1].stream);
     assert_eq!((both.session.is_some(), requests[1].session), (true, None));
     assert_eq!(shared(&requests[4], first), 0);
+}
+
+#[test]
+fn an_h200_row_with_a_think_time_waits_for_the_answer_to_the_row_above() {
+    let header = "request_id,arrival_us,session_id,round,prefix_group,prefix_tokens,input_tokens,\
+                  output_tokens,think_us";
+    let rows = ["0,500,7,0,-1,0,64,8,", "1,90000,7,1,-1,0,100,8,2500", "2,100,-1,0,-1,0,32,4,"];
+    let text = format!("{header}\n{}\n", rows.join("\n"));
+    let mut source = detected(text.clone()).expect("the format is known");
+    let mut entries = Vec::new();
+    while let Some(entry) = source.read_entry().expect("legal") {
+        let name = entry.request.name.as_deref().map(str::to_owned);
+        entries.push((name, entry.after.map(|after| (after.name.to_string(), after.think))));
+    }
+    let named = |name: &str| Some(name.to_owned());
+    let after = ("0".to_owned(), Span::from_nanos(2_500_000));
+    assert_eq!(entries, [(named("2"), None), (named("0"), None), (named("1"), Some(after))]);
+    let stray = text.replace("1,90000,7", "1,90000,8");
+    let legal = "where `think_us` is set, that of the row above";
+    refused(stray, &format!("t:3:9: field `session_id`: found `8`; legal: {legal}"));
 }
