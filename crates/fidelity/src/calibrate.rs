@@ -11,10 +11,10 @@ use blis_latency::profile::Profile;
 use blis_latency::profile::host::HOST;
 use blis_latency::profile::padding::Padding;
 use blis_latency::profile::term::{ALL, Site};
-use blis_scenario::json::Fields;
+use blis_scenario::json::present;
 use blis_scenario::problem::{Problem, hint, quoted};
 use blis_scenario::profile::{ProfileFile, ProfiledMachine};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// Steps of a server are no larger than this, so larger single steps say nothing about it.
@@ -229,31 +229,31 @@ impl Calibration {
     /// Errors, coefficients and drift as one JSON object.
     pub fn object(&self) -> Value {
         let errors = self.errors().into_iter().map(|row| {
-            let mut fields = Fields::default();
-            fields.text("run", row.run);
-            fields.text("region", row.region);
-            fields.count("steps", row.fitted.steps as u64);
-            fields.number("seconds", Some(row.fitted.seconds));
-            fields.number("mean_absolute_error", Some(row.fitted.mean_absolute));
-            fields.number("total_error", Some(row.fitted.total));
             let left_out = row.left_out;
-            fields.number("left_out_mean_absolute_error", left_out.map(|e| e.mean_absolute));
-            fields.number("left_out_total_error", left_out.map(|errors| errors.total));
-            fields.into_value()
+            json!({
+                "run": row.run,
+                "region": row.region,
+                "steps": row.fitted.steps,
+                "seconds": row.fitted.seconds,
+                "mean_absolute_error": row.fitted.mean_absolute,
+                "total_error": row.fitted.total,
+                "left_out_mean_absolute_error": left_out.map(|errors| errors.mean_absolute),
+                "left_out_total_error": left_out.map(|errors| errors.total),
+            })
         });
         let coefficients = self.coefficients().into_iter().map(|row| {
-            let mut fields = Fields::default();
-            fields.text("name", row.name);
-            fields.number("value", Some(row.value));
-            fields.number("standard_error", row.error);
-            fields.text("unit", row.unit);
-            fields.into_value()
+            json!({
+                "name": row.name,
+                "value": row.value,
+                "standard_error": row.error,
+                "unit": row.unit,
+            })
         });
-        let mut all = Fields::default();
-        all.value("errors", errors.collect::<Vec<_>>());
-        all.value("coefficients", coefficients.collect::<Vec<_>>());
-        all.number("drift", Some(self.file.profile.parameters().drift));
-        all.into_value()
+        present(json!({
+            "errors": errors.collect::<Vec<_>>(),
+            "coefficients": coefficients.collect::<Vec<_>>(),
+            "drift": self.file.profile.parameters().drift,
+        }))
     }
 }
 

@@ -33,20 +33,20 @@ use crate::trial::{Runner, Watch};
 use blis_scenario::problem::Problem;
 use blis_scenario::scenario::{Checked, Draft, Plan, Workload};
 use blis_workload::Rate;
+use serde::Deserialize;
 
 /// What is varied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Vary {
     /// Arrivals a second: the more the better.
+    #[default]
     Rate,
     /// Engine instances: the fewer the better.
     Instances,
 }
 
 impl Vary {
-    /// Both.
-    pub const ALL: [Vary; 2] = [Vary::Rate, Vary::Instances];
-
     /// How it is spelled.
     pub const fn name(self) -> &'static str {
         match self {

@@ -11,7 +11,7 @@ use blis_metrics::metric::{
     self, Better, CAPACITY, Definition, FEWEST_INSTANCES, MECHANISM, Mean,
     Value::{Counted, OfCluster, OfRequests, Searched},
 };
-use blis_scenario::problem::{hint, quoted};
+use blis_scenario::problem::{hint, unknown};
 
 /// A metric of all requests, of those of a class, or of the whole cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,10 +80,8 @@ impl Metric {
             None => (None, name),
             Some((class, rest)) => {
                 let known = SloClass::ALL.map(SloClass::name);
-                let found = SloClass::from_name(class).ok_or_else(|| {
-                    let hint = hint(class, known);
-                    format!("unknown class `{class}`{hint}; known: {}", quoted(&known))
-                })?;
+                let found =
+                    SloClass::from_name(class).ok_or_else(|| unknown("class", class, &known))?;
                 (Some(found), rest)
             }
         };
@@ -95,8 +93,7 @@ impl Metric {
         }
         let what = metric::find(rest).ok_or_else(|| {
             let names: Vec<&str> = metric::all().map(|what| what.name).collect();
-            let hint = hint(rest, names.iter().copied());
-            format!("unknown number `{rest}`{hint}; known: {}", quoted(&names))
+            unknown("number", rest, &names)
         })?;
         match (class, what.value) {
             (Some(class), OfCluster(_) | Searched) => {

@@ -35,7 +35,7 @@ pub(crate) struct Run {
 impl Run {
     /// Everything, as `blis run --format json` prints it.
     fn json(&self) -> String {
-        blis_scenario::json::text(&self.row.numbers().into_value())
+        blis_scenario::json::text(&self.row.numbers())
     }
 
     /// The number called `name`, as studies call it, e.g. `critical.ttft_p99`; `None` if there is

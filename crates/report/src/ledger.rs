@@ -37,7 +37,7 @@ pub fn list(path: &str, entries: &[Entry], (all, current): (u64, u64)) -> Docume
             "code": entry.code,
             "study": study.map(|(study, _)| study),
             "levels": study.map(|(_, levels)| levels),
-            "row": entry.row.numbers().into_value(),
+            "row": entry.row.numbers(),
         }))
     };
     let header = ["trial", "study", "cell", "seed", "scenario", "end", "TTFT p99, ms", "code"];

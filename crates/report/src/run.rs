@@ -180,24 +180,21 @@ fn object(finished: &Finished<'_>) -> Value {
     if let Some(Fitness { score, components }) = &finished.fitness {
         let mut fields = Map::from_iter([("score".to_owned(), json!(score))]);
         fields.extend(components.iter().map(|(key, part)| ((*key).to_owned(), json!(part))));
-        all.value("fitness", fields);
+        all["fitness"] = json!(fields);
     }
     if let Some(regret) = &finished.regret {
         let summary = regret.share().and(regret.summary());
-        all.value(
-            "counterfactual",
-            present(json!({
-                "decisions": regret.decisions,
-                "sampled": regret.tried.len(),
-                "regret_share": summary.and(regret.share()),
-                "regret_mean_ms": summary.map(|(mean, ..)| mean),
-                "regret_p90_ms": summary.map(|(_, p90, _)| p90),
-                "regret_max_ms": summary.map(|(.., max)| max),
-                "score_regret_max": regret.greatest_score_regret(),
-            })),
-        );
+        all["counterfactual"] = present(json!({
+            "decisions": regret.decisions,
+            "sampled": regret.tried.len(),
+            "regret_share": summary.and(regret.share()),
+            "regret_mean_ms": summary.map(|(mean, ..)| mean),
+            "regret_p90_ms": summary.map(|(_, p90, _)| p90),
+            "regret_max_ms": summary.map(|(.., max)| max),
+            "score_regret_max": regret.greatest_score_regret(),
+        }));
     }
-    all.into_value()
+    all
 }
 
 fn cluster(plan: &Plan) -> String {

@@ -1,55 +1,14 @@
 //! JSON objects of reports: keys in order, and numbers that are finite or absent.
 
 use serde::Serialize;
-use serde_json::{Map, Number, Value};
+use serde_json::Value;
 
-/// Fields of a JSON object in the order they are added.
-#[derive(Clone, Debug, Default)]
-pub struct Fields(Map<String, Value>);
-
-impl Fields {
-    /// Those of `object`, without what is absent.
-    ///
-    /// # Panics
-    /// If it does not serialise as an object.
-    pub fn of(object: &impl Serialize) -> Fields {
-        match serde_json::to_value(object).map(present) {
-            Ok(Value::Object(fields)) => Fields(fields),
-            other => panic!("no object: {other:?}"),
-        }
-    }
-
-    /// Adds a count.
-    pub fn count(&mut self, name: &str, value: u64) {
-        self.0.insert(name.to_owned(), value.into());
-    }
-
-    /// Adds a number, if there is one.
-    pub fn number(&mut self, name: &str, value: Option<f64>) {
-        if let Some(number) = value.and_then(Number::from_f64) {
-            self.0.insert(name.to_owned(), Value::Number(number));
-        }
-    }
-
-    /// Adds text.
-    pub fn text(&mut self, name: &str, value: impl Into<String>) {
-        self.0.insert(name.to_owned(), Value::String(value.into()));
-    }
-
-    /// Adds anything.
-    pub fn value(&mut self, name: &str, value: impl Into<Value>) {
-        self.0.insert(name.to_owned(), value.into());
-    }
-
-    /// The object.
-    pub fn into_value(self) -> Value {
-        Value::Object(self.0)
-    }
-
-    /// Whether nothing was added.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
+/// `value` as JSON, without what is absent.
+///
+/// # Panics
+/// Never for plain values.
+pub fn object(value: &impl Serialize) -> Value {
+    present(serde_json::to_value(value).expect("plain values can be written as JSON"))
 }
 
 /// A value as indented text with a final newline.

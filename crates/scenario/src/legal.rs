@@ -28,7 +28,7 @@ ranges! {
     Coefficient: 0.0, 1e9, "a number from 0 to 1e9 (microseconds)";
     /// The time of a step.
     StepMicros: 1e-3, 1e9, "a number from 0.001 to 1e9 (microseconds)";
-    /// A latency target.
+    /// A latency target, or a window of time.
     TargetMillis: 0.0, 1e12, "a number from 0 to 1e12 (milliseconds)";
     /// A time that somebody waits: from a nanosecond to ten years.
     SpanMillis: 1e-6, float(LONGEST_US) / 1e3, "a number from 1e-6 to 315360000000 (milliseconds)";
@@ -38,6 +38,20 @@ ranges! {
     Share: 0.0, 0.99, "a number from 0 to 0.99";
     /// An instant of a trace, or of a run.
     SliceSeconds: 0.0, 315_360_000.0, "a number from 0 to 315360000 (seconds, ten years)";
+    /// A share of saturation.
+    ShareOfSaturation: 1e-6, 1_000.0, "a number from 1e-6 to 1000 (1 is saturation)";
+    /// How long a part of a rate lasts: from a microsecond to ten years.
+    Seconds: 1e-6, 315_360_000.0, "a number from 1e-6 to 315360000 (seconds)";
+    /// The most of a day over the least.
+    PeakToTrough: 1.0, 1e6, "a number from 1 to 1e6";
+    /// A speed or a latency of a network.
+    NetworkAmount: 0.0, 1e12, "a number from 0 to 1e12";
+    /// The speed of a link between memories.
+    BlocksPerMicro: 1e-9, 1e9, "a number from 1e-9 to 1e9 (blocks per microsecond)";
+    /// The latency of such a link.
+    BaseMicros: 0.0, 1e12, "a number from 0 to 1e12 (microseconds)";
+    /// A share of the requests of a run.
+    EarlyShare: 0.05, 1.0, "a number from 0.05 to 1 (of the requests of a run)";
     /// Any number.
     Finite: f64::MIN, f64::MAX, "a number";
 }

@@ -1,52 +1,48 @@
 //! Lists of policies as JSON, for `blis policies` and for Python.
 
-use crate::json::Fields;
+use crate::json::present;
 use blis_core::{Param, ParamKind, Value as ParamValue};
 use blis_policy::{Entry, Kind};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A kind of policy with all there are.
 pub fn object(kind: &Kind) -> Value {
-    let mut fields = Fields::default();
-    fields.text("kind", kind.name);
-    fields.text("title", kind.title);
-    fields.text("yaml_key", kind.yaml_key);
-    fields.value("policies", kind.entries.iter().map(entry_object).collect::<Vec<Value>>());
-    fields.into_value()
+    present(json!({
+        "kind": kind.name,
+        "title": kind.title,
+        "yaml_key": kind.yaml_key,
+        "policies": kind.entries.iter().map(entry_object).collect::<Vec<Value>>(),
+    }))
 }
 
 fn entry_object(entry: &Entry) -> Value {
-    let mut fields = Fields::default();
-    fields.text("name", entry.name);
-    if let Some(alias) = entry.alias {
-        fields.text("alias", alias);
-    }
-    fields.text("help", entry.help);
-    fields.value("params", entry.params.iter().map(param_object).collect::<Vec<Value>>());
-    fields.into_value()
+    json!({
+        "name": entry.name,
+        "alias": entry.alias,
+        "help": entry.help,
+        "params": entry.params.iter().map(param_object).collect::<Vec<Value>>(),
+    })
 }
 
 fn param_object(param: &Param) -> Value {
-    let mut fields = Fields::default();
-    fields.text("name", param.name);
-    fields.text("legal", param.kind.legal());
-    fields.value("default", plain(&param.kind.default_value()));
-    match param.kind {
+    let (min, max) = match param.kind {
         ParamKind::Float { min, max, .. } | ParamKind::Log { min, max, .. } => {
-            fields.number("min", Some(min));
-            fields.number("max", Some(max));
+            (json!(min), json!(max))
         }
         ParamKind::Int { min, max, .. } | ParamKind::IntOrAuto { min, max } => {
-            fields.count("min", min);
-            fields.count("max", max);
+            (json!(min), json!(max))
         }
-        ParamKind::Flag { .. } | ParamKind::Choice { .. } => {}
-    }
-    if !param.unit.is_empty() {
-        fields.text("unit", param.unit);
-    }
-    fields.text("help", param.help);
-    fields.into_value()
+        ParamKind::Flag { .. } | ParamKind::Choice { .. } => (Value::Null, Value::Null),
+    };
+    json!({
+        "name": param.name,
+        "legal": param.kind.legal(),
+        "default": plain(&param.kind.default_value()),
+        "min": min,
+        "max": max,
+        "unit": Some(param.unit).filter(|unit| !unit.is_empty()),
+        "help": param.help,
+    })
 }
 
 fn plain(value: &ParamValue) -> Value {

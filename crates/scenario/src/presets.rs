@@ -4,7 +4,7 @@
 //! A preset is a specification like any other (`presets/NAME.yaml` of this crate): printed, saved
 //! and edited, it reads back as a file.
 
-use crate::problem::{hint, quoted};
+use crate::problem::unknown;
 use crate::problems::Problems;
 use crate::workload_spec::{self, SpecFile};
 
@@ -54,8 +54,7 @@ presets! {
 pub fn find(name: &str) -> Result<&'static Preset, String> {
     ALL.iter().find(|preset| preset.name == name).ok_or_else(|| {
         let known: Vec<&str> = ALL.iter().map(|preset| preset.name).collect();
-        let hint = hint(name, known.iter().copied());
-        format!("unknown preset `{name}`{hint}; known: {}", quoted(&known))
+        unknown("preset", name, &known)
     })
 }
 

@@ -189,6 +189,18 @@ pub fn visible(text: &str) -> String {
     text.chars().map(show).collect()
 }
 
+/// That there is no `what` called `name`, and which there are.
+pub fn unknown<S: AsRef<str>>(what: &str, name: &str, known: &[S]) -> String {
+    let hint = hint(name, known.iter().map(AsRef::as_ref));
+    format!("unknown {what} `{name}`{hint}; known: {}", quoted(known))
+}
+
+/// That `name` is none of the words that are legal.
+pub fn none_of<S: AsRef<str>>(legal: &[S], name: &str) -> String {
+    let hint = hint(name, legal.iter().map(AsRef::as_ref));
+    format!("found `{name}`{hint}; legal: {}", quoted(legal))
+}
+
 /// Names in backticks, separated by commas.
 pub fn quoted<S: AsRef<str>>(names: &[S]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{}`", name.as_ref())).collect();

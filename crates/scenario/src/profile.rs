@@ -8,7 +8,7 @@ mod write;
 pub use write::text;
 
 use crate::legal::{Coefficient, Finite};
-use crate::problem::{hint, quoted};
+use crate::problem::unknown;
 use crate::problems::{Problems, Together, every};
 use crate::yaml::{self, Amount, Node, Range as Legal, Whole};
 use blis_latency::profile::host::{HOST, Host};
@@ -252,9 +252,7 @@ fn numbers<const N: usize>(
     let mut values = [0.0; N];
     every(given.iter().map(|(name, value)| {
         let at = known.iter().position(|term| term == name).ok_or_else(|| {
-            let hint = hint(name, known);
-            let message = format!("unknown term `{name}`{hint}; known: {}", quoted(&known));
-            tree.problem(format!("{field}.{name}"), message)
+            tree.problem(format!("{field}.{name}"), unknown("term", name, &known))
         })?;
         values[at] = value.get();
         Ok::<_, Problems>(())
@@ -277,10 +275,10 @@ fn ranges(fields: &Fields, tree: &Node) -> Result<[Option<Range>; VARIABLES.len(
     let mut ranges = [None; VARIABLES.len()];
     every(fields.ranges.iter().map(|(name, ends)| {
         let problem = |message: String| tree.problem(format!("ranges.{name}"), message);
-        let at = VARIABLES.iter().position(|variable| variable == name).ok_or_else(|| {
-            let hint = hint(name, VARIABLES);
-            problem(format!("unknown variable `{name}`{hint}; known: {}", quoted(&VARIABLES)))
-        })?;
+        let at = VARIABLES
+            .iter()
+            .position(|variable| variable == name)
+            .ok_or_else(|| problem(unknown("variable", name, &VARIABLES)))?;
         let (min, max) = match ends.as_slice() {
             [min, max] if min.get() <= max.get() => (min.get(), max.get()),
             _ => return Err(problem("legal: the least and the greatest value".to_owned())),

@@ -10,7 +10,7 @@
 //!
 //! What saturation is, and how it is measured, is in `settle.rs`.
 
-use crate::legal::PerSecond;
+use crate::legal::{PerSecond, Seconds, ShareOfSaturation};
 use crate::problem::{Place, Problem};
 use crate::yaml::{self, Amount, Node, Range};
 use blis_core::Span;
@@ -67,26 +67,6 @@ pub enum Level {
     PerSecond(f64),
     /// A share of the cluster's saturation.
     OfSaturation(f64),
-}
-
-/// A share of saturation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct ShareOfSaturation;
-
-impl Range for ShareOfSaturation {
-    const MIN: f64 = 1e-6;
-    const MAX: f64 = 1_000.0;
-    const LEGAL: &'static str = "a number from 1e-6 to 1000 (1 is saturation)";
-}
-
-/// Seconds that a part of a rate lasts: from a microsecond to ten years.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Seconds;
-
-impl Range for Seconds {
-    const MIN: f64 = 1e-6;
-    const MAX: f64 = 315_360_000.0;
-    const LEGAL: &'static str = "a number from 1e-6 to 315360000 (seconds)";
 }
 
 impl RateSpec {

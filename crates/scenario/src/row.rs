@@ -4,7 +4,7 @@
 //! trials have equal rows, byte for byte, and whoever has the row needs no run. `blis run --format
 //! json` prints the same numbers. Their keys are those of the structs in `metrics`.
 
-use crate::json::Fields;
+use crate::json::object;
 use crate::run::RunResult;
 use crate::scenario::Plan;
 use blis_core::{SloClass, TenantId};
@@ -82,8 +82,8 @@ impl Row {
     }
 
     /// Its numbers, without what only rows have (`schema` and `warnings`).
-    pub fn numbers(&self) -> Fields {
-        Fields::of(&Wire { schema: None, warnings: Vec::new(), ..Wire::from(self.clone()) })
+    pub fn numbers(&self) -> Value {
+        object(&Wire { schema: None, warnings: Vec::new(), ..Wire::from(self.clone()) })
     }
 
     /// The row as one line of JSON, without a final newline.
@@ -105,7 +105,7 @@ impl Row {
 
 impl Serialize for Row {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Fields::of(&Wire::from(self.clone())).into_value().serialize(serializer)
+        object(&Wire::from(self.clone())).serialize(serializer)
     }
 }
 
@@ -150,7 +150,7 @@ struct Cluster {
 impl From<Row> for Wire {
     fn from(row: Row) -> Wire {
         let Row { run, report, tenants, warnings } = row;
-        let sections = report.tenants.iter().map(|(_, section)| Fields::of(section).into_value());
+        let sections = report.tenants.iter().map(|(_, section)| object(section));
         let cluster = Cluster {
             requests: report.cluster,
             offered_per_sec: report.offered_per_sec,

@@ -12,7 +12,7 @@ mod library;
 pub use library::ALL;
 
 use crate::legal::TargetMillis;
-use crate::problem::{hint, quoted};
+use crate::problem::unknown;
 use crate::yaml::Amount;
 use blis_core::SloClass;
 use blis_metrics::{SloTarget, SloTargets};
@@ -136,11 +136,8 @@ impl<'de> Visitor<'de> for SloVisitor {
     fn visit_str<E: Error>(self, name: &str) -> Result<SloSpec, E> {
         let set = find(name).ok_or_else(|| {
             let known: Vec<&str> = ALL.iter().map(|set| set.name).collect();
-            let hint = hint(name, known.iter().copied());
-            let known = quoted(&known);
-            E::custom(format!(
-                "unknown set of targets `{name}`{hint}; known: {known}; or write targets by class"
-            ))
+            let unknown = unknown("set of targets", name, &known);
+            E::custom(format!("{unknown}; or write targets by class"))
         })?;
         Ok(SloSpec { targets: set.targets() })
     }

@@ -19,7 +19,7 @@ mod write;
 
 pub use parameter::{Parameter, ParameterKind};
 
-use crate::problem::{Place, Problem, hint, quoted};
+use crate::problem::{Place, Problem, hint, quoted, unknown};
 use crate::problems::{Problems, Together, every, given};
 use crate::yaml::{self, Kind, Named, Node};
 use parameter::ParameterFields;
@@ -123,10 +123,8 @@ impl Strategy {
         }
         let shipped = ALL.iter().find(|shipped| shipped.name == name).ok_or_else(|| {
             let known: Vec<&str> = ALL.iter().map(|shipped| shipped.name).collect();
-            let hint = hint(name, known.iter().copied());
-            let known = quoted(&known);
-            let message = format!("unknown strategy `{name}`{hint}; known: {known}, or a file");
-            Problem::new(Place::Unknown, FIELD, message)
+            let message = unknown("strategy", name, &known);
+            Problem::new(Place::Unknown, FIELD, format!("{message}, or a file"))
         })?;
         shipped.read()
     }
@@ -192,10 +190,9 @@ impl Strategy {
     /// What to say of a parameter that it does not have.
     fn unknown(&self, name: &str) -> String {
         let known: Vec<&str> = self.parameters.iter().map(|p| p.name.as_str()).collect();
-        let hint = hint(name, known.iter().copied());
         match known[..] {
             [] => format!("strategy `{}` has no parameters", self.name),
-            _ => format!("unknown parameter `{name}`{hint}; known: {}", quoted(&known)),
+            _ => unknown("parameter", name, &known),
         }
     }
 }

@@ -33,7 +33,7 @@ pub use words::translate;
 pub(crate) use words::{at_fault, message, trace_problem};
 
 use crate::legal::MOST_REQUESTS;
-use crate::problem::{hint, quoted};
+use crate::problem::none_of;
 use crate::problems::{Problems, Together};
 use crate::rate::{Level, RateSpec};
 use crate::slo::SloSpec;
@@ -164,9 +164,7 @@ fn check_category(tree: &Node, category: Option<&str>) -> Result<(), Problems> {
     let Some(category) = category.filter(|word| !word.is_empty() && !known.contains(word)) else {
         return Ok(());
     };
-    let hint = hint(category, known);
-    let message = format!("found `{category}`{hint}; legal: {}", quoted(&known));
-    Err(tree.problem("category", message))
+    Err(tree.problem("category", none_of(&known, category)))
 }
 
 /// Who sends, and how much.

@@ -20,10 +20,11 @@ use super::{Budget, Engine, Load, Objective, Search};
 use crate::study::file::{PatchFields, base, workloads};
 use crate::study::patch::Once;
 use blis_optimize::Grid;
-use blis_scenario::problem::{Problem, hint, quoted};
+use blis_scenario::legal::EarlyShare;
+use blis_scenario::problem::{Problem, unknown};
 use blis_scenario::problems::{Problems, Together, every, given};
 use blis_scenario::strategy;
-use blis_scenario::yaml::{self, Amount, Node, OneOrMany, Range, Whole};
+use blis_scenario::yaml::{self, Amount, Node, OneOrMany, Whole};
 use blis_scenario::{Files, Saturations};
 use serde::Deserialize;
 use std::path::Path;
@@ -60,16 +61,6 @@ struct BudgetFields {
     batch: Option<Whole<1, 64>>,
     racing: Option<bool>,
     early: Option<Amount<EarlyShare>>,
-}
-
-/// A share of the requests of a run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct EarlyShare;
-
-impl Range for EarlyShare {
-    const MIN: f64 = 0.05;
-    const MAX: f64 = 1.0;
-    const LEGAL: &'static str = "a number from 0.05 to 1 (of the requests of a run)";
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -235,14 +226,10 @@ fn number(text: &str, names: &[String]) -> Result<Number, String> {
 fn budget(tree: &Node, fields: &BudgetFields) -> Result<Budget, Problems> {
     let engine = match fields.engine.as_deref() {
         None => Engine::Gp,
-        Some(name) => {
-            let known = Engine::ALL.map(Engine::name);
-            Engine::ALL.into_iter().find(|engine| engine.name() == name).ok_or_else(|| {
-                let hint = hint(name, known);
-                let message = format!("unknown engine `{name}`{hint}; known: {}", quoted(&known));
-                tree.problem("budget.engine", message)
-            })?
-        }
+        Some(name) => Engine::ALL.into_iter().find(|one| one.name() == name).ok_or_else(|| {
+            let message = unknown("engine", name, &Engine::ALL.map(Engine::name));
+            tree.problem("budget.engine", message)
+        })?,
     };
     Ok(Budget {
         calls: size(fields.calls.map_or(DEFAULT_CALLS, Whole::get)),

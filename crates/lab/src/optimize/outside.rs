@@ -7,10 +7,10 @@ use crate::failure::Failure;
 use crate::trial::{Runner, Watch};
 use blis_core::Value;
 use blis_optimize::{Dimension, Kind, Point};
-use blis_scenario::json::Fields;
+use blis_scenario::json::present;
 use blis_scenario::problem::{Place, Problem, quoted};
 use blis_scenario::yaml;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 /// What was measured at a point.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,62 +25,49 @@ pub struct Measures {
 impl Search {
     /// What may be chosen, what is improved and what must hold, as one JSON object.
     pub fn space(&self) -> Json {
-        let mut all = Fields::default();
-        all.text("question", self.question.clone());
-        let dimensions = self.points.space.dimensions();
         let hand = self.points.hand(0);
         let values = |index: usize| hand.as_ref().and_then(|point| point.values[index].as_ref());
-        let one = |(index, dimension)| self.dimension_object(dimension, values(index));
-        all.value("dimensions", dimensions.iter().enumerate().map(one).collect::<Vec<_>>());
-        let objective = |objective: &super::Objective| {
-            let mut fields = Fields::default();
-            fields.text("metric", objective.number.name());
-            fields.value("maximise", objective.maximise);
-            fields.into_value()
-        };
-        all.value("objectives", self.objectives.iter().map(objective).collect::<Vec<_>>());
-        let texts = self.constraints.iter().map(|constraint| constraint.text.clone());
-        all.value("constraints", texts.collect::<Vec<_>>());
-        let workloads: Vec<&str> = self.workloads();
-        if !workloads.is_empty() {
-            all.value("workloads", workloads);
-        }
-        all.count("seeds", self.budget.seeds as u64);
-        all.count("calls", self.budget.calls as u64);
-        all.into_value()
+        let dimensions = self.points.space.dimensions().iter().enumerate();
+        let objective = |objective: &super::Objective| json!({"metric": objective.number.name(), "maximise": objective.maximise});
+        let constraints = self.constraints.iter().map(|constraint| constraint.text.as_str());
+        present(json!({
+            "question": self.question,
+            "dimensions": dimensions
+                .map(|(index, dimension)| self.dimension_object(dimension, values(index)))
+                .collect::<Vec<_>>(),
+            "objectives": self.objectives.iter().map(objective).collect::<Vec<_>>(),
+            "constraints": constraints.collect::<Vec<_>>(),
+            "workloads": Some(self.workloads()).filter(|names| !names.is_empty()),
+            "seeds": self.budget.seeds,
+            "calls": self.budget.calls,
+        }))
     }
 
     fn dimension_object(&self, dimension: &Dimension, hand: Option<&Value>) -> Json {
-        let mut fields = Fields::default();
-        fields.text("name", dimension.name.clone());
-        let (kind, bounds) = match &dimension.kind {
-            Kind::Float { min, max } => ("float", Some((Json::from(*min), Json::from(*max)))),
-            Kind::Log { min, max } => ("log", Some((Json::from(*min), Json::from(*max)))),
-            Kind::Int { min, max } => ("int", Some((Json::from(*min), Json::from(*max)))),
-            Kind::Choice { options } => {
-                let options: Vec<String> = options.iter().map(Value::to_string).collect();
-                fields.value("options", options);
-                ("choice", None)
-            }
+        let (kind, min, max) = match dimension.kind {
+            Kind::Float { min, max } => ("float", json!(min), json!(max)),
+            Kind::Log { min, max } => ("log", json!(min), json!(max)),
+            Kind::Int { min, max } => ("int", json!(min), json!(max)),
+            Kind::Choice { .. } => ("choice", Json::Null, Json::Null),
         };
-        fields.text("kind", kind);
-        if let Some((min, max)) = bounds {
-            fields.value("min", min);
-            fields.value("max", max);
-        }
-        if let Some(condition) = dimension.condition {
+        let words = |kind: &Kind| match kind {
+            Kind::Choice { options } => Some(options.iter().map(Value::to_string).collect()),
+            _ => None,
+        };
+        let under = dimension.condition.map(|condition| {
             let parent = &self.points.space.dimensions()[condition.parent];
-            let mut under = Fields::default();
-            under.text("name", parent.name.clone());
-            if let Kind::Choice { options } = &parent.kind {
-                under.text("option", options[condition.option].to_string());
-            }
-            fields.value("under", under.into_value());
-        }
-        if let Some(value) = hand {
-            fields.text("hand_set", value.to_string());
-        }
-        fields.into_value()
+            let options: Option<Vec<String>> = words(&parent.kind);
+            json!({"name": parent.name, "option": options.map(|all| all[condition.option].clone())})
+        });
+        json!({
+            "name": dimension.name,
+            "options": words(&dimension.kind),
+            "kind": kind,
+            "min": min,
+            "max": max,
+            "under": under,
+            "hand_set": hand.map(Value::to_string),
+        })
     }
 
     /// Measures the point with these values of the dimensions, by name, on the seeds of the search;

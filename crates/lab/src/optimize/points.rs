@@ -3,7 +3,7 @@
 use blis_core::Value;
 use blis_core::math::{count, float, ln, pow};
 use blis_optimize::{Dimension, Kind, Point, Space};
-use blis_scenario::problem::{Place, Problem, hint, quoted};
+use blis_scenario::problem::{Place, Problem, unknown};
 use blis_scenario::problems::{Findings, Problems, every};
 use blis_scenario::strategy::{self, Choice, Parameter, ParameterKind, Strategy};
 use blis_scenario::yaml::{self, Kind as Shape, Node};
@@ -267,9 +267,7 @@ fn wanted<'a>(
         if known.contains(&name.as_str()) {
             return Ok((name, node));
         }
-        let hint = hint(&name, known.iter().copied());
-        let message = format!("unknown parameter `{name}`{hint}; known: {}", quoted(&known));
-        Err(Problem::new(place.clone(), FIELD, message))
+        Err(Problem::new(place.clone(), FIELD, unknown("parameter", &name, &known)))
     }))?;
     Ok(Some(wanted))
 }

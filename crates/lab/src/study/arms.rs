@@ -3,7 +3,7 @@
 use super::file::PatchFields;
 use super::levels::{Choices, Level};
 use super::patch::{self, Setting};
-use blis_scenario::problem::{hint, quoted};
+use blis_scenario::problem::unknown;
 use blis_scenario::problems::{Findings, Problems, every};
 use blis_scenario::scenario::Plan;
 use blis_scenario::yaml::Node;
@@ -63,11 +63,10 @@ pub(super) fn named(
 ) -> Result<usize, Problems> {
     let names: Vec<&str> = components.iter().map(|component| component.name.as_str()).collect();
     names.iter().position(|&known| known == name).ok_or_else(|| {
-        let hint = hint(name, names.iter().copied());
         let message = if names.is_empty() {
             format!("found `{name}`, but there are no `components:`")
         } else {
-            format!("unknown component `{name}`{hint}; known: {}", quoted(&names))
+            unknown("component", name, &names)
         };
         tree.problem(path, message)
     })

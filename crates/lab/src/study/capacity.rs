@@ -7,8 +7,8 @@ use super::{Study, Warmup};
 use crate::capacity::{Climb, Question, Slo, Subject, Vary};
 use crate::failure::Failure;
 use crate::trial::{Runner, Watch};
-use blis_scenario::problem::{Problem, hint, quoted};
-use blis_scenario::problems::{Problems, Together, every};
+use blis_scenario::problem::Problem;
+use blis_scenario::problems::{Problems, every};
 use blis_scenario::scenario::Draft;
 use blis_scenario::yaml::{Node, Whole};
 use serde::Deserialize;
@@ -22,8 +22,7 @@ const RUNS_OF_A_SEED: usize = 10;
 pub(super) struct CapacityFields {
     slo: Vec<String>,
     #[serde(default)]
-    vary: Option<String>,
-    #[serde(default)]
+    vary: Vary,
     max_requests: Option<Whole<1, 100_000_000>>,
 }
 
@@ -33,34 +32,21 @@ pub(super) fn question(
     fields: &CapacityFields,
     warmup: Warmup,
 ) -> Result<Question, Problems> {
-    let vary = match fields.vary.as_deref() {
-        None => Ok(Vary::Rate),
-        Some(name) => vary(name).ok_or_else(|| {
-            let known = Vary::ALL.map(Vary::name);
-            let message = format!("found `{name}`{}; legal: {}", hint(name, known), quoted(&known));
-            tree.problem("capacity.vary", message)
-        }),
-    };
     let slo = every(fields.slo.iter().enumerate().map(|(index, text)| {
         let path = format!("capacity.slo[{index}]");
         Slo::read(text, tree.place_of(&path), &path)
-    }));
-    let (slo, vary) = (slo, vary).together()?;
+    }))?;
     let slo: Vec<Slo> = slo.into_iter().flatten().collect();
     if slo.is_empty() {
         let message =
             "there is none, so that any rate would do; give one, e.g. `ttft_p99 <= 500ms`";
         return Err(tree.problem("capacity.slo", message));
     }
-    let mut question = Question { warmup, ..Question::new(slo, vary) };
+    let mut question = Question { warmup, ..Question::new(slo, fields.vary) };
     if let Some(most) = fields.max_requests {
         question.most_requests = most.get();
     }
     Ok(question)
-}
-
-fn vary(name: &str) -> Option<Vary> {
-    Vary::ALL.into_iter().find(|vary| vary.name() == name)
 }
 
 impl Study {

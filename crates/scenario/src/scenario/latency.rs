@@ -5,7 +5,7 @@ use super::machine::Reader;
 use super::workload::beside;
 use crate::hash;
 use crate::legal::Coefficient;
-use crate::problem::{Problem, hint, quoted};
+use crate::problem::{Problem, hint, quoted, unknown};
 use crate::problems::{Problems, Together, every};
 use crate::profile::{self, ProfileFile};
 use crate::yaml::{Amount, Whole};
@@ -146,11 +146,8 @@ impl Reader<'_> {
             return Err(self.problem("hardware", message));
         };
         let gpu = catalogue.gpu(name).and_then(|gpu| Some((gpu, catalogue.efficiency(gpu)?)));
-        let (gpu, efficiency) = gpu.ok_or_else(|| {
-            let hint = hint(name, gpus.iter().copied());
-            let message = format!("unknown GPU `{name}`{hint}; known: {}", quoted(&gpus));
-            self.problem("hardware", message)
-        })?;
+        let (gpu, efficiency) =
+            gpu.ok_or_else(|| self.problem("hardware", unknown("GPU", name, &gpus)))?;
         let tp = self.scenario.tp.map(Whole::get_u32).or_else(|| fit.map(|fit| fit.tp));
         let tp = tp.unwrap_or(1);
         let shape = self.shape(catalogue)?;
@@ -179,12 +176,8 @@ impl Reader<'_> {
         }
         catalogue.model(name).map(blis_latency::Model::shape).ok_or_else(|| {
             let names: Vec<&str> = catalogue.models.iter().map(|m| m.name.as_str()).collect();
-            let hint = hint(name, names.iter().copied());
-            let message = format!(
-                "unknown model `{name}`{hint}; known: {}; or the path of a `config.json`",
-                quoted(&names)
-            );
-            self.problem("model", message)
+            let unknown = unknown("model", name, &names);
+            self.problem("model", format!("{unknown}; or the path of a `config.json`"))
         })
     }
 

@@ -1,7 +1,7 @@
 //! The machine of a scenario: model, GPU and tensor parallelism, looked up in the catalogue, and
 //! what follows from them (latency model, KV blocks), together with the engine's own settings.
 
-use crate::problem::{hint, quoted};
+use crate::problem::unknown;
 use crate::problems::Problems;
 use crate::scenario::schema::{EngineFields, Preset, Scenario};
 use crate::yaml::{Node, Whole};
@@ -94,13 +94,9 @@ impl Reader<'_> {
         let Some(model) = catalogue.model(name) else {
             let fitted = catalogue.models.iter().filter(|m| catalogue.fit(m, None, None).is_some());
             let names: Vec<&str> = fitted.map(|model| model.name.as_str()).collect();
-            let hint = hint(name, names.iter().copied());
-            let message = format!(
-                "unknown model `{name}`{hint}; known: {}; or give alpha and beta coefficients \
-                 and the number of KV blocks",
-                quoted(&names)
-            );
-            return Err(self.problem("model", message));
+            let unknown = unknown("model", name, &names);
+            let or = "or give alpha and beta coefficients and the number of KV blocks";
+            return Err(self.problem("model", format!("{unknown}; {or}")));
         };
         let tp = self.scenario.tp.map(Whole::get_u32);
         let fit = catalogue.fit(model, self.scenario.hardware.as_deref(), tp);

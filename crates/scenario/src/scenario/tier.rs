@@ -8,11 +8,12 @@
 //!   link: h200-pcie                  # or bandwidth_blocks_per_us and base_latency_us
 //! ```
 
-use crate::problem::{hint, quoted};
+use crate::legal::{BaseMicros, BlocksPerMicro, TargetMillis};
+use crate::problem::unknown;
 use crate::problems::Problems;
 use crate::scenario::machine::Machine;
 use crate::scenario::schema::{PolicyFields, Scenario};
-use crate::yaml::{Amount, Node, Range, Whole};
+use crate::yaml::{Amount, Node, Whole};
 use blis_core::Span;
 use blis_kv::LinkSpeed;
 use blis_latency::Catalogue;
@@ -36,7 +37,7 @@ pub struct KvTierFields {
     /// What a transfer takes beyond moving its blocks.
     pub base_latency_us: Option<Amount<BaseMicros>>,
     /// A block that comes back so soon after it was copied out counts as thrashing.
-    pub thrashing_window_ms: Option<Amount<WindowMillis>>,
+    pub thrashing_window_ms: Option<Amount<TargetMillis>>,
 }
 
 /// Who waits for blocks that are copied back.
@@ -60,23 +61,6 @@ pub enum PreemptionField {
     /// It is copied to the CPU tier.
     Swap,
 }
-
-macro_rules! range {
-    ($name:ident, $min:expr, $max:expr, $legal:literal, $doc:literal) => {
-        #[doc = $doc]
-        #[derive(Clone, Copy, Debug, PartialEq)]
-        pub struct $name;
-        impl Range for $name {
-            const MIN: f64 = $min;
-            const MAX: f64 = $max;
-            const LEGAL: &'static str = $legal;
-        }
-    };
-}
-
-range!(BlocksPerMicro, 1e-9, 1e9, "a number from 1e-9 to 1e9 (blocks per microsecond)", "A speed.");
-range!(BaseMicros, 0.0, 1e12, "a number from 0 to 1e12 (microseconds)", "A latency.");
-range!(WindowMillis, 0.0, 1e12, "a number from 0 to 1e12 (milliseconds)", "A window.");
 
 /// A link between a GPU and its host, in one direction.
 struct Preset {
@@ -237,11 +221,8 @@ impl Reader<'_> {
         };
         LINKS.iter().find(|link| link.name == name).map(Some).ok_or_else(|| {
             let known = LINKS.map(|link| link.name);
-            let hint = hint(name, known);
-            let message = format!(
-                "unknown link `{name}`{hint}; known: {}; or give `bandwidth_blocks_per_us`",
-                quoted(&known)
-            );
+            let unknown = unknown("link", name, &known);
+            let message = format!("{unknown}; or give `bandwidth_blocks_per_us`");
             self.tree.problem("kv_tier.link", message)
         })
     }

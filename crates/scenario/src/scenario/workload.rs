@@ -2,7 +2,7 @@
 
 use crate::files::Files;
 use crate::presets;
-use crate::problem::{Place, Problem, hint, quoted};
+use crate::problem::{Place, Problem, none_of, quoted};
 use crate::problems::{Problems, Together, every};
 use crate::rate::{Level, RateSpec, Written};
 use crate::scenario::WORKLOAD_KINDS;
@@ -301,9 +301,7 @@ impl Reader<'_> {
         let format = fields.trace_format.as_deref().map(|name| {
             TraceFormat::from_name(name).ok_or_else(|| {
                 let known = TraceFormat::ALL.map(TraceFormat::name);
-                let hint = hint(name, known);
-                let message = format!("found `{name}`{hint}; legal: {}", quoted(&known));
-                self.tree.problem("workload.trace_format", message)
+                self.tree.problem("workload.trace_format", none_of(&known, name))
             })
         });
         let (format, edit) = (format.transpose(), self.trace_edit()).together()?;

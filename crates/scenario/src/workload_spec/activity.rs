@@ -3,11 +3,11 @@
 //! What they mean is written in `blis_workload::activity`; how that differs from the Go program, in
 //! decision 8.
 
-use crate::legal::LONGEST_US;
+use crate::legal::{LONGEST_US, PeakToTrough};
 use crate::problems::{Problems, every};
 use crate::workload_spec::client::{ClientSpec, Reader};
 use crate::workload_spec::notes::{Note, Notes};
-use crate::yaml::{Amount, Range, Whole};
+use crate::yaml::{Amount, Whole};
 use blis_core::{Span, Time};
 use blis_workload::{Activity, ActivityPart};
 use serde::Deserialize;
@@ -48,15 +48,6 @@ pub(super) struct SpikeSpec {
 pub(super) struct DrainSpec {
     start_time_us: Option<Whole<0, LONGEST_US>>,
     ramp_duration_us: Whole<1, LONGEST_US>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct PeakToTrough;
-
-impl Range for PeakToTrough {
-    const MIN: f64 = 1.0;
-    const MAX: f64 = 1e6;
-    const LEGAL: &'static str = "a number from 1 to 1e6";
 }
 
 /// A window; one that ends beyond ten years, which nothing reaches, is cut there.

@@ -1,7 +1,7 @@
 //! Arrival processes by name.
 
 use crate::legal::Finite;
-use crate::problem::{hint, quoted};
+use crate::problem::{none_of, quoted};
 use crate::problems::Problems;
 use crate::workload_spec::client::Reader;
 use crate::workload_spec::words::message;
@@ -44,9 +44,6 @@ pub fn arrival(process: &str, cv: Option<f64>) -> Result<Arrival, (&'static str,
             Err(("cv", message))
         }
         ("", _) => Err(("process", format!("found nothing; legal: {}", quoted(&known)))),
-        (other, _) => {
-            let hint = hint(other, known);
-            Err(("process", format!("found `{other}`{hint}; legal: {}", quoted(&known))))
-        }
+        (other, _) => Err(("process", none_of(&known, other))),
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A cohort is written like a client, with a `population` besides; `cohort.rs` makes its members.
 
-use crate::legal::{Finite, LONGEST_US, SpanMillis};
-use crate::problem::{hint, quoted};
+use crate::legal::{Finite, LONGEST_US, NetworkAmount, SpanMillis};
+use crate::problem::none_of;
 use crate::problems::{Problems, Together, given};
 use crate::workload_spec::activity::{DiurnalSpec, DrainSpec, LifecycleSpec, SpikeSpec};
 use crate::workload_spec::arrival::ArrivalSpec;
@@ -13,7 +13,7 @@ use crate::workload_spec::media::MultimodalSpec;
 use crate::workload_spec::notes::{Note, Notes};
 use crate::workload_spec::session::ReasoningSpec;
 use crate::workload_spec::words::message;
-use crate::yaml::{Amount, Node, Range, Whole};
+use crate::yaml::{Amount, Node, Whole};
 use blis_core::{SloClass, Span};
 use blis_latency::Catalogue;
 use blis_workload::{Client, Mix, Rate, Retry, Sessions, SpecError};
@@ -67,15 +67,6 @@ const LONGEST_MS: u64 = LONGEST_US / 1_000;
 struct NetworkSpec {
     rtt_ms: Option<Amount<NetworkAmount>>,
     bandwidth_mbps: Option<Amount<NetworkAmount>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct NetworkAmount;
-
-impl Range for NetworkAmount {
-    const MIN: f64 = 0.0;
-    const MAX: f64 = 1e12;
-    const LEGAL: &'static str = "a number from 0 to 1e12";
 }
 
 /// Which names of service classes are read.
@@ -245,8 +236,7 @@ impl Reader<'_> {
         }
         SloClass::from_name(name).ok_or_else(|| {
             let known = SloClass::ALL.map(SloClass::name);
-            let hint = hint(name, known);
-            self.problem("slo_class", format!("found `{name}`{hint}; legal: {}", quoted(&known)))
+            self.problem("slo_class", none_of(&known, name))
         })
     }
 

@@ -7,13 +7,13 @@
 //! under way sends the same. Users who chat ask at equal intervals that depend on the stage, so
 //! there a user is one client a stage, as in the Go program.
 
-use crate::legal::PerSecond;
+use crate::legal::{PerSecond, Seconds};
 use crate::problems::Problems;
 use crate::rate::{Level, RateSpec};
 use crate::workload_spec::cohort::MOST_CLIENTS;
 use crate::workload_spec::notes::{Note, Notes};
 use crate::workload_spec::session::MOST_ROUNDS;
-use crate::yaml::{Amount, Node, Range, Whole};
+use crate::yaml::{Amount, Node, Whole};
 use blis_core::math::{count, float};
 use blis_core::{SloClass, Span, Time};
 use blis_workload::{
@@ -46,15 +46,6 @@ struct SharedPrefixSpec {
     output_len: Whole<0, 1_073_741_824>,
     #[serde(default)]
     enable_multi_turn_chat: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Seconds;
-
-impl Range for Seconds {
-    const MIN: f64 = 1e-6;
-    const MAX: f64 = 315_360_000.0;
-    const LEGAL: &'static str = "a number from 1e-6 to 315360000 (seconds)";
 }
 
 /// What the block stands for.

@@ -1,7 +1,7 @@
 //! Length distributions: their names, their parameters, and whether these are legal.
 
 use crate::legal::Finite;
-use crate::problem::{hint, quoted};
+use crate::problem::{self, hint, quoted};
 use crate::problems::{Problems, every};
 use crate::workload_spec::client::Reader;
 use crate::workload_spec::words::message;
@@ -83,8 +83,7 @@ impl Reader<'_> {
         let known = [required, optional].concat();
         let unknown = spec.params.keys().filter(|name| !known.contains(&name.as_str()));
         every(unknown.map(|name| {
-            let hint = hint(name, known.iter().copied());
-            let message = format!("unknown parameter `{name}`{hint}; known: {}", quoted(&known));
+            let message = problem::unknown("parameter", name, &known);
             Err::<(), _>(self.problem(&at(&format!("params.{name}")), message))
         }))?;
         self.whole(&[field])?;

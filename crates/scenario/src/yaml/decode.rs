@@ -3,11 +3,11 @@
 
 use super::node::{Kind, Node};
 use super::number::{float, whole};
-use crate::problem::{Place, Problem, hint, nearest, quoted, shown};
+use crate::problem::{Place, Problem, nearest, none_of, quoted, shown, unknown};
 use crate::problems::{Findings, Problems};
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, Expected, IntoDeserializer,
-    MapAccess, SeqAccess, Unexpected, VariantAccess, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, Error, Expected, IntoDeserializer, MapAccess,
+    SeqAccess, Unexpected, Visitor,
 };
 use serde::forward_to_deserialize_any;
 use std::fmt;
@@ -42,7 +42,8 @@ pub fn decode_and<T: DeserializeOwned, R>(
 fn decode_rest<T: DeserializeOwned>(tree: &mut Node, found: &mut Findings) -> Option<T> {
     let mut strict = true;
     loop {
-        match T::deserialize(Decoder { node: tree, strict }) {
+        let value = T::deserialize(Decoder { node: tree, strict });
+        match value.map_err(|fault| fault.about(tree)) {
             Ok(value) if strict => return Some(value),
             // All that is wrong by itself is known; now what becomes of lists with broken items.
             Ok(_) => strict = true,
@@ -145,14 +146,8 @@ impl Fault {
         let found = self.found.unwrap_or_else(|| "no value".to_owned());
         let message = match self.wrong {
             Wrong::Value { legal } => format!("{found}; legal: {legal}"),
-            Wrong::Field { name, known } => {
-                let hint = hint(&name, known.iter().copied());
-                format!("unknown field `{name}`{hint}; known: {}", quoted(known))
-            }
-            Wrong::Word { name, known } => {
-                let hint = hint(&name, known.iter().copied());
-                format!("found `{name}`{hint}; legal: {}", quoted(known))
-            }
+            Wrong::Field { name, known } => unknown("field", &name, known),
+            Wrong::Word { name, known } => none_of(known, &name),
             Wrong::Missing { name } => format!("field `{name}` is missing; add it"),
             Wrong::Other { message } => message,
             Wrong::Known => String::new(),
@@ -257,16 +252,14 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
             Kind::Map(fields) => visitor.visit_map(self.fields(fields)),
             Kind::Broken => Err(Wrong::Known.into()),
         }
-        .map_err(|fault| fault.about(self.node))
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.text() {
             Some("true" | "yes" | "on") => visitor.visit_bool(true),
             Some("false" | "no" | "off") => visitor.visit_bool(false),
-            _ => Err(Fault::from(Wrong::Value { legal: "`true` or `false`".to_owned() })),
+            _ => Err(Wrong::Value { legal: "`true` or `false`".to_owned() }.into()),
         }
-        .map_err(|fault| fault.about(self.node))
     }
 
     fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -274,7 +267,6 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
             Some(value) => visitor.visit_u64(value),
             None => Err(refuse(&visitor)),
         }
-        .map_err(|fault| fault.about(self.node))
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -282,15 +274,13 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
             Some(value) => visitor.visit_f64(value),
             None => Err(refuse(&visitor)),
         }
-        .map_err(|fault| fault.about(self.node))
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.text() {
             Some(text) => visitor.visit_borrowed_str(text),
-            None => Err(Fault::from(Wrong::Value { legal: "text".to_owned() })),
+            None => Err(Wrong::Value { legal: "text".to_owned() }.into()),
         }
-        .map_err(|fault| fault.about(self.node))
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -312,7 +302,6 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
             Kind::Null => visitor.visit_seq(self.items(&[])),
             _ => Err(Wrong::Value { legal: "a list".to_owned() }.into()),
         }
-        .map_err(|fault| fault.about(self.node))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Fault> {
@@ -325,7 +314,6 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
             Kind::Null => visitor.visit_map(self.fields(&[])),
             _ => Err(Wrong::Value { legal: "a group of fields".to_owned() }.into()),
         }
-        .map_err(|fault| fault.about(self.node))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -341,8 +329,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
         }
         match &self.node.kind {
             Kind::Map(_) | Kind::Null => self.deserialize_map(visitor),
-            _ => Err(Fault::from(Wrong::Value { legal: format!("the fields {}", quoted(known)) })
-                .about(self.node)),
+            _ => Err(Wrong::Value { legal: format!("the fields {}", quoted(known)) }.into()),
         }
     }
 
@@ -353,10 +340,9 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
         visitor: V,
     ) -> Result<V::Value, Fault> {
         match self.text() {
-            Some(text) => visitor.visit_enum(Word(text)),
+            Some(text) => visitor.visit_enum(text.into_deserializer()),
             None => Err(Wrong::Value { legal: format!("one of {}", quoted(known)) }.into()),
         }
-        .map_err(|fault| fault.about(self.node))
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -432,41 +418,5 @@ impl<'de> MapAccess<'de> for Fields<'de> {
         self.next += 1;
         seed.deserialize(Decoder { node, strict: self.strict })
             .map_err(|fault| fault.about(node).within(index, name))
-    }
-}
-
-/// A word that chooses a variant without content.
-struct Word<'de>(&'de str);
-
-impl<'de> EnumAccess<'de> for Word<'de> {
-    type Error = Fault;
-    type Variant = Self;
-
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Fault> {
-        seed.deserialize(self.0.into_deserializer()).map(|value| (value, self))
-    }
-}
-
-impl<'de> VariantAccess<'de> for Word<'de> {
-    type Error = Fault;
-
-    fn unit_variant(self) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _: T) -> Result<T::Value, Fault> {
-        Err(Fault::custom("only plain words are read here"))
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Fault> {
-        Err(Fault::custom("only plain words are read here"))
-    }
-
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        _: &'static [&'static str],
-        _: V,
-    ) -> Result<V::Value, Fault> {
-        Err(Fault::custom("only plain words are read here"))
     }
 }

@@ -98,27 +98,13 @@ pub trait Range {
 }
 
 /// A number within the range `R`; never NaN or infinite.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Amount<R>(f64, PhantomData<R>);
 
 impl<R> Amount<R> {
     /// The number.
     pub const fn get(&self) -> f64 {
         self.0
-    }
-}
-
-impl<R> Clone for Amount<R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<R> Copy for Amount<R> {}
-
-impl<R> PartialEq for Amount<R> {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.to_bits() == other.0.to_bits()
     }
 }
 
