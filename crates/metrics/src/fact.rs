@@ -212,27 +212,33 @@ pub enum Fact<'a> {
 impl Fact<'_> {
     /// The instance where it happened; `None`: at the gateway.
     pub fn instance(&self) -> Option<InstanceId> {
-        match self {
-            Fact::Closed { status, record } if status.is_at_instance() => record.instance,
-            Fact::Arrived { .. }
-            | Fact::Admitted { .. }
-            | Fact::Routed { .. }
-            | Fact::Closed { .. } => None,
-            Fact::Enqueued { instance, .. }
-            | Fact::Scheduled { instance, .. }
-            | Fact::Preempted { instance, .. }
-            | Fact::Evicted { instance, .. }
+        self.place().1
+    }
+
+    /// The request that it is about, and the instance where it happened; `None`: at the gateway.
+    pub(crate) fn place(&self) -> (Option<RequestId>, Option<InstanceId>) {
+        match *self {
+            Fact::Arrived { request, .. }
+            | Fact::Admitted { request }
+            | Fact::Routed { request, .. } => (Some(request), None),
+            Fact::Enqueued { request, instance }
+            | Fact::Scheduled { request, instance, .. }
+            | Fact::Preempted { request, instance, .. }
+            | Fact::Reloading { request, instance, .. }
+            | Fact::Reloaded { request, instance, .. }
+            | Fact::Unloaded { request, instance }
+            | Fact::FirstToken { request, instance }
+            | Fact::Dropped { request, instance, .. } => (Some(request), Some(instance)),
+            Fact::Evicted { instance, .. }
             | Fact::Offloading { instance, .. }
             | Fact::Offloaded { instance, .. }
-            | Fact::Reloading { instance, .. }
-            | Fact::Reloaded { instance, .. }
-            | Fact::Unloaded { instance, .. }
             | Fact::Stalled { instance, .. }
             | Fact::Steps { instance, .. }
             | Fact::Tokens { instance, .. }
-            | Fact::Dropped { instance, .. }
-            | Fact::Sample { instance, .. }
-            | Fact::FirstToken { instance, .. } => Some(*instance),
+            | Fact::Sample { instance, .. } => (None, Some(instance)),
+            Fact::Closed { status, ref record } => {
+                (Some(record.request), record.instance.filter(|_| status.is_at_instance()))
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ pub mod fact;
 pub mod fanout;
 pub mod metric;
 pub mod report;
-pub mod sample;
+mod sample;
 pub mod slo;
 mod steady;
 pub mod summary;
@@ -23,6 +23,6 @@ pub use report::{
     PoolSection, Report, RoutingSection, Saturation, Section, SplitMs, SplitStats, Steady,
     TierSection,
 };
-pub use sample::{Samples, Statistics, WeightedSamples};
+pub use sample::Statistics;
 pub use slo::{SloTarget, SloTargets};
 pub use summary::Summary;

@@ -26,12 +26,6 @@ const fn every_percent() -> [f64; 101] {
     percents
 }
 
-/// Samples of one quantity, in its unit (nanoseconds for latencies).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Samples {
-    values: Vec<u64>,
-}
-
 /// Samples that come many at a time, for statistics over all of them, by tag and by column.
 ///
 /// An entry is a value, a tag, and how often the value occurred in each of `COLUMNS` columns: a
@@ -39,10 +33,8 @@ pub struct Samples {
 /// (the columns). Equal entries are merged from time to time, so that memory is bounded by the
 /// number of distinct (value, tag) pairs, not by the length of the run.
 #[derive(Clone, Debug)]
-pub struct WeightedSamples<const COLUMNS: usize> {
+pub(crate) struct WeightedSamples<const COLUMNS: usize> {
     entries: Vec<Entry<COLUMNS>>,
-    /// Samples in each column.
-    totals: [u64; COLUMNS],
     compact_at: usize,
     compact_from: usize,
 }
@@ -73,59 +65,6 @@ struct Entry<const COLUMNS: usize> {
     counts: [u32; COLUMNS],
 }
 
-impl Samples {
-    /// Adds a sample.
-    pub fn push(&mut self, value: u64) {
-        self.values.push(value);
-    }
-
-    /// Forgets all samples but keeps the memory.
-    pub fn clear(&mut self) {
-        self.values.clear();
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.values.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-
-    /// The mean; `None` without a sample.
-    pub fn mean(&self) -> Option<f64> {
-        Distribution::of(self.weighted()).mean()
-    }
-
-    /// The `percent`-th percentile (0..=100): with the samples in ascending order, the value at
-    /// rank `percent / 100 * (n - 1)`, interpolated linearly. `None` without a sample.
-    pub fn percentile(&self, percent: f64) -> Option<f64> {
-        Distribution::of(self.weighted()).percentiles([percent]).map(|[value]| value)
-    }
-
-    /// The usual statistics; `None` without a sample.
-    pub fn statistics(&self) -> Option<Statistics> {
-        Distribution::of(self.weighted()).statistics()
-    }
-
-    /// The percentiles 0 to 100; `None` without a sample.
-    pub(crate) fn curve(&self) -> Option<[f64; 101]> {
-        Distribution::of(self.weighted()).percentiles(EVERY_PERCENT)
-    }
-
-    fn weighted(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + Clone {
-        self.values.iter().map(|&value| (value, 1))
-    }
-}
-
-impl Extend<u64> for Samples {
-    fn extend<I: IntoIterator<Item = u64>>(&mut self, values: I) {
-        self.values.extend(values);
-    }
-}
-
 impl<const COLUMNS: usize> Default for WeightedSamples<COLUMNS> {
     fn default() -> WeightedSamples<COLUMNS> {
         WeightedSamples::compacting_from(COMPACT_FROM)
@@ -134,16 +73,14 @@ impl<const COLUMNS: usize> Default for WeightedSamples<COLUMNS> {
 
 impl<const COLUMNS: usize> WeightedSamples<COLUMNS> {
     fn compacting_from(compact_from: usize) -> WeightedSamples<COLUMNS> {
-        let totals = [0; COLUMNS];
-        WeightedSamples { entries: Vec::new(), totals, compact_at: compact_from, compact_from }
+        WeightedSamples { entries: Vec::new(), compact_at: compact_from, compact_from }
     }
 
     /// Adds `count` samples of `value` with `tag` to `column`.
     ///
     /// # Panics
     /// If there is no such column.
-    pub fn push(&mut self, value: u64, count: u64, tag: u32, column: usize) {
-        self.totals[column] += count;
+    pub(crate) fn push(&mut self, value: u64, count: u64, tag: u32, column: usize) {
         let mut rest = count;
         while rest > 0 {
             let part = u32::try_from(rest).unwrap_or(u32::MAX);
@@ -165,48 +102,22 @@ impl<const COLUMNS: usize> WeightedSamples<COLUMNS> {
         }
     }
 
-    /// How many samples there are, merged ones counted as often as they occurred.
-    pub fn total(&self) -> u64 {
-        self.totals.iter().sum()
+    /// All samples.
+    pub(crate) fn all(&self) -> Distribution<impl Weighted + use<'_, COLUMNS>> {
+        Distribution::new(self.entries.iter().map(|entry| (entry.value, entry.weight())))
     }
 
-    /// The `percent`-th percentile of all samples, as if every one had been pushed alone.
-    pub fn percentile(&self, percent: f64) -> Option<f64> {
-        self.distribution().percentiles([percent]).map(|[value]| value)
-    }
-
-    /// The usual statistics of all samples; `None` without a sample.
-    pub fn statistics(&self) -> Option<Statistics> {
-        self.distribution().statistics()
-    }
-
-    /// The usual statistics of each column.
-    pub fn statistics_by_column(&self) -> [Option<Statistics>; COLUMNS] {
-        std::array::from_fn(|column| {
-            if self.totals[column] == 0 {
-                return None;
-            }
-            let one = |entry: &Entry<COLUMNS>| (entry.value, u64::from(entry.counts[column]));
-            Distribution::of(self.entries.iter().map(one)).statistics()
-        })
-    }
-
-    /// The percentiles 0 to 100 of all samples; `None` without a sample.
-    pub(crate) fn curve(&self) -> Option<[f64; 101]> {
-        self.distribution().percentiles(EVERY_PERCENT)
-    }
-
-    /// The percentiles 0 to 100 of a column; `None` without a sample.
-    pub(crate) fn curve_of_column(&self, column: usize) -> Option<[f64; 101]> {
-        let one = |entry: &Entry<COLUMNS>| (entry.value, u64::from(entry.counts[column]));
-        Distribution::of(self.entries.iter().map(one)).percentiles(EVERY_PERCENT)
+    /// The samples of one column.
+    pub(crate) fn column(&self, column: usize) -> Distribution<impl Weighted + use<'_, COLUMNS>> {
+        let one = move |entry: &Entry<COLUMNS>| (entry.value, u64::from(entry.counts[column]));
+        Distribution::new(self.entries.iter().map(one))
     }
 
     /// The usual statistics of each of `groups` groups, where `group` says to which a tag belongs.
     ///
     /// # Panics
     /// If a sample belongs to none of them.
-    pub fn statistics_by_tag(
+    pub(crate) fn statistics_by_tag(
         &self,
         groups: usize,
         group: impl Fn(usize) -> usize,
@@ -215,15 +126,9 @@ impl<const COLUMNS: usize> WeightedSamples<COLUMNS> {
         (0..groups)
             .map(|group| {
                 let entries = members.members(group).map(|index| &self.entries[index]);
-                Distribution::of(entries.map(|entry| (entry.value, entry.weight()))).statistics()
+                Distribution::new(entries.map(|entry| (entry.value, entry.weight()))).statistics()
             })
             .collect()
-    }
-
-    fn distribution(
-        &self,
-    ) -> Distribution<impl ExactSizeIterator<Item = (u64, u64)> + Clone + use<'_, COLUMNS>> {
-        Distribution::of(self.entries.iter().map(|entry| (entry.value, entry.weight())))
     }
 
     fn compact(&mut self) {
@@ -292,7 +197,7 @@ pub(crate) fn float_sum(sum: u128) -> f64 {
 }
 
 /// Values with weights, looked through once; statistics may look a second time.
-struct Distribution<I> {
+pub(crate) struct Distribution<I> {
     items: I,
     total: u64,
     sum: u128,
@@ -301,8 +206,18 @@ struct Distribution<I> {
     buckets: Vec<u64>,
 }
 
-impl<I: ExactSizeIterator<Item = (u64, u64)> + Clone> Distribution<I> {
-    fn of(items: I) -> Distribution<I> {
+/// Values with their weights.
+pub(crate) trait Weighted: ExactSizeIterator<Item = (u64, u64)> + Clone {}
+
+impl<I: ExactSizeIterator<Item = (u64, u64)> + Clone> Weighted for I {}
+
+/// The distribution of `values`.
+pub(crate) fn distribution(values: &[u64]) -> Distribution<impl Weighted> {
+    Distribution::new(values.iter().map(|&value| (value, 1)))
+}
+
+impl<I: Weighted> Distribution<I> {
+    fn new(items: I) -> Distribution<I> {
         let mut buckets = vec![0; if items.len() < FEW { 0 } else { BUCKETS }];
         let (mut total, mut sum, mut max) = (0, 0_u128, 0);
         for (value, weight) in items.clone() {
@@ -319,16 +234,21 @@ impl<I: ExactSizeIterator<Item = (u64, u64)> + Clone> Distribution<I> {
         Distribution { items, total, sum, max, buckets }
     }
 
-    fn mean(&self) -> Option<f64> {
-        (self.total > 0).then(|| float_sum(self.sum) / float(self.total))
-    }
-
-    fn statistics(self) -> Option<Statistics> {
-        let (mean, max, samples) = (self.mean()?, float(self.max), self.total);
+    /// The usual statistics; `None` without a sample.
+    pub(crate) fn statistics(self) -> Option<Statistics> {
+        let (samples, max) = (self.total, float(self.max));
+        let mean = float_sum(self.sum) / float(samples);
         let [p50, p90, p95, p99] = self.percentiles([50.0, 90.0, 95.0, 99.0])?;
         Some(Statistics { samples, mean, p50, p90, p95, p99, max })
     }
 
+    /// The percentiles 0 to 100; `None` without a sample.
+    pub(crate) fn curve(self) -> Option<[f64; 101]> {
+        self.percentiles(EVERY_PERCENT)
+    }
+
+    /// The percentiles (0..=100): with the samples in ascending order, the value at rank
+    /// `percent / 100 * (n - 1)`, interpolated linearly. `None` without a sample.
     fn percentiles<const N: usize>(self, percents: [f64; N]) -> Option<[f64; N]> {
         let last = self.total.checked_sub(1)?;
         let places = percents.map(|percent| {
@@ -442,20 +362,18 @@ mod tests {
 
     const PERCENTS: [f64; 8] = [0.0, 1.0, 33.3, 50.0, 90.0, 95.0, 99.0, 100.0];
 
-    fn check(values: Vec<u64>) -> Result<(), TestCaseError> {
-        let expected: Vec<_> = PERCENTS.iter().map(|&p| by_sorting(&values, p)).collect();
-        let samples = Samples { values };
-        let found: Vec<_> = PERCENTS.iter().map(|&p| samples.percentile(p)).collect();
-        prop_assert_eq!(found, expected);
+    fn check(values: &[u64]) -> Result<(), TestCaseError> {
+        let expected: Vec<_> = PERCENTS.iter().map(|&p| by_sorting(values, p)).collect();
+        let found = distribution(values).percentiles(PERCENTS);
+        prop_assert_eq!(found.map(Vec::from), expected.into_iter().collect());
         Ok(())
     }
 
     type Push = (u64, u64, u32, usize);
 
-    fn expanded(pushes: &[Push], keep: impl Fn(&Push) -> bool) -> Samples {
+    fn expanded(pushes: &[Push], keep: impl Fn(&Push) -> bool) -> Vec<u64> {
         let kept = pushes.iter().filter(|push| keep(push));
-        let values = kept.flat_map(|&(value, count, ..)| (0..count).map(move |_| value));
-        Samples { values: values.collect() }
+        kept.flat_map(|&(value, count, ..)| (0..count).map(move |_| value)).collect()
     }
 
     proptest! {
@@ -465,7 +383,7 @@ mod tests {
         fn percentiles_of_few_samples_are_those_of_the_sorted_list(
             values in prop::collection::vec(0_u64..1_000, 0..40),
         ) {
-            check(values)?;
+            check(&values)?;
         }
 
         #[test]
@@ -473,7 +391,7 @@ mod tests {
             values in prop::collection::vec(prop_oneof![0_u64..200, 1_000_000_u64..9_000_000,
                 0_u64..1 << 50], FEW..3_000),
         ) {
-            check(values)?;
+            check(&values)?;
         }
 
         #[test]
@@ -489,19 +407,20 @@ mod tests {
                 samples.push(value, count, tag, column);
             }
             let plain = expanded(&pushes, |_| true);
-            for p in PERCENTS {
-                prop_assert_eq!(samples.percentile(p), plain.percentile(p));
-            }
-            prop_assert_eq!(samples.statistics(), plain.statistics());
-            prop_assert_eq!(samples.total(), plain.len() as u64);
+            let (found, expected) = (samples.all(), distribution(&plain));
+            prop_assert_eq!(found.percentiles(PERCENTS), expected.percentiles(PERCENTS));
+            prop_assert_eq!(samples.all().statistics(), distribution(&plain).statistics());
             for (tag, found) in (0..).zip(samples.statistics_by_tag(3, |tag| tag)) {
-                prop_assert_eq!(found, expanded(&pushes, |push| push.2 == tag).statistics());
+                let plain = expanded(&pushes, |push| push.2 == tag);
+                prop_assert_eq!(found, distribution(&plain).statistics());
             }
             for (group, found) in (0..).zip(samples.statistics_by_tag(2, |tag| tag / 2)) {
-                prop_assert_eq!(found, expanded(&pushes, |push| push.2 / 2 == group).statistics());
+                let plain = expanded(&pushes, |push| push.2 / 2 == group);
+                prop_assert_eq!(found, distribution(&plain).statistics());
             }
-            for (column, found) in (0..).zip(samples.statistics_by_column()) {
-                prop_assert_eq!(found, expanded(&pushes, |push| push.3 == column).statistics());
+            for column in 0..2 {
+                let plain = expanded(&pushes, |push| push.3 == column);
+                prop_assert_eq!(samples.column(column).curve(), distribution(&plain).curve());
             }
         }
 
@@ -517,17 +436,15 @@ mod tests {
 
     #[test]
     fn without_a_sample_there_is_no_statistic() {
-        assert_eq!(Samples::default().mean(), None);
-        assert_eq!(Samples::default().statistics(), None);
-        assert_eq!(WeightedSamples::<2>::default().percentile(50.0), None);
-        assert_eq!(WeightedSamples::<2>::default().statistics_by_tag(2, |tag| tag), [None, None]);
-        assert_eq!(WeightedSamples::<2>::default().statistics_by_column(), [None, None]);
+        assert_eq!(distribution(&[]).statistics(), None);
+        let none = WeightedSamples::<2>::default();
+        assert_eq!((none.all().curve(), none.column(1).statistics()), (None, None));
+        assert_eq!(none.statistics_by_tag(2, |tag| tag), [None, None]);
     }
 
     #[test]
     fn one_sample_is_every_percentile() {
-        let samples = Samples { values: vec![7] };
-        let all = samples.statistics().expect("a sample");
+        let all = distribution(&[7]).statistics().expect("a sample");
         assert_eq!(all.samples, 1);
         for value in [all.mean, all.p50, all.p90, all.p95, all.p99, all.max] {
             assert!((value - 7.0).abs() < 1e-12, "{all:?}");
@@ -536,9 +453,8 @@ mod tests {
 
     #[test]
     fn percentiles_interpolate_between_ranks() {
-        let samples = Samples { values: vec![40, 10, 30, 20] };
-        assert_eq!(samples.percentile(50.0), Some(25.0));
-        assert_eq!(samples.percentile(90.0), Some(37.0));
+        let found = distribution(&[40, 10, 30, 20]).percentiles([50.0, 90.0]);
+        assert_eq!(found, Some([25.0, 37.0]));
     }
 
     #[test]
@@ -548,7 +464,7 @@ mod tests {
             samples.push(i % 50, 3, 0, 0);
         }
         assert!(samples.entries.len() <= 100, "{} entries", samples.entries.len());
-        assert_eq!(samples.total(), 300_000);
+        assert_eq!(samples.all().total, 300_000);
     }
 
     #[test]
@@ -556,7 +472,7 @@ mod tests {
         let mut samples = WeightedSamples::<1>::compacting_from(1);
         samples.push(5, u64::from(u32::MAX) * 3, 0, 0);
         samples.push(9, 1, 0, 0);
-        assert_eq!(samples.total(), u64::from(u32::MAX) * 3 + 1);
-        assert_eq!(samples.percentile(100.0), Some(9.0));
+        assert_eq!(samples.all().total, u64::from(u32::MAX) * 3 + 1);
+        assert_eq!(samples.all().percentiles([100.0]), Some([9.0]));
     }
 }

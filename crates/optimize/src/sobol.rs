@@ -11,37 +11,7 @@ use blis_core::random::mix;
 const BITS: usize = 32;
 
 /// Primitive polynomials and initial direction numbers of the coordinates after the first.
-#[rustfmt::skip]
-const DIRECTIONS: &[(u32, &[u32])] = &[
-    (3, &[1]), (7, &[1, 3]), (11, &[1, 3, 1]), (13, &[1, 1, 1]), (19, &[1, 1, 3, 3]),
-    (25, &[1, 3, 5, 13]), (37, &[1, 1, 5, 5, 17]), (41, &[1, 1, 5, 5, 5]), (47, &[1, 1, 7, 11, 19]),
-    (55, &[1, 1, 5, 1, 1]), (59, &[1, 1, 1, 3, 11]), (61, &[1, 3, 5, 5, 31]),
-    (67, &[1, 3, 3, 9, 7, 49]), (91, &[1, 1, 1, 15, 21, 21]), (97, &[1, 3, 1, 13, 27, 49]),
-    (103, &[1, 1, 1, 15, 7, 5]), (109, &[1, 3, 1, 15, 13, 25]), (115, &[1, 1, 5, 5, 19, 61]),
-    (131, &[1, 3, 7, 11, 23, 15, 103]), (137, &[1, 3, 7, 13, 13, 15, 69]),
-    (143, &[1, 1, 3, 13, 7, 35, 63]), (145, &[1, 3, 5, 9, 1, 25, 53]),
-    (157, &[1, 3, 1, 13, 9, 35, 107]), (167, &[1, 3, 1, 5, 27, 61, 31]),
-    (171, &[1, 1, 5, 11, 19, 41, 61]), (185, &[1, 3, 5, 3, 3, 13, 69]),
-    (191, &[1, 1, 7, 13, 1, 19, 1]), (193, &[1, 3, 7, 5, 13, 19, 59]),
-    (203, &[1, 1, 3, 9, 25, 29, 41]), (211, &[1, 3, 5, 13, 23, 1, 55]),
-    (213, &[1, 3, 7, 3, 13, 59, 17]), (229, &[1, 3, 1, 3, 5, 53, 69]),
-    (239, &[1, 1, 5, 5, 23, 33, 13]), (241, &[1, 1, 7, 7, 1, 61, 123]),
-    (247, &[1, 1, 7, 9, 13, 61, 49]), (253, &[1, 3, 3, 5, 3, 55, 33]),
-    (285, &[1, 3, 1, 15, 31, 13, 49, 245]), (299, &[1, 3, 5, 15, 31, 59, 63, 97]),
-    (301, &[1, 3, 1, 11, 11, 11, 77, 249]), (333, &[1, 3, 1, 11, 27, 43, 71, 9]),
-    (351, &[1, 1, 7, 15, 21, 11, 81, 45]), (355, &[1, 3, 7, 3, 25, 31, 65, 79]),
-    (357, &[1, 3, 1, 1, 19, 11, 3, 205]), (361, &[1, 1, 5, 9, 19, 21, 29, 157]),
-    (369, &[1, 3, 7, 11, 1, 33, 89, 185]), (391, &[1, 3, 3, 3, 15, 9, 79, 71]),
-    (397, &[1, 3, 7, 11, 15, 39, 119, 27]), (425, &[1, 1, 3, 1, 11, 31, 97, 225]),
-    (451, &[1, 1, 1, 3, 23, 43, 57, 177]), (463, &[1, 3, 7, 7, 17, 17, 37, 71]),
-    (487, &[1, 3, 1, 5, 27, 63, 123, 213]), (501, &[1, 1, 3, 5, 11, 43, 53, 133]),
-    (529, &[1, 3, 5, 5, 29, 17, 47, 173, 479]), (539, &[1, 3, 3, 11, 3, 1, 109, 9, 69]),
-    (545, &[1, 1, 1, 5, 17, 39, 23, 5, 343]), (557, &[1, 3, 1, 5, 25, 15, 31, 103, 499]),
-    (563, &[1, 1, 1, 11, 11, 17, 63, 105, 183]), (601, &[1, 1, 5, 11, 9, 29, 97, 231, 363]),
-    (607, &[1, 1, 5, 15, 19, 45, 41, 7, 383]), (617, &[1, 3, 7, 7, 31, 19, 83, 137, 221]),
-    (623, &[1, 1, 1, 3, 23, 15, 111, 223, 83]), (631, &[1, 1, 5, 13, 31, 15, 55, 25, 161]),
-    (637, &[1, 1, 3, 13, 25, 47, 39, 87, 257]),
-];
+const DIRECTIONS: &str = include_str!("sobol.txt");
 
 /// A scrambled sequence.
 #[derive(Clone, Debug)]
@@ -55,8 +25,9 @@ pub struct Sobol {
 impl Sobol {
     /// The sequence of points with `dims` coordinates that `seed` scrambles.
     pub fn new(dims: usize, seed: u64) -> Sobol {
-        let tabled = dims.min(DIRECTIONS.len() + 1);
-        Sobol { directions: (0..tabled).map(directions).collect(), dims, seed }
+        let first = std::array::from_fn(|bit| 1 << (BITS - 1 - bit));
+        let rest = DIRECTIONS.lines().map(directions);
+        Sobol { directions: [first].into_iter().chain(rest).take(dims).collect(), dims, seed }
     }
 
     /// Point `index`, each coordinate within 0 < u < 1.
@@ -78,19 +49,15 @@ impl Sobol {
     }
 }
 
-/// Direction numbers of coordinate `dim`.
-fn directions(dim: usize) -> [u32; BITS] {
+/// Direction numbers of the coordinate of a line of the table.
+fn directions(line: &str) -> [u32; BITS] {
+    let mut numbers = line.split(' ').map(|word| word.parse().expect("a table of numbers"));
+    let polynomial: u32 = numbers.next().expect("a polynomial");
     let mut v = [0_u32; BITS];
-    if dim == 0 {
-        for (bit, direction) in v.iter_mut().enumerate() {
-            *direction = 1 << (BITS - 1 - bit);
-        }
-        return v;
-    }
-    let (polynomial, initial) = DIRECTIONS[dim - 1];
-    let degree = initial.len();
-    for (bit, &m) in initial.iter().enumerate() {
-        v[bit] = m << (BITS - 1 - bit);
+    let mut degree = 0;
+    for m in numbers {
+        v[degree] = m << (BITS - 1 - degree);
+        degree += 1;
     }
     for bit in degree..BITS {
         v[bit] = v[bit - degree] ^ (v[bit - degree] >> degree);
@@ -138,11 +105,10 @@ mod tests {
             [0.75, 0.25, 0.25, 0.25, 0.75],
             [0.125, 0.625, 0.375, 0.125, 0.125],
         ];
-        for (dim, row) in (0..5).zip(0..) {
-            let v = directions(dim);
+        for (dim, v) in Sobol::new(5, 0).directions.iter().enumerate() {
             for (index, point) in (1_u32..).zip(expected) {
-                let found = float(u64::from(raw(&v, index))) / float(1 << BITS);
-                assert!((found - point[row]).abs() < 1e-12, "point {index} coordinate {dim}");
+                let found = float(u64::from(raw(v, index))) / float(1 << BITS);
+                assert!((found - point[dim]).abs() < 1e-12, "point {index} coordinate {dim}");
             }
         }
     }

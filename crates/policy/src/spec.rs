@@ -178,7 +178,7 @@ impl PolicyError {
             PolicyError::Unknown { kind, .. }
             | PolicyError::Param { kind, .. }
             | PolicyError::Syntax { kind, .. } => kind,
-            PolicyError::Composition { .. } => "admission",
+            PolicyError::Composition { .. } => "admission policy",
             PolicyError::Weights { .. } => "scorer",
             PolicyError::Unread { setting, .. } | PolicyError::NobodyReads { setting, .. } => {
                 setting

@@ -20,13 +20,22 @@ pub struct ClusterView<'a> {
     pub instances: &'a [InstanceView],
 }
 
+impl ClusterView<'_> {
+    /// Fills `out`, which has a place for each instance, with what `of` makes of it.
+    pub(crate) fn each<T>(&self, out: &mut [T], of: impl Fn(&InstanceView) -> T) {
+        for (place, view) in out.iter_mut().zip(self.instances) {
+            *place = of(view);
+        }
+    }
+}
+
 /// What a router knows about one instance.
 ///
 /// It has three sources. The router's own counts are always live: `in_flight`, `in_flight_tokens`,
 /// `unstarted_tokens` and `unseen`. KV events tell of `cached_blocks` and `cached_cpu_blocks`, some
 /// time after the fact. The rest is polled: load as of `as_of`, memory as of `kv_as_of` (now, or
 /// the last poll).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct InstanceView {
     /// Which instance.
     pub id: InstanceId,
@@ -72,27 +81,8 @@ pub struct InstanceView {
 
 impl InstanceView {
     /// An instance where nothing has happened yet.
-    pub const fn idle(id: InstanceId, free_blocks: u32) -> InstanceView {
-        InstanceView {
-            id,
-            pool: 0,
-            as_of: Time::ZERO,
-            kv_as_of: Time::ZERO,
-            queue_depth: 0,
-            running: 0,
-            waiting_by_class: [0; 5],
-            in_flight: 0,
-            in_flight_tokens: 0,
-            unstarted_tokens: 0,
-            unseen: 0,
-            kv_utilization: 0.0,
-            free_blocks,
-            cache_hit_rate: 0.0,
-            pending_transfer_us: 0.0,
-            thrashing_rate: 0.0,
-            cached_blocks: 0,
-            cached_cpu_blocks: 0,
-        }
+    pub fn idle(id: InstanceId, free_blocks: u32) -> InstanceView {
+        InstanceView { id, free_blocks, ..InstanceView::default() }
     }
 
     /// The instance's load in requests. Each request counts once: waiting or running as polled, or

@@ -3,6 +3,7 @@
 //! Every `validate` of this crate returns it, and the trace reader puts it behind the file, line
 //! and column. It never describes a broken invariant of the program itself; those are assertions.
 
+use blis_core::Span;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -52,10 +53,24 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
 
 /// Refuses `found` unless it lies in `min..=max`; NaN and the infinities never do.
 pub(crate) fn within(field: &str, found: f64, min: f64, max: f64) -> Result<(), SpecError> {
-    if found >= min && found <= max {
-        return Ok(());
-    }
-    Err(SpecError::new(field, found, format!("a number from {min} to {max}")))
+    let legal = || format!("a number from {min} to {max}");
+    ensure(found >= min && found <= max, field, found, legal)
+}
+
+/// Refuses what was `found` in `field` unless it `holds`.
+pub(crate) fn ensure<L: Into<String>>(
+    holds: bool,
+    field: impl Into<String>,
+    found: impl fmt::Display,
+    legal: impl FnOnce() -> L,
+) -> Result<(), SpecError> {
+    if holds { Ok(()) } else { Err(SpecError::new(field, found, legal())) }
+}
+
+/// Refuses a span of more than ten years.
+pub(crate) fn within_ten_years(field: &str, found: Span) -> Result<(), SpecError> {
+    let legal = || format!("at most {} (ten years)", Span::LONGEST);
+    ensure(found <= Span::LONGEST, field, found, legal)
 }
 
 #[cfg(test)]

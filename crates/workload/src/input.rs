@@ -3,7 +3,7 @@
 //! A client mix draws it, all from the one stream of its request. Only the number of tokens counts:
 //! no two requests are assumed to show the same image.
 
-use crate::error::SpecError;
+use crate::error::{SpecError, ensure};
 use crate::length::{Length, MAX_TOKENS};
 use blis_core::Dice;
 
@@ -42,9 +42,8 @@ impl Input {
     /// # Errors
     /// If a parameter is illegal, or there is neither text nor media.
     pub fn validate(&self) -> Result<(), SpecError> {
-        if self.text.is_none() && self.media.is_empty() {
-            return Err(SpecError::new("", "neither text nor media", "at least one of them"));
-        }
+        let something = self.text.is_some() || !self.media.is_empty();
+        ensure(something, "", "neither text nor media", || "at least one of them")?;
         if let Some(text) = &self.text {
             text.validate().map_err(|error| error.under("text"))?;
         }

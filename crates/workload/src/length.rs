@@ -4,7 +4,7 @@
 //! but the dice it is given, and never returns more than [`MAX_TOKENS`]; 0 only as a count of
 //! things, such as images, that was allowed to be 0.
 
-use crate::error::{SpecError, within};
+use crate::error::{SpecError, ensure, within};
 use blis_core::Dice;
 use blis_core::math::{count, exp, float, ln, pow};
 
@@ -115,10 +115,8 @@ impl Empirical {
             within(&length.to_string(), weight, 0.0, 1e12)?;
         }
         let total: f64 = bins.iter().map(|&(_, weight)| weight).sum();
-        if total <= 0.0 {
-            let legal = "at least one length with a weight above 0";
-            return Err(SpecError::new("params", "no weight", legal));
-        }
+        let legal = || "at least one length with a weight above 0";
+        ensure(total > 0.0, "params", "no weight", legal)?;
         let mut sum = 0.0;
         for (_, weight) in &mut bins {
             sum += *weight;
@@ -248,19 +246,15 @@ impl Length {
 }
 
 fn tokens(field: &str, found: u32, min: u32) -> Result<(), SpecError> {
-    if (min..=MAX_TOKENS).contains(&found) {
-        return Ok(());
-    }
     // A `min` that is itself out of range was refused before `max` is looked at.
-    Err(SpecError::new(field, found, format!("a whole number from {min} to {MAX_TOKENS}")))
+    let legal = || format!("a whole number from {min} to {MAX_TOKENS}");
+    ensure((min..=MAX_TOKENS).contains(&found), field, found, legal)
 }
 
 /// Refuses a mean that clamping would never give.
 fn between(mean: f64, min: u32, max: u32) -> Result<(), SpecError> {
-    if (f64::from(min)..=f64::from(max)).contains(&mean) {
-        return Ok(());
-    }
-    Err(SpecError::new("mean", mean, format!("a number from {min} to {max} (`min` to `max`)")))
+    let legal = || format!("a number from {min} to {max} (`min` to `max`)");
+    ensure((f64::from(min)..=f64::from(max)).contains(&mean), "mean", mean, legal)
 }
 
 /// `x` rounded to the nearest whole number in `min..=max`.

@@ -6,7 +6,7 @@
 
 use crate::activity::Activity;
 use crate::arrival::Arrival;
-use crate::error::SpecError;
+use crate::error::{SpecError, ensure};
 use crate::input::Input;
 use crate::length::{Length, MAX_TOKENS};
 use crate::rate::Rate;
@@ -83,19 +83,16 @@ impl Mix {
     /// If a field is illegal; the error's field is its path within the mix, e.g.
     /// `clients[2].arrival.cv`.
     pub fn validate(&self) -> Result<(), SpecError> {
-        if self.clients.is_empty() || self.clients.len() > MAX_CLIENTS {
-            let legal = format!("from 1 to {MAX_CLIENTS} clients");
-            return Err(SpecError::new("clients", self.clients.len(), legal));
-        }
+        let clients = self.clients.len();
+        let legal = || format!("from 1 to {MAX_CLIENTS} clients");
+        ensure((1..=MAX_CLIENTS).contains(&clients), "clients", clients, legal)?;
         for (index, client) in self.clients.iter().enumerate() {
             client.validate().map_err(|error| error.under(&format!("clients[{index}]")))?;
         }
         self.rate.validate().map_err(|error| error.under("rate"))?;
-        if let Some(requests) = self.num_requests
-            && !(1..=self.most()).contains(&requests)
-        {
-            let legal = format!("a whole number from 1 to {}", self.most());
-            return Err(SpecError::new("num_requests", requests, legal));
+        if let Some(requests) = self.num_requests {
+            let legal = || format!("a whole number from 1 to {}", self.most());
+            ensure((1..=self.most()).contains(&requests), "num_requests", requests, legal)?;
         }
         self.validate_end()
     }
@@ -137,20 +134,13 @@ impl Mix {
             };
             return self.validate_span(requests);
         };
-        if !(1..=Span::LONGEST.as_nanos()).contains(&horizon.as_nanos()) {
-            let legal = format!("from 1 ns to {} (ten years)", Span::LONGEST);
-            return Err(SpecError::new("horizon", horizon, legal));
-        }
+        let legal = || format!("from 1 ns to {} (ten years)", Span::LONGEST);
+        let is_legal = (1..=Span::LONGEST.as_nanos()).contains(&horizon.as_nanos());
+        ensure(is_legal, "horizon", horizon, legal)?;
         let expected = self.rate.requests_before(horizon);
-        if self.num_requests.is_none() && expected > float(self.most()) {
-            let legal = format!("a horizon and a rate that give at most {} requests", self.most());
-            return Err(SpecError::new(
-                "horizon",
-                format!("{horizon}, {expected} requests"),
-                legal,
-            ));
-        }
-        Ok(())
+        let legal = || format!("a horizon and a rate that give at most {} requests", self.most());
+        let bounded = self.num_requests.is_some() || expected <= float(self.most());
+        ensure(bounded, "horizon", format!("{horizon}, {expected} requests"), legal)
     }
 
     fn validate_span(&self, requests: u64) -> Result<(), SpecError> {
@@ -184,21 +174,16 @@ impl Client {
     }
 
     fn validate(&self) -> Result<(), SpecError> {
-        if self.tenant.is_empty() {
-            return Err(SpecError::new("tenant", "an empty name", "a name, e.g. `default`"));
-        }
-        if !(self.share > 0.0 && self.share <= 1e12) {
-            return Err(SpecError::new("share", self.share, "a number above 0, at most 1e12"));
-        }
+        let (named, legal) = (!self.tenant.is_empty(), || "a name, e.g. `default`");
+        ensure(named, "tenant", "an empty name", legal)?;
+        let legal = || "a number above 0, at most 1e12";
+        ensure(self.share > 0.0 && self.share <= 1e12, "share", self.share, legal)?;
         self.arrival.validate().map_err(|error| error.under("arrival"))?;
-        if self.prefix_tokens > MAX_TOKENS {
-            let legal = format!("a whole number from 0 to {MAX_TOKENS}");
-            return Err(SpecError::new("prefix_tokens", self.prefix_tokens, legal));
-        }
-        if self.prefix_tokens > 0 && self.prefix_group.is_none() {
-            let legal = "0, or name the prefix_group whose tokens they are";
-            return Err(SpecError::new("prefix_tokens", self.prefix_tokens, legal));
-        }
+        let prefix = self.prefix_tokens;
+        let legal = || format!("a whole number from 0 to {MAX_TOKENS}");
+        ensure(prefix <= MAX_TOKENS, "prefix_tokens", prefix, legal)?;
+        let legal = || "0, or name the prefix_group whose tokens they are";
+        ensure(prefix == 0 || self.prefix_group.is_some(), "prefix_tokens", prefix, legal)?;
         self.input.validate().map_err(|error| error.under("input"))?;
         self.output.validate().map_err(|error| error.under("output"))?;
         self.activity.validate().map_err(|error| error.under("activity"))?;
@@ -207,16 +192,14 @@ impl Client {
         }
         if let Some(retry) = &self.retry {
             retry.validate().map_err(|error| error.under("retry"))?;
-            if self.sessions.as_ref().is_some_and(Sessions::is_closed_loop) {
-                let legal = "none, because closed-loop sessions say what becomes of a rejection";
-                return Err(SpecError::new("retry", "a retry", legal));
-            }
+            let closed = self.sessions.as_ref().is_some_and(Sessions::is_closed_loop);
+            let legal = || "none, because closed-loop sessions say what becomes of a rejection";
+            ensure(!closed, "retry", "a retry", legal)?;
         }
         for (field, span) in [("deadline", self.deadline), ("patience", self.patience)] {
-            if let Some(span) = span.filter(|&span| span == Span::ZERO || span > Span::LONGEST) {
-                let legal = format!("above 0, at most {} (ten years)", Span::LONGEST);
-                return Err(SpecError::new(field, span, legal));
-            }
+            let span = span.unwrap_or(Span::LONGEST);
+            let legal = || format!("above 0, at most {} (ten years)", Span::LONGEST);
+            ensure(span > Span::ZERO && span <= Span::LONGEST, field, span, legal)?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! follow it exactly: a gap of g mean gaps ends when the area under the rate has grown by g (see
 //! [`crate::ArrivalClock`]), so a ramp has no steps of its own, and any process keeps its shape.
 
-use crate::error::{SpecError, within};
+use crate::error::{SpecError, ensure, within};
 use blis_core::math::float;
 use blis_core::{Span, Time};
 
@@ -86,11 +86,8 @@ impl Rate {
                     }
                     before = point.at;
                 }
-                if points.iter().all(|point| point.per_sec < LEAST) {
-                    let legal = "at least one rate above 0";
-                    return Err(SpecError::new("points", "no rate above 0", legal));
-                }
-                Ok(())
+                let some = points.iter().any(|point| point.per_sec >= LEAST);
+                ensure(some, "points", "no rate above 0", || "at least one rate above 0")
             }
         }
     }
@@ -101,19 +98,6 @@ impl Rate {
         match self {
             Rate::Steady(_) => None,
             Rate::Shaped(points) => points.last().map(|point| point.at),
-        }
-    }
-
-    /// The rate times `factor`.
-    #[must_use]
-    pub fn times(&self, factor: f64) -> Rate {
-        match self {
-            Rate::Steady(per_sec) => Rate::Steady(per_sec * factor),
-            Rate::Shaped(points) => {
-                let scaled =
-                    |point: &RatePoint| RatePoint { per_sec: point.per_sec * factor, ..*point };
-                Rate::Shaped(points.iter().map(scaled).collect())
-            }
         }
     }
 

@@ -6,7 +6,7 @@
 //! server that refuses from one that is silent. Rounds of closed-loop sessions say what becomes of
 //! both themselves (`OnRejection`).
 
-use crate::error::SpecError;
+use crate::error::{SpecError, ensure, within_ten_years};
 use blis_core::{Ending, Span};
 
 /// How a client comes back when it was turned away or has given up waiting.
@@ -27,15 +27,9 @@ impl Retry {
     /// # Errors
     /// If a number is out of its range.
     pub fn validate(&self) -> Result<(), SpecError> {
-        if !(1..=MAX_RETRIES).contains(&self.at_most) {
-            let legal = format!("a whole number from 1 to {MAX_RETRIES}");
-            return Err(SpecError::new("at_most", self.at_most, legal));
-        }
-        if self.backoff > Span::LONGEST {
-            let legal = format!("at most {} (ten years)", Span::LONGEST);
-            return Err(SpecError::new("backoff", self.backoff, legal));
-        }
-        Ok(())
+        let legal = || format!("a whole number from 1 to {MAX_RETRIES}");
+        ensure((1..=MAX_RETRIES).contains(&self.at_most), "at_most", self.at_most, legal)?;
+        within_ten_years("backoff", self.backoff)
     }
 
     /// How long the client waits after attempt number `attempt` (from 0) came to this end, before

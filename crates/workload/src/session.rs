@@ -11,7 +11,7 @@
 //!   round 1   [ prefix ][ session 0 .. i0+o0+i1 ]                  output: session i0+o0+i1 .. ...
 //! ```
 
-use crate::error::SpecError;
+use crate::error::{SpecError, ensure, within_ten_years};
 use crate::length::Length;
 use blis_core::{Dice, Ending, Span};
 
@@ -81,24 +81,18 @@ impl Sessions {
     /// If a number is out of its range.
     pub fn validate(&self) -> Result<(), SpecError> {
         self.rounds.validate().map_err(|error| error.under("rounds"))?;
-        if let Length::Constant(rounds) = self.rounds
-            && rounds > MAX_ROUNDS
-        {
-            let legal = format!("a whole number from 1 to {MAX_ROUNDS}");
-            return Err(SpecError::new("rounds", rounds, legal));
+        if let Length::Constant(rounds) = self.rounds {
+            let legal = || format!("a whole number from 1 to {MAX_ROUNDS}");
+            ensure(rounds <= MAX_ROUNDS, "rounds", rounds, legal)?;
         }
         let (Think::Constant(think) | Think::Exponential(think)) = self.think;
-        let mut spans = vec![("think", think)];
-        if let Pacing::Closed(OnRejection::Retry { after, .. }) = self.pacing {
-            spans.push(("retry.after", after));
-        }
-        for (field, span) in spans {
-            if span > Span::LONGEST {
-                let legal = format!("at most {} (ten years)", Span::LONGEST);
-                return Err(SpecError::new(field, span, legal));
+        within_ten_years("think", think)?;
+        match self.pacing {
+            Pacing::Closed(OnRejection::Retry { after, .. }) => {
+                within_ten_years("retry.after", after)
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Whether rounds wait for answers.

@@ -116,16 +116,19 @@ impl Audit {
         self.gateway = clock.max(place.at);
     }
 
-    /// Advances an instance's clock; `None` if there is no such instance.
-    fn instance_heard(&mut self, place: Place, id: InstanceId) -> Option<&mut Instance> {
-        let instance = self.instances.get_mut(id.index());
-        if let Some(instance) = instance {
-            instance.heard(place, &mut self.log);
-            Some(instance)
-        } else {
+    /// Notes that a fact of an instance or the gateway comes in its turn; whether there is such an
+    /// instance.
+    fn heard(&mut self, place: Place) -> bool {
+        let Some(id) = place.instance else {
+            self.gateway_heard(place);
+            return true;
+        };
+        let Some(instance) = self.instances.get_mut(id.index()) else {
             self.log.note("I19", place, || format!("there is no instance {}", id.0));
-            None
-        }
+            return false;
+        };
+        instance.heard(place, &mut self.log);
+        true
     }
 
     /// Moves a request on; `None` if it cannot do that.
@@ -157,7 +160,6 @@ impl Audit {
     }
 
     fn arrived(&mut self, place: Place, class: SloClass, input_tokens: u32) {
-        self.gateway_heard(place);
         let Some(request) = place.request else { return };
         self.totals.arrived += 1;
         let next = self.live.next();
@@ -170,14 +172,12 @@ impl Audit {
     }
 
     fn admitted(&mut self, place: Place) {
-        self.gateway_heard(place);
         if let Some((story, _)) = self.moves(place, Happening::Admitted) {
             story.last = place.at;
         }
     }
 
     fn routed(&mut self, place: Place, instance: InstanceId, expected: Option<u32>) {
-        self.gateway_heard(place);
         let instances = self.instances.len();
         self.log.check(instance.index() < instances, "I19", place, || {
             format!("routed to an instance that does not exist: there are {instances}")
@@ -193,8 +193,7 @@ impl Audit {
     }
 
     fn enqueued(&mut self, place: Place, id: InstanceId) {
-        let Some(instance) = self.instance_heard(place, id) else { return };
-        let turn = instance.next_turn();
+        let turn = self.instances[id.index()].next_turn();
         let Some((story, _)) = self.moves(place, Happening::Enqueued) else { return };
         story.last = place.at;
         story.enqueued = place.at;
@@ -203,8 +202,7 @@ impl Audit {
     }
 
     fn scheduled(&mut self, place: Place, id: InstanceId, cached: u32, total: u32) {
-        let Some(instance) = self.instance_heard(place, id) else { return };
-        let (fcfs, at) = (instance.config.fcfs, place.at);
+        let (fcfs, at) = (self.instances[id.index()].config.fcfs, place.at);
         let Some((story, before)) = self.moves(place, Happening::Scheduled) else { return };
         if story.first_token.is_none() && before == State::Waiting {
             story.waited += at.saturating_since(story.last);
@@ -232,9 +230,8 @@ impl Audit {
     }
 
     fn preempted(&mut self, place: Place, id: InstanceId, lost: u32, ended: bool) {
-        let Some(instance) = self.instance_heard(place, id) else { return };
         let AuditConfig { max_preemptions: most, async_scheduling: in_flight, .. } =
-            instance.config;
+            self.instances[id.index()].config;
         let happening = if ended { Happening::PreemptedAtEnd } else { Happening::Preempted };
         self.log.check(!ended || in_flight, "I10", place, || "no step is under way".to_owned());
         let Some((story, _)) = self.moves(place, happening) else { return };
@@ -254,8 +251,7 @@ impl Audit {
     }
 
     fn evicted(&mut self, place: Place, id: InstanceId, blocks: u32) {
-        let Some(instance) = self.instance_heard(place, id) else { return };
-        let total = instance.config.total_blocks;
+        let total = self.instances[id.index()].config.total_blocks;
         self.begins(place, id);
         let instance = &mut self.instances[id.index()];
         instance.recurs(place, &mut self.log);
@@ -274,8 +270,7 @@ impl Audit {
     }
 
     fn first_token(&mut self, place: Place, id: InstanceId) {
-        let Some(instance) = self.instance_heard(place, id) else { return };
-        let in_flight = instance.config.async_scheduling;
+        let in_flight = self.instances[id.index()].config.async_scheduling;
         let Some((story, before)) = self.moves(place, Happening::FirstToken) else { return };
         if before == State::Waiting {
             story.waited += place.at.saturating_since(story.last);
@@ -293,8 +288,7 @@ impl Audit {
     }
 
     fn dropped(&mut self, place: Place, id: InstanceId, computed: u32, under_way: bool) {
-        let Some(instance) = self.instance_heard(place, id) else { return };
-        let between_steps = !instance.config.async_scheduling;
+        let between_steps = !self.instances[id.index()].config.async_scheduling;
         let Some((story, _)) = self.moves(place, Happening::Dropped) else { return };
         story.last = place.at;
         self.log.check(!(between_steps && under_way), "I10", place, || {
@@ -308,9 +302,6 @@ impl Audit {
     }
 
     fn tokens(&mut self, place: Place, id: InstanceId, class: SloClass, gap: Span, count: u64) {
-        if self.instance_heard(place, id).is_none() {
-            return;
-        }
         let instance = &mut self.instances[id.index()];
         instance.emit(count);
         instance.ends(place, &mut self.log);
@@ -318,22 +309,8 @@ impl Audit {
         self.totals.emit(class, gap, count);
     }
 
-    fn closed(&mut self, at: Time, status: Status, record: &Record<'_>) {
-        let happening = Happening::from(status);
-        let place = match record.instance {
-            Some(instance) if status.is_at_instance() => {
-                Place::request(at, record.request, instance)
-            }
-            _ => Place::gateway(at, record.request),
-        };
-        if let Some(id) = place.instance {
-            if self.instance_heard(place, id).is_none() {
-                return;
-            }
-        } else {
-            self.gateway_heard(place);
-        }
-        let Some((story, before)) = self.moves(place, happening) else { return };
+    fn closed(&mut self, place: Place, status: Status, record: &Record<'_>) {
+        let Some((story, before)) = self.moves(place, Happening::from(status)) else { return };
         let story = *story;
         story.check_record(status, record, place, &mut self.log);
         self.totals.close(status, record);
@@ -342,7 +319,7 @@ impl Audit {
             if !story.turn_taken {
                 instance.skip_turn(story.turn);
             }
-            instance.leave(at, before, status, record);
+            instance.leave(place.at, before, status, record);
             match status {
                 Status::Finished => instance.ends(place, &mut self.log),
                 Status::Abandoned(_) => instance.gave_up(place, &mut self.log),
@@ -353,9 +330,7 @@ impl Audit {
     }
 
     fn steps(&mut self, place: Place, id: InstanceId, run: &Steps) {
-        let Some(instance) = self.instance_heard(place, id) else { return };
-        let config = instance.config;
-        self.check_limits(place, run, config);
+        self.check_limits(place, run, self.instances[id.index()].config);
         let instance = &mut self.instances[id.index()];
         instance.ran(place, run, &mut self.log);
         instance.recurs(place, &mut self.log);
@@ -397,51 +372,44 @@ struct Steps {
 
 impl Listener for Audit {
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
+        let (request, instance) = fact.place();
+        let place = Place { at, request, instance };
+        if !self.heard(place) {
+            return;
+        }
         match *fact {
-            Fact::Arrived { request, class, input_tokens, .. } => {
-                self.arrived(Place::gateway(at, request), class, input_tokens);
+            Fact::Arrived { class, input_tokens, .. } => self.arrived(place, class, input_tokens),
+            Fact::Admitted { .. } => self.admitted(place),
+            Fact::Routed { instance, expected_cached_tokens, .. } => {
+                self.routed(place, instance, expected_cached_tokens);
             }
-            Fact::Admitted { request } => self.admitted(Place::gateway(at, request)),
-            Fact::Routed { request, instance, expected_cached_tokens, .. } => {
-                self.routed(Place::gateway(at, request), instance, expected_cached_tokens);
-            }
-            Fact::Enqueued { request, instance } => {
-                self.enqueued(Place::request(at, request, instance), instance);
-            }
-            Fact::Scheduled { request, instance, cached_tokens, total_tokens } => {
-                let place = Place::request(at, request, instance);
+            Fact::Enqueued { instance, .. } => self.enqueued(place, instance),
+            Fact::Scheduled { instance, cached_tokens, total_tokens, .. } => {
                 self.scheduled(place, instance, cached_tokens, total_tokens);
             }
-            Fact::Preempted { request, instance, lost_tokens, ended } => {
-                self.preempted(Place::request(at, request, instance), instance, lost_tokens, ended);
+            Fact::Preempted { instance, lost_tokens, ended, .. } => {
+                self.preempted(place, instance, lost_tokens, ended);
             }
-            Fact::Evicted { instance, blocks } => {
-                self.evicted(Place::instance(at, instance), instance, blocks);
-            }
-            Fact::Offloading { .. }
-            | Fact::Offloaded { .. }
-            | Fact::Reloading { .. }
-            | Fact::Reloaded { .. }
-            | Fact::Unloaded { .. }
-            | Fact::Stalled { .. } => self.transfer(at, fact),
-            Fact::Sample { instance, ref reading } => {
-                self.sampled(Place::instance(at, instance), instance, reading);
-            }
+            Fact::Evicted { instance, blocks } => self.evicted(place, instance, blocks),
+            Fact::Offloading { instance, .. }
+            | Fact::Offloaded { instance, .. }
+            | Fact::Reloading { instance, .. }
+            | Fact::Reloaded { instance, .. }
+            | Fact::Unloaded { instance, .. }
+            | Fact::Stalled { instance, .. } => self.transfer(place, instance, fact),
+            Fact::Sample { instance, ref reading } => self.sampled(place, instance, reading),
             Fact::Steps { instance, count, duration, ahead, gpu, batch, blocks_in_use } => {
                 let steps = Steps { count, duration, ahead, gpu, batch, blocks_in_use };
-                self.steps(Place::instance(at, instance), instance, &steps);
+                self.steps(place, instance, &steps);
             }
             Fact::Tokens { instance, class, gap, count } => {
-                self.tokens(Place::instance(at, instance), instance, class, gap, count);
+                self.tokens(place, instance, class, gap, count);
             }
-            Fact::FirstToken { request, instance } => {
-                self.first_token(Place::request(at, request, instance), instance);
-            }
-            Fact::Dropped { request, instance, computed_tokens, under_way } => {
-                let place = Place::request(at, request, instance);
+            Fact::FirstToken { instance, .. } => self.first_token(place, instance),
+            Fact::Dropped { instance, computed_tokens, under_way, .. } => {
                 self.dropped(place, instance, computed_tokens, under_way);
             }
-            Fact::Closed { status, ref record } => self.closed(at, status, record),
+            Fact::Closed { status, ref record } => self.closed(place, status, record),
         }
     }
 }

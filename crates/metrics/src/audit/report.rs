@@ -92,14 +92,6 @@ impl Place {
         Place { at, request: None, instance: None }
     }
 
-    pub(super) fn gateway(at: Time, request: RequestId) -> Place {
-        Place { at, request: Some(request), instance: None }
-    }
-
-    pub(super) fn request(at: Time, request: RequestId, instance: InstanceId) -> Place {
-        Place { at, request: Some(request), instance: Some(instance) }
-    }
-
     pub(super) fn instance(at: Time, instance: InstanceId) -> Place {
         Place { at, request: None, instance: Some(instance) }
     }

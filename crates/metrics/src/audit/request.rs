@@ -7,8 +7,9 @@ use blis_core::{InstanceId, RequestId, SloClass, Span, Time};
 use std::collections::VecDeque;
 
 /// Where a request is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
+    #[default]
     Arrived,
     Admitted,
     Routed,
@@ -101,7 +102,7 @@ const NEXT: [[Option<State>; HAPPENINGS]; STATES] = {
 };
 
 /// What the facts so far say about a request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Story {
     pub(super) state: State,
     pub(super) class: SloClass,
@@ -233,21 +234,13 @@ impl Live {
 impl Story {
     pub(super) fn new(arrival: Time, class: SloClass, input_tokens: u32) -> Story {
         Story {
-            state: State::Arrived,
             class,
             input_tokens,
-            instance: None,
-            expected: None,
-            cached: None,
-            preemptions: 0,
             total_least: input_tokens,
             arrival,
             enqueued: arrival,
             last: arrival,
-            first_token: None,
-            waited: Span::ZERO,
-            turn: 0,
-            turn_taken: false,
+            ..Story::default()
         }
     }
 

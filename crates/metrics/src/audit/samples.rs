@@ -6,7 +6,7 @@ use blis_core::InstanceId;
 
 impl Audit {
     pub(super) fn sampled(&mut self, place: Place, id: InstanceId, reading: &Reading) {
-        let Some(instance) = self.instance_heard(place, id) else { return };
+        let instance = &self.instances[id.index()];
         let (facts, config) = (instance.population(), instance.config);
         let &Reading { waiting, loading, running, .. } = reading;
         self.log.check([waiting, loading, running].map(u64::from) == facts, "I1", place, || {

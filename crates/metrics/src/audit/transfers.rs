@@ -3,19 +3,15 @@
 use super::request::Happening;
 use super::{Audit, Place};
 use crate::fact::Fact;
-use blis_core::{InstanceId, Time};
+use blis_core::InstanceId;
 
 impl Audit {
-    /// Checks a fact about copies.
-    pub(super) fn transfer(&mut self, at: Time, fact: &Fact<'_>) {
+    /// Checks a fact about copies of instance `id`.
+    pub(super) fn transfer(&mut self, place: Place, id: InstanceId, fact: &Fact<'_>) {
         match *fact {
-            Fact::Offloading { instance, blocks } => {
-                self.leaving(Place::instance(at, instance), instance, blocks);
-            }
-            Fact::Offloaded { instance, blocks, abandoned, cpu_blocks, beside } => {
-                let place = Place::instance(at, instance);
-                let Some(heard) = self.instance_heard(place, instance) else { return };
-                let room = heard.config.cpu_blocks;
+            Fact::Offloading { blocks, .. } => self.leaving(place, id, blocks),
+            Fact::Offloaded { blocks, abandoned, cpu_blocks, beside, .. } => {
+                let room = self.instances[id.index()].config.cpu_blocks;
                 self.log.check(cpu_blocks <= room, "I3", place, || {
                     format!("the CPU tier holds {cpu_blocks} blocks, of {room}")
                 });
@@ -24,49 +20,35 @@ impl Audit {
                 });
                 // A copy that a step waits for begins and ends in one.
                 if beside {
-                    self.left(place, instance, blocks, abandoned);
+                    self.left(place, id, blocks, abandoned);
                 }
             }
-            Fact::Reloading { request, instance, blocks, recent, beside } => {
-                let place = Place::request(at, request, instance);
+            Fact::Reloading { blocks, recent, beside, .. } => {
                 self.log.check(blocks > 0 && recent <= blocks, "I5", place, || {
                     format!("{blocks} blocks are copied back, {recent} of them soon")
                 });
-                if self.instance_heard(place, instance).is_some() && beside {
-                    self.returning(place, instance, blocks);
+                if beside {
+                    self.returning(place, id, blocks);
                 }
             }
-            Fact::Reloaded { request, instance, blocks } => {
-                let place = Place::request(at, request, instance);
-                if self.instance_heard(place, instance).is_none() {
-                    return;
-                }
+            Fact::Reloaded { blocks, .. } => {
                 if self.moves(place, Happening::Reloaded).is_some() {
-                    self.instances[instance.index()].copies.returned += u64::from(blocks);
+                    self.instances[id.index()].copies.returned += u64::from(blocks);
                 }
             }
-            Fact::Unloaded { request, instance } => {
-                let place = Place::request(at, request, instance);
-                if self.instance_heard(place, instance).is_none() {
-                    return;
-                }
+            Fact::Unloaded { .. } => {
                 if let Some((story, _)) = self.moves(place, Happening::Unloaded) {
-                    story.last = at;
-                    self.instances[instance.index()].unload();
+                    story.last = place.at;
+                    self.instances[id.index()].unload();
                 }
             }
-            Fact::Stalled { instance, .. } => {
-                let place = Place::instance(at, instance);
-                if self.instance_heard(place, instance).is_some() {
-                    self.begins(place, instance);
-                }
-            }
+            Fact::Stalled { .. } => self.begins(place, id),
             _ => unreachable!("only facts about copies come here"),
         }
     }
 
     fn leaving(&mut self, place: Place, id: InstanceId, blocks: u32) {
-        let Some(instance) = self.instance_heard(place, id) else { return };
+        let instance = &mut self.instances[id.index()];
         let total = instance.config.total_blocks;
         instance.copies.leaving += u64::from(blocks);
         let possible = blocks > 0 && total.is_none_or(|total| blocks <= total);

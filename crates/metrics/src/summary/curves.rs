@@ -4,34 +4,33 @@
 
 use super::{NEVER, Row, Summary};
 use crate::report::{Curves, Distributions};
-use crate::sample::{Groups, Samples};
+use crate::sample::{Groups, distribution};
 use blis_core::SloClass;
 
 impl Summary {
     /// The distributions of all requests and of each class, whose rows are in `by_class`.
     pub(super) fn distributions(&self, by_class: &Groups) -> Distributions {
-        let cluster = curves(self.rows.iter(), self.gaps.curve().as_ref());
+        let cluster = curves(self.rows.iter(), self.gaps.all().curve().as_ref());
         let mut seen: Vec<SloClass> = SloClass::ALL.into_iter().collect();
-        seen.retain(|class| self.classes[class.index()].offered > 0);
+        seen.retain(|class| self.classes[class.index()].counts.offered > 0);
         if seen.len() < 2 {
             return Distributions { cluster, classes: Vec::new() };
         }
         let class = |class: SloClass| {
             let rows = by_class.members(class.index()).map(|index| &self.rows[index]);
-            (class, curves(rows, self.gaps.curve_of_column(class.index()).as_ref()))
+            (class, curves(rows, self.gaps.column(class.index()).curve().as_ref()))
         };
         Distributions { cluster, classes: seen.into_iter().map(class).collect() }
     }
 }
 
 fn curves<'a>(rows: impl Iterator<Item = &'a Row> + Clone, gaps: Option<&[f64; 101]>) -> Curves {
-    let (mut ttft, mut e2e) = (Samples::default(), Samples::default());
-    ttft.extend(rows.clone().filter(|row| row.first_token).map(Row::ttft));
-    e2e.extend(rows.map(|row| row.e2e).filter(|&e2e| e2e != NEVER));
+    let ttft: Vec<u64> = rows.clone().filter(|row| row.first_token).map(Row::ttft).collect();
+    let e2e: Vec<u64> = rows.map(|row| row.e2e).filter(|&e2e| e2e != NEVER).collect();
     Curves {
-        ttft_ms: ms(ttft.curve().as_ref()),
+        ttft_ms: ms(distribution(&ttft).curve().as_ref()),
         itl_ms: ms(gaps),
-        e2e_ms: ms(e2e.curve().as_ref()),
+        e2e_ms: ms(distribution(&e2e).curve().as_ref()),
     }
 }
 

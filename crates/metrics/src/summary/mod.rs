@@ -16,11 +16,12 @@ use crate::report::{
     Decomposition, EngineTime, InstanceSection, KvSection, Latency, PoolSection, Report,
     RoutingSection, Section, SplitStats,
 };
-use crate::sample::{Groups, Samples, WeightedSamples, float_sum};
+use crate::sample::{Groups, WeightedSamples, distribution, float_sum};
 use crate::slo::SloTargets;
 use blis_core::math::float;
 use blis_core::{InstanceId, RequestId, SloClass, Span, TenantId, Time};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use tally::{CacheTally, StepTally, Tally, TierTally};
 
 /// Stands for "never" where a time or span is kept as plain nanoseconds.
@@ -31,16 +32,18 @@ const CLASSES: usize = SloClass::ALL.len();
 ///
 /// Costs 80 bytes for each request that ran and 16 for each that arrived, plus the distinct
 /// inter-token gaps.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Summary {
     targets: SloTargets,
     rows: Vec<Row>,
     /// Inter-token gaps in ns, by instance and class.
     gaps: WeightedSamples<CLASSES>,
+    cluster: Tally,
     classes: [Tally; CLASSES],
     tenants: Vec<Tally>,
     instances: Vec<Instance>,
     cache: CacheTally,
+    tier: TierTally,
     /// Arrival of each request, by id, in ns.
     arrivals: Vec<u64>,
     /// The last arrival that was no later round of a session, in ns.
@@ -53,8 +56,16 @@ pub struct Summary {
     curves: bool,
     /// Requests that arrived before are not counted.
     from: Time,
-    /// The name and the number of instances of each pool.
-    pools: Vec<(String, usize)>,
+    /// The pools, if there are several.
+    pools: Vec<Pool>,
+}
+
+/// A pool of instances.
+#[derive(Clone, Debug, Default)]
+struct Pool {
+    name: String,
+    members: Range<usize>,
+    requests: Tally,
 }
 
 /// What percentiles need of a request that was scheduled. Spans are in ns.
@@ -91,22 +102,7 @@ struct Latencies {
 impl Summary {
     /// A listener that judges requests by `targets`.
     pub fn new(targets: SloTargets) -> Summary {
-        Summary {
-            targets,
-            rows: Vec::new(),
-            gaps: WeightedSamples::default(),
-            classes: Default::default(),
-            tenants: Vec::new(),
-            instances: Vec::new(),
-            cache: CacheTally::default(),
-            arrivals: Vec::new(),
-            last_opening: 0,
-            delays: Vec::new(),
-            time_in_system: 0,
-            curves: false,
-            from: Time::ZERO,
-            pools: Vec::new(),
-        }
+        Summary { targets, ..Summary::default() }
     }
 
     /// The same, but counts only requests that arrive at `from` or later, and rates are per second
@@ -126,7 +122,16 @@ impl Summary {
     /// The first ids are those of the first pool.
     #[must_use]
     pub fn by_pool(self, pools: Vec<(String, usize)>) -> Summary {
-        Summary { pools, ..self }
+        if pools.len() < 2 {
+            return self;
+        }
+        let mut next = 0;
+        let pool = |(name, size)| {
+            let members = next..next + size;
+            next = members.end;
+            Pool { name, members, requests: Tally::default() }
+        };
+        Summary { pools: pools.into_iter().map(pool).collect(), ..self }
     }
 
     /// The numbers of the run that ended so.
@@ -138,10 +143,9 @@ impl Summary {
         let steady = self.steady();
         // What was needed only for that: all rows, those before the warm-up first.
         self.rows.retain(|row| row.counts);
-        let cluster_tally = self.classes.iter().sum::<Tally>();
         let cluster_latencies = Latencies::of(self.rows.iter(), &self.delays);
-        let itl = Latency::of(self.gaps.statistics());
-        let cluster = section(&cluster_tally, &cluster_latencies, itl, elapsed);
+        let itl = Latency::of(self.gaps.all().statistics());
+        let cluster = self.cluster.section(&cluster_latencies, itl, elapsed);
         let by_class = Groups::of(&self.rows, CLASSES, |row| row.class.index());
         let classes = self.class_sections(&by_class, &cluster, elapsed);
         let split = decomposition::split_of(&self.rows, 0..self.rows.len());
@@ -178,15 +182,15 @@ impl Summary {
         elapsed: Span,
     ) -> Vec<(SloClass, Section)> {
         let mut seen = SloClass::ALL.to_vec();
-        seen.retain(|class| self.classes[class.index()].offered > 0);
+        seen.retain(|class| self.classes[class.index()].counts.offered > 0);
         if let [only] = seen[..] {
             return vec![(only, cluster.clone())];
         }
-        let itl = self.gaps.statistics_by_column();
         let numbers = |class: SloClass| {
             let i = class.index();
             let latencies = self.latencies(rows, i);
-            (class, section(&self.classes[i], &latencies, Latency::of(itl[i]), elapsed))
+            let itl = Latency::of(self.gaps.column(i).statistics());
+            (class, self.classes[i].section(&latencies, itl, elapsed))
         };
         seen.into_iter().map(numbers).collect()
     }
@@ -210,15 +214,15 @@ impl Summary {
         let itl = |tally: &Tally| Latency { mean_ms: tally.itl_mean_ms(), ..Latency::default() };
         if let [tally] = &self.tenants[..] {
             // The only tenant's latencies are the cluster's; there is nothing to group.
-            return vec![(TenantId(0), section(tally, cluster, itl(tally), elapsed))];
+            return vec![(TenantId(0), tally.section(cluster, itl(tally), elapsed))];
         }
         let rows = Groups::of(&self.rows, self.tenants.len(), |row| row.tenant as usize);
         let ids = (0..).map(TenantId);
         ids.zip(&self.tenants)
             .enumerate()
-            .filter(|(_, (_, tally))| tally.offered > 0)
+            .filter(|(_, (_, tally))| tally.counts.offered > 0)
             .map(|(i, (tenant, tally))| {
-                (tenant, section(tally, &self.latencies(&rows, i), itl(tally), elapsed))
+                (tenant, tally.section(&self.latencies(&rows, i), itl(tally), elapsed))
             })
             .collect()
     }
@@ -231,37 +235,31 @@ impl Summary {
             .enumerate()
             .map(|(i, (instance, all))| {
                 let latencies = self.latencies(&rows, i);
-                let requests = section(&all.requests, &latencies, Latency::of(itl[i]), elapsed);
+                let requests = all.requests.section(&latencies, Latency::of(itl[i]), elapsed);
                 all.steps.section(instance, requests, whole)
             })
             .collect()
     }
 
     fn pool_sections(&self, instances: &[InstanceSection], elapsed: Span) -> Vec<PoolSection> {
-        if self.pools.len() < 2 {
+        if self.pools.is_empty() {
             return Vec::new();
         }
-        let homes = self.pools.iter().map(|(_, size)| *size).enumerate();
-        let homes: Vec<usize> =
-            homes.flat_map(|(pool, size)| std::iter::repeat_n(pool, size)).collect();
-        let rows = Groups::of(&self.rows, self.pools.len(), |row| homes[row.instance as usize]);
-        let itl = self.gaps.statistics_by_tag(self.pools.len(), |instance| homes[instance]);
-        let mut next = 0;
-        let numbers = |(i, (name, size)): (usize, &(String, usize))| {
-            let members = next..next + size;
-            next = members.end;
-            let tally = self.instances[members.clone()].iter().map(|all| &all.requests).sum();
+        let home = |instance: usize| {
+            self.pools.iter().position(|pool| pool.members.contains(&instance)).unwrap_or_default()
+        };
+        let rows = Groups::of(&self.rows, self.pools.len(), |row| home(row.instance as usize));
+        let itl = self.gaps.statistics_by_tag(self.pools.len(), home);
+        let numbers = |(i, pool): (usize, &Pool)| {
             let latencies = self.latencies(&rows, i);
-            let members = &instances[members];
+            let members = &instances[pool.members.clone()];
+            let busy = members.iter().filter_map(|one| one.utilization).sum();
             PoolSection {
-                name: name.clone(),
-                instances: *size,
-                requests: section(&tally, &latencies, Latency::of(itl[i]), elapsed),
+                name: pool.name.clone(),
+                instances: members.len(),
+                requests: pool.requests.section(&latencies, Latency::of(itl[i]), elapsed),
                 steps: members.iter().map(|one| one.steps).sum(),
-                utilization: per(
-                    members.iter().filter_map(|one| one.utilization).sum(),
-                    float(*size as u64),
-                ),
+                utilization: per(busy, float(members.len() as u64)),
             }
         };
         self.pools.iter().enumerate().map(numbers).collect()
@@ -273,9 +271,8 @@ impl Summary {
 
     fn kv_section(&self) -> KvSection {
         let evicted = self.instances.iter().map(|instance| instance.steps.evicted_blocks).sum();
-        let tiers: TierTally = self.instances.iter().map(|instance| &instance.steps.tier).sum();
         let busy = self.instances.iter().map(|instance| instance.steps.busy()).sum();
-        self.cache.section(evicted, tiers.section(busy))
+        self.cache.section(evicted, self.tier.section(busy))
     }
 
     fn routing_section(&self) -> RoutingSection {
@@ -290,8 +287,9 @@ impl Summary {
     }
 
     fn fairness(&self) -> Option<f64> {
-        let seen = self.tenants.iter().filter(|tally| tally.offered > 0);
-        let mut shares: Vec<f64> = seen.map(|t| float(t.completed) / float(t.offered)).collect();
+        let seen = self.tenants.iter().filter(|tally| tally.counts.offered > 0);
+        let mut shares: Vec<f64> =
+            seen.map(|t| float(t.counts.completed) / float(t.counts.offered)).collect();
         if shares.is_empty() {
             return None;
         }
@@ -327,10 +325,15 @@ impl Summary {
         self.time_in_system += u128::from(at.saturating_since(record.arrival).as_nanos());
         let counts = record.arrival >= self.from;
         if counts {
+            self.cluster.close(status, record, attained);
             self.classes[record.class.index()].close(status, record, attained);
             at_index(&mut self.tenants, record.tenant.0 as usize).close(status, record, attained);
             if let Some(instance) = record.instance {
                 self.instance(instance).requests.close(status, record, attained);
+                let index = instance.index();
+                if let Some(pool) = self.pools.iter_mut().find(|p| p.members.contains(&index)) {
+                    pool.requests.close(status, record, attained);
+                }
             }
             self.cache.close(record);
         }
@@ -401,7 +404,10 @@ impl Listener for Summary {
             }
             Fact::Offloaded { instance, .. }
             | Fact::Reloading { instance, .. }
-            | Fact::Stalled { instance, .. } => self.instance(instance).steps.tier.hear(fact),
+            | Fact::Stalled { instance, .. } => {
+                self.tier.hear(fact);
+                self.instance(instance).steps.tier.hear(fact);
+            }
             Fact::Closed { status, ref record } => self.closed(at, status, record),
             // A request that waits for its blocks has not left the queue until it is scheduled.
             Fact::Admitted { .. }
@@ -425,9 +431,7 @@ impl Row {
 impl Latencies {
     /// Those of `rows`; `delays` are those of all requests, by id.
     fn of<'a>(rows: impl Iterator<Item = &'a Row>, delays: &[u64]) -> Latencies {
-        let mut ttft = Samples::default();
-        let mut e2e = Samples::default();
-        let mut delay = Samples::default();
+        let (mut ttft, mut e2e, mut delay) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows {
             if row.first_token {
                 ttft.push(row.ttft());
@@ -438,35 +442,10 @@ impl Latencies {
             delay.push(delays[row.request as usize]);
         }
         Latencies {
-            ttft: Latency::of(ttft.statistics()),
-            e2e: Latency::of(e2e.statistics()),
-            delay: Latency::of(delay.statistics()),
+            ttft: Latency::of(distribution(&ttft).statistics()),
+            e2e: Latency::of(distribution(&e2e).statistics()),
+            delay: Latency::of(distribution(&delay).statistics()),
         }
-    }
-}
-
-fn section(tally: &Tally, latencies: &Latencies, itl: Latency, elapsed: Span) -> Section {
-    let rate = |n: u64| per(float(n), elapsed.as_secs_f64());
-    Section {
-        offered: tally.offered,
-        completed: tally.completed,
-        rejected: tally.rejected,
-        unservable: tally.unservable,
-        abandoned: tally.abandoned,
-        in_transit: tally.in_transit,
-        still_queued: tally.queued,
-        still_running: tally.running,
-        preemptions: tally.preemptions,
-        total_input_tokens: tally.input_tokens,
-        total_output_tokens: tally.output_tokens,
-        ttft: latencies.ttft,
-        e2e: latencies.e2e,
-        itl,
-        scheduling_delay: latencies.delay,
-        responses_per_sec: rate(tally.completed),
-        tokens_per_sec: rate(tally.output_tokens),
-        goodput_per_sec: rate(tally.attained).filter(|_| tally.promised),
-        slo_attainment: per(float(tally.attained), float(tally.offered)).filter(|_| tally.promised),
     }
 }
 

@@ -2,30 +2,20 @@
 //!
 //! Only the summary uses them. All sums are whole numbers until they are reported.
 
-use super::{float_sum, per};
+use super::{Latencies, float_sum, per};
 use crate::fact::{Fact, Record, Status};
-use crate::report::{EngineTime, InstanceSection, KvSection, Section, TierSection};
+use crate::report::{EngineTime, InstanceSection, KvSection, Latency, Section, TierSection};
 use blis_core::math::float;
 use blis_core::{InstanceId, Span, Time};
-use std::iter::Sum;
 
 /// Requests of a group, by how they ended.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
-    pub(super) offered: u64,
-    pub(super) completed: u64,
-    pub(super) rejected: u64,
-    pub(super) unservable: u64,
-    pub(super) abandoned: u64,
-    pub(super) in_transit: u64,
-    pub(super) queued: u64,
-    pub(super) running: u64,
-    pub(super) attained: u64,
+    /// How many they were; rates and latencies are not known yet.
+    pub(super) counts: Section,
+    attained: u64,
     /// Whether anything was promised to any of them.
-    pub(super) promised: bool,
-    pub(super) preemptions: u64,
-    pub(super) input_tokens: u64,
-    pub(super) output_tokens: u64,
+    promised: bool,
     /// Time between first and last token of completed requests, in ns, and the tokens after the
     /// first ones.
     decode: (u128, u64),
@@ -88,23 +78,24 @@ pub(super) struct TierTally {
 impl Tally {
     /// A request ended; `attained` whether it got what it was promised, `None` if that is nothing.
     pub(super) fn close(&mut self, status: Status, record: &Record<'_>, attained: Option<bool>) {
-        self.offered += 1;
+        let counts = &mut self.counts;
+        counts.offered += 1;
         self.promised |= attained.is_some();
         let (place, joined_queue) = match status {
-            Status::Finished => (&mut self.completed, true),
-            Status::Rejected(_) => (&mut self.rejected, false),
-            Status::Unservable => (&mut self.unservable, false),
-            Status::Abandoned(_) => (&mut self.abandoned, status.is_at_instance()),
-            Status::InTransit => (&mut self.in_transit, false),
-            Status::Queued => (&mut self.queued, true),
-            Status::Running => (&mut self.running, true),
+            Status::Finished => (&mut counts.completed, true),
+            Status::Rejected(_) => (&mut counts.rejected, false),
+            Status::Unservable => (&mut counts.unservable, false),
+            Status::Abandoned(_) => (&mut counts.abandoned, status.is_at_instance()),
+            Status::InTransit => (&mut counts.in_transit, false),
+            Status::Queued => (&mut counts.still_queued, true),
+            Status::Running => (&mut counts.still_running, true),
         };
         *place += 1;
         self.attained += u64::from(attained.unwrap_or(status == Status::Finished));
-        self.preemptions += u64::from(record.preemptions);
-        self.output_tokens += u64::from(record.output_tokens);
+        counts.preemptions += u64::from(record.preemptions);
+        counts.total_output_tokens += u64::from(record.output_tokens);
         if joined_queue {
-            self.input_tokens += u64::from(record.input_tokens);
+            counts.total_input_tokens += u64::from(record.input_tokens);
         }
         if let (Some(ttft), Some(e2e)) = (record.ttft, record.e2e) {
             self.decode.0 += u128::from(e2e.as_nanos().saturating_sub(ttft.as_nanos()));
@@ -116,26 +107,22 @@ impl Tally {
     pub(super) fn itl_mean_ms(&self) -> Option<f64> {
         per(float_sum(self.decode.0) / 1e6, float(self.decode.1))
     }
-}
 
-impl<'a> Sum<&'a Tally> for Tally {
-    fn sum<I: Iterator<Item = &'a Tally>>(tallies: I) -> Tally {
-        tallies.fold(Tally::default(), |a, b| Tally {
-            offered: a.offered + b.offered,
-            completed: a.completed + b.completed,
-            rejected: a.rejected + b.rejected,
-            unservable: a.unservable + b.unservable,
-            abandoned: a.abandoned + b.abandoned,
-            in_transit: a.in_transit + b.in_transit,
-            queued: a.queued + b.queued,
-            running: a.running + b.running,
-            attained: a.attained + b.attained,
-            promised: a.promised || b.promised,
-            preemptions: a.preemptions + b.preemptions,
-            input_tokens: a.input_tokens + b.input_tokens,
-            output_tokens: a.output_tokens + b.output_tokens,
-            decode: (a.decode.0 + b.decode.0, a.decode.1 + b.decode.1),
-        })
+    /// All numbers of the group over a time of `elapsed`.
+    pub(super) fn section(&self, latencies: &Latencies, itl: Latency, elapsed: Span) -> Section {
+        let rate = |n: u64| per(float(n), elapsed.as_secs_f64());
+        let share = per(float(self.attained), float(self.counts.offered));
+        Section {
+            ttft: latencies.ttft,
+            e2e: latencies.e2e,
+            itl,
+            scheduling_delay: latencies.delay,
+            responses_per_sec: rate(self.counts.completed),
+            tokens_per_sec: rate(self.counts.total_output_tokens),
+            goodput_per_sec: rate(self.attained).filter(|_| self.promised),
+            slo_attainment: share.filter(|_| self.promised),
+            ..self.counts.clone()
+        }
     }
 }
 
@@ -236,19 +223,6 @@ impl TierTally {
             transfer_stall_share: per(float(self.stall.as_nanos()), float(busy)),
             peak_cpu_blocks: self.cpu_blocks_peak,
         }
-    }
-}
-
-impl<'a> Sum<&'a TierTally> for TierTally {
-    fn sum<I: Iterator<Item = &'a TierTally>>(tallies: I) -> TierTally {
-        tallies.fold(TierTally::default(), |a, b| TierTally {
-            offloaded: a.offloaded + b.offloaded,
-            abandoned: a.abandoned + b.abandoned,
-            reloaded: a.reloaded + b.reloaded,
-            reloaded_soon: a.reloaded_soon + b.reloaded_soon,
-            stall: a.stall + b.stall,
-            cpu_blocks_peak: a.cpu_blocks_peak.max(b.cpu_blocks_peak),
-        })
     }
 }
 

@@ -27,7 +27,7 @@ use std::slice;
 const SHORT_QUEUE: usize = 64;
 
 /// Which prompt prefixes were sent to which instance, as far as a bounded memory reaches.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PrefixIndex {
     capacity: u64,
     tree: RunTree<Holders>,
@@ -76,13 +76,7 @@ struct Record {
 impl PrefixIndex {
     /// An empty memory of `capacity` blocks per instance.
     pub fn new(capacity: u64) -> PrefixIndex {
-        PrefixIndex {
-            capacity,
-            tree: RunTree::default(),
-            instances: Vec::new(),
-            stamp: 0,
-            path: Vec::new(),
-        }
+        PrefixIndex { capacity, ..PrefixIndex::default() }
     }
 
     /// Writes for each instance how many leading blocks of `prompt` are remembered there. `matched`

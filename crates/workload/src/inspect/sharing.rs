@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 const LISTED: usize = 5;
 
 /// What requests share.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sharing {
     /// Tokens of a block.
     pub block_size: u32,
@@ -53,11 +53,8 @@ impl Sharing {
 /// Counts hits.
 #[derive(Clone, Debug)]
 pub(super) struct SharingCount {
-    size: u32,
-    prompt_tokens: u64,
-    hit_tokens: u64,
-    requests_with_hit: u64,
-    blocks: u64,
+    /// What is counted; its stretches are found in the end.
+    found: Sharing,
     /// The payload is the number of prompts that found the run.
     tree: RunTree<u64>,
     /// The runs that a prompt follows; kept to save an allocation.
@@ -66,38 +63,31 @@ pub(super) struct SharingCount {
 
 impl SharingCount {
     pub(super) fn new(block_size: u32) -> SharingCount {
-        SharingCount {
-            size: block_size,
-            prompt_tokens: 0,
-            hit_tokens: 0,
-            requests_with_hit: 0,
-            blocks: 0,
-            tree: RunTree::default(),
-            path: Vec::new(),
-        }
+        let found = Sharing { block_size, ..Sharing::default() };
+        SharingCount { found, tree: RunTree::default(), path: Vec::new() }
     }
 
     pub(super) fn see(&mut self, request: &Request) {
-        let content = &request.content;
+        let (content, size) = (&request.content, self.found.block_size);
         let prompt = content.prompt_tokens();
         // The last generated token is returned, but its keys and values are never computed.
         let kept = u64::from(prompt) + u64::from(request.output_tokens) - 1;
-        let kept = u32::try_from(kept / u64::from(self.size)).unwrap_or(u32::MAX);
-        let all = content.blocks(self.size, kept);
-        let known = all.first((prompt - 1) / self.size);
+        let kept = u32::try_from(kept / u64::from(size)).unwrap_or(u32::MAX);
+        let all = content.blocks(size, kept);
+        let known = all.first((prompt - 1) / size);
         let hit = self.find(known);
         for run in &self.path {
             *self.tree.get_mut(*run) += 1;
         }
-        let hit_tokens = u64::from(hit) * u64::from(self.size);
-        self.prompt_tokens += u64::from(prompt);
-        self.hit_tokens += hit_tokens;
-        self.requests_with_hit += u64::from(hit > 0);
+        let hit_tokens = u64::from(hit) * u64::from(size);
+        self.found.prompt_tokens += u64::from(prompt);
+        self.found.hit_tokens += hit_tokens;
+        self.found.requests_with_hit += u64::from(hit > 0);
         // What was not asked for because the prompt's last token is always computed may be there.
         let there = if hit == known.len() { self.find(all) } else { hit };
         if there < kept {
             self.tree.insert(self.path.last().copied(), all, there, 0);
-            self.blocks += u64::from(kept - there);
+            self.found.blocks += u64::from(kept - there);
         }
     }
 
@@ -120,7 +110,7 @@ impl SharingCount {
     }
 
     pub(super) fn finish(self) -> Sharing {
-        let size = u64::from(self.size);
+        let size = u64::from(self.found.block_size);
         let saved = |run: &RunId| u64::from(self.tree.blocks(*run)) * self.tree.get(*run) * size;
         let mut runs: Vec<RunId> =
             self.tree.runs().filter(|run| *self.tree.get(*run) > 0).collect();
@@ -136,14 +126,7 @@ impl SharingCount {
                 saved_tokens: saved(run),
             }
         };
-        Sharing {
-            block_size: self.size,
-            prompt_tokens: self.prompt_tokens,
-            hit_tokens: self.hit_tokens,
-            requests_with_hit: self.requests_with_hit,
-            blocks: self.blocks,
-            stretches: runs.iter().map(stretch).collect(),
-        }
+        Sharing { stretches: runs.iter().map(stretch).collect(), ..self.found }
     }
 }
 

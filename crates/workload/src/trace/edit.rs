@@ -3,7 +3,7 @@
 //! The order is fixed: slice, sample, limit, speed up. An edit must never depend on what was read
 //! before, other than by counting: the same row is kept or dropped whatever stands around it.
 
-use crate::error::{SpecError, within};
+use crate::error::{SpecError, ensure, within};
 use blis_core::math::float;
 use blis_core::random::{Dice, Purpose};
 use blis_core::{Span, Time};
@@ -61,27 +61,20 @@ impl TraceEdit {
     /// If one is not.
     pub fn validate(&self) -> Result<(), SpecError> {
         within("speedup", self.speedup, SPEEDUP.0, SPEEDUP.1)?;
+        let seconds = |span: Span| format!("{} s", span.as_secs_f64());
         for (field, span) in [("from", self.from), ("until", self.until)] {
-            if let Some(span) = span.filter(|span| *span > Span::LONGEST) {
-                let found = format!("{} s", span.as_secs_f64());
-                return Err(SpecError::new(field, found, "at most 315360000 s (ten years)"));
-            }
+            let span = span.unwrap_or_default();
+            let legal = || "at most 315360000 s (ten years)";
+            ensure(span <= Span::LONGEST, field, seconds(span), legal)?;
         }
         let from = self.from.unwrap_or_default();
-        if let Some(until) = self.until.filter(|until| *until <= from) {
-            let found = format!("{} s", until.as_secs_f64());
-            let legal = format!("more than {} s, where the slice begins", from.as_secs_f64());
-            return Err(SpecError::new("until", found, legal));
+        if let Some(until) = self.until {
+            let legal = || format!("more than {}, where the slice begins", seconds(from));
+            ensure(until > from, "until", seconds(until), legal)?;
         }
-        if let Some(Sample { share, .. }) = self.sample
-            && !(share > 0.0 && share <= 1.0)
-        {
-            return Err(SpecError::new("sample.share", share, SHARE));
-        }
-        match self.limit {
-            Some(0) => Err(SpecError::new("limit", 0, "1 or more requests")),
-            _ => Ok(()),
-        }
+        let share = self.sample.map_or(1.0, |sample| sample.share);
+        ensure(share > 0.0 && share <= 1.0, "sample.share", share, || SHARE)?;
+        ensure(self.limit != Some(0), "limit", 0, || "1 or more requests")
     }
 
     /// Where a request that arrives at `arrival` in the trace's own time lies.

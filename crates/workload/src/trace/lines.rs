@@ -100,8 +100,9 @@ impl Lines {
         self.error_on(self.number, column, message)
     }
 
-    /// What is wrong at `column` of line `line`.
+    /// What is wrong at `column` of line `line`; 0: the line read last.
     pub(super) fn error_on(&self, line: u64, column: usize, message: String) -> TraceError {
+        let line = if line == 0 { self.number } else { line };
         let kind = TraceErrorKind::Content;
         TraceError { path: self.path.clone(), line, column, message, kind }
     }

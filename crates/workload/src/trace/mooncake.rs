@@ -103,7 +103,6 @@ impl Rows for Mooncake {
     }
 
     fn error(&self, line: u64, message: String) -> TraceError {
-        let line = if line == 0 { self.lines.number() } else { line };
         self.lines.error_on(line, 1, message)
     }
 }

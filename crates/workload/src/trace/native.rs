@@ -184,6 +184,20 @@ impl Native {
         Ok(true)
     }
 
+    fn read(&mut self, line: &mut Vec<u8>, roster: &mut Roster) -> Result<Option<Row>, TraceError> {
+        while self.lines.next(line)? {
+            let (text, ended) = (line.trim_ascii_end(), line.ends_with(b"\n"));
+            if self.header(text, ended)? {
+                continue;
+            }
+            let parsed = parse::<Line<'_>>(text, ended)
+                .map_err(|(column, message)| self.lines.error(column, message))?;
+            let row = self.row(parsed, roster);
+            return row.map(Some).map_err(|error| self.lines.error(1, error.to_string()));
+        }
+        self.end().map(|()| None)
+    }
+
     fn end(&self) -> Result<(), TraceError> {
         match self.declared {
             Some(declared) if declared != self.count => {
@@ -205,31 +219,12 @@ impl Rows for Native {
     fn next_row(&mut self, roster: &mut Roster) -> Result<Option<Row>, TraceError> {
         // The buffer is taken out while a request borrows from it, and put back for the next line.
         let mut line = std::mem::take(&mut self.line);
-        let result = loop {
-            match self.lines.next(&mut line) {
-                Ok(true) => {}
-                Ok(false) => break self.end().map(|()| None),
-                Err(error) => break Err(error),
-            }
-            let (text, ended) = (line.trim_ascii_end(), line.ends_with(b"\n"));
-            match self.header(text, ended) {
-                Ok(true) => continue,
-                Ok(false) => {}
-                Err(error) => break Err(error),
-            }
-            let parsed = match parse::<Line<'_>>(text, ended) {
-                Ok(parsed) => parsed,
-                Err((column, message)) => break Err(self.lines.error(column, message)),
-            };
-            let row = self.row(parsed, roster);
-            break row.map(Some).map_err(|error| self.lines.error(1, error.to_string()));
-        };
+        let row = self.read(&mut line, roster);
         self.line = line;
-        result
+        row
     }
 
     fn error(&self, line: u64, message: String) -> TraceError {
-        let line = if line == 0 { self.lines.number() } else { line };
         self.lines.error_on(line, 1, message)
     }
 }

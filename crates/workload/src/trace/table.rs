@@ -225,7 +225,6 @@ impl Table {
 
     /// What is wrong on line `line` as a whole; 0: where the table stands.
     fn error(&self, line: u64, message: String) -> TraceError {
-        let line = if line == 0 { self.lines.number() } else { line };
         self.lines.error_on(line, 1, message)
     }
 

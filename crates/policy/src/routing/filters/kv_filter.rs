@@ -35,9 +35,7 @@ impl Filter for KvFilter {
         _: &mut Dice,
         kept: &mut [bool],
     ) {
-        for (kept, view) in kept.iter_mut().zip(cluster.instances) {
-            *kept = view.kv_utilization <= self.most;
-        }
+        cluster.each(kept, |view| view.kv_utilization <= self.most);
     }
 }
 

@@ -61,9 +61,7 @@ impl KvPressure {
 
 impl Scorer for KvPressure {
     fn score(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
-        for (score, view) in scores.iter_mut().zip(cluster.instances) {
-            *score = self.of(view, 1.0);
-        }
+        cluster.each(scores, |view| self.of(view, 1.0));
     }
 }
 

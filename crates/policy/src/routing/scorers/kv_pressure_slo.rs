@@ -46,9 +46,7 @@ pub struct KvPressureSlo {
 impl Scorer for KvPressureSlo {
     fn score(&mut self, request: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
         let feeling = self.feelings[request.class.index()];
-        for (score, view) in scores.iter_mut().zip(cluster.instances) {
-            *score = self.pressure.of(view, feeling);
-        }
+        cluster.each(scores, |view| self.pressure.of(view, feeling));
     }
 }
 

@@ -26,9 +26,7 @@ pub struct KvUtilization;
 
 impl Scorer for KvUtilization {
     fn score(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
-        for (score, view) in scores.iter_mut().zip(cluster.instances) {
-            *score = (1.0 - view.kv_utilization).clamp(0.0, 1.0);
-        }
+        cluster.each(scores, |view| (1.0 - view.kv_utilization).clamp(0.0, 1.0));
     }
 }
 

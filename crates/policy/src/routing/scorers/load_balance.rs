@@ -26,9 +26,7 @@ pub struct LoadBalance;
 
 impl Scorer for LoadBalance {
     fn score(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
-        for (score, view) in scores.iter_mut().zip(cluster.instances) {
-            *score = 1.0 / (1.0 + f64::from(view.load()));
-        }
+        cluster.each(scores, |view| 1.0 / (1.0 + f64::from(view.load())));
     }
 }
 

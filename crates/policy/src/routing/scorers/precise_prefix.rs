@@ -51,9 +51,7 @@ pub struct PrecisePrefix {
 impl Scorer for PrecisePrefix {
     fn score(&mut self, request: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
         self.knowledge.look(request, cluster);
-        for (score, view) in scores.iter_mut().zip(cluster.instances) {
-            *score = self.knowledge.share(request, view);
-        }
+        cluster.each(scores, |view| self.knowledge.share(request, view));
         if self.relative {
             min_max(scores, Best::Most);
         }

@@ -47,9 +47,7 @@ impl PrefixAffinity {
 impl Scorer for PrefixAffinity {
     fn score(&mut self, request: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
         self.knowledge.look(request, cluster);
-        for (score, view) in scores.iter_mut().zip(cluster.instances) {
-            *score = self.knowledge.share(request, view);
-        }
+        cluster.each(scores, |view| self.knowledge.share(request, view));
     }
 
     fn sent(&mut self, request: &RequestView<'_>, instance: InstanceId, _: Time) {

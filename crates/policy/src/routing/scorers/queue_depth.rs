@@ -28,9 +28,7 @@ pub struct QueueDepth;
 
 impl Scorer for QueueDepth {
     fn score(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
-        for (score, view) in scores.iter_mut().zip(cluster.instances) {
-            *score = f64::from(view.load());
-        }
+        cluster.each(scores, |view| f64::from(view.load()));
         min_max(scores, Best::Least);
     }
 }

@@ -29,9 +29,7 @@ pub struct Session {
 impl Scorer for Session {
     fn score(&mut self, request: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
         let seat = request.session.and_then(|session| self.seats.find(session, cluster.now));
-        for (score, view) in scores.iter_mut().zip(cluster.instances) {
-            *score = if Some(view.id) == seat { 1.0 } else { 0.0 };
-        }
+        cluster.each(scores, |view| if Some(view.id) == seat { 1.0 } else { 0.0 });
     }
 
     fn sent(&mut self, request: &RequestView<'_>, instance: InstanceId, now: Time) {
