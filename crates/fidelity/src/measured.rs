@@ -160,6 +160,14 @@ impl Measured {
         self.steps.iter().map(|step| step.free_blocks_after).max().unwrap_or(0)
     }
 
+    /// Whether it is another run of the arrivals of `other`, with the same settings.
+    pub fn is_again(&self, other: &Measured) -> bool {
+        let settings = |run: &Measured| (run.engine.clone(), run.is_asynchronous());
+        self.name != other.name
+            && self.served() == other.served()
+            && settings(self) == settings(other)
+    }
+
     /// Whether it is a second run of its workload.
     pub fn is_repeat(&self) -> bool {
         self.name != self.workload
