@@ -201,8 +201,8 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 #[command(args_override_self = true, allow_negative_numbers = true)]
 pub(crate) struct CalibrateArgs {
-    /// Steps of runs (NAME.steps.csv), or folders of them; runs of one workload share the name up
-    /// to its first dot
+    /// Steps of runs (NAME.steps.csv), or folders of them; or what `vllm bench serve
+    /// --save-detailed` wrote (NAME.json)
     #[arg(value_name = "STEPS", required = true)]
     pub(crate) steps: Vec<PathBuf>,
 
