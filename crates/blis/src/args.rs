@@ -201,8 +201,8 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 #[command(args_override_self = true, allow_negative_numbers = true)]
 pub(crate) struct CalibrateArgs {
-    /// Steps of runs (NAME.steps.csv), or folders of them; runs of one workload share the name up
-    /// to its first dot
+    /// Steps of runs (NAME.steps.csv), or folders of them; or what `vllm bench serve
+    /// --save-detailed` wrote (NAME.json)
     #[arg(value_name = "STEPS", required = true)]
     pub(crate) steps: Vec<PathBuf>,
 
@@ -252,16 +252,16 @@ pub(crate) struct CalibrateArgs {
 pub(crate) struct ValidateArgs {
     /// What to predict: workloads of --data by name, or runs by their files (NAME.steps.csv and
     /// NAME.requests.csv beside each other) or folders; a folder without --data is the data
-    /// [default: all of --data]
+    /// [default: all of --data; without that, all that ships]
     #[arg(value_name = "NAME|FILE|FOLDER")]
     pub(crate) what: Vec<String>,
 
-    /// Folder with the measured runs to fit to [default: data/h200]
+    /// Folder with the measured runs to fit to [default: data/vllm]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) data: Option<PathBuf>,
 
-    /// Predict with this profile instead of fits to the other workloads; `shipped` is that of
-    /// Llama-3.1-8B on an H200
+    /// Predict with this profile, a file or the name of one that ships, instead of fits to the
+    /// other workloads
     #[arg(long, value_name = "FILE", conflicts_with = "refit", help_heading = "Prediction")]
     pub(crate) profile: Option<PathBuf>,
 

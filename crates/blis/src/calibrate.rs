@@ -21,7 +21,10 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
         None => None,
     };
     let file = target.as_ref().map(Output::create).transpose()?;
-    let found = calibrate::calibrate(runs, padding, machine(args))?;
+    let mut found = calibrate::calibrate(runs, padding, machine(args))?;
+    if measured.iter().any(|run| run.by_clients) {
+        found = found.by_clients()?;
+    }
     if let Some(file) = file {
         file.fill(&profile::text(&found.file))?;
     }

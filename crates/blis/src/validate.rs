@@ -7,38 +7,59 @@ use crate::output;
 use crate::show::{self, Pages};
 use blis_fidelity::measured::{self, Measured};
 use blis_fidelity::replay::Server;
-use blis_fidelity::validate::{Basis, Options, beyond, coverage, transfer, validate as compare};
+use blis_fidelity::validate::{
+    Basis, Bounds, Options, beyond, coverage, transfer, validate as compare,
+};
 use blis_report::Block;
 use blis_report::validate::{Found, document, outside};
 use blis_scenario::profile;
 use std::path::{Path, PathBuf};
 
-/// Where the measured runs are that ship with the project.
-const SHIPPED: &str = "data/h200";
+/// The profile of vLLM that ships.
+const VLLM: &str = "h200-vllm-0.26-llama-3.1-8b";
 
-/// What `--profile` says for the profile that ships.
-const SHIPPED_PROFILE: &str = "shipped";
+/// What is compared where nothing is named, in this order.
+const PARTS: [Part; 3] = [
+    Part { title: "vLLM 0.26 on an H200", data: "data/vllm", new: None, bounds: Bounds::SEEN },
+    Part {
+        title: "vLLM 0.26 on another H200",
+        data: "data/vllm",
+        new: Some("data/vllm-held-out"),
+        bounds: Bounds::UNSEEN,
+    },
+    Part {
+        title: "The home-made server on an H200",
+        data: "data/h200",
+        new: None,
+        bounds: Bounds::UNSEEN,
+    },
+];
+
+/// Runs that ship with the project.
+struct Part {
+    title: &'static str,
+    /// Where those are that may be fitted to.
+    data: &'static str,
+    /// Where those are that are only predicted, by `VLLM`.
+    new: Option<&'static str>,
+    bounds: Bounds,
+}
 
 /// Compares what `args` name.
 pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
-    let named = named(args);
-    let Read { measured, fitted, wanted } = read(&named)?;
-    let grids = measured::grids(&args.grid, &named.folders);
-    let options = options(args, &measured)?;
-    let seen = if args.refit { &measured[..] } else { &measured[..fitted] };
-    let runs = blis_fidelity::calibrate::runs(seen, &grids, args.block_size)?;
     let pages = Pages::open(&args.report, Path::new(""))?;
     let notes = args.notes.as_deref().map(read_notes).transpose()?;
     interrupt::listen();
-    let compared = compare(&measured, &runs, &wanted, &options)?;
-    let other = named.new.is_empty() && !matches!(options.basis, Basis::Given(_));
-    let several = compared.len() > 1 && other;
-    let transfer = if several { transfer(&measured, &runs, &options)? } else { Vec::new() };
-    let beyond = if several { beyond(&runs, &options)? } else { Vec::new() };
-    let coverage = coverage(&compared);
-    let found = Found { coverage, transfer, beyond, basis: basis(args), compared };
-    for compared in found.compared.iter().filter(|compared| compared.outside.steps > 0) {
-        output::note(&format!("warning: {}: {}", compared.workload, outside(compared)));
+    let is_all = args.what.is_empty() && args.data.is_none();
+    let found = if is_all && args.profile.is_none() && !args.refit {
+        PARTS.iter().map(|part| shipped(args, part)).collect::<Result<Vec<_>, _>>()?
+    } else {
+        vec![one(args, &named(args), args.profile.as_deref())?]
+    };
+    for compared in found.iter().flat_map(|part| &part.compared) {
+        if compared.outside.steps > 0 {
+            output::note(&format!("warning: {}: {}", compared.workload, outside(compared)));
+        }
     }
     let mut document = document(&found);
     document.blocks.extend(notes.map(Block::Markdown));
@@ -46,22 +67,52 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     show::print(&document, args.format)
 }
 
-fn basis(args: &ValidateArgs) -> String {
-    match (&args.profile, args.refit) {
+fn shipped(args: &ValidateArgs, part: &Part) -> Result<Found, Failure> {
+    let folders = vec![PathBuf::from(part.data)];
+    let new: Vec<PathBuf> = part.new.iter().map(PathBuf::from).collect();
+    let profile = part.new.map(|_| Path::new(VLLM));
+    let found = one(args, &Named { folders, new, names: Vec::new() }, profile)?;
+    let (transfer, beyond) = (Vec::new(), Vec::new());
+    let title = format!("{}: `{}`", part.title, part.new.unwrap_or(part.data));
+    Ok(Found { title, bounds: part.bounds, transfer, beyond, ..found })
+}
+
+/// Compares what is named, by `profile` or by fits.
+fn one(args: &ValidateArgs, named: &Named, profile: Option<&Path>) -> Result<Found, Failure> {
+    let Read { measured, fitted, wanted } = read(named)?;
+    let grids = measured::grids(&args.grid, &named.folders);
+    let options = options(args, &measured, profile)?;
+    let seen = if args.refit { &measured[..] } else { &measured[..fitted] };
+    let runs = blis_fidelity::calibrate::runs(seen, &grids, args.block_size)?;
+    let compared = compare(&measured, &runs, &wanted, &options)?;
+    let other = named.new.is_empty() && !matches!(options.basis, Basis::Given(_));
+    let several = !args.what.is_empty() || args.data.is_some();
+    let several = several && compared.len() > 1 && other;
+    let transfer = if several { transfer(&measured, &runs, &options)? } else { Vec::new() };
+    let beyond = if several { beyond(&runs, &options)? } else { Vec::new() };
+    let (coverage, basis) = (coverage(&compared), basis(profile, args.refit));
+    let (title, bounds) = (String::new(), Bounds::UNSEEN);
+    Ok(Found { title, bounds, coverage, transfer, beyond, basis, compared })
+}
+
+fn basis(profile: Option<&Path>, refit: bool) -> String {
+    match (profile, refit) {
         (Some(path), _) => format!("predicted by the profile `{}`", path.display()),
         (None, true) => "predicted by a fit to all runs, these included".to_owned(),
         (None, false) => "each predicted by a fit to all other workloads".to_owned(),
     }
 }
 
-fn options(args: &ValidateArgs, measured: &[Measured]) -> Result<Options, Failure> {
-    let basis = match (&args.profile, args.refit) {
-        (Some(path), _) if path == Path::new(SHIPPED_PROFILE) => {
-            let model = blis_fidelity::calibrate::model_name("llama-3.1-8b");
-            let file = profile::shipped(&model, Some("H200"), Some(1));
-            Basis::Given(Box::new(file.expect("it ships")))
-        }
-        (Some(path), _) => Basis::Given(Box::new(profile::read(path)?)),
+fn options(
+    args: &ValidateArgs,
+    measured: &[Measured],
+    profile: Option<&Path>,
+) -> Result<Options, Failure> {
+    let basis = match (profile, args.refit) {
+        (Some(path), _) => Basis::Given(Box::new(match path.to_str().and_then(profile::named) {
+            Some(shipped) => shipped,
+            None => profile::read(path)?,
+        })),
         (None, true) => Basis::Refit,
         (None, false) => Basis::LeaveOneOut,
     };
@@ -104,7 +155,7 @@ fn named(args: &ValidateArgs) -> Named {
             new.extend(paths(folders));
             vec![data.clone()]
         }
-        None if folders.is_empty() => vec![PathBuf::from(SHIPPED)],
+        None if folders.is_empty() => vec![PathBuf::from(PARTS[0].data)],
         None => paths(folders).collect(),
     };
     // A profile needs nothing to be fitted to.

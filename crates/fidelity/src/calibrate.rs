@@ -8,7 +8,7 @@ use blis_latency::fit::log::Run;
 use blis_latency::fit::trace::Trace;
 use blis_latency::fit::{FitError, Options, fit};
 use blis_latency::profile::Profile;
-use blis_latency::profile::host::HOST;
+use blis_latency::profile::host::{HOST, HOST_TERMS, Host};
 use blis_latency::profile::padding::Padding;
 use blis_latency::profile::term::{ALL, Site};
 use blis_scenario::json::present;
@@ -25,6 +25,13 @@ const PADDINGS: [&str; 3] = ["measured-server", "vllm", "none"];
 
 /// The largest graph that is taken to be captured where nobody says so.
 const LARGEST_GRAPH: u32 = 2048;
+
+/// The ways into vLLM's engine and out of it, in microseconds, of its own clients in the same
+/// process (`data/vllm`). Clients of an HTTP server have longer ones.
+const USUAL_WAYS_US: (f64, f64) = (1250.0, 2040.0);
+
+/// How far steps are off that are a guess, as a share (root mean square).
+const GUESSED_DRIFT: f64 = 0.1;
 
 /// A fit and what it was made from.
 #[derive(Clone, Debug)]
@@ -67,7 +74,7 @@ pub struct CoefficientRow {
 }
 
 /// The padding called `name`; without a name, that of the server that logged `measured`: vLLM's if
-/// it logged what the host did.
+/// it logged what the host did, or its clients were asked by vLLM's own program.
 ///
 /// # Errors
 /// If there is none of that name.
@@ -79,7 +86,7 @@ pub fn padding(name: Option<&str>, measured: &[Measured]) -> Result<Padding, Str
     };
     match name {
         Some("vllm") => Ok(vllm()),
-        None if measured.iter().any(Measured::has_host) => Ok(vllm()),
+        None if measured.iter().any(|run| run.has_host() || run.by_clients) => Ok(vllm()),
         None | Some("measured-server") => Ok(Padding::measured_server()),
         Some("none") => Ok(Padding::none()),
         Some(other) => {
@@ -163,6 +170,23 @@ fn settings(trace: &Trace) -> String {
 }
 
 impl Calibration {
+    /// The same if only clients were asked: with the ways in and out of an engine, which they do
+    /// not see apart, and less trust in the rest.
+    ///
+    /// # Errors
+    /// If the profile is illegal.
+    pub fn by_clients(mut self) -> Result<Calibration, Problem> {
+        let mut parameters = self.file.profile.parameters().clone();
+        let mut us = [0.0; HOST_TERMS];
+        (us[HOST_TERMS - 2], us[HOST_TERMS - 1]) = USUAL_WAYS_US;
+        parameters.host = Some(Host { us, drift: 0.0 });
+        parameters.drift = parameters.drift.max(GUESSED_DRIFT);
+        parameters.provenance.push("the steps are a guess from the tokens of clients".to_owned());
+        self.file.profile = Profile::new(parameters)
+            .map_err(|error| Problem::of_file("calibrate", error.to_string()))?;
+        Ok(self)
+    }
+
     /// Errors by run and kind of step; kinds that a run has no steps of are left out.
     pub fn errors(&self) -> Vec<RegionError> {
         let of_run = |run: &Run| -> Vec<RegionError> {

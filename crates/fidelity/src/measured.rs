@@ -5,6 +5,7 @@
 //! is any other name that begins so (`NAME.repeat2`). The columns are those of
 //! `data/h200/README.md`.
 
+mod bench;
 mod engine;
 mod table;
 
@@ -19,6 +20,8 @@ use std::path::{Path, PathBuf};
 
 const STEPS: &str = ".steps.csv";
 const REQUESTS: &str = ".requests.csv";
+/// How the files of `vllm bench serve` end.
+const BENCH: &str = ".json";
 /// What follows a workload's name in that of a second run.
 const REPEAT: &str = ".repeat";
 
@@ -39,6 +42,8 @@ pub struct Measured {
     pub by_priority: bool,
     /// How its engine was set, if `engines.csv` beside its files says so.
     pub engine: Option<Engine>,
+    /// Whether only its clients were asked: its steps are then a guess.
+    pub by_clients: bool,
 }
 
 /// A request as the server saw it.
@@ -72,11 +77,13 @@ impl Measured {
     /// If a file cannot be read, or a row is not what it should be.
     pub fn read(steps: &Path, requests: Option<&Path>) -> Result<Measured, Problem> {
         let name = run_name(steps);
+        let by_clients = steps.to_string_lossy().ends_with(BENCH);
         Ok(Measured {
             workload: workload_name(&name).to_owned(),
             engine: Engine::beside(steps, &name)?,
             name,
-            steps: read_steps(steps)?,
+            steps: if by_clients { bench::read_steps(steps)? } else { read_steps(steps)? },
+            by_clients,
             requests_path: requests.map(Path::to_owned),
             requests: requests.map(read_requests).transpose()?.unwrap_or_default(),
             by_priority: match requests {
@@ -160,6 +167,14 @@ impl Measured {
         self.steps.iter().map(|step| step.free_blocks_after).max().unwrap_or(0)
     }
 
+    /// Whether it is another run of the arrivals of `other`, with the same settings.
+    pub fn is_again(&self, other: &Measured) -> bool {
+        let settings = |run: &Measured| (run.engine.clone(), run.is_asynchronous());
+        self.name != other.name
+            && self.served() == other.served()
+            && settings(self) == settings(other)
+    }
+
     /// Whether it is a second run of its workload.
     pub fn is_repeat(&self) -> bool {
         self.name != self.workload
@@ -200,7 +215,8 @@ pub fn read_all(steps: &[PathBuf], requests: &[PathBuf]) -> Result<Vec<Measured>
 /// What the run in a file is called: the file's name without its endings.
 fn run_name(file: &Path) -> String {
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let short = [STEPS, REQUESTS, ".csv"].iter().find_map(|ending| name.strip_suffix(ending));
+    let short =
+        [STEPS, REQUESTS, ".csv", BENCH].iter().find_map(|ending| name.strip_suffix(ending));
     short.map(str::to_owned).unwrap_or(name)
 }
 
@@ -380,6 +396,7 @@ mod tests {
             requests: Vec::new(),
             by_priority: false,
             engine: None,
+            by_clients: false,
         }
     }
 

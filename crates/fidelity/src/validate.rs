@@ -10,7 +10,7 @@ mod outside;
 
 pub use blis_latency::fit::beyond::Beyond;
 pub use blis_latency::fit::judge::Errors;
-pub use judge::{Coverage, Transfer, beyond, coverage, mean_error, transfer, widest};
+pub use judge::{Bounds, Coverage, Transfer, beyond, coverage, transfer, widest};
 pub use numbers::{Metric, Quantity, Seen, Statistic, numbers_of, sorted};
 pub use outside::Outside;
 
@@ -222,7 +222,7 @@ fn case<'a>(
             (fit(&seen, &fit_options).map_err(refused)?, off)
         }
     };
-    let second = |run: &&Measured| run.name != first.name && run.workload == first.workload;
+    let second = |run: &&Measured| run.is_again(first);
     let plan = plan(first, &options.server)?;
     Ok(Case { first, second: measured.iter().find(second), plan, profile, seen, drift })
 }

@@ -2,11 +2,11 @@
 
 use crate::chart::{Axis, Chart, Form, Mark, Point, Scale};
 use crate::model::{Block, Document, Table, blocks};
-use crate::text::{counted, dash, grouped, percent, plain, sentence, signed};
+use crate::text::{counted, dash, grouped, percent, plain, sentence, signed, whole};
 use blis_core::math::{count, float};
 use blis_fidelity::validate::{
-    Beyond, Cell, Compared, Coverage, Errors, Metric, Quantity, Seen, Statistic, Transfer,
-    mean_error, sorted,
+    Beyond, Bounds, Cell, Compared, Coverage, Errors, Metric, Quantity, Seen, Statistic, Transfer,
+    sorted,
 };
 use blis_scenario::json::present;
 use serde_json::{Map, Value, json};
@@ -22,9 +22,18 @@ const BEYOND: &str = "Errors on steps of one kind, after fits to all steps, to n
      server but to those measured apart, and to no such step at all: the mean of single steps, and \
      the error of their total time.";
 
+const OVERVIEW: &str = "Each cell has the measured number (times in ms), how far the prediction is \
+     off, and the interval about it, relative to what was measured: an interval without 0 has missed. \
+     `again` is the server itself in another run of the same arrivals. ITL is the mean gap between \
+     the tokens of a request.";
+
 /// What a comparison found, and how it was made.
 #[derive(Debug)]
 pub struct Found {
+    /// What was measured, in words.
+    pub title: String,
+    /// How far predictions may be off.
+    pub bounds: Bounds,
     /// Each workload.
     pub compared: Vec<Compared>,
     /// How many intervals hold.
@@ -37,11 +46,17 @@ pub struct Found {
     pub basis: String,
 }
 
-/// What was found.
-pub fn document(found: &Found) -> Document {
-    let mut all = vec![Block::prose(sentence(&found.basis)), overview(&found.compared).into()];
-    all.extend(summary(found).into_iter().map(Block::Prose));
-    all.push(Block::prose(READING));
+/// What was found: all of one comparison, or the numbers that matter most of several.
+pub fn document(parts: &[Found]) -> Document {
+    let title = "Predictions against measurements";
+    let [found] = parts else {
+        let mut all = vec![Block::prose(unmet(parts)), Block::prose(OVERVIEW)];
+        all.extend(parts.iter().map(|part| Block::group(&part.title, head(part))));
+        let parts: Vec<Value> = parts.iter().map(object).collect();
+        return Document::new(title, all, json!({ "parts": parts }));
+    };
+    let mut all = head(found);
+    all.extend([Block::prose(OVERVIEW), Block::prose(READING)]);
     all.extend(found.compared.iter().map(workload));
     if !found.transfer.is_empty() {
         let blocks = vec![Block::prose(TRANSFER), transfers(&found.transfer).into()];
@@ -51,51 +66,81 @@ pub fn document(found: &Found) -> Document {
         let blocks = vec![Block::prose(BEYOND), beyond(&found.beyond).into()];
         all.push(Block::group("Beyond what was fitted to", blocks));
     }
-    Document::new("Predictions against measurements", all, object(found))
+    Document::new(title, all, object(found))
 }
 
-/// The numbers that matter most, one workload a row, and the mean of their errors.
+/// How it was made, the numbers that matter most, and how many intervals hold.
+fn head(found: &Found) -> Vec<Block> {
+    let mut all = vec![Block::prose(sentence(&found.basis)), overview(&found.compared).into()];
+    all.extend(summary(found).into_iter().map(Block::Prose));
+    all
+}
+
+/// Which workloads are not predicted as well as they should be.
+fn unmet(parts: &[Found]) -> String {
+    let all = parts.iter().flat_map(|part| part.compared.iter().map(move |one| (part, one)));
+    let missed: Vec<String> = all
+        .filter_map(|(part, one)| {
+            let cells = Bounds::of_workload(&one.workload, part.bounds).missed(one);
+            let names = cells
+                .iter()
+                .map(|cell| format!("{} {}", cell.quantity.name(), signed(cell.error())));
+            let names: Vec<String> = names.collect();
+            (!names.is_empty()).then(|| format!("{} ({})", one.workload, names.join(", ")))
+        })
+        .collect();
+    let of = counted(parts.iter().map(|part| part.compared.len() as u64).sum(), "workload");
+    match missed.len() {
+        0 => format!("All of {of} are within their bounds."),
+        count => format!("Not within its bounds: {count} of {of}: {}.", missed.join("; ")),
+    }
+}
+
+/// The numbers that matter most, one workload a row, and those of its second run.
 fn overview(all: &[Compared]) -> Table {
-    const SHOWN: [(Metric, Statistic); 4] = [
-        (Metric::E2e, Statistic::Mean),
-        (Metric::Itl, Statistic::Mean),
+    const SHOWN: [(Metric, Statistic); 5] = [
         (Metric::Ttft, Statistic::Mean),
+        (Metric::Ttft, Statistic::P50),
         (Metric::Ttft, Statistic::P99),
+        (Metric::Itl, Statistic::Mean),
+        (Metric::E2e, Statistic::Mean),
     ];
-    let row = |compared: &Compared| {
-        let of = |quantity| compared.cells.iter().find(|cell| cell.quantity == quantity);
-        let errors = SHOWN.map(|(metric, statistic)| {
-            signed(of(Quantity::Latency(metric, statistic)).and_then(Cell::error))
-        });
-        let spread = |statistic| {
-            signed(of(Quantity::Latency(Metric::Ttft, statistic)).and_then(Cell::spread))
+    let shown = || SHOWN.map(|(metric, statistic)| Quantity::Latency(metric, statistic));
+    let quantities: Vec<Quantity> = shown().into_iter().chain([Quantity::Preemptions]).collect();
+    let mut rows = Vec::new();
+    for one in all {
+        let of = |quantity: &Quantity| {
+            let cell = one.cells.iter().find(|cell| cell.quantity == *quantity);
+            cell.filter(|cell| is_shown(cell))
         };
-        let spreads = dash(compared.repeat.as_ref(), |_| {
-            format!("{}, {}", spread(Statistic::Mean), spread(Statistic::P99))
-        });
-        let preemptions = dash(of(Quantity::Preemptions).filter(|cell| is_shown(cell)), |cell| {
-            format!("{} of {}", cell.predicted, cell.measured)
-        });
-        let steps = compared.steps.map_or(0.0, |steps| steps.mean_absolute);
-        let first = [compared.workload.clone(), percent(steps)].into_iter().chain(errors);
-        first.chain([spreads, percent(compared.cached_equal), preemptions]).collect::<Vec<_>>()
+        let cells = quantities.iter().map(|quantity| dash(of(quantity), brief));
+        let steps = signed(one.steps.map(|steps| steps.total));
+        let outside = percent(one.outside.share());
+        let last = [percent(one.cached_equal), steps, outside];
+        rows.push([one.workload.clone()].into_iter().chain(cells).chain(last).collect::<Vec<_>>());
+        if one.repeat.is_some() {
+            let again = quantities.iter().map(|it| signed(of(it).and_then(Cell::spread)));
+            let blank = [String::new(), String::new(), String::new()];
+            rows.push(["again".to_owned()].into_iter().chain(again).chain(blank).collect());
+        }
+    }
+    let names = quantities.iter().map(|quantity| quantity.name());
+    let last = ["hits equal", "step time, total", "steps outside the fit"].map(str::to_owned);
+    Table::new("", ["workload".to_owned()].into_iter().chain(names).chain(last), rows)
+}
+
+/// What was measured, how far the prediction is off, and its interval relative to the measured.
+fn brief(cell: &Cell) -> String {
+    let bound = |value: f64| 100.0 * (value / cell.measured - 1.0);
+    let interval = cell
+        .interval
+        .filter(|_| cell.measured > 0.0)
+        .map(|(low, high)| format!(" ({:+.0} to {:+.0})", bound(low), bound(high)));
+    let measured = match cell.quantity {
+        Quantity::Preemptions => whole(cell.measured),
+        Quantity::Latency(..) => plain(cell.measured),
     };
-    let mean = SHOWN
-        .map(|(metric, statistic)| percent(mean_error(all, Quantity::Latency(metric, statistic))));
-    let first = ["mean of absolute errors".to_owned(), String::new()];
-    let last = first.into_iter().chain(mean).chain([String::new(), String::new(), String::new()]);
-    let header = [
-        "workload",
-        "step time, mean error",
-        "E2E mean",
-        "ITL mean",
-        "TTFT mean",
-        "TTFT p99",
-        "second run: TTFT mean, p99",
-        "cached tokens equal",
-        "preemptions",
-    ];
-    Table::new("", header, all.iter().map(row).chain([last.collect()]))
+    format!("{measured}: {}{}", signed(cell.error()), interval.unwrap_or_default())
 }
 
 /// How many intervals hold, and how far fits to single workloads are off.
@@ -260,6 +305,7 @@ fn object(found: &Found) -> Value {
     };
     let listed = |all: Vec<Value>| (!all.is_empty()).then_some(all);
     present(json!({
+        "of": found.title,
         "basis": found.basis,
         "workloads": found.compared.iter().map(of_workload).collect::<Vec<_>>(),
         "coverage": coverage,

@@ -179,7 +179,8 @@ fn validate_predicts_runs_that_nobody_fitted_to_from_their_files() {
     let replaced = bench.blis(&format!("validate --data {data} new/prefix40.steps.csv {rest}"));
     let of = |out: &str| parsed(out)["workloads"].clone();
     assert_eq!(of(&left_out.out), of(&replaced.out));
-    let shipped = bench.blis(&format!("validate new/held.steps.csv --profile shipped {rest}"));
+    let shipped =
+        bench.blis(&format!("validate new/held.steps.csv --profile llama-3.1-8b-h200-tp1 {rest}"));
     assert_eq!(shipped.code, Some(0), "{}", shipped.err);
     assert!(of(&shipped.out)[0]["cached_equal"].as_f64().expect("one") >= 0.99);
     let none = bench.blis(&format!("validate --data {data} new/nothing.requests.csv {rest}"));
@@ -190,14 +191,14 @@ fn validate_predicts_runs_that_nobody_fitted_to_from_their_files() {
 #[test]
 fn the_page_of_fidelity_is_what_the_command_writes() {
     let bench = Bench::new();
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/validation");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root.canonicalize().expect("the project");
+    std::os::unix::fs::symlink(root.join("data"), bench.path().join("data")).expect("a link");
+    let docs = root.join("docs/validation");
     let page = std::fs::read_to_string(docs.join("fidelity.md")).expect("part of the project");
     let notes = docs.join("limits.md").display().to_string();
     // Intervals take sixty times as long, so they are compared with a part of the page.
-    let ran = bench.blis(&format!(
-        "validate --data {} --resamples 0 --report fidelity.md --notes {notes}",
-        data()
-    ));
+    let ran = bench.blis(&format!("validate --resamples 0 --report fidelity.md --notes {notes}"));
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let remedy = "cargo run --release -- validate --report docs/validation/fidelity.md --notes \
                   docs/validation/limits.md";
@@ -205,22 +206,18 @@ fn the_page_of_fidelity_is_what_the_command_writes() {
         let lines = page.lines().filter(|line| !line.contains("within their 90 % intervals"));
         let lines = lines.filter(|line| !line.starts_with("spread of repeated runs"));
         let cells = lines.map(|line| {
-            let cells: Vec<&str> = line.split('|').collect();
-            // Columns 3, 4 and 7 of a table of numbers: from, to, inside.
-            let keep = |at: &usize| ![9, 11].contains(&cells.len()) || ![3, 4, 7].contains(at);
-            (0..cells.len()).filter(keep).map(|at| cells[at]).collect::<Vec<_>>().join("|")
+            let cell = |cell: &str| match (line.starts_with('|'), cell.split_once(" (")) {
+                (true, Some((number, _))) => number.to_owned(),
+                _ => cell.trim().to_owned(),
+            };
+            line.split('|').map(cell).collect::<Vec<_>>().join("|")
         });
         cells.filter(|line| !line.is_empty()).collect()
     };
     let (old, new) = (without_intervals(&page), without_intervals(&bench.read("fidelity.md")));
-    assert!(new.len() > 100, "a short page");
+    assert!(new.len() > 50, "a short page");
     let differs = old.iter().zip(&new).find(|(old, new)| old != new);
     assert!(differs.is_none() && old.len() == new.len(), "out of date: {remedy}; {differs:?}");
-    for name in ["independent15", "multiturn8", "prefix40", "prefix80", "pressure60"] {
-        let name = format!("fidelity-distributions-of-{name}.svg");
-        let plot = std::fs::read_to_string(docs.join(&name)).expect("a plot");
-        assert!(plot == bench.read(&name), "out of date: {remedy}; {name}");
-    }
 }
 
 #[test]
@@ -231,7 +228,7 @@ fn validate_refuses_what_it_cannot_compare() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.err.contains("did you mean `prefix40`?"), "{}", ran.err);
     let ran = bench.blis("validate");
-    assert_eq!(ran.code, Some(2), "there is no data/h200 here");
+    assert_eq!(ran.code, Some(2), "there is no data/vllm here");
     let ran = bench.blis("validate --profile a.yaml --refit");
     assert_eq!(ran.code, Some(2), "{}", ran.err);
     let ran = bench.blis(&format!("validate --data {data} --total-kv-blocks 10"));

@@ -4,7 +4,6 @@
 use super::{Cell, Compared, Metric, Options, Quantity, Statistic, numbers_of};
 use crate::measured::{Measured, first_runs};
 use crate::replay::{plan, replay};
-use blis_core::math::float;
 use blis_latency::fit::beyond::{Beyond, beyond as fits_beyond};
 use blis_latency::fit::log::Run;
 use blis_latency::fit::{Options as FitOptions, fit};
@@ -21,6 +20,51 @@ pub struct Coverage {
     pub covered: u32,
     /// Those whose interval is no wider than twice the spread of repeated runs and 10 %.
     pub narrow: u32,
+}
+
+/// How far off predictions may be, as shares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds([(Metric, Statistic, f64); 3]);
+
+impl Bounds {
+    const fn of(ttft_mean: f64, ttft_p99: f64, e2e_mean: f64) -> Bounds {
+        Bounds([
+            (Metric::Ttft, Statistic::Mean, ttft_mean),
+            (Metric::Ttft, Statistic::P99, ttft_p99),
+            (Metric::E2e, Statistic::Mean, e2e_mean),
+        ])
+    }
+
+    /// Of runs on a machine that was fitted to.
+    pub const SEEN: Bounds = Bounds::of(0.08, 0.15, 0.04);
+
+    /// Of runs on another machine.
+    pub const UNSEEN: Bounds = Bounds::of(0.1, 0.2, 0.05);
+
+    /// Of runs at saturation, where 1 % of step time is 20 to 40 % of TTFT.
+    pub const SATURATED: Bounds = Bounds::of(0.3, f64::INFINITY, 0.1);
+
+    /// Of runs whose KV cache is far too small.
+    pub const TIER: Bounds = Bounds::of(0.2, f64::INFINITY, f64::INFINITY);
+
+    /// Those of a measured workload, by its name; the others are `usual`.
+    pub fn of_workload(name: &str, usual: Bounds) -> Bounds {
+        match name {
+            name if name.starts_with("prefix80") => Bounds::SATURATED,
+            name if name.starts_with("tier8") => Bounds::TIER,
+            _ => usual,
+        }
+    }
+
+    /// The numbers of `compared` that are farther off.
+    pub fn missed(self, compared: &Compared) -> Vec<Cell> {
+        let missed = |(metric, statistic, most): (Metric, Statistic, f64)| {
+            let wanted = Quantity::Latency(metric, statistic);
+            let cell = compared.cells.iter().find(|cell| cell.quantity == wanted)?;
+            (cell.error()?.abs() > most).then_some(*cell)
+        };
+        self.0.into_iter().filter_map(missed).collect()
+    }
 }
 
 /// How many intervals of `all` hold.
@@ -112,13 +156,4 @@ fn pure(run: &Run) -> Run {
     let mut run = run.clone();
     run.rows.retain(|row| row.shape.only_decodes() || row.shape.decode_seqs == 0);
     run
-}
-
-/// Mean of the absolute errors of a number over all workloads.
-pub fn mean_error(all: &[Compared], quantity: Quantity) -> Option<f64> {
-    let cells = all.iter().flat_map(|compared| &compared.cells);
-    let errors: Vec<f64> =
-        cells.filter(|cell| cell.quantity == quantity).filter_map(Cell::error).collect();
-    let count = float(errors.len() as u64);
-    (count > 0.0).then(|| errors.iter().map(|error| error.abs()).sum::<f64>() / count)
 }

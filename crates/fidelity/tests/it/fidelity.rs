@@ -22,7 +22,7 @@ fn measured() -> (Vec<Measured>, Vec<Run>) {
     (measured, runs)
 }
 
-pub(crate) fn cell(compared: &Compared, metric: Metric, statistic: Statistic) -> &Cell {
+fn cell(compared: &Compared, metric: Metric, statistic: Statistic) -> &Cell {
     let wanted = Quantity::Latency(metric, statistic);
     compared.cells.iter().find(|cell| cell.quantity == wanted).expect("all have latencies")
 }
