@@ -454,6 +454,7 @@ const ALL: &[Mapping] = &[
         &["--kv-transfer-config"],
         "there is no threshold: the connector copies every completed block out",
     ),
+    exact("offload", "vllm", &["--kv-transfer-config"], ""),
     near(
         "offload",
         "write-through",

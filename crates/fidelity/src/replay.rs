@@ -102,6 +102,10 @@ pub fn plan(measured: &Measured, server: &Server) -> Result<Plan, RunFailure> {
     set("engine.async_scheduling", measured.is_asynchronous().to_string());
     // The one that logs what the host does is vLLM.
     set("engine.cache_on_allocation", measured.has_host().to_string());
+    if let Some(blocks) = engine.map(|engine| engine.cpu_blocks).filter(|&blocks| blocks > 0) {
+        set("kv_tier.cpu_blocks", blocks.to_string());
+        set("kv_tier.offload", "vllm".to_owned());
+    }
     set("workload.trace", path.display().to_string());
     set("workload.trace_format", "h200".to_owned());
     draft.plan()

@@ -6,12 +6,14 @@
 use crate::names::{Named, Names};
 use crate::problem::Problem;
 use crate::problems::Problems;
+use crate::scenario::tier::CONNECTOR;
 use crate::scenario::{Plan, Trial, Workload};
 use crate::workload_spec::trace_problem;
 use blis_core::{Request, Source, TenantId, Time};
 use blis_latency::profile::VARIABLES;
 use blis_metrics::{
-    Audit, AuditConfig, AuditReport, Fact, Fanout, Listener, Report, RunEnd, Summary, check_report,
+    Audit, AuditConfig, AuditReport, Fact, Fanout, Listener, Loads, Report, RunEnd, Summary,
+    check_report,
 };
 use blis_sim::{End, Extrapolated, Future, Observer, Outcome, Reload, RunError, Unobserved};
 use blis_workload::TraceError;
@@ -262,7 +264,11 @@ fn audit_config(plan: &Plan) -> AuditConfig {
         max_step_tokens: plan.engine.max_num_scheduled_tokens,
         max_context_tokens: None,
         fcfs: plan.scheduler() == "fcfs",
-        loads_beside: plan.engine.tier.is_some_and(|tier| tier.reload == Reload::Async),
+        loads: match plan.engine.tier.map(|tier| tier.reload) {
+            Some(_) if plan.policies.offload.name() == CONNECTOR => Loads::Connector,
+            Some(Reload::Async) => Loads::Beside,
+            _ => Loads::Blocking,
+        },
         async_scheduling: plan.engine.async_scheduling,
         max_preemptions: 10_000,
     }

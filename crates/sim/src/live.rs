@@ -39,6 +39,9 @@ pub(crate) struct Live {
     /// Tokens generated; while it runs, the batch keeps the count and this one lags.
     pub(crate) generated: u32,
     pub(crate) preemptions: u32,
+    /// Blocks of its prompt that the CPU tier was given, by a policy that copies as they are
+    /// computed.
+    pub(crate) stored: u32,
     /// Place in the instance's order of joining; kept over preemptions.
     pub(crate) turn: u64,
     /// When it joined the queue of its instance, or will if it is on its way there.
@@ -119,6 +122,7 @@ impl LiveRequests {
             cached_tokens: None,
             generated: 0,
             preemptions: 0,
+            stored: 0,
             turn: 0,
             enqueued: request.arrival,
             scheduled: request.arrival,

@@ -45,6 +45,18 @@ use report::Place;
 use request::{Happening, Live, State, Story};
 use totals::Totals;
 
+/// Who waits for blocks from the CPU tier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loads {
+    /// A step.
+    Blocking,
+    /// The request, while others run.
+    Beside,
+    /// The same by a connector: a request may also be passed over while copies are under way, and
+    /// no copy out is abandoned.
+    Connector,
+}
+
 /// What the audit needs to know of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditConfig {
@@ -62,8 +74,8 @@ pub struct AuditConfig {
     pub max_context_tokens: Option<u32>,
     /// Whether instances serve first come first served, so that I16 holds.
     pub fcfs: bool,
-    /// Whether requests wait for blocks from the CPU tier on their own, while others run.
-    pub loads_beside: bool,
+    /// Who waits for blocks from the CPU tier.
+    pub loads: Loads,
     /// Whether a step is formed while the one before it computes.
     pub async_scheduling: bool,
     /// Preemptions of one request beyond which it is considered livelocked, e.g. 10,000.
@@ -89,7 +101,7 @@ impl Audit {
             log: AuditReport::default(),
             gateway: Time::ZERO,
             live: Live::default(),
-            instances: vec![Instance::new(config.async_scheduling); config.instances as usize],
+            instances: vec![Instance::new(&config); config.instances as usize],
             totals: Totals::default(),
         }
     }
@@ -276,7 +288,7 @@ impl Audit {
     /// Something happened that only happens when a step begins, or when blocks are made room for
     /// that a request waits for on its own, or when all that could be computed is under way.
     fn begins(&mut self, place: Place, id: InstanceId) {
-        if !self.config.loads_beside && !self.config.async_scheduling {
+        if self.config.loads == Loads::Blocking && !self.config.async_scheduling {
             self.instances[id.index()].begins(place, &mut self.log);
         }
     }

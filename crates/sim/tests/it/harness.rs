@@ -7,7 +7,7 @@ use blis_core::{
 };
 use blis_latency::{Coefficients, StepTime};
 use blis_metrics::{
-    Audit, AuditConfig, Fact, Fanout, Listener, Reading, Record, RunEnd, Status, TtftSplit,
+    Audit, AuditConfig, Fact, Fanout, Listener, Loads, Reading, Record, RunEnd, Status, TtftSplit,
 };
 use blis_policy::{Chosen, Cluster, Gate, Guests, Needs, PartsText, Router, Routing};
 use blis_sim::{
@@ -273,7 +273,11 @@ impl Scenario {
             max_context_tokens: None,
             fcfs: self.order == "fcfs" && !self.oracles.scheduler,
             async_scheduling: self.engine.async_scheduling,
-            loads_beside: self.engine.tier.is_some_and(|tier| tier.reload == Reload::Async),
+            loads: match self.engine.tier.map(|tier| tier.reload) {
+                Some(_) if self.offload == "vllm" => Loads::Connector,
+                Some(Reload::Async) => Loads::Beside,
+                _ => Loads::Blocking,
+            },
             max_preemptions: 10_000,
         });
         let mut both = Fanout::new(vec![listener, &mut audit]);

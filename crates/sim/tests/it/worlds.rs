@@ -391,6 +391,7 @@ prop_compose! {
         ]),
         offload in prop::sample::select(vec![
             "threshold[threshold=0]", "threshold[threshold=0.6]", "on-evict", "write-through",
+            "vllm", "vllm",
         ]),
         interval_us in prop::sample::select(vec![0_u64, 0, 1, 77, 900]),
         admission in prop::sample::select(vec![
@@ -425,8 +426,12 @@ prop_compose! {
         let grows = !["constant", "slo-class"].contains(&priority);
         let reserve_full_prompt =
             engine.reserve_full_prompt || (grows && preempt == "lowest-priority");
+        let mut engine = Engine { reserve_full_prompt, ..engine };
+        if let (Some(tier), "vllm") = (&mut engine.tier, offload) {
+            (tier.reload, engine.preemption) = (Reload::Async, Preemption::Recompute);
+        }
         Scenario {
-            engine: Engine { reserve_full_prompt, ..engine },
+            engine,
             instances,
             gateways,
             routing: routing.0,
