@@ -55,6 +55,8 @@ pub(crate) struct Live {
     /// When the first token left the engine.
     pub(crate) first_token: Option<Time>,
     pub(crate) priority: f64,
+    /// The priority that it had when it was first scheduled.
+    pub(crate) standing: f64,
     /// Whether its client has given up, and its engine has yet to let go of it.
     pub(crate) gave_up: bool,
     pub(crate) split: TtftSplit,
@@ -130,6 +132,7 @@ impl LiveRequests {
             last_token: request.arrival,
             first_token: None,
             priority: 0.0,
+            standing: 0.0,
             gave_up: false,
             split: TtftSplit::default(),
             request,

@@ -145,6 +145,7 @@ impl Instance {
         }
         if live.cached_tokens.is_none() {
             live.cached_tokens = Some(cached_tokens);
+            live.standing = live.priority;
             // Who is scheduled after somebody who joined the queue later was overtaken.
             kit.tally.overtaken += u64::from(live.turn < self.latest_turn);
             self.latest_turn = self.latest_turn.max(live.turn);

@@ -61,6 +61,10 @@ impl Instance {
         let shape = self.shape(kit);
         if shape.prefill_tokens + shape.decode_seqs == 0 {
             let waits = self.tier.is_some() || self.in_flight.step.is_some();
+            if preempted && self.in_flight.step.is_none() {
+                // Whoever was first in line gave way to those behind.
+                return self.form_step(now, kit);
+            }
             assert!(waits, "{:?} has work at {now} but scheduled none of it", self.id);
             let free = self.pass_turn(now, kit);
             return self.wait_for_flight(now, free);
@@ -172,15 +176,20 @@ impl Instance {
                     index -= 1;
                 }
             }
-            if survives {
-                self.make_room(blocks, now, kit);
-                self.grow(index, blocks, kit);
-                if !self.running.get(index).steady {
-                    self.plan.add(Chunk { place: index, tokens: chunk });
+            if !survives {
+                // Whoever is behind it waits for the next step.
+                for behind in index..self.running.len() {
+                    self.leave_out(behind, now, kit);
                 }
-                budget -= chunk;
-                index += 1;
+                break;
             }
+            self.make_room(blocks, now, kit);
+            self.grow(index, blocks, kit);
+            if !self.running.get(index).steady {
+                self.plan.add(Chunk { place: index, tokens: chunk });
+            }
+            budget -= chunk;
+            index += 1;
         }
         (budget, preempted)
     }
@@ -206,7 +215,7 @@ impl Instance {
             RunningView {
                 class: running.class,
                 arrival: live.request.arrival,
-                priority: live.priority,
+                priority: live.standing,
                 computed_tokens: running.computed,
                 generated: running.generated,
                 blocks: running.table.blocks(),

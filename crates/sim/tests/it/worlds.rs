@@ -421,12 +421,7 @@ prop_compose! {
             scenario.latency = Arc::new(Hosted(scenario.latency, host));
         }
         let (admission_us, routing_us) = latencies;
-        // Two prompts of which neither fits beside the other preempt each other for ever if each
-        // comes back with a higher priority than the other had when it was scheduled.
-        let grows = !["constant", "slo-class"].contains(&priority);
-        let reserve_full_prompt =
-            engine.reserve_full_prompt || (grows && preempt == "lowest-priority");
-        let mut engine = Engine { reserve_full_prompt, ..engine };
+        let mut engine = engine;
         if let (Some(tier), "vllm") = (&mut engine.tier, offload) {
             (tier.reload, engine.preemption) = (Reload::Async, Preemption::Recompute);
         }
