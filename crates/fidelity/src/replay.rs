@@ -107,6 +107,10 @@ pub fn plan(measured: &Measured, server: &Server) -> Result<Plan, RunFailure> {
         set("priority", "slo-class".to_owned());
         set("preempt", "lowest-priority".to_owned());
     }
+    if let Some(blocks) = engine.map(|engine| engine.cpu_blocks).filter(|&blocks| blocks > 0) {
+        set("kv_tier.cpu_blocks", blocks.to_string());
+        set("kv_tier.offload", "vllm".to_owned());
+    }
     set("workload.trace", path.display().to_string());
     set("workload.trace_format", "h200".to_owned());
     draft.plan()

@@ -11,4 +11,4 @@ pub mod pool;
 
 pub use link::{Link, LinkSpeed, TransferId};
 pub use mirror::{Change, Mirror, Shown};
-pub use pool::{Departure, Hit, Judged, Pool, Table, Touched, Use};
+pub use pool::{Behind, Departure, Hit, Judged, NoRoom, Pool, Table, Touched, Use};

@@ -76,11 +76,15 @@ impl Link {
         link.announced.iter().filter(begun).count() + link.moving.len()
     }
 
-    /// Starts a transfer of `blocks` blocks (> 0). Everything that was done before `now` must have
-    /// been taken.
-    pub fn start(&mut self, now: Time, blocks: u32, id: TransferId) {
-        debug_assert!(self.next_done().is_none_or(|done| done >= now), "take what is done first");
-        self.announced.push((now + self.speed.base, id, blocks));
+    /// Starts a transfer of `blocks` blocks (> 0) at `at`, which nobody has looked beyond.
+    pub fn start(&mut self, at: Time, blocks: u32, id: TransferId) {
+        debug_assert!(at + self.speed.base >= self.as_of, "a transfer starts in the past");
+        self.announced.push((at + self.speed.base, id, blocks));
+    }
+
+    /// Starts a transfer at `at`, or when all others are done.
+    pub fn start_in_line(&mut self, at: Time, blocks: u32, id: TransferId) {
+        self.start(at + self.backlog(at), blocks, id);
     }
 
     /// When the first transfer is done, if no other starts.

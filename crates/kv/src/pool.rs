@@ -26,9 +26,11 @@
 
 mod books;
 mod changes;
+mod connector;
 mod lists;
 mod tier;
 
+pub use connector::{Behind, NoRoom};
 pub use tier::{Departure, Touched};
 
 use crate::mirror::{Change, Step};
@@ -360,7 +362,7 @@ impl Pool {
         self.idle -= blocks;
         self.free += blocks;
         if blocks < self.tree.blocks(run) {
-            if self.tree.children(run) == 0 && !known.copied.is_there() {
+            if self.tree.children(run) == 0 && !known.copied.takes_room() {
                 self.leaving -= if known.copied.is_leaving() { blocks } else { 0 };
                 self.tree.trim(run, blocks);
                 self.tell(|| Step::Trimmed { run, blocks });

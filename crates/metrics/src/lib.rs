@@ -14,7 +14,7 @@ pub mod slo;
 mod steady;
 pub mod summary;
 
-pub use audit::{Audit, AuditConfig, AuditReport, Violation, check_report};
+pub use audit::{Audit, AuditConfig, AuditReport, Loads, Violation, check_report};
 pub use end::{End, RunEnd};
 pub use fact::{Batch, Fact, Gauges, Listener, Reading, Record, Stage, Status, TtftSplit};
 pub use fanout::Fanout;

@@ -217,4 +217,11 @@ pub trait Offload: Send {
     fn copies_on_evict(&self) -> bool {
         false
     }
+
+    /// Whether the prompt blocks of a request are copied as its steps compute them, and the tier
+    /// works as with vLLM's connector: copies are read and made beside the steps, what is being
+    /// copied is not read, and blocks that a step under way may write are not used again.
+    fn copies_as_computed(&self) -> bool {
+        false
+    }
 }

@@ -6,6 +6,7 @@
 use crate::names::{Named, Names};
 use crate::problem::Problem;
 use crate::problems::Problems;
+use crate::scenario::tier::CONNECTOR;
 use crate::scenario::{Plan, Trial, Workload};
 use crate::workload_spec::trace_problem;
 use blis_core::{Request, Source, TenantId, Time};
@@ -13,7 +14,7 @@ use blis_latency::profile::VARIABLES;
 use blis_metrics::{
     Audit, AuditReport, Fact, Fanout, Listener, Report, RunEnd, Summary, check_report,
 };
-use blis_sim::{End, Extrapolated, Future, Observer, Outcome, RunError, Unobserved};
+use blis_sim::{End, Extrapolated, Future, Observer, Outcome, Pool, RunError, Unobserved};
 use blis_workload::TraceError;
 
 /// What a run gives.
@@ -153,7 +154,9 @@ pub fn run_scenario(
         summary = summary.with_curves();
     }
     let fcfs = plan.scheduler() == "fcfs";
-    let pools = || config.pools.iter().map(|pool| pool.audited(fcfs)).collect::<Vec<_>>();
+    let connector = plan.policies.offload.name() == CONNECTOR;
+    let audited = |pool: &Pool| pool.audited(fcfs, connector);
+    let pools = || config.pools.iter().map(audited).collect::<Vec<_>>();
     let mut audit = trial.audit.then(|| Audit::new(&pools()));
     let outcome = if audit.is_none() && listeners.is_empty() {
         // Most runs are heard by the summary alone, and told to it directly.

@@ -4,7 +4,7 @@ use crate::future::Future;
 use blis_core::{InstanceId, RequestId, Span, Time};
 use blis_kv::LinkSpeed;
 use blis_latency::StepTime;
-use blis_metrics::AuditConfig;
+use blis_metrics::{AuditConfig, Loads};
 use blis_policy::{
     Admission, Cluster, Evict, Needs, Offload, Order, Policies as Chosen, Preempt, Priority, Router,
 };
@@ -68,8 +68,9 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// What the audit checks its instances by; `fcfs`: whether they serve first come first served.
-    pub fn audited(&self, fcfs: bool) -> AuditConfig {
+    /// What the audit checks its instances by: whether they serve first come first served, and
+    /// whether the offload policy runs the tier as vLLM's connector does.
+    pub fn audited(&self, fcfs: bool, connector: bool) -> AuditConfig {
         let Engine { tier, .. } = self.engine;
         AuditConfig {
             instances: self.count,
@@ -78,7 +79,11 @@ impl Pool {
             max_running: self.engine.max_num_running_reqs,
             max_step_tokens: self.engine.max_num_scheduled_tokens,
             fcfs,
-            loads_beside: tier.is_some_and(|tier| tier.reload == Reload::Async),
+            loads: match tier.map(|tier| tier.reload) {
+                Some(_) if connector => Loads::Connector,
+                Some(Reload::Async) => Loads::Beside,
+                _ => Loads::Blocking,
+            },
             async_scheduling: self.engine.async_scheduling,
             max_preemptions: 10_000,
         }

@@ -39,6 +39,9 @@ pub(crate) struct Live {
     /// Tokens generated; while it runs, the batch keeps the count and this one lags.
     pub(crate) generated: u32,
     pub(crate) preemptions: u32,
+    /// Blocks of its prompt that the CPU tier was given, by a policy that copies as they are
+    /// computed.
+    pub(crate) stored: u32,
     /// Place in the instance's order of joining; kept over preemptions.
     pub(crate) turn: u64,
     /// When it joined the queue of its instance, or will if it is on its way there.
@@ -52,6 +55,8 @@ pub(crate) struct Live {
     /// When the first token left the engine.
     pub(crate) first_token: Option<Time>,
     pub(crate) priority: f64,
+    /// The priority that it had when it was first scheduled.
+    pub(crate) standing: f64,
     /// Whether its client has given up, and its engine has yet to let go of it.
     pub(crate) gave_up: bool,
     pub(crate) split: TtftSplit,
@@ -119,6 +124,7 @@ impl LiveRequests {
             cached_tokens: None,
             generated: 0,
             preemptions: 0,
+            stored: 0,
             turn: 0,
             enqueued: request.arrival,
             scheduled: request.arrival,
@@ -126,6 +132,7 @@ impl LiveRequests {
             last_token: request.arrival,
             first_token: None,
             priority: 0.0,
+            standing: 0.0,
             gave_up: false,
             split: TtftSplit::default(),
             request,

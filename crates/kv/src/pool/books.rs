@@ -40,7 +40,7 @@ impl Pool {
                 }
             } else {
                 assert_eq!(expected, 0, "a run that is not here is not held");
-                let kept = known.copied.is_there() || self.tree.children(run) > 0;
+                let kept = known.copied.takes_room() || self.tree.children(run) > 0;
                 assert!(kept, "{run:?} is nowhere and of no use");
             }
         }

@@ -29,8 +29,10 @@ pub(crate) enum Copied {
     /// Nothing.
     #[default]
     No,
-    /// A copy is on its way, by this transfer.
+    /// A copy is on its way, by this transfer; dropping the blocks abandons it.
     Leaving(TransferId, Place),
+    /// It has its place in the tier and is being copied, out or back (`connector.rs`).
+    Moving(TransferId, Place),
     /// All of it, since this time of the engine's.
     There(u64, Place),
 }
@@ -39,16 +41,16 @@ pub(crate) enum Copied {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     colder: Option<RunId>,
-    warmer: Option<RunId>,
+    pub(super) warmer: Option<RunId>,
 }
 
 /// The tier's memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Tier {
-    total: u32,
-    used: u32,
+    pub(super) total: u32,
+    pub(super) used: u32,
     /// From the coldest to the warmest copy.
-    copies: Ends,
+    pub(super) copies: Ends,
     /// What is on its way by each transfer, in the order in which it lands. Runs are cut and
     /// evicted meanwhile, so only the pool knows.
     leaving: BTreeMap<TransferId, Ends>,
@@ -57,7 +59,7 @@ pub(crate) struct Tier {
 /// A copy on its way: what to tell the pool when it is done.
 #[derive(Clone, Debug)]
 pub struct Departure {
-    id: TransferId,
+    pub(super) id: TransferId,
     /// How many blocks are copied.
     pub blocks: u32,
 }
@@ -76,6 +78,11 @@ impl Copied {
 
     pub(crate) fn is_leaving(self) -> bool {
         matches!(self, Copied::Leaving(..))
+    }
+
+    /// Whether it takes room in the tier, which the blocks do not have to be there for.
+    pub(crate) fn takes_room(self) -> bool {
+        matches!(self, Copied::There(..) | Copied::Moving(..))
     }
 }
 
@@ -113,6 +120,22 @@ impl Pool {
 
     /// The copies of blocks `from..upto` of `prompt` are read: they are the warmest now.
     pub fn touch(&mut self, prompt: Blocks<'_>, from: u32, upto: u32, since: u64) -> Touched {
+        let (read, touched) = self.copies_between(prompt, from, upto, since);
+        for run in read {
+            self.warm(run);
+        }
+        touched
+    }
+
+    /// The copies of blocks `from..upto` of `prompt`, as runs of their own. The deepest comes
+    /// first and is to be the coldest of them, so that trunks outlive leaves.
+    pub(super) fn copies_between(
+        &mut self,
+        prompt: Blocks<'_>,
+        from: u32,
+        upto: u32,
+        since: u64,
+    ) -> (Vec<RunId>, Touched) {
         let steps: Vec<Match> = self.tree.walk(prompt.first(upto)).collect();
         let mut at = 0;
         let mut touched = Touched::default();
@@ -131,11 +154,8 @@ impl Pool {
                 touched.recent += if came >= since { at - start.max(from) } else { 0 };
             }
         }
-        // The deepest is the coldest of them, so that trunks outlive leaves.
-        for run in read.into_iter().rev() {
-            self.warm(run);
-        }
-        touched
+        read.reverse();
+        (read, touched)
     }
 
     /// Starts to copy what a table shares and the tier lacks. `None` if that is nothing.
@@ -277,7 +297,7 @@ impl Pool {
     pub(crate) fn split_copy(&mut self, run: RunId, head: RunId) {
         let list = match self.tree.get(run).copied {
             Copied::No => return,
-            Copied::Leaving(id, _) => Some(id),
+            Copied::Leaving(id, _) | Copied::Moving(id, _) => Some(id),
             Copied::There(..) => None,
         };
         let after = self.place_mut(run).warmer;
@@ -288,13 +308,17 @@ impl Pool {
     /// Puts a run into the tier as the warmest, and the coldest out as far as there is no room.
     fn store(&mut self, run: RunId, now: u64) {
         self.forget_copy_under_way(run);
-        let blocks = self.tree.blocks(run);
-        let tier = self.tier_mut();
-        let excess = (tier.used + blocks).saturating_sub(tier.total);
-        self.make_room_in_tier(excess);
+        if matches!(self.tree.get(run).copied, Copied::Moving(..)) {
+            self.unlink_copy(run);
+        } else {
+            let blocks = self.tree.blocks(run);
+            let tier = self.tier_mut();
+            let excess = (tier.used + blocks).saturating_sub(tier.total);
+            self.make_room_in_tier(excess);
+            self.tier_mut().used += blocks;
+        }
         self.tree.get_mut(run).copied = Copied::There(now, Place::default());
         self.tell(|| Step::Copied { run, copied: true });
-        self.tier_mut().used += blocks;
         self.link_warmest(run);
     }
 
@@ -307,40 +331,45 @@ impl Pool {
     fn make_room_in_tier(&mut self, mut blocks: u32) {
         while blocks > 0 {
             let coldest = self.tier_mut().copies.oldest.expect("a full tier holds something");
-            let length = self.tree.blocks(coldest);
-            if blocks < length {
-                self.split(coldest, length - blocks);
-            }
-            let gone = self.tree.blocks(coldest);
-            self.unlink_copy(coldest);
-            self.tree.get_mut(coldest).copied = Copied::No;
-            self.tell(|| Step::Copied { run: coldest, copied: false });
-            self.tier_mut().used -= gone;
-            self.remove_if_empty(coldest);
-            blocks -= gone;
+            blocks -= self.drop_copy(coldest, blocks);
         }
     }
 
-    fn tier_mut(&mut self) -> &mut Tier {
+    /// Drops the copies of up to `blocks` blocks from the end of a run; returns how many.
+    pub(super) fn drop_copy(&mut self, run: RunId, blocks: u32) -> u32 {
+        let length = self.tree.blocks(run);
+        if blocks < length {
+            self.split(run, length - blocks);
+        }
+        let gone = self.tree.blocks(run);
+        self.unlink_copy(run);
+        self.tree.get_mut(run).copied = Copied::No;
+        self.tell(|| Step::Copied { run, copied: false });
+        self.tier_mut().used -= gone;
+        self.remove_if_empty(run);
+        gone
+    }
+
+    pub(super) fn tier_mut(&mut self) -> &mut Tier {
         self.tier.as_mut().expect("only a pool with a tier has copies")
     }
 
     fn place_mut(&mut self, run: RunId) -> &mut Place {
         match &mut self.tree.get_mut(run).copied {
-            Copied::There(_, place) | Copied::Leaving(_, place) => place,
+            Copied::There(_, place) | Copied::Leaving(_, place) | Copied::Moving(_, place) => place,
             Copied::No => unreachable!("only copies are listed"),
         }
     }
 
     /// Lists a run last where it belongs: among the copies in the tier, or in its departure.
-    fn link_warmest(&mut self, run: RunId) {
+    pub(super) fn link_warmest(&mut self, run: RunId) {
         let list = self.list_of(run);
         let warmest = self.ends_mut(list).newest;
         self.link_copies(list, warmest, Some(run));
         self.link_copies(list, Some(run), None);
     }
 
-    fn unlink_copy(&mut self, run: RunId) {
+    pub(super) fn unlink_copy(&mut self, run: RunId) {
         let list = self.list_of(run);
         let Place { colder, warmer } = *self.place_mut(run);
         self.link_copies(list, colder, warmer);
@@ -352,10 +381,10 @@ impl Pool {
         }
     }
 
-    /// The transfer of a run that is on its way; `None` if its copy is there.
-    fn list_of(&self, run: RunId) -> Option<TransferId> {
+    /// The transfer that copies a run, out or back; `None` if its copy is there.
+    pub(super) fn list_of(&self, run: RunId) -> Option<TransferId> {
         match self.tree.get(run).copied {
-            Copied::Leaving(id, _) => Some(id),
+            Copied::Leaving(id, _) | Copied::Moving(id, _) => Some(id),
             _ => None,
         }
     }
@@ -392,20 +421,25 @@ impl Pool {
             assert!(!self.tree.runs().any(copied), "no tier, no copies");
             return;
         };
-        let used = self.check_copies(None, tier.copies);
-        let there = self.tree.runs().filter(|&run| self.tree.get(run).copied.is_there());
-        let all: u32 = there.map(|run| self.tree.blocks(run)).sum();
-        assert_eq!((used, used), (tier.used, all), "every copy is listed and counted");
-        assert!(used <= tier.total, "no more copies than the tier has room for");
+        let of = |kind: fn(Copied) -> bool| -> u32 {
+            let runs = self.tree.runs().filter(|&run| kind(self.tree.get(run).copied));
+            runs.map(|run| self.tree.blocks(run)).sum()
+        };
+        let there = self.check_copies(None, tier.copies);
+        assert_eq!(there, of(Copied::is_there), "every copy is listed");
+        assert_eq!(tier.used, of(Copied::takes_room), "every copy is counted");
+        assert!(tier.used <= tier.total, "no more copies than the tier has room for");
         let listed = tier.leaving.iter().map(|(&id, &ends)| self.check_copies(Some(id), ends));
         let listed: u32 = listed.sum();
         let leaving = self.tree.runs().filter(|&run| self.list_of(run).is_some());
         let (mut blocks, mut idle) = (0, 0);
         for run in leaving {
             let known = self.tree.get(run);
-            assert!(known.resident, "{run:?} is on its way and not here");
             blocks += self.tree.blocks(run);
-            idle += if known.holders == 0 { self.tree.blocks(run) } else { 0 };
+            if known.copied.is_leaving() {
+                assert!(known.resident, "{run:?} is on its way and not here");
+                idle += if known.holders == 0 { self.tree.blocks(run) } else { 0 };
+            }
         }
         assert_eq!(listed, blocks, "whatever is on its way is listed");
         assert_eq!(idle, self.leaving, "idle blocks on their way are counted");
@@ -418,7 +452,7 @@ impl Pool {
         while let Some(copy) = run {
             let place = match self.tree.get(copy).copied {
                 Copied::There(_, place) if list.is_none() => place,
-                Copied::Leaving(id, place) if list == Some(id) => place,
+                Copied::Leaving(id, place) | Copied::Moving(id, place) if list == Some(id) => place,
                 _ => panic!("{copy:?} is in a list that it does not belong to"),
             };
             blocks += self.tree.blocks(copy);

@@ -1,6 +1,6 @@
 //! The audit's view of one instance: its clock, who is there, when it must compute, what it did.
 
-use super::{AuditConfig, AuditReport, Place, Steps};
+use super::{AuditConfig, AuditReport, Loads, Place, Steps};
 use crate::audit::request::State;
 use crate::fact::{Record, Status};
 use blis_core::{InstanceId, Span, Time};
@@ -58,6 +58,8 @@ pub(super) struct Instance {
     turns_taken: u64,
     /// Turns of requests that left without having been scheduled.
     turns_skipped: BTreeSet<u64>,
+    /// Turns of requests that were passed over, if that may happen.
+    turns_passed: Option<BTreeSet<u64>>,
     tokens: Tokens,
 }
 
@@ -103,7 +105,8 @@ struct Tokens {
 
 impl Instance {
     pub(super) fn new(config: AuditConfig) -> Instance {
-        Instance { config, ..Instance::default() }
+        let turns_passed = (config.loads == Loads::Connector).then(BTreeSet::new);
+        Instance { config, turns_passed, ..Instance::default() }
     }
 
     /// Requests that wait, load and run.
@@ -195,10 +198,19 @@ impl Instance {
             self.turns_taken += 1;
         }
         let due = self.turns_taken;
-        if let Some(turn) = turn {
-            self.turns_taken = due.max(turn + 1);
+        let Some(turn) = turn else { return due };
+        let Copies { leaving, left, returning, returned, .. } = self.copies;
+        let copying = left < leaving || returned < returning;
+        self.turns_taken = due.max(turn + 1);
+        let Some(passed) = &mut self.turns_passed else { return due };
+        if passed.remove(&turn) {
+            self.turns_taken = due;
+            return turn;
         }
-        due
+        if copying {
+            passed.extend((due..turn).filter(|turn| !self.turns_skipped.contains(turn)));
+        }
+        if copying && turn > due { turn } else { due }
     }
 
     /// A request left the queue for good and was never scheduled.

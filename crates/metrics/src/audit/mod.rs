@@ -45,6 +45,19 @@ use report::Place;
 use request::{Happening, Live, State, Story};
 use totals::Totals;
 
+/// Who waits for blocks from the CPU tier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Loads {
+    /// A step.
+    #[default]
+    Blocking,
+    /// The request, while others run.
+    Beside,
+    /// The same by a connector: a request may also be passed over while copies are under way, and
+    /// no copy out is abandoned.
+    Connector,
+}
+
 /// What the audit needs to know of a pool: instances that are alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AuditConfig {
@@ -60,8 +73,8 @@ pub struct AuditConfig {
     pub max_step_tokens: u32,
     /// Whether instances serve first come first served, so that I16 holds.
     pub fcfs: bool,
-    /// Whether requests wait for blocks from the CPU tier on their own, while others run.
-    pub loads_beside: bool,
+    /// Who waits for blocks from the CPU tier.
+    pub loads: Loads,
     /// Whether a step is formed while the one before it computes.
     pub async_scheduling: bool,
     /// Preemptions of one request beyond which it is considered livelocked, e.g. 10,000.
@@ -264,7 +277,7 @@ impl Audit {
     /// that a request waits for on its own, or when all that could be computed is under way.
     fn begins(&mut self, place: Place, id: InstanceId) {
         let instance = &mut self.instances[id.index()];
-        if !instance.config.loads_beside && !instance.config.async_scheduling {
+        if instance.config.loads == Loads::Blocking && !instance.config.async_scheduling {
             instance.begins(place, &mut self.log);
         }
     }

@@ -1,6 +1,6 @@
 //! The audit of samples: what the gauges show must be what the facts made of the instance.
 
-use super::{Audit, AuditConfig, Place};
+use super::{Audit, AuditConfig, Loads, Place};
 use crate::fact::Reading;
 use blis_core::InstanceId;
 
@@ -37,7 +37,7 @@ impl Audit {
             format!("{out_transfers} transfers out and {back_transfers} back without a CPU tier")
         });
         // One for each request that waits on its own, or one that the step under way waits for.
-        let most = if config.loads_beside { loading } else { 1 };
+        let most = if config.loads == Loads::Blocking { 1 } else { loading };
         self.log.check(back_transfers <= most, "I5", place, || {
             format!("{back_transfers} transfers back, and {loading} requests load")
         });

@@ -1,7 +1,7 @@
 //! The audit of copies to and from the CPU tier (I5), and of requests that wait for them.
 
 use super::request::Happening;
-use super::{Audit, Place};
+use super::{Audit, Loads, Place};
 use crate::fact::Fact;
 use blis_core::InstanceId;
 
@@ -17,6 +17,10 @@ impl Audit {
                 });
                 self.log.check(beside || (abandoned == 0 && blocks > 0), "I5", place, || {
                     format!("a step waits for a copy of {blocks} blocks, {abandoned} abandoned")
+                });
+                let abandons = self.instances[id.index()].config.loads != Loads::Connector;
+                self.log.check(abandons || abandoned == 0, "I5", place, || {
+                    format!("{abandoned} blocks were dropped before they were copied")
                 });
                 // A copy that a step waits for begins and ends in one.
                 if beside {

@@ -2,8 +2,8 @@
 
 use blis_core::{InstanceId, RequestId, SloClass, Span, TenantId, Time};
 use blis_metrics::{
-    Audit, AuditConfig, AuditReport, Batch, End, Fact, Listener, Record, RunEnd, Stage, Status,
-    TtftSplit,
+    Audit, AuditConfig, AuditReport, Batch, End, Fact, Listener, Loads, Record, RunEnd, Stage,
+    Status, TtftSplit,
 };
 
 type Facts = Vec<(Time, Fact<'static>)>;
@@ -23,7 +23,7 @@ fn heard(facts: &Facts, ended_at: Time) -> AuditReport {
         max_running: 4,
         max_step_tokens: 100,
         fcfs: true,
-        loads_beside: false,
+        loads: Loads::Blocking,
         async_scheduling: false,
         max_preemptions: 9,
     }]);

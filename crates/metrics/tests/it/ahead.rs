@@ -2,7 +2,8 @@
 
 use blis_core::{InstanceId, RequestId, SloClass, Span, TenantId, Time};
 use blis_metrics::{
-    Audit, AuditConfig, AuditReport, Batch, End, Fact, Listener, Record, RunEnd, Status, TtftSplit,
+    Audit, AuditConfig, AuditReport, Batch, End, Fact, Listener, Loads, Record, RunEnd, Status,
+    TtftSplit,
 };
 
 type Facts = Vec<(Time, Fact<'static>)>;
@@ -26,7 +27,7 @@ const CONFIG: AuditConfig = AuditConfig {
     max_running: 4,
     max_step_tokens: 100,
     fcfs: true,
-    loads_beside: false,
+    loads: Loads::Blocking,
     async_scheduling: true,
     max_preemptions: 9,
 };

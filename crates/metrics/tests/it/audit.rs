@@ -3,7 +3,7 @@
 use crate::toy::{Cluster, Facts, mixed_jobs, run, single_server_jobs, tell};
 use blis_core::{InstanceId, RequestId, SloClass, Span, Time};
 use blis_metrics::{
-    Audit, AuditConfig, AuditReport, Batch, End, Fact, Record, RunEnd, Status, TtftSplit,
+    Audit, AuditConfig, AuditReport, Batch, End, Fact, Loads, Record, RunEnd, Status, TtftSplit,
 };
 
 const CLUSTER: Cluster =
@@ -15,7 +15,7 @@ const CONFIG: AuditConfig = AuditConfig {
     max_running: 4,
     max_step_tokens: 2_500,
     fcfs: true,
-    loads_beside: false,
+    loads: Loads::Blocking,
     async_scheduling: false,
     max_preemptions: 100,
 };
@@ -443,6 +443,28 @@ fn i16_overtaking_in_the_queue_is_found() {
     expect("I16", &audit(&facts, &end, CONFIG));
     let other_order = audit(&facts, &end, AuditConfig { fcfs: false, ..CONFIG });
     assert!(other_order.first.iter().all(|violation| violation.invariant != "I16"));
+    // A connector passes requests over, but only while copies are under way.
+    let connector = AuditConfig { loads: Loads::Connector, ..CONFIG };
+    expect("I16", &audit(&facts, &end, connector));
+    let (instance, at) = (InstanceId(0), facts[a].0);
+    facts.insert(a, (at, Fact::Offloading { instance, blocks: 1 }));
+    let copying = audit(&facts, &end, connector);
+    assert!(copying.first.iter().all(|violation| violation.invariant != "I16"));
+}
+
+#[test]
+fn i5_a_copy_that_a_connector_abandons_is_found() {
+    let (mut facts, end) = legal();
+    let place = nth(&facts, 0, |fact| matches!(fact, Fact::Steps { .. }));
+    let (instance, at) = (InstanceId(0), facts[place].0);
+    let ended = Fact::Offloaded { instance, blocks: 0, abandoned: 1, cpu_blocks: 0, beside: true };
+    facts.insert(place, (at, ended));
+    facts.insert(place, (at, Fact::Offloading { instance, blocks: 1 }));
+    let finds = |loads| {
+        let found = audit(&facts, &end, AuditConfig { loads, ..CONFIG });
+        found.first.iter().any(|violation| violation.invariant == "I5")
+    };
+    assert!(finds(Loads::Connector) && !finds(Loads::Beside));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::toy::{Cluster, mixed_jobs, run, tell};
 use blis_core::{InstanceId, Time};
-use blis_metrics::{Audit, AuditConfig, AuditReport, Fact, Reading};
+use blis_metrics::{Audit, AuditConfig, AuditReport, Fact, Loads, Reading};
 
 const CONFIG: AuditConfig = AuditConfig {
     instances: 2,
@@ -11,7 +11,7 @@ const CONFIG: AuditConfig = AuditConfig {
     max_running: 4,
     max_step_tokens: 2_500,
     fcfs: true,
-    loads_beside: false,
+    loads: Loads::Blocking,
     async_scheduling: false,
     max_preemptions: 100,
 };
@@ -57,7 +57,7 @@ fn a_sample_that_does_not_is_found() {
     }
     let none = AuditConfig { cpu_blocks: 0, ..CONFIG };
     assert_eq!(heard(none, 0, Reading { out_transfers: 1, ..idle }).first[0].invariant, "I5");
-    let beside = AuditConfig { loads_beside: true, ..CONFIG };
+    let beside = AuditConfig { loads: Loads::Beside, ..CONFIG };
     assert_eq!(heard(beside, 0, Reading { back_transfers: 1, ..idle }).count, 1);
     assert_eq!(heard(CONFIG, 2, idle).first[0].invariant, "I19");
 }

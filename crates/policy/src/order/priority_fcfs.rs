@@ -7,7 +7,9 @@
 //!
 //! **Parameters** none.
 //!
-//! **Origin** vLLM's scheduling policy `priority`.
+//! **Origin** vLLM's `--scheduling-policy priority`, together with the preemption policy
+//! `lowest-priority` and a priority that does not change, as `slo-class`. There, equals are in the
+//! order of arrival, which is the same unless one overtakes another on the way to the queue.
 
 use crate::prelude::*;
 

@@ -2,6 +2,7 @@
 
 use crate::problems::{Findings, Problems, Together};
 use crate::scenario::schema::{PolicyFields, RoutingFields, Scenario};
+use crate::scenario::tier;
 use crate::strategy;
 use crate::yaml::{Node, whole};
 use blis_core::param::ParamError;
@@ -16,7 +17,10 @@ pub(super) fn choose(
     tree: &Node,
     guests: &Guests,
 ) -> Result<Policies, Problems> {
-    let plain = Policies::default();
+    let mut plain = Policies::default();
+    if tier::runs_connector(scenario) {
+        plain.offload = Chosen::parse(tier::CONNECTOR).expect("it is registered");
+    }
     let reader = Reader { tree, guests };
     let policies = (
         reader.admission(scenario.admission.as_ref()),

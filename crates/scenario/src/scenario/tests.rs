@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::run::RunFailure;
+use blis_sim::Reload;
 
 const WRITTEN_OUT: &str = "
 name: a name does not matter
@@ -304,6 +305,32 @@ fn the_newest_preset_schedules_asynchronously_with_budgets_by_gpu() {
     assert!(!(off.async_scheduling || off.cache_on_allocation));
     let old = engine("engine: {preset: vllm-h100}");
     assert!(!(old.async_scheduling || old.cache_on_allocation));
+}
+
+#[test]
+fn the_newest_preset_runs_its_tier_as_the_connector_does_unless_asked_otherwise() {
+    let tier = |preset: &str, fields: &str| {
+        let text = format!("{{engine: {{{preset}}}, kv_tier: {{cpu_blocks: 9{fields}}}}}");
+        let plan = resolve(&text).expect("legal");
+        (plan.policies.offload.name().to_owned(), plan.engine.tier.expect("it has one").reload)
+    };
+    let newest = "preset: vllm-0.26";
+    assert_eq!(tier(newest, ""), ("vllm".to_owned(), Reload::Async));
+    assert_eq!(tier("preset: vllm-h100", ", offload: vllm"), tier(newest, ""));
+    let plain = ("threshold".to_owned(), Reload::Blocking);
+    assert_eq!(tier("preset: vllm-h100", ""), plain);
+    assert_eq!(tier(newest, ", reload: blocking"), plain);
+    assert_eq!(tier("preset: vllm-0.26, preemption: swap", ""), plain);
+    refused(
+        "kv_tier: {cpu_blocks: 9, offload: vllm, reload: blocking}",
+        "s.yaml:1:49: kv_tier.reload: the offload policy `vllm` loads beside the steps; give \
+         `async`, or another policy",
+    );
+    refused(
+        "{engine: {preemption: swap}, kv_tier: {cpu_blocks: 9, offload: vllm}}",
+        "s.yaml:1:23: engine.preemption: the offload policy `vllm` does not swap; give \
+         `recompute`, or another policy",
+    );
 }
 
 #[test]

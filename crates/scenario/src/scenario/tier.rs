@@ -12,7 +12,7 @@ use crate::legal::{BaseMicros, BlocksPerMicro, TargetMillis};
 use crate::problem::unknown;
 use crate::problems::Problems;
 use crate::scenario::machine::Machine;
-use crate::scenario::schema::{PolicyFields, Scenario};
+use crate::scenario::schema::{PolicyFields, Preset as EnginePreset, Scenario};
 use crate::yaml::{Amount, Node, Whole};
 use blis_core::Span;
 use blis_kv::LinkSpeed;
@@ -130,6 +130,22 @@ pub(super) struct Tier {
     pub(super) notes: Vec<String>,
 }
 
+/// The offload policy that does what vLLM's connector does.
+pub(crate) const CONNECTOR: &str = "vllm";
+
+/// Whether the tier of `scenario` is run as by vLLM's connector: that is what the preset of vLLM
+/// 0.26 does unless something is asked for that the connector does not offer.
+pub(super) fn runs_connector(scenario: &Scenario) -> bool {
+    let KvTierFields { cpu_blocks, offload, reload, .. } = &scenario.kv_tier;
+    if let Some(offload) = offload {
+        return offload.policy.as_deref() == Some(CONNECTOR);
+    }
+    let tier = cpu_blocks.is_some_and(|blocks| blocks.get_u32() > 0);
+    let other = *reload == Some(ReloadField::Blocking)
+        || scenario.engine.preemption == Some(PreemptionField::Swap);
+    tier && scenario.engine.preset == Some(EnginePreset::Vllm026) && !other
+}
+
 /// The tier of `scenario`.
 pub(super) fn tier(
     scenario: &Scenario,
@@ -160,13 +176,24 @@ pub(super) fn tier(
     let (speed, notes) = Reader { fields, machine, tree, block_size }.speed()?;
     let window = fields.thrashing_window_ms.map_or(DEFAULT_WINDOW_MS, |ms| ms.get());
     let preemption = if swap { Preemption::Swap } else { Preemption::Recompute };
+    let connector = runs_connector(scenario);
+    if connector && swap {
+        let message =
+            "the offload policy `vllm` does not swap; give `recompute`, or another policy";
+        return Err(tree.problem("engine.preemption", message));
+    }
+    if connector && fields.reload == Some(ReloadField::Blocking) {
+        let message = "the offload policy `vllm` loads beside the steps; give `async`, or another \
+                       policy";
+        return Err(tree.problem("kv_tier.reload", message));
+    }
     let tier = KvTier {
         blocks,
         out: speed,
         back: speed,
         reload: match fields.reload.unwrap_or_default() {
-            ReloadField::Blocking => Reload::Blocking,
-            ReloadField::Async => Reload::Async,
+            ReloadField::Blocking if !connector => Reload::Blocking,
+            _ => Reload::Async,
         },
         thrashing_window: Span::from_micros_f64(window * 1e3),
     };

@@ -14,7 +14,6 @@ impl Instance {
     /// Lets waiting requests join the batch while budget, places and blocks allow; the first that
     /// does not fit ends it.
     pub(super) fn admit_waiting(&mut self, now: Time, mut budget: u32, kit: &mut Kit<'_>) {
-        let block_size = kit.engine.block_size;
         let places = kit.engine.max_num_running_reqs as usize;
         if budget == 0 || self.running.len() >= places {
             return;
@@ -31,6 +30,23 @@ impl Instance {
                 Err(()) => return,
             }
         }
+        let mut passed_over = Vec::new();
+        self.admit_from_queue(now, budget, &mut passed_over, kit);
+        for slot in passed_over {
+            self.queue.put_back(slot, &kit.rules(), &self.pool, kit.live, now);
+        }
+    }
+
+    /// Lets requests from the queue join; those for which the tier is not ready are left out.
+    fn admit_from_queue(
+        &mut self,
+        now: Time,
+        mut budget: u32,
+        passed_over: &mut Vec<Slot>,
+        kit: &mut Kit<'_>,
+    ) {
+        let block_size = kit.engine.block_size;
+        let places = kit.engine.max_num_running_reqs as usize;
         while budget > 0
             && self.running.len() < places
             && let Some(slot) = self.queue.head()
@@ -39,7 +55,16 @@ impl Instance {
             let goal = live.request.content.prompt_tokens() + live.generated;
             // At least the last token is computed, so its block is never looked up.
             let known = (goal - 1) / block_size;
-            let hit = self.look_up(slot, known, kit);
+            let hit = if self.connects(kit) {
+                let Some(hit) = self.look_behind(slot, known, goal / block_size, kit) else {
+                    self.queue.pop();
+                    passed_over.push(slot);
+                    continue;
+                };
+                hit
+            } else {
+                self.look_up(slot, known, kit)
+            };
             let beside = hit.copied > 0 && Instance::loads_beside(kit);
             let ready = if beside { hit.blocks } else { hit.blocks + hit.copied };
             let cached = ready * block_size;
@@ -53,7 +78,8 @@ impl Instance {
                 first
             };
             let spare = if self.running.is_empty() { 0 } else { kit.engine.watermark_blocks };
-            if !self.pool.fits(&hit, wanted.saturating_add(spare)) {
+            let reserved = if beside { hit.copied + self.reserved(kit) } else { 0 };
+            if !self.pool.fits(&hit, wanted.max(reserved).saturating_add(spare)) {
                 break;
             }
             self.queue.pop();
@@ -93,7 +119,7 @@ impl Instance {
     ///
     /// Blocks of generated tokens are committed when a request leaves the batch. Until then only a
     /// request that shares everything before them could find them, so they are looked for here.
-    fn look_up(&mut self, slot: Slot, known: u32, kit: &mut Kit<'_>) -> Hit {
+    pub(super) fn look_up(&mut self, slot: Slot, known: u32, kit: &mut Kit<'_>) -> Hit {
         let block_size = kit.engine.block_size;
         loop {
             let wanted = kit.live.get(slot).request.content.blocks(block_size, known);
@@ -119,6 +145,7 @@ impl Instance {
         }
         if live.cached_tokens.is_none() {
             live.cached_tokens = Some(cached_tokens);
+            live.standing = live.priority;
             // Who is scheduled after somebody who joined the queue later was overtaken.
             kit.tally.overtaken += u64::from(live.turn < self.latest_turn);
             self.latest_turn = self.latest_turn.max(live.turn);

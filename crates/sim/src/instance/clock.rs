@@ -46,8 +46,8 @@ pub(super) struct Turn {
 }
 
 impl Cost {
-    pub(super) fn of(shape: &StepShape, stall: Span, kit: &Kit<'_>) -> Cost {
-        Cost { stall, host: kit.latency.host(shape), gpu: kit.latency.predict(shape) }
+    pub(super) fn of(shape: &StepShape, kit: &Kit<'_>) -> Cost {
+        Cost { stall: Span::ZERO, host: kit.latency.host(shape), gpu: kit.latency.predict(shape) }
     }
 
     /// How long the step takes from its scheduling to the end of its update if nothing else is
@@ -55,6 +55,12 @@ impl Cost {
     pub(super) fn alone(&self) -> Span {
         let HostTime { schedule, prepare, launch, update } = self.host;
         self.stall + schedule + prepare + launch.max(self.gpu) + update
+    }
+
+    /// When everything is launched of a step that is scheduled from `now` on.
+    pub(super) fn launched(&self, now: Time) -> Time {
+        let HostTime { schedule, prepare, launch, .. } = self.host;
+        now + self.stall + schedule + prepare + launch
     }
 
     /// The turn that launches the step at `now` and then waits for the one `before`.

@@ -74,8 +74,10 @@ impl Instance {
         let (end, planned) = (stride.end(), stride.planned());
         self.pass(planned - 1, kit);
         self.hand_out(end, 1, kit);
-        if self.tier.is_some() {
-            self.land_transfers(end, kit);
+        if let Some(tier) = &self.tier {
+            let asked = tier.connector.asked(0);
+            self.free_held(end, kit);
+            self.land_transfers(end, asked, kit);
         }
         if !self.leaving.is_empty() {
             self.let_go(end, &mut Vec::new(), kit);

@@ -26,7 +26,7 @@ impl Instance {
             return None;
         }
         // A request with reloaded blocks would join the next step.
-        let joined_by = self.tier.as_ref().is_some_and(|tier| tier.has_ready());
+        let joined_by = self.tier.as_ref().is_some_and(|tier| tier.has_ready() || tier.is_busy());
         if joined_by || self.in_flight.has_others() || self.full.len() > self.pool.free() as usize {
             return None;
         }
@@ -46,7 +46,7 @@ impl Instance {
 
     /// At most `steps` steps of a batch that only decodes, the first of this shape.
     fn run_ahead(&self, now: Time, shape: &StepShape, steps: u32, kit: &Kit<'_>) -> Stride {
-        let cost = Cost::of(shape, Span::ZERO, kit);
+        let cost = Cost::of(shape, kit);
         let step = Step { batch: self.batch_of(shape), beyond: kit.latency.beyond(shape), cost };
         let equal = kit.latency.repeats(shape);
         // A model that tells context lengths apart by windows may be at the end of one.
@@ -76,7 +76,7 @@ impl Instance {
         let mut beats = Vec::new();
         let (mut begin, mut before) = (now, self.launched());
         while beats.len() < steps as usize && begin <= kit.horizon {
-            let cost = Cost::of(&shape, Span::ZERO, kit);
+            let cost = Cost::of(&shape, kit);
             let turn = if kit.engine.async_scheduling {
                 cost.turn(begin, before)
             } else {

@@ -19,7 +19,7 @@ impl Instance {
         }
         let Some(stride) = &self.stride else {
             if self.tier.is_some() {
-                self.land_transfers(now, kit);
+                self.land_transfers(now, None, kit);
             }
             if !self.leaving.is_empty() {
                 self.let_go(now, &mut Vec::new(), kit);
@@ -34,8 +34,8 @@ impl Instance {
         self.land_steady(planned, &mut due, kit);
         self.land_chunks(end, &mut due, kit);
         self.stride = None;
-        if self.tier.is_some() {
-            self.land_transfers(end, kit);
+        if let Some(tier) = &self.tier {
+            self.land_transfers(end, tier.connector.asked(1), kit);
         }
         if !self.leaving.is_empty() {
             self.let_go(end, &mut due, kit);

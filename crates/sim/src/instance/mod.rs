@@ -7,6 +7,7 @@
 
 mod admit;
 mod clock;
+mod connector;
 mod flight;
 mod glide;
 mod land;

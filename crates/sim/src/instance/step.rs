@@ -27,21 +27,23 @@ impl Instance {
         }
         let nobody = self.running.is_empty() && self.queue.is_empty() && !loads;
         if nobody && self.in_flight.step.is_none() {
+            self.submit(now, now);
             return Time::NEVER;
         }
         self.running.keep_counts_small(kit.engine.block_size);
         let stride = self.glide(now, kit).or_else(|| self.form_step(now, kit));
-        let stride = stride.or_else(|| self.wait_for_flight(now));
         let Some(stride) = stride.or_else(|| self.form_after_unloading(now, kit)) else {
             let done = self.tier.as_ref().and_then(|tier| tier.next_done());
-            return done.expect("a copy is under way, or something was scheduled");
+            // One that is done may not have been asked for yet.
+            return done.expect("a copy is under way, or something was scheduled").max(now);
         };
         let end = stride.end();
         self.stride = Some(stride);
         end
     }
 
-    /// A step; `None` if nothing can be scheduled before a copy is done, or the step in flight.
+    /// A step, or a turn that waits for the one in flight; `None` if nothing can be scheduled
+    /// before a copy is done.
     fn form_step(&mut self, now: Time, kit: &mut Kit<'_>) -> Option<Stride> {
         self.plan.clear();
         let (budget, preempted) = self.continue_running(now, kit);
@@ -59,16 +61,26 @@ impl Instance {
         let shape = self.shape(kit);
         if shape.prefill_tokens + shape.decode_seqs == 0 {
             let waits = self.tier.is_some() || self.in_flight.step.is_some();
+            if preempted && self.in_flight.step.is_none() {
+                // Whoever was first in line gave way to those behind.
+                return self.form_step(now, kit);
+            }
             assert!(waits, "{:?} has work at {now} but scheduled none of it", self.id);
-            return None;
+            let free = self.pass_turn(now, kit);
+            return self.wait_for_flight(now, free);
         }
-        let cost = Cost::of(&shape, self.stall(now, kit), kit);
+        let mut cost = Cost::of(&shape, kit);
+        cost.stall = self.stall(now, cost.host.schedule, kit);
         let step = Step { batch: self.batch_of(&shape), beyond: kit.latency.beyond(&shape), cost };
-        if kit.engine.async_scheduling {
-            let turn = cost.turn(now, self.launched());
-            return Some(Stride::turns(now, turn, Span::ZERO, 1, step));
+        let stride = if kit.engine.async_scheduling {
+            Stride::turns(now, cost.turn(now, self.launched()), Span::ZERO, 1, step)
+        } else {
+            Stride::even(now, cost.alone(), 1, step)
+        };
+        if self.connects(kit) {
+            self.order_stores(now, &stride, kit);
         }
-        Some(Stride::even(now, cost.alone(), 1, step))
+        Some(stride)
     }
 
     /// Makes the blocks known to the prefix cache that a chunk will fill.
@@ -80,10 +92,11 @@ impl Instance {
         self.pool.commit(&mut running.table, content.blocks(block_size, full));
     }
 
-    /// A turn that forms no step, because everything that could be computed is under way.
-    fn wait_for_flight(&self, now: Time) -> Option<Stride> {
+    /// A turn that forms no step, because everything that could be computed is under way. The host
+    /// has nothing else to do from `free` on.
+    fn wait_for_flight(&self, now: Time, free: Time) -> Option<Stride> {
         let before = self.launched()?;
-        Some(Stride::wait(now, before.end(now), before))
+        Some(Stride::wait(now, before.end(free), before))
     }
 
     /// The step in flight.
@@ -163,15 +176,20 @@ impl Instance {
                     index -= 1;
                 }
             }
-            if survives {
-                self.make_room(blocks, now, kit);
-                self.grow(index, blocks, kit);
-                if !self.running.get(index).steady {
-                    self.plan.add(Chunk { place: index, tokens: chunk });
+            if !survives {
+                // Whoever is behind it waits for the next step.
+                for behind in index..self.running.len() {
+                    self.leave_out(behind, now, kit);
                 }
-                budget -= chunk;
-                index += 1;
+                break;
             }
+            self.make_room(blocks, now, kit);
+            self.grow(index, blocks, kit);
+            if !self.running.get(index).steady {
+                self.plan.add(Chunk { place: index, tokens: chunk });
+            }
+            budget -= chunk;
+            index += 1;
         }
         (budget, preempted)
     }
@@ -197,7 +215,7 @@ impl Instance {
             RunningView {
                 class: running.class,
                 arrival: live.request.arrival,
-                priority: live.priority,
+                priority: live.standing,
                 computed_tokens: running.computed,
                 generated: running.generated,
                 blocks: running.table.blocks(),
@@ -228,7 +246,11 @@ impl Instance {
         } else {
             Released::ComesBack
         };
-        release(&mut self.pool, &mut running.table, slot, why, now, kit);
+        if self.connects(kit) {
+            self.free_later(running.table, slot, why, now, kit);
+        } else {
+            release(&mut self.pool, &mut running.table, slot, why, now, kit);
+        }
         self.note_change();
         let stalled = self.tier.as_ref().map_or(Span::ZERO, |tier| tier.stalled());
         let live = kit.live.get_mut(slot);
@@ -269,6 +291,7 @@ impl Instance {
                 let copy = self.pool.copy_now(victim, missing, now.as_nanos());
                 (victim, copied) = (copy.0, copied + copy.1);
             }
+            self.wait_for_copy(victim);
             evicted += self.pool.evict(victim, missing);
         }
         self.note_victims(copied, now, kit);

@@ -6,11 +6,12 @@
 //! state *loading* while others run (*async*), as with vLLM's connectors. What is done is noticed
 //! at step boundaries, as an engine that asks its connector once a step does.
 
+use super::connector::Connector;
 use super::running::Running;
 use super::{Instance, Kit, Released, release};
 use crate::config::{KvTier, Reload};
 use crate::live::{Place, Slot};
-use blis_core::{Span, Time};
+use blis_core::{RequestId, Span, Time};
 use blis_kv::{Departure, Hit, Link, Table, TransferId};
 use blis_metrics::Fact;
 use blis_policy::MemoryView;
@@ -19,14 +20,14 @@ use std::collections::VecDeque;
 /// The tier's side of an engine.
 #[derive(Clone)]
 pub(super) struct TierState {
-    out: Link,
-    back: Link,
+    pub(super) out: Link,
+    pub(super) back: Link,
     /// Copies out that are under way beside the steps.
-    departures: Vec<(TransferId, Departure)>,
+    pub(super) departures: Vec<Leaving>,
     /// Requests that wait for their blocks.
-    loading: Vec<Load>,
+    pub(super) loading: Vec<Load>,
     /// Requests whose blocks are back, in that order.
-    ready: VecDeque<Load>,
+    pub(super) ready: VecDeque<Load>,
     transfers: u64,
     /// Blocks copied out and back that the step which is being formed waits for.
     victims: u32,
@@ -36,18 +37,33 @@ pub(super) struct TierState {
     /// Whether a request has joined or left the batch since idle blocks were last copied.
     changed: bool,
     thrashing: Thrashing,
+    /// What else a policy needs that copies prompts as they are computed.
+    pub(super) connector: Connector,
+}
+
+/// A copy out under way beside the steps.
+#[derive(Clone)]
+pub(super) struct Leaving {
+    pub(super) id: TransferId,
+    pub(super) departure: Departure,
+    /// The request that it is made for, if that has to wait for it.
+    pub(super) of: Option<RequestId>,
 }
 
 /// A request on its way from the queue to the batch, with blocks from the tier.
 #[derive(Clone)]
-struct Load {
+pub(super) struct Load {
     id: TransferId,
     slot: Slot,
-    table: Table,
+    pub(super) table: Table,
     /// Blocks that are copied back, and from the start of the prompt to their end.
     blocks: u32,
     upto: u32,
+    /// All blocks of its prompt and of what it has generated.
+    pub(super) whole: u32,
     since: Time,
+    /// What holds the copies in the tier meanwhile.
+    reads: Option<Departure>,
 }
 
 /// Shares of the blocks copied out lately that came back soon; what is long ago fades away.
@@ -87,10 +103,11 @@ impl TierState {
             stalled: Span::ZERO,
             changed: false,
             thrashing: Thrashing::default(),
+            connector: Connector::default(),
         }
     }
 
-    fn next_id(&mut self) -> TransferId {
+    pub(super) fn next_id(&mut self) -> TransferId {
         self.transfers += 1;
         TransferId(self.transfers)
     }
@@ -135,21 +152,23 @@ impl TierState {
         self.thrashing.rate()
     }
 
-    /// Tables of requests that are neither waiting nor running.
+    /// Tables that hold blocks, but of requests that run.
     pub(super) fn tables(&self) -> impl Iterator<Item = &Table> {
-        self.loading.iter().chain(&self.ready).map(|load| &load.table)
+        let loads = self.loading.iter().chain(&self.ready).map(|load| &load.table);
+        loads.chain(self.connector.tables())
     }
 }
 
 impl Instance {
-    /// Lands the copies that are done.
-    pub(super) fn land_transfers(&mut self, now: Time, kit: &mut Kit<'_>) {
+    /// Lands the copies that were done by the time at which the engine `asked`, if not now.
+    pub(super) fn land_transfers(&mut self, now: Time, asked: Option<Time>, kit: &mut Kit<'_>) {
         let Some(tier) = &mut self.tier else { return };
-        while let Some((done, id)) = tier.out.take_done(now) {
-            let place = tier.departures.iter().position(|(departure, _)| *departure == id);
+        let asked = asked.map_or(now, |asked| asked.min(now));
+        while let Some((done, id)) = tier.out.take_done(asked) {
+            let place = tier.departures.iter().position(|leaving| leaving.id == id);
             // Copies that a step has waited for were landed when they began.
             let Some(place) = place else { continue };
-            let (_, departure) = tier.departures.swap_remove(place);
+            let departure = tier.departures.swap_remove(place).departure;
             // The copies are as old as the transfer says, however late that is noticed.
             let blocks = self.pool.land(&departure, done.as_nanos());
             let abandoned = departure.blocks - blocks;
@@ -159,10 +178,14 @@ impl Instance {
             let fact = Fact::Offloaded { instance, blocks, abandoned, cpu_blocks, beside: true };
             kit.listener.hear(now, &fact);
         }
-        while let Some((_, id)) = tier.back.take_done(now) {
+        while let Some((_, id)) = tier.back.take_done(asked) {
             let place = tier.loading.iter().position(|load| load.id == id);
             let Some(place) = place else { continue };
             let mut load = tier.loading.remove(place);
+            if let Some(reads) = load.reads.take() {
+                // Whoever reads them again soon does not count as thrashing again.
+                self.pool.land(&reads, 0);
+            }
             let live = kit.live.get(load.slot);
             let request = &live.request;
             // A request that was aborted meanwhile leaves nothing in the cache, as in vLLM.
@@ -179,16 +202,28 @@ impl Instance {
     /// Takes a request out of the queue whose prompt goes on in the tier, if its blocks fit: they
     /// are claimed, and the copy begins. `hit` is what was found; the caller has checked the fit.
     pub(super) fn load(&mut self, slot: Slot, hit: Hit, now: Time, kit: &mut Kit<'_>) {
-        let upto = hit.blocks + hit.copied;
+        let (blocks, upto) = (hit.copied, hit.blocks + hit.copied);
+        let mut table = self.pool.claim(hit);
         // What is read is the warmest in the tier before room is made, which may fill the tier.
         self.note_reload(slot, hit.blocks, upto, true, now, kit);
-        let mut table = self.pool.claim(hit);
-        self.make_room(hit.copied, now, kit);
-        self.pool.grow(&mut table, hit.copied);
         let tier = self.tier.as_mut().expect("only a tier has blocks to load");
         let id = tier.next_id();
-        tier.back.start(now, hit.copied, id);
-        tier.loading.push(Load { id, slot, table, blocks: hit.copied, upto, since: now });
+        let live = kit.live.get_mut(slot);
+        let block_size = kit.engine.block_size;
+        let content = &live.request.content;
+        let reads = if kit.policies.offload.copies_as_computed() {
+            tier.connector.order_load(id, blocks);
+            live.stored = upto;
+            Some(self.pool.start_load(content.blocks(block_size, upto), hit.blocks, id))
+        } else {
+            tier.back.start(now, blocks, id);
+            None
+        };
+        let whole = (content.prompt_tokens() + live.generated).div_ceil(block_size);
+        self.make_room(blocks, now, kit);
+        self.pool.grow(&mut table, blocks);
+        let load = Load { id, slot, table, blocks, upto, whole, since: now, reads };
+        self.tier.as_mut().expect("it has just been used").loading.push(load);
         let live = kit.live.get_mut(slot);
         live.place = Place::Loading;
         if live.first_token.is_none() {
@@ -235,7 +270,8 @@ impl Instance {
         let (slot, block_size) = (load.slot, kit.engine.block_size);
         let live = kit.live.get(slot);
         let goal = live.request.content.prompt_tokens() + live.generated;
-        let cached = load.upto * block_size;
+        // At least the last token is computed.
+        let cached = (load.upto * block_size).min(goal - 1);
         let chunk = super::step::chunk_limit(goal - cached, budget, kit);
         let first = (cached + chunk).div_ceil(block_size) - load.upto;
         let wanted = if kit.engine.reserve_full_prompt {
@@ -300,7 +336,8 @@ impl Instance {
         }
         let id = tier.next_id();
         if let Some(departure) = self.pool.start_copy(table, id) {
-            self.depart(id, departure, now, kit);
+            tier.out.start(now, departure.blocks, id);
+            self.depart(id, departure, None, now, kit);
         }
     }
 
@@ -339,24 +376,33 @@ impl Instance {
         if blocks > 0 {
             let id = tier.next_id();
             if let Some(departure) = self.pool.start_copy_of_idle(blocks, id) {
-                self.depart(id, departure, now, kit);
+                tier.out.start(now, departure.blocks, id);
+                self.depart(id, departure, None, now, kit);
             }
         }
     }
 
-    fn depart(&mut self, id: TransferId, departure: Departure, now: Time, kit: &mut Kit<'_>) {
+    /// A copy out is under way, or ordered.
+    pub(super) fn depart(
+        &mut self,
+        id: TransferId,
+        departure: Departure,
+        of: Option<RequestId>,
+        now: Time,
+        kit: &mut Kit<'_>,
+    ) {
         let tier = self.tier.as_mut().expect("only a tier takes copies");
-        tier.out.start(now, departure.blocks, id);
         let fact = Fact::Offloading { instance: self.id, blocks: departure.blocks };
-        tier.departures.push((id, departure));
+        tier.departures.push(Leaving { id, departure, of });
         kit.listener.hear(now, &fact);
     }
 
     /// How long the step that begins now waits for copies: first for those that make room, then for
     /// those that fill it.
-    pub(super) fn stall(&mut self, now: Time, kit: &mut Kit<'_>) -> Span {
+    pub(super) fn stall(&mut self, now: Time, schedule: Span, kit: &mut Kit<'_>) -> Span {
+        // A connector does its work when a step is launched.
+        let mut until = self.submit(now, now + schedule);
         let Some(tier) = &mut self.tier else { return Span::ZERO };
-        let mut until = now;
         let victims = std::mem::take(&mut tier.victims);
         if victims > 0 {
             let id = tier.next_id();
@@ -379,6 +425,7 @@ impl Instance {
 
     /// Whether prompts that go on in the tier wait for it on their own.
     pub(super) fn loads_beside(kit: &Kit<'_>) -> bool {
-        kit.engine.tier.is_some_and(|tier| tier.reload == Reload::Async)
+        let beside = kit.policies.offload.copies_as_computed();
+        beside || kit.engine.tier.is_some_and(|tier| tier.reload == Reload::Async)
     }
 }

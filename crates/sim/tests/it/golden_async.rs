@@ -8,7 +8,7 @@
 
 use crate::harness::{Scenario, Told, request, small_world};
 use crate::worlds::Hosted;
-use blis_core::{Span, Time};
+use blis_core::{Request, SloClass, Span, Time};
 use blis_latency::{HostTime, StepShape, StepTime};
 use blis_sim::{End, Pace};
 use std::sync::Arc;
@@ -202,4 +202,33 @@ fn a_request_that_is_preempted_before_its_last_token_does_not_come_back() {
     assert_eq!(at(&told, 8262, &["Preempted", "RequestId(1)", "ended: true"]), 1);
     assert_eq!(told.closed[1].preemptions, 1);
     assert_eq!(told.count("Scheduled"), 2);
+}
+
+/// vLLM's `--scheduling-policy priority`. 4 blocks; a sheddable request of 24 + 16 tokens is queued
+/// at 124, a critical one at 624, and the host takes no time.
+///
+/// - Step 1 takes 1048, to 1172, and step 2 1003, to 2175. The critical request is part of step 3:
+///   1051, to 3226. From then on a step takes 1006: step k ends at 3226 + 1006 (k - 3).
+/// - Step 10, which is formed when step 8 is processed, at 8256, needs a third block for the
+///   sheddable one. It is the least important itself, so it goes, and nobody behind it is scheduled
+///   either. Step 9 is under way: at 9262 it gives each a token, their ninth and seventh.
+/// - The critical one goes on alone from 9262: its eighth token at 10,265, the last at 10,265 + 8 *
+///   1003 = 18,289. The sheddable one has lost one of its 2 full blocks and computes 17 tokens:
+///   1034, to 19,323. Six more tokens: 25,341.
+#[test]
+fn who_gives_way_with_a_step_in_flight_gets_its_token_and_stops_those_behind_it() {
+    let of = |class, request| Request { class, ..request };
+    let requests = vec![
+        of(SloClass::Sheddable, request(0, 24, 16)),
+        of(SloClass::Critical, request(500, 24, 16)),
+    ];
+    let mut scenario = free().with(requests);
+    scenario.engine.total_kv_blocks = 4;
+    (scenario.order, scenario.priority) = ("priority-fcfs", "slo-class");
+    scenario.preempt = "lowest-priority";
+    let told = check(&scenario, &[1182, 2736], &[25_351, 17_799]);
+    assert_eq!(at(&told, 8256, &["Preempted", "RequestId(0)", "lost_tokens: 32"]), 1);
+    assert_eq!(at(&told, 9262, &["Steps", "decode_seqs: 2"]), 1);
+    assert_eq!(at(&told, 10_265, &["Steps", "decode_seqs: 1"]), 1);
+    assert_eq!(told.count("Preempted"), 1);
 }

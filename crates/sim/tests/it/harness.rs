@@ -282,7 +282,8 @@ impl Scenario {
         listener: &mut dyn Listener,
     ) -> Outcome {
         let fcfs = self.order == "fcfs" && !self.oracles.scheduler;
-        let pools: Vec<_> = config.pools.iter().map(|pool| pool.audited(fcfs)).collect();
+        let connector = self.offload == "vllm";
+        let pools: Vec<_> = config.pools.iter().map(|pool| pool.audited(fcfs, connector)).collect();
         let mut audit = Audit::new(&pools);
         let mut both = Fanout::new(vec![listener, &mut audit]);
         let outcome =

@@ -7,6 +7,7 @@ mod gates;
 mod gateways;
 mod golden;
 mod golden_async;
+mod golden_connector;
 mod golden_tier;
 mod harness;
 mod oracles;

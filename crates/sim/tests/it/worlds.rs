@@ -427,6 +427,7 @@ prop_compose! {
         ]),
         offload in prop::sample::select(vec![
             "threshold[threshold=0]", "threshold[threshold=0.6]", "on-evict", "write-through",
+            "vllm", "vllm",
         ]),
         interval_us in prop::sample::select(vec![0_u64, 0, 1, 77, 900]),
         admission in prop::sample::select(vec![
@@ -443,20 +444,18 @@ prop_compose! {
         seed in any::<u64>(),
     ) -> Scenario {
         let (admission_us, routing_us) = latencies;
-        // Two prompts of which neither fits beside the other preempt each other for ever if each
-        // comes back with a higher priority than the other had when it was scheduled.
-        let grows = !["constant", "slo-class"].contains(&priority);
-        let reserve = grows && preempt == "lowest-priority";
         let block_size = engine.block_size;
-        let reserving = |engine: Engine| Engine {
-            reserve_full_prompt: engine.reserve_full_prompt || reserve,
-            block_size,
-            ..engine
+        let adjusted = |mut engine: Engine| {
+            engine.block_size = block_size;
+            if let (Some(tier), "vllm") = (&mut engine.tier, offload) {
+                (tier.reload, engine.preemption) = (Reload::Async, Preemption::Recompute);
+            }
+            engine
         };
         Scenario {
-            engine: reserving(engine),
+            engine: adjusted(engine),
             latency,
-            beside: beside.map(|pool| Pool { engine: reserving(pool.engine), ..pool }),
+            beside: beside.map(|pool| Pool { engine: adjusted(pool.engine), ..pool }),
             instances,
             gateways,
             routing: routing.0,
