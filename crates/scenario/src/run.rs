@@ -78,8 +78,10 @@ impl RunResult {
         let names: Vec<&str> = names.map(|(_, &name)| name).collect();
         let all: u64 = self.report.instances.iter().map(|instance| instance.steps).sum();
         (steps > 0).then(|| {
+            // Whole per cents, so that the runs of a study say the same.
+            let share = (100 * steps).div_ceil(all.max(1));
             format!(
-                "{steps} of {all} steps were outside what the latency profile was fitted to ({}); \
+                "{share} % of the steps were outside what the latency profile was fitted to ({}); \
                  their times are extrapolated",
                 names.join(", ")
             )

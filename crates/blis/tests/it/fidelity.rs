@@ -207,7 +207,7 @@ fn the_page_of_fidelity_is_what_the_command_writes() {
         let lines = lines.filter(|line| !line.starts_with("spread of repeated runs"));
         let cells = lines.map(|line| {
             let cell = |cell: &str| match (line.starts_with('|'), cell.split_once(" (")) {
-                (true, Some((number, _))) => number.to_owned(),
+                (true, Some((number, _))) => number.trim().to_owned(),
                 _ => cell.trim().to_owned(),
             };
             line.split('|').map(cell).collect::<Vec<_>>().join("|")

@@ -92,6 +92,8 @@ pub const FLAGS: &[Flag] = &[
         "Schedule the next step while the GPU computes, as vLLM does [default: the preset's]"),
     flag(ENGINE, "cache-on-allocation", "BOOL", Field("engine.cache_on_allocation"),
         "Cache full blocks once they are allocated, as vLLM does [default: the preset's]"),
+    flag(ENGINE, "max-cudagraph-capture-size", "N", Field("engine.max_cudagraph_capture_size"),
+        "Tokens of the largest captured graph, for profiles with a host [default: the preset's]"),
     flag(ENGINE, "gpu-memory-utilization", "SHARE", Field("engine.gpu_memory_utilization"),
         "Count the KV blocks from the GPUs' memory, of which the server may use this share"),
     flag(ENGINE, "preemption-mode", "MODE", Field("engine.preemption"),

@@ -35,7 +35,9 @@ impl Chosen {
         Chosen { model: Arc::new(model), name, hardware: None, tp: None, caveat: None }
     }
 
-    fn profiled(file: ProfileFile) -> Chosen {
+    fn profiled(file: ProfileFile, largest_graph: Option<u32>) -> Chosen {
+        let profile = file.profile.with_graphs_up_to(largest_graph);
+        let file = ProfileFile { profile, ..file };
         // The text of a profile has its coefficients to the last bit.
         let hash = hash::hash(profile::text(&file).as_bytes());
         let ProfileFile { machine, profile } = file;
@@ -58,12 +60,13 @@ impl Reader<'_> {
         fit: Result<&Fit, &Problems>,
     ) -> Result<Chosen, Problems> {
         let fields = &self.scenario.latency;
+        let profiled = |file| Chosen::profiled(file, self.scenario.engine.largest_graph());
         match fields.model.as_deref() {
             None => {
                 let given = fields.alpha_us.is_some() || fields.beta_us.is_some();
                 let profile = if given || fit.is_ok() { None } else { self.shipped(catalogue) };
                 match profile.filter(|_| fields.step_us.is_none()) {
-                    Some(file) => Ok(Chosen::profiled(file)),
+                    Some(file) => Ok(profiled(file)),
                     None => self.linear(fit),
                 }
             }
@@ -76,17 +79,17 @@ impl Reader<'_> {
                                    `roofline`";
                     self.problem("latency.model", message)
                 })?;
-                Ok(Chosen::profiled(file))
+                Ok(profiled(file))
             }
             Some("roofline") => self.roofline(catalogue, fit.ok()),
             Some(name) if profile::names().contains(&name) => {
                 self.without_coefficients("profile")?;
-                Ok(Chosen::profiled(profile::named(name).expect("it is one of the names")))
+                Ok(profiled(profile::named(name).expect("it is one of the names")))
             }
             Some(path) if is_path(path) => {
                 self.without_coefficients("profile")?;
                 let path = beside(self.tree, "latency.model", path);
-                profile::read(&path).map(Chosen::profiled)
+                profile::read(&path).map(profiled)
             }
             Some(other) => {
                 let message = format!(

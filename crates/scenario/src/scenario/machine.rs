@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 /// Tokens of a block in the catalogue's block counts.
 const CATALOGUE_BLOCK_SIZE: u64 = 16;
+/// vLLM captures graphs up to so many tokens.
+const LARGEST_GRAPH: u32 = 512;
 const DEFAULT_MODEL: &str = "meta-llama/llama-3.1-8b-instruct";
 /// vLLM's default.
 const DEFAULT_UTILIZATION: f64 = 0.9;
@@ -133,6 +135,13 @@ impl Reader<'_> {
 }
 
 impl EngineFields {
+    /// Tokens of the largest captured graph, if that is said: vLLM's default with `vllm-0.26`.
+    pub(super) fn largest_graph(&self) -> Option<u32> {
+        let newest = self.preset.unwrap_or_default() == Preset::Vllm026;
+        let said = self.max_cudagraph_capture_size.map(Whole::get_u32);
+        said.or(newest.then_some(LARGEST_GRAPH))
+    }
+
     /// Tokens of a block.
     pub(super) fn block_size(&self) -> u32 {
         self.block_size.map_or(16, Whole::get_u32)

@@ -334,6 +334,17 @@ fn the_newest_preset_runs_its_tier_as_the_connector_does_unless_asked_otherwise(
 }
 
 #[test]
+fn the_newest_preset_captures_graphs_up_to_512_tokens() {
+    let times = |engine: &str| {
+        let machine = "hardware: H200, latency: {model: h200-vllm-0.26-llama-3.1-8b}";
+        resolve(&format!("{{{machine}, engine: {{{engine}}}}}")).expect("legal").latency_name
+    };
+    let small = times("preset: vllm-0.26");
+    assert_eq!(small, times("preset: vllm-a100, max_cudagraph_capture_size: 512"));
+    assert_ne!(small, times("preset: vllm-a100"), "as many as were measured");
+}
+
+#[test]
 fn lengths_in_a_file_are_refused_with_both_values() {
     refused(
         "workload: {distribution: {prompt_tokens: {mean: 5, min: 10, max: 20}}}",
