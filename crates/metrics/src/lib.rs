@@ -22,6 +22,5 @@ pub use report::{
     Curves, Decomposition, Distributions, EngineTime, InstanceSection, KvSection, Latency, Report,
     RoutingSection, Saturation, Section, SplitMs, SplitStats, Steady, TierSection,
 };
-pub use sample::Statistics;
 pub use slo::{SloTarget, SloTargets};
 pub use summary::Summary;
