@@ -170,8 +170,9 @@ mod tests {
             assert!(table.contains(&format!("\n{cells} | ")), "`{cells}` is not a line");
         }
         assert!(known.len() > 60, "a short registry");
-        assert_eq!(known.len(), ALL.len(), "no line twice");
-        for mapping in ALL.iter() {
+        let policies = || ALL.iter().filter(|line| line.kind != "part");
+        assert_eq!(known.len(), policies().count(), "no line twice");
+        for mapping in policies() {
             let line = (mapping.kind, mapping.name);
             assert!(known.contains(&line), "{line:?} is in the table, not in the registry");
         }

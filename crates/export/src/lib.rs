@@ -35,6 +35,13 @@ struct Note {
     more: Vec<String>,
 }
 
+impl Note {
+    /// What the table has about a part that is no policy, under `key`.
+    fn new(part: &str, key: &str, more: Vec<String>) -> Note {
+        Note { part: part.to_owned(), fit: coverage::of("part", key).fit, more }
+    }
+}
+
 /// The notes as comments of at most 100 columns: all that differs, what is missing first.
 fn comments(notes: &[Note]) -> String {
     let order = |note: &&Note| match note.fit {

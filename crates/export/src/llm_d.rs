@@ -4,7 +4,7 @@ mod parts;
 pub mod schema;
 
 use super::write::{Yaml, comment, line};
-use super::{Fit, Note, comments};
+use super::{Note, comments};
 use blis_scenario::scenario::Plan;
 use blis_sim::Freshness;
 use parts::Parts;
@@ -57,6 +57,20 @@ fn head(title: &str) -> String {
     out
 }
 
+/// Where the precise index hears of KV events.
+const EVENTS: &str = "dataLayer:
+  sources:
+  - pluginRef: endpoint-notification-source
+    extractors:
+    - pluginRef: precise-prefix-cache-producer
+";
+
+/// What turns requests away.
+const SATURATION: &str = "flowControl:
+  saturationDetector:
+    pluginRef: utilization-detector
+";
+
 fn body(parts: &Parts<'_>) -> String {
     let mut out =
         String::from("apiVersion: llm-d.ai/v1alpha1\nkind: EndpointPickerConfig\nplugins:\n");
@@ -70,20 +84,12 @@ fn body(parts: &Parts<'_>) -> String {
         }
     }
     if parts.hears_events() {
-        line(&mut out, "dataLayer:");
-        line(&mut out, "  sources:");
-        line(&mut out, "  - pluginRef: endpoint-notification-source");
-        line(&mut out, "    extractors:");
-        line(&mut out, "    - pluginRef: precise-prefix-cache-producer");
+        out.push_str(EVENTS);
     }
     if parts.has("utilization-detector") {
-        line(&mut out, "flowControl:");
-        line(&mut out, "  saturationDetector:");
-        line(&mut out, "    pluginRef: utilization-detector");
+        out.push_str(SATURATION);
     }
-    line(&mut out, "schedulingProfiles:");
-    line(&mut out, "- name: default");
-    line(&mut out, "  plugins:");
+    out.push_str("schedulingProfiles:\n- name: default\n  plugins:\n");
     for (name, weight) in &parts.profile {
         line(&mut out, &format!("  - pluginRef: {name}"));
         if let Some(weight) = weight {
@@ -101,11 +107,7 @@ fn signals(plan: &Plan) -> Note {
     };
     let told =
         format!("Simulated: load {}, KV memory {}", age(plan.signals.load), age(plan.signals.kv));
-    let fit = Fit::Approximate(
-        "the endpoint picker polls each server's metrics every 50 ms, or as \
-         `--refresh-metrics-interval` says",
-    );
-    Note { part: "signals".to_owned(), fit, more: vec![told] }
+    Note::new("signals", "signals", vec![told])
 }
 
 #[cfg(test)]

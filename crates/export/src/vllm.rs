@@ -4,7 +4,7 @@ pub mod schema;
 
 use super::spelled::Spelled;
 use super::write::{Yaml, comment};
-use super::{Fit, Note, comments, coverage};
+use super::{Note, comments, coverage};
 use blis_core::SloClass;
 use blis_core::math::{count, float};
 use blis_latency::Catalogue;
@@ -71,8 +71,9 @@ impl Made<'_> {
         self.notes.push(Note { part: policy.part(), fit, more });
     }
 
-    fn say(&mut self, part: &str, fit: Fit) {
-        self.notes.push(Note { part: part.to_owned(), fit, more: Vec::new() });
+    /// Says what the table has about a part that is no policy.
+    fn say(&mut self, part: &str, key: &str) {
+        self.notes.push(Note::new(part, key, Vec::new()));
     }
 
     fn machine(&mut self) {
@@ -81,8 +82,7 @@ impl Made<'_> {
         }
         if let Some(gpu) = &self.plan.hardware {
             let more = vec![format!("Simulated: {gpu}")];
-            let fit = Fit::Exact("the machine is where the server runs");
-            self.notes.push(Note { part: "hardware".to_owned(), fit, more });
+            self.notes.push(Note::new("hardware", "hardware", more));
         }
     }
 
@@ -105,11 +105,7 @@ impl Made<'_> {
             self.flag("--watermark", &share);
         }
         if engine.max_num_running_reqs > engine.max_num_scheduled_tokens {
-            let fit = Fit::Missing(
-                "vLLM wants at least as many tokens as requests in a step, and will not start; lower \
-                 `--max-num-seqs`",
-            );
-            self.say("token budget", fit);
+            self.say("token budget", "token budget");
         }
     }
 
@@ -131,11 +127,7 @@ impl Made<'_> {
         let numbers = bases(&priority).map(|all| format!("Send {all}"));
         self.policy(&priority, numbers.into_iter().collect());
         if by_priority && preempt.name == "tail" {
-            let fit = Fit::Approximate(
-                "with `--scheduling-policy priority` the least important is preempted, of equals the \
-                 last to come",
-            );
-            self.say(&preempt.part(), fit);
+            self.say(&preempt.part(), "tail by priority");
         } else {
             self.policy(&preempt, Vec::new());
         }
@@ -146,11 +138,7 @@ impl Made<'_> {
         self.switch("--enable-prefix-caching");
         self.flag("--block-size", &engine.block_size);
         self.flag("--num-gpu-blocks-override", &engine.total_kv_blocks);
-        let fit = Fit::Exact(
-            "`--num-gpu-blocks-override` makes the server as small as the simulated one; leave it out \
-             to use all memory within `--gpu-memory-utilization`",
-        );
-        self.say("KV blocks", fit);
+        self.say("KV blocks", "KV blocks");
         let evict = if self.plan.oracles.evict {
             Spelled::oracle("evict", self.plan.evict())
         } else {
@@ -158,10 +146,7 @@ impl Made<'_> {
         };
         self.policy(&evict, Vec::new());
         if engine.preemption == Preemption::Swap {
-            let fit = Fit::Missing(
-                "vLLM recomputes what a preempted request had; with a CPU tier much of it is found there",
-            );
-            self.say("preemption by swapping", fit);
+            self.say("preemption by swapping", "preemption by swapping");
         }
     }
 
@@ -175,18 +160,10 @@ impl Made<'_> {
         if let Some(block) = size {
             let bytes = float(count(block * f64::from(tier.blocks)));
             extra.push(("cpu_bytes_to_use", Yaml::Number(bytes)));
-            let fit = Fit::Exact(
-                "`cpu_bytes_to_use` is the size of the simulated tier, summed over the GPUs of a \
-                 server; LMCache instead: connector `LMCacheConnectorV1`, and its size in GB as \
-                 `LMCACHE_MAX_LOCAL_CPU_SIZE`",
-            );
-            self.say("CPU tier", fit);
+            self.say("CPU tier", "CPU tier");
         } else {
             extra.push(("cpu_bytes_to_use", Yaml::Number(1e9)));
-            let fit = Fit::Approximate(
-                "the size of this model's blocks is not known; set `cpu_bytes_to_use` yourself",
-            );
-            self.say("CPU tier", fit);
+            self.say("CPU tier", "CPU tier of a model that is not known");
         }
         let config = Yaml::Map(vec![
             ("kv_connector", Yaml::text("OffloadingConnector")),
@@ -194,15 +171,11 @@ impl Made<'_> {
             ("kv_connector_extra_config", Yaml::Map(extra)),
         ]);
         self.flag("--kv-transfer-config", &config.flow());
-        match tier.reload {
-            Reload::Async => self.say("reload `async`", Fit::Exact("")),
-            Reload::Blocking => self.say(
-                "reload `blocking`",
-                Fit::Missing(
-                    "the connector loads while others run; simulate `reload: async` to see it",
-                ),
-            ),
-        }
+        let reload = match tier.reload {
+            Reload::Async => "reload `async`",
+            Reload::Blocking => "reload `blocking`",
+        };
+        self.say(reload, reload);
     }
 
     fn events(&mut self) {
@@ -216,11 +189,7 @@ impl Made<'_> {
             ("topic", Yaml::Text(format!("kv@$(POD_IP):8000@{}", self.plan.model))),
         ]);
         self.flag("--kv-events-config", &config.flow());
-        let fit = Fit::Exact(
-            "the router's precise index listens to the server's KV events; put the address that the \
-             endpoint picker knows the server by into the topic",
-        );
-        self.say("KV events", fit);
+        self.say("KV events", "KV events");
     }
 
     fn command(&self) -> String {

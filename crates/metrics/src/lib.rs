@@ -23,6 +23,5 @@ pub use report::{
     PoolSection, Report, RoutingSection, Saturation, Section, SplitMs, SplitStats, Steady,
     TierSection,
 };
-pub use sample::Statistics;
 pub use slo::{SloTarget, SloTargets};
 pub use summary::Summary;

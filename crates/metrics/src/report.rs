@@ -7,7 +7,6 @@
 pub mod by_class;
 mod latency;
 
-use crate::sample::Statistics;
 use blis_core::math::float;
 use blis_core::{InstanceId, SloClass, TenantId};
 use serde::{Deserialize, Serialize};
@@ -194,22 +193,6 @@ pub struct Latency {
     pub p99_ms: Option<f64>,
     /// Maximum.
     pub max_ms: Option<f64>,
-}
-
-impl Latency {
-    /// The latency whose samples, in nanoseconds, have these statistics.
-    pub fn of(nanos: Option<Statistics>) -> Latency {
-        let ms = |of: fn(&Statistics) -> f64| nanos.as_ref().map(|all| of(all) / 1e6);
-        Latency {
-            samples: nanos.as_ref().map_or(0, |all| all.samples),
-            mean_ms: ms(|s| s.mean),
-            p50_ms: ms(|s| s.p50),
-            p90_ms: ms(|s| s.p90),
-            p95_ms: ms(|s| s.p95),
-            p99_ms: ms(|s| s.p99),
-            max_ms: ms(|s| s.max),
-        }
-    }
 }
 
 /// The numbers of one instance.

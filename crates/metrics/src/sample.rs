@@ -4,6 +4,7 @@
 //! and nothing is sorted as a whole: a percentile needs one or two order statistics, and those are
 //! found by counting samples into buckets that are fine enough for only a few to be looked at.
 
+use crate::report::Latency;
 use blis_core::math::{count, float};
 
 /// With fewer samples than this, sorting beats counting.
@@ -37,25 +38,6 @@ pub(crate) struct WeightedSamples<const COLUMNS: usize> {
     entries: Vec<Entry<COLUMNS>>,
     compact_at: usize,
     compact_from: usize,
-}
-
-/// Mean, percentiles and maximum, in the unit of the samples.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Statistics {
-    /// How many samples there are.
-    pub samples: u64,
-    /// Mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: f64,
-    /// 90th percentile.
-    pub p90: f64,
-    /// 95th percentile.
-    pub p95: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// Maximum.
-    pub max: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -113,20 +95,20 @@ impl<const COLUMNS: usize> WeightedSamples<COLUMNS> {
         Distribution::new(self.entries.iter().map(one))
     }
 
-    /// The usual statistics of each of `groups` groups, where `group` says to which a tag belongs.
+    /// The latency of each of `groups` groups, where `group` says to which a tag belongs.
     ///
     /// # Panics
     /// If a sample belongs to none of them.
-    pub(crate) fn statistics_by_tag(
+    pub(crate) fn latency_by_tag(
         &self,
         groups: usize,
         group: impl Fn(usize) -> usize,
-    ) -> Vec<Option<Statistics>> {
+    ) -> Vec<Latency> {
         let members = Groups::of(&self.entries, groups, |entry| group(entry.tag as usize));
         (0..groups)
             .map(|group| {
                 let entries = members.members(group).map(|index| &self.entries[index]);
-                Distribution::new(entries.map(|entry| (entry.value, entry.weight()))).statistics()
+                Distribution::new(entries.map(|entry| (entry.value, entry.weight()))).latency()
             })
             .collect()
     }
@@ -211,6 +193,13 @@ pub(crate) trait Weighted: ExactSizeIterator<Item = (u64, u64)> + Clone {}
 
 impl<I: ExactSizeIterator<Item = (u64, u64)> + Clone> Weighted for I {}
 
+impl Latency {
+    /// The latency with these samples in nanoseconds.
+    pub fn of_nanos(values: &[u64]) -> Latency {
+        distribution(values).latency()
+    }
+}
+
 /// The distribution of `values`.
 pub(crate) fn distribution(values: &[u64]) -> Distribution<impl Weighted> {
     Distribution::new(values.iter().map(|&value| (value, 1)))
@@ -234,12 +223,16 @@ impl<I: Weighted> Distribution<I> {
         Distribution { items, total, sum, max, buckets }
     }
 
-    /// The usual statistics; `None` without a sample.
-    pub(crate) fn statistics(self) -> Option<Statistics> {
+    /// The latency whose samples, in nanoseconds, these are.
+    pub(crate) fn latency(self) -> Latency {
         let (samples, max) = (self.total, float(self.max));
         let mean = float_sum(self.sum) / float(samples);
-        let [p50, p90, p95, p99] = self.percentiles([50.0, 90.0, 95.0, 99.0])?;
-        Some(Statistics { samples, mean, p50, p90, p95, p99, max })
+        let Some(percentiles) = self.percentiles([50.0, 90.0, 95.0, 99.0]) else {
+            return Latency::default();
+        };
+        let [p50_ms, p90_ms, p95_ms, p99_ms] = percentiles.map(|nanos| Some(nanos / 1e6));
+        let [mean_ms, max_ms] = [mean, max].map(|nanos| Some(nanos / 1e6));
+        Latency { samples, mean_ms, p50_ms, p90_ms, p95_ms, p99_ms, max_ms }
     }
 
     /// The percentiles 0 to 100; `None` without a sample.
@@ -409,14 +402,14 @@ mod tests {
             let plain = expanded(&pushes, |_| true);
             let (found, expected) = (samples.all(), distribution(&plain));
             prop_assert_eq!(found.percentiles(PERCENTS), expected.percentiles(PERCENTS));
-            prop_assert_eq!(samples.all().statistics(), distribution(&plain).statistics());
-            for (tag, found) in (0..).zip(samples.statistics_by_tag(3, |tag| tag)) {
+            prop_assert_eq!(samples.all().latency(), Latency::of_nanos(&plain));
+            for (tag, found) in (0..).zip(samples.latency_by_tag(3, |tag| tag)) {
                 let plain = expanded(&pushes, |push| push.2 == tag);
-                prop_assert_eq!(found, distribution(&plain).statistics());
+                prop_assert_eq!(found, Latency::of_nanos(&plain));
             }
-            for (group, found) in (0..).zip(samples.statistics_by_tag(2, |tag| tag / 2)) {
+            for (group, found) in (0..).zip(samples.latency_by_tag(2, |tag| tag / 2)) {
                 let plain = expanded(&pushes, |push| push.2 / 2 == group);
-                prop_assert_eq!(found, distribution(&plain).statistics());
+                prop_assert_eq!(found, Latency::of_nanos(&plain));
             }
             for column in 0..2 {
                 let plain = expanded(&pushes, |push| push.3 == column);
@@ -436,18 +429,19 @@ mod tests {
 
     #[test]
     fn without_a_sample_there_is_no_statistic() {
-        assert_eq!(distribution(&[]).statistics(), None);
+        let absent = Latency::default();
+        assert_eq!(Latency::of_nanos(&[]), absent);
         let none = WeightedSamples::<2>::default();
-        assert_eq!((none.all().curve(), none.column(1).statistics()), (None, None));
-        assert_eq!(none.statistics_by_tag(2, |tag| tag), [None, None]);
+        assert_eq!((none.all().curve(), none.column(1).latency()), (None, absent));
+        assert_eq!(none.latency_by_tag(2, |tag| tag), [absent, absent]);
     }
 
     #[test]
     fn one_sample_is_every_percentile() {
-        let all = distribution(&[7]).statistics().expect("a sample");
+        let all = Latency::of_nanos(&[7_000_000]);
         assert_eq!(all.samples, 1);
-        for value in [all.mean, all.p50, all.p90, all.p95, all.p99, all.max] {
-            assert!((value - 7.0).abs() < 1e-12, "{all:?}");
+        for value in [all.mean_ms, all.p50_ms, all.p90_ms, all.p95_ms, all.p99_ms, all.max_ms] {
+            assert_eq!(value, Some(7.0), "{all:?}");
         }
     }
 

@@ -67,18 +67,14 @@ impl<'a> Parts<'a> {
                 self.detect(NEVER, (1.0 - free).clamp(0.01, 1.0));
             }
             "probabilistic" => {
-                self.plugin(
-                    "probabilistic-admitter",
-                    vec![
-                        (
-                            "queueDepthThreshold",
-                            Yaml::Number(number("queue-threshold").ceil().max(1.0)),
-                        ),
-                        ("kvCacheUtilThreshold", Yaml::Number(number("kv-threshold"))),
-                        ("power", Yaml::Number(number("power"))),
-                        ("k", Yaml::Number(number("k"))),
-                    ],
-                );
+                let parameters = [
+                    ("queueDepthThreshold", number("queue-threshold").ceil().max(1.0)),
+                    ("kvCacheUtilThreshold", number("kv-threshold")),
+                    ("power", number("power")),
+                    ("k", number("k")),
+                ];
+                let parameters = parameters.map(|(name, value)| (name, Yaml::Number(value)));
+                self.plugin("probabilistic-admitter", parameters.into());
                 self.detect(NEVER, 1.0);
             }
             "latency-slo" | "ttft-budget" => {
@@ -100,29 +96,20 @@ impl<'a> Parts<'a> {
         };
         self.note(&policy, Vec::new());
         match policy.name.as_str() {
-            "least-loaded" | "power-of-two" => {
-                self.in_flight();
-                self.scorer_plugin("active-request-scorer", Vec::new(), 1.0);
-                self.picker("max-score-picker");
-            }
+            "least-loaded" | "power-of-two" => self.least_loaded(),
             "random" | "round-robin" => self.picker("random-picker"),
             "session-affinity" => {
                 let ttl = policy.number("ttl").unwrap_or_default();
+                let header = Yaml::Map(vec![("header", Yaml::text("x-session-id"))]);
                 let config = Yaml::Map(vec![
-                    (
-                        "sources",
-                        Yaml::List(vec![Yaml::Map(vec![("header", Yaml::text("x-session-id"))])]),
-                    ),
+                    ("sources", Yaml::List(vec![header])),
                     ("evictionTtlSeconds", Yaml::Number(ttl)),
                 ]);
-                self.plugin(
+                self.unweighed(
                     "session-affinity-filter",
                     vec![("strategy", Yaml::text("session_id")), ("sessionIdConfig", config)],
                 );
-                self.profile.push(("session-affinity-filter", None));
-                self.in_flight();
-                self.scorer_plugin("active-request-scorer", Vec::new(), 1.0);
-                self.picker("max-score-picker");
+                self.least_loaded();
             }
             _ => {}
         }
@@ -228,7 +215,7 @@ impl<'a> Parts<'a> {
                 let prefill_us = self.plan.cluster().step.prefill_token_us;
                 let throughput =
                     if prefill_us > 0.0 { float(count(1e6 / prefill_us)) } else { 1e6 };
-                self.plugin(
+                self.unweighed(
                     "prefix-cache-affinity-filter",
                     vec![
                         ("affinityThreshold", Yaml::Number(number("threshold"))),
@@ -238,13 +225,11 @@ impl<'a> Parts<'a> {
                         ("peakPrefillThroughput", Yaml::Number(throughput.max(1.0))),
                     ],
                 );
-                self.profile.push(("prefix-cache-affinity-filter", None));
             }
             "slo-headroom-filter" => {
                 self.predictor();
                 let explore = ("epsilonExploreNeg", Yaml::Number(number("exploration")));
-                self.plugin("slo-headroom-tier-filter", vec![explore]);
-                self.profile.push(("slo-headroom-tier-filter", None));
+                self.unweighed("slo-headroom-tier-filter", vec![explore]);
             }
             _ => {}
         }
@@ -353,9 +338,21 @@ impl<'a> Parts<'a> {
         }
     }
 
-    fn picker(&mut self, kind: &'static str) {
-        self.plugin(kind, Vec::new());
+    /// Declares a plugin of the profile that has no weight.
+    fn unweighed(&mut self, kind: &'static str, parameters: Vec<(&'static str, Yaml)>) {
+        self.plugin(kind, parameters);
         self.profile.push((kind, None));
+    }
+
+    fn picker(&mut self, kind: &'static str) {
+        self.unweighed(kind, Vec::new());
+    }
+
+    /// Sends requests to where the fewest are.
+    fn least_loaded(&mut self) {
+        self.in_flight();
+        self.scorer_plugin("active-request-scorer", Vec::new(), 1.0);
+        self.picker("max-score-picker");
     }
 
     fn note(&mut self, policy: &Spelled, more: Vec<String>) {

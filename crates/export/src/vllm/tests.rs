@@ -99,6 +99,35 @@ vllm serve meta-llama/llama-3.1-8b-instruct \\
 }
 
 #[test]
+fn parts_that_are_no_policies_have_their_comments_too() {
+    let text = exported(
+        "model: nobody/nothing
+hardware: H100
+tp: 1
+engine:
+  max_num_running_reqs: 600
+  max_num_scheduled_tokens: 512
+  preemption: swap
+  total_kv_blocks: 900
+kv_tier: {cpu_blocks: 1000, reload: blocking, bandwidth_blocks_per_us: 1}
+scheduler: priority-fcfs
+priority: slo-class
+latency: {beta_us: [1, 2, 3], alpha_us: [1, 2, 3]}
+",
+    );
+    for part in [
+        "[none] token budget: vLLM wants",
+        "[none] preemption by swapping: vLLM recomputes",
+        "[none] reload `blocking`: the connector",
+        "[approximate] CPU tier: the size of this model's blocks is not known",
+        "[approximate] preempt `tail`: with `--scheduling-policy priority`",
+    ] {
+        let told = text.replace("\n#  ", "");
+        assert!(told.contains(part), "{part}\nis not in\n{text}");
+    }
+}
+
+#[test]
 fn what_vllm_does_not_read_is_found() {
     let text = exported("strategy: precise\nkv_tier: {cpu_blocks: 500}");
     // Comments name flags too.

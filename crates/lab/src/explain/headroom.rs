@@ -12,7 +12,7 @@ use crate::study::{Findings, Paired, Study, by_plan};
 use crate::trial::{Runner, Watch};
 use blis_core::SloClass;
 use blis_core::math::float;
-use blis_metrics::{Latency, Report, Samples, Section};
+use blis_metrics::{Latency, Report, Section};
 use blis_scenario::Trial;
 use blis_scenario::pool;
 use blis_scenario::problems::Problems;
@@ -162,7 +162,7 @@ impl Reached {
 fn floor(plan: &Plan, seed: u64) -> Result<Report, Failure> {
     let trial = Trial::new(seed);
     let mut floors = Floors::new(plan.engine, plan.gateway, plan.latency.clone());
-    let mut latencies: [[Samples; 2]; CLASSES + 1] = Default::default();
+    let mut latencies: [[Vec<u64>; 2]; CLASSES + 1] = Default::default();
     let (mut cached, mut prompted) = (0, 0);
     let most = u64::from(plan.engine.total_kv_blocks) * u64::from(plan.engine.block_size);
     requests(plan, trial, |request| {
@@ -183,9 +183,9 @@ fn floor(plan: &Plan, seed: u64) -> Result<Report, Failure> {
         cached += u64::from(floor.cached_tokens);
         prompted += u64::from(input);
     })?;
-    let section = |[ttft, e2e]: &[Samples; 2]| Section {
-        ttft: Latency::of(ttft.statistics()),
-        e2e: Latency::of(e2e.statistics()),
+    let section = |[ttft, e2e]: &[Vec<u64>; 2]| Section {
+        ttft: Latency::of_nanos(ttft),
+        e2e: Latency::of_nanos(e2e),
         ..Section::default()
     };
     let of_class = |class: SloClass| (class, section(&latencies[class.index()]));

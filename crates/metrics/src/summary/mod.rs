@@ -16,7 +16,7 @@ use crate::report::{
     Decomposition, EngineTime, InstanceSection, KvSection, Latency, PoolSection, Report,
     RoutingSection, Section, SplitStats,
 };
-use crate::sample::{Groups, WeightedSamples, distribution, float_sum};
+use crate::sample::{Groups, WeightedSamples, float_sum};
 use crate::slo::SloTargets;
 use blis_core::math::float;
 use blis_core::{InstanceId, RequestId, SloClass, Span, TenantId, Time};
@@ -144,7 +144,7 @@ impl Summary {
         // What was needed only for that: all rows, those before the warm-up first.
         self.rows.retain(|row| row.counts);
         let cluster_latencies = Latencies::of(self.rows.iter(), &self.delays);
-        let itl = Latency::of(self.gaps.all().statistics());
+        let itl = self.gaps.all().latency();
         let cluster = self.cluster.section(&cluster_latencies, itl, elapsed);
         let by_class = Groups::of(&self.rows, CLASSES, |row| row.class.index());
         let classes = self.class_sections(&by_class, &cluster, elapsed);
@@ -189,7 +189,7 @@ impl Summary {
         let numbers = |class: SloClass| {
             let i = class.index();
             let latencies = self.latencies(rows, i);
-            let itl = Latency::of(self.gaps.column(i).statistics());
+            let itl = self.gaps.column(i).latency();
             (class, self.classes[i].section(&latencies, itl, elapsed))
         };
         seen.into_iter().map(numbers).collect()
@@ -229,13 +229,13 @@ impl Summary {
 
     fn instance_sections(&self, elapsed: Span, whole: Span) -> Vec<InstanceSection> {
         let rows = Groups::of(&self.rows, self.instances.len(), |row| row.instance as usize);
-        let itl = self.gaps.statistics_by_tag(self.instances.len(), |tag| tag);
+        let itl = self.gaps.latency_by_tag(self.instances.len(), |tag| tag);
         let ids = (0..).map(InstanceId);
         ids.zip(&self.instances)
             .enumerate()
             .map(|(i, (instance, all))| {
                 let latencies = self.latencies(&rows, i);
-                let requests = all.requests.section(&latencies, Latency::of(itl[i]), elapsed);
+                let requests = all.requests.section(&latencies, itl[i], elapsed);
                 all.steps.section(instance, requests, whole)
             })
             .collect()
@@ -249,7 +249,7 @@ impl Summary {
             self.pools.iter().position(|pool| pool.members.contains(&instance)).unwrap_or_default()
         };
         let rows = Groups::of(&self.rows, self.pools.len(), |row| home(row.instance as usize));
-        let itl = self.gaps.statistics_by_tag(self.pools.len(), home);
+        let itl = self.gaps.latency_by_tag(self.pools.len(), home);
         let numbers = |(i, pool): (usize, &Pool)| {
             let latencies = self.latencies(&rows, i);
             let members = &instances[pool.members.clone()];
@@ -257,7 +257,7 @@ impl Summary {
             PoolSection {
                 name: pool.name.clone(),
                 instances: members.len(),
-                requests: pool.requests.section(&latencies, Latency::of(itl[i]), elapsed),
+                requests: pool.requests.section(&latencies, itl[i], elapsed),
                 steps: members.iter().map(|one| one.steps).sum(),
                 utilization: per(busy, float(members.len() as u64)),
             }
@@ -442,9 +442,9 @@ impl Latencies {
             delay.push(delays[row.request as usize]);
         }
         Latencies {
-            ttft: Latency::of(distribution(&ttft).statistics()),
-            e2e: Latency::of(distribution(&e2e).statistics()),
-            delay: Latency::of(distribution(&delay).statistics()),
+            ttft: Latency::of_nanos(&ttft),
+            e2e: Latency::of_nanos(&e2e),
+            delay: Latency::of_nanos(&delay),
         }
     }
 }
