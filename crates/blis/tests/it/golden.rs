@@ -71,7 +71,7 @@ fn the_table_shows_them() {
     insta::assert_snapshot!(format!("{before}{after}"), @"
     2 requests on 1 instance of meta-llama/llama-3.1-8b-instruct (H100, tp 2)
     admission always-admit, routing round-robin, scheduler fcfs, priority constant
-    2.0 simulated seconds, 14 events, seed 42, scenario 28612359a5ce3982
+    2.0 simulated seconds, 14 events, seed 42, scenario bf5c6c536287335f
 
     2 completed, 1.00 requests/s offered, 1.00 served, 3.00 tokens/s, 0.00 good requests/s
 

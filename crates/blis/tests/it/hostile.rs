@@ -21,7 +21,8 @@ fn a_cluster_without_a_saturation_is_refused_and_breaks_nothing() {
     bench.write("s.yaml", slow);
     let ran = bench.blis("run s.yaml");
     assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
-    assert!(ran.err.starts_with("error: workload.rate: the cluster is so slow"), "{}", ran.err);
+    let told = "error: s.yaml:4:33: workload.distribution.rate: the cluster is so slow";
+    assert!(ran.err.starts_with(told), "{}", ran.err);
 }
 
 #[test]
