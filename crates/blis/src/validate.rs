@@ -4,7 +4,7 @@ use crate::args::ValidateArgs;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output;
-use crate::show::{self, Pages};
+use crate::show::Pages;
 use blis_fidelity::measured::{self, Measured};
 use blis_fidelity::replay::Server;
 use blis_fidelity::validate::{Basis, Options, beyond, coverage, transfer, validate as compare};
@@ -27,7 +27,7 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     let options = options(args, &measured)?;
     let seen = if args.refit { &measured[..] } else { &measured[..fitted] };
     let runs = blis_fidelity::calibrate::runs(seen, &grids, args.block_size)?;
-    let pages = Pages::open(&args.report, Path::new(""))?;
+    let pages = Pages::open::<PathBuf>(&args.shown, &[])?;
     let notes = args.notes.as_deref().map(read_notes).transpose()?;
     interrupt::listen();
     let compared = compare(&measured, &runs, &wanted, &options)?;
@@ -37,19 +37,18 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     let beyond = if several { beyond(&runs, &options)? } else { Vec::new() };
     let coverage = coverage(&compared);
     let found = Found { coverage, transfer, beyond, basis: basis(args), compared };
-    for compared in found.compared.iter().filter(|compared| compared.outside.steps > 0) {
+    for compared in found.compared.iter().filter(|it| it.outside.steps > 0 && !args.shown.quiet) {
         output::note(&format!("warning: {}: {}", compared.workload, outside(compared)));
     }
     let mut document = document(&found);
     document.blocks.extend(notes.map(Block::Markdown));
-    pages.put(&document)?;
-    show::print(&document, args.format)
+    pages.put(&document)
 }
 
 fn basis(args: &ValidateArgs) -> String {
     match (&args.profile, args.refit) {
         (Some(path), _) => format!("predicted by the profile `{}`", path.display()),
-        (None, true) => "predicted by a fit to all runs, these included".to_owned(),
+        (None, true) => "predicted by a fit to all runs, including these".to_owned(),
         (None, false) => "each predicted by a fit to all other workloads".to_owned(),
     }
 }
