@@ -98,8 +98,8 @@ fn table<'a>(page: &mut String, title: &str, metrics: impl Iterator<Item = &'a D
 fn hardware() -> String {
     let catalogue = Catalogue::shipped();
     let mut page = String::from(
-        "# Models and machines\n\n## Models\n\n| model | layers | KV heads | KV bytes a token | \
-         where the figures come from |\n|---|---|---|---|---|\n",
+        "# Models and machines\n\n## Models\n\n| model | layers | KV heads | KV bytes per token | \
+         source |\n|---|---|---|---|---|\n",
     );
     for model in &catalogue.models {
         let bytes = model.shape().kv_bytes_per_token();
@@ -108,7 +108,7 @@ fn hardware() -> String {
         line(&mut page, row);
     }
     page.push_str(
-        "\n## GPUs\n\n| GPU | memory, GiB | bf16 TFLOP/s | TB/s | where the figures come from |\n\
+        "\n## GPUs\n\n| GPU | memory, GiB | bf16 TFLOP/s | TB/s | source |\n\
          |---|---|---|---|---|\n",
     );
     for gpu in &catalogue.gpus {
@@ -118,7 +118,7 @@ fn hardware() -> String {
         line(&mut page, row);
     }
     page.push_str(
-        "\n## Fitted coefficients\n\n| model | GPU | TP | KV blocks | where the figures come from \
+        "\n## Fitted coefficients\n\n| model | GPU | TP | KV blocks | source \
          |\n|---|---|---|---|---|\n",
     );
     for fit in &catalogue.fits {
@@ -130,7 +130,7 @@ fn hardware() -> String {
         "\n## Fitted profiles (`latency.model: profile`)\n\nFitted by `blis calibrate` to the steps of a \
          server; how good they are is in\n[fidelity](../validation/fidelity.md). KV blocks of 16 tokens \
          are counted from the GPU's memory, of which\nvLLM uses 90 %.\n\n| model | GPU | TP | KV blocks | \
-         where the figures come from |\n|---|---|---|---|---|\n",
+         source |\n|---|---|---|---|---|\n",
     );
     for file in profile::all_shipped() {
         line(&mut page, format_args!("{}", profile_row(&catalogue, &file)));
@@ -138,7 +138,7 @@ fn hardware() -> String {
     machines(&mut page, &catalogue);
     page.push_str(
         "\n## Links to the CPU tier (`kv_tier.link`)\n\nOf one GPU in one direction; the GPUs of an \
-         instance copy side by side.\n\n| link | GB/s | base, us | where the figures come from \
+         instance copy side by side.\n\n| link | GB/s | base, us | source \
          |\n|---|---|---|---|\n",
     );
     for (name, gb_per_s, base_us, source) in scenario::tier::links() {
@@ -181,8 +181,8 @@ const BORROWED: &str = "
 A run on a GPU with borrowed efficiencies says so. How far off they are is known for one of them: against
 what is published for LLaMA 7B in FP16 on an A100 of 80 GB
 ([TensorRT-LLM 0.6.1](https://github.com/NVIDIA/TensorRT-LLM), `docs/source/performance.md`; other kernels
-than those that were fitted), tokens a second are -14 % (384 prompts of 128 tokens, 128 generated), +3 % (60
-of 128, 2,048 generated) and -17 % (52 of 2,048, 128 generated), the time to the first token is -20 % (128
+than those that were fitted), tokens per second are -14 % (384 prompts of 128 tokens, 128 generated), +3 % (60
+of 128, 2,048 generated) and -17 % (52 of 2,048, 128 generated), TTFT is -20 % (128
 tokens, published as 16 ms) and +19 % (2,048 tokens, 133 ms): dense layers reach more of an A100's peak. What
 is published there for the L40S is FP8, and for the B200 FP4 and FP8, which a roofline of bf16 does not predict.
 ";
@@ -193,7 +193,7 @@ fn machines(page: &mut String, catalogue: &Catalogue) {
         "\n## The roofline (`latency.model: roofline`)\n\nAny model of the catalogue, or the path of a \
          `config.json` of the Hugging Face hub (dense or a mixture of\nexperts, grouped queries), on any \
          GPU above. How much of a data sheet is reached, by family:\n\n| family | memory | compute | \
-         attention | us a layer | us a sequence | KV heads to saturate | us an all-reduce | where the \
+         attention | us per layer | us per sequence | KV heads to saturate | us per all-reduce | where the \
          figures come from |\n|---|---|---|---|---|---|---|---|---|\n",
     );
     for family in &catalogue.families {

@@ -79,8 +79,7 @@ pub fn of(kind: &str, name: &str) -> &'static Mapping {
 }
 
 /// What is said of a policy that is not in the registry.
-const FOREIGN: Fit =
-    Fit::Missing("a policy of your own: write it as a plugin, and register it there");
+const FOREIGN: Fit = Fit::Missing("a custom policy: write it as a plugin and register it there");
 
 /// How well the policy `name` of `kind` is met, whoever made it.
 pub(super) fn fit(kind: &str, name: &str) -> Fit {
@@ -113,13 +112,13 @@ pub fn reference_markdown() -> String {
 const HEAD: &str = "\
 # Policies in llm-d and vLLM
 
-What `blis export` makes of each policy. *Exact*: the system does the same. *Approximate*: the nearest
-thing there is, with what differs. *None*: there is nothing yet; the text says what is missing and what
-to do instead. Exported files carry these texts as comments.
+What `blis export` makes of each policy. *Exact*: the system does the same. *Approximate*: the closest
+counterpart, with what differs. *None*: no counterpart; the text says what is missing and what to do
+instead. Exported files carry these texts as comments.
 
 The plugins are those of llm-d's endpoint picker with the configuration `llm-d.ai/v1alpha1`, which
-release 0.8 documents and later ones still read; the flags are those of vLLM 0.28. Where each fact comes
-from stands in [decision 21](../decisions/0021-export.md). Written by `blis export coverage --format
+release 0.8 documents and later ones still read; the flags are those of vLLM 0.28. Sources
+are in [decision 21](../decisions/0021-export.md). Written by `blis export coverage --format
 markdown`.
 ";
 
@@ -158,59 +157,69 @@ const ALL: &[Mapping] = &[
         "admission",
         "always-admit",
         &[],
-        "no admitter is declared; the default saturation detector still turns requests of negative priority away when the pool is saturated",
+        "no admitter is declared; the default saturation detector still rejects requests of \
+         negative priority when the pool is saturated",
     ),
     none("admission", "any-of", "admitters cannot be alternatives; choose one of the members"),
     none(
         "admission",
         "burst-throttle",
-        "nothing watches the rate of arrivals; limit the rate at the proxy, e.g. by Envoy's rate limits for each class",
+        "nothing watches the arrival rate; limit it at the proxy, e.g. with Envoy's rate limits \
+         per class",
     ),
     none(
         "admission",
         "class-queue",
-        "servers report no queues by class; shed by negative priority with `slo-gated`, or bound priority bands by `maxRequests` under flow control",
+        "servers do not report queues per class; shed by negative priority with `slo-gated`, or \
+         bound priority bands with `maxRequests` under flow control",
     ),
     near(
         "admission",
         "kv-gate",
         &["utilization-detector"],
-        "the detector looks at the mean of the pool instead of the chosen instance, and at neither the prompt nor single classes: it turns away requests of negative priority",
+        "the detector uses the mean of the pool instead of the chosen instance and ignores prompt \
+         and class: it rejects requests of negative priority",
     ),
     near(
         "admission",
         "latency-slo",
         &["latency-slo-admitter", "predicted-latency-producer"],
-        "predictions come from a trained model in a sidecar, targets from request headers; requests of negative priority are turned away",
+        "predictions come from a trained model in a sidecar, targets from request headers; \
+         requests of negative priority are rejected",
     ),
     exact(
         "admission",
         "probabilistic",
         &["probabilistic-admitter", "utilization-detector"],
-        "requests of negative priority are the ones that may be turned away; the detector's own gate is opened as wide as it goes",
+        "only requests of negative priority may be rejected; the detector's own gate is opened as \
+         wide as possible",
     ),
     none("admission", "reject-all", "pathological, for tests"),
     none(
         "admission",
         "session-backpressure",
-        "admitters do not know whether a session is new; turn new sessions away where they are created",
+        "admitters do not know whether a session is new; reject new sessions where they are \
+         created",
     ),
     near(
         "admission",
         "slo-gated",
         &["utilization-detector"],
-        "the detector compares the mean of the waiting requests with the threshold, not the longest queue, and turns away all requests of negative priority, not a share",
+        "the detector compares the mean number of waiting requests with the threshold, not the \
+         longest queue, and rejects all requests of negative priority, not a share",
     ),
     none(
         "admission",
         "token-bucket",
-        "there is no limit by tokens; limit the rate at the proxy, or bound a priority band by `maxRequests` under flow control",
+        "there is no token-based limit; limit the rate at the proxy, or bound a priority band \
+         with `maxRequests` under flow control",
     ),
     near(
         "admission",
         "ttft-budget",
         &["latency-slo-admitter", "predicted-latency-producer"],
-        "predictions come from a trained model in a sidecar; only requests of negative priority are turned away, others whose target is lost are served late",
+        "predictions come from a trained model in a sidecar; only requests of negative priority \
+         are rejected; others that cannot meet their target are served late",
     ),
     // Routing.
     none("routing", "always-busiest", "pathological, for tests"),
@@ -223,189 +232,202 @@ const ALL: &[Mapping] = &[
         "routing",
         "epoch-adaptive",
         &[],
-        "weights cannot learn; those of the start are exported: search for better ones with `blis optimize`",
+        "weights are fixed; the initial ones are exported; tune them with `blis optimize`",
     ),
     near(
         "routing",
         "kv-adaptive",
         &[],
-        "a profile has one set of weights; that for plenty of blocks is exported",
+        "a profile has one set of weights; the normal set is exported",
     ),
     near(
         "routing",
         "least-loaded",
         &["active-request-scorer", "max-score-picker"],
-        "counts what this picker sent and has no answer of, not what engines report",
+        "counts requests in flight from this picker, not what engines report",
     ),
     near(
         "routing",
         "power-of-two",
         &["active-request-scorer", "max-score-picker"],
-        "all instances are compared instead of two: several replicas of the picker herd more",
+        "compares all instances instead of two, so replicas of the picker herd more",
     ),
     exact("routing", "random", &["random-picker"], ""),
     near(
         "routing",
         "round-robin",
         &["random-picker"],
-        "no picker deals in turn; random choice is as even in the mean, with more variance",
+        "there is no round-robin picker; random choice has the same mean and more variance",
     ),
     near(
         "routing",
         "session-affinity",
         &["session-affinity-filter"],
-        "a session never leaves its instance, however busy that is, unless it is gone; clients must send `x-session-id`, and newer pickers want `--allow-experimental-plugins`",
+        "a session stays on its instance however busy that is, until the instance is gone; \
+         clients must send `x-session-id`, and newer pickers need `--allow-experimental-plugins`",
     ),
-    exact(
-        "routing",
-        "weighted",
-        &[],
-        "scores of 0 to 1 are multiplied by their weights and added up, as here",
-    ),
+    exact("routing", "weighted", &[], "a weighted sum of scores from 0 to 1, as here"),
     // Scorers.
     none(
         "scorer",
         "cost-benefit",
-        "no scorer weighs saved time against waiting; `latency-scorer` with its trained predictor comes nearest",
+        "no scorer weighs saved time against waiting; `latency-scorer` with its trained predictor \
+         is the closest",
     ),
     none(
         "scorer",
         "kv-pressure",
-        "engines report neither pending transfers nor thrashing; use `kv-cache-utilization-scorer` until they do",
+        "engines report neither pending transfers nor thrashing; use \
+         `kv-cache-utilization-scorer` until they do",
     ),
     none(
         "scorer",
         "kv-pressure-slo",
-        "engines report neither pending transfers nor thrashing, and scorers do not know classes; use `kv-cache-utilization-scorer`",
+        "engines report neither pending transfers nor thrashing, and scorers do not know classes; \
+         use `kv-cache-utilization-scorer`",
     ),
     exact("scorer", "kv-utilization", &["kv-cache-utilization-scorer"], ""),
     none(
         "scorer",
         "least-harm",
-        "no scorer counts what others lose; `token-load-scorer`, which counts uncached tokens in flight, comes nearest",
+        "no scorer counts delay to others; `token-load-scorer`, which counts uncached tokens in \
+         flight, is the closest",
     ),
     near(
         "scorer",
         "load-balance",
         &["active-request-scorer"],
-        "falls in proportion to the busiest instance instead of by 1/(1+load)",
+        "scores relative to the busiest instance instead of 1/(1+load)",
     ),
     near(
         "scorer",
         "no-hit-lru",
         &["no-hit-lru-scorer"],
-        "the same rule over the order of the last cold requests",
+        "the same rule, by the order of recent cold requests",
     ),
     near(
         "scorer",
         "precise-prefix",
         &["precise-prefix-cache-producer", "prefix-cache-scorer", "token-producer"],
-        "the same index of KV events; needs `--kv-events-config` on every server, and tokens from a vLLM render endpoint",
+        "the same index of KV events; needs `--kv-events-config` on every server, and tokens from \
+         a vLLM render endpoint",
     ),
     near(
         "scorer",
         "predicted-latency",
         &["latency-scorer", "predicted-latency-producer"],
-        "a trained model predicts time to first token and time per token, instead of uncached work and backlog",
+        "a trained model predicts TTFT and TPOT, instead of a formula over uncached work and \
+         backlog",
     ),
     near(
         "scorer",
         "prefix-affinity",
         &["approx-prefix-cache-producer", "prefix-cache-scorer"],
-        "prompts are cut into blocks of at least 64 tokens, estimated at four bytes a token; the memory is converted to as many tokens",
+        "blocks have at least 64 tokens, estimated at four bytes per token; the LRU capacity is \
+         converted to the same number of tokens",
     ),
     near(
         "scorer",
         "queue-depth",
         &["queue-scorer"],
-        "counts waiting requests alone, where the simulated one counts running ones too; `active-request-scorer` counts both, as far as this picker sent them",
+        "counts waiting requests only, ours counts running ones too; `active-request-scorer` \
+         counts both, but only those this picker sent",
     ),
     near(
         "scorer",
         "session",
         &["session-affinity-scorer", "session-id-producer"],
-        "the same preference; clients must send `x-session-id`, and newer pickers want `--allow-experimental-plugins`",
+        "the same preference; clients must send `x-session-id`, and newer pickers need \
+         `--allow-experimental-plugins`",
     ),
     near(
         "scorer",
         "slo-headroom",
         &["latency-scorer", "predicted-latency-producer"],
-        "headroom of a trained prediction, over time to first token and time per token; targets come from request headers",
+        "headroom from a trained model, for TTFT and TPOT; targets come from request headers",
     ),
     near(
         "scorer",
         "token-load",
         &["token-load-scorer", "inflight-load-producer"],
-        "relative to a threshold; tokens of cached prefixes are not counted there",
+        "relative to a threshold; cached prefix tokens are not counted",
     ),
     // Filters.
     near(
         "filter",
         "kv-filter",
         &["utilization-detector"],
-        "the detector as a filter; it leaves out instances with stale metrics too, and keeps all if none is left",
+        "the detector as a filter; it also drops instances with stale metrics, and keeps all if \
+         none is left",
     ),
     near(
         "filter",
         "prefix-affinity-filter",
         &["prefix-cache-affinity-filter", "approx-prefix-cache-producer", "inflight-load-producer"],
-        "time to first token is estimated from the tokens in flight and a peak throughput of prefill",
+        "TTFT is estimated from tokens in flight and peak prefill throughput",
     ),
     near(
         "filter",
         "slo-headroom-filter",
         &["slo-headroom-tier-filter", "predicted-latency-producer"],
-        "predictions come from a trained model in a sidecar, targets from request headers; there is no margin",
+        "predictions come from a trained model in a sidecar, targets from request headers; there \
+         is no margin",
     ),
     // Pickers.
-    exact("picker", "max-score", &["max-score-picker"], "ties fall at random"),
+    exact("picker", "max-score", &["max-score-picker"], "ties are broken at random"),
     exact("picker", "random", &["random-picker"], ""),
     exact("picker", "weighted-random", &["weighted-random-picker"], ""),
     // Orders.
     none(
         "order",
         "cache-first",
-        "vLLM looks at the prefix cache only when a request's turn has come; prefer `fcfs` and route by prefix",
+        "vLLM looks up the prefix cache only when it schedules a request; use `fcfs` and route by \
+         prefix",
     ),
     near(
         "order",
         "edf",
         &["--scheduling-policy"],
-        "send each request with its deadline as `priority` (lower is sooner), e.g. in ms since a fixed day",
+        "send each request's deadline as `priority` (lower is sooner), e.g. in ms since a fixed \
+         date",
     ),
     exact("order", "fcfs", &["--scheduling-policy"], ""),
     exact(
         "order",
         "priority-fcfs",
         &["--scheduling-policy"],
-        "vLLM schedules the lowest number first, so send the negated priority with each request",
+        "vLLM schedules the lowest number first, so send the negated priority",
     ),
     none("order", "reverse-priority", "pathological, for tests"),
     near(
         "order",
         "sjf",
         &["--scheduling-policy"],
-        "send each request with its number of prompt tokens as `priority`",
+        "send the number of prompt tokens as `priority`",
     ),
     // Priorities.
     none(
         "priority",
         "age",
-        "the priority of a request is fixed when it is sent; equal slopes are `fcfs`, unequal ones have no counterpart",
+        "priorities are fixed at submission; equal rates are `fcfs`, unequal ones have no \
+         counterpart",
     ),
     exact("priority", "constant", &[], "requests are sent without `priority`"),
     near(
         "priority",
         "deadline",
         &[],
-        "the priority of a request is fixed when it is sent; send its deadline, which orders requests alike until they are late",
+        "priorities are fixed at submission; send the deadline, which gives the same order until \
+         requests are late",
     ),
-    exact("priority", "slo-class", &[], "each request is sent with the `priority` of its class"),
+    exact("priority", "slo-class", &[], "send the class's priority as `priority`"),
     near(
         "priority",
         "slo-tiered",
         &[],
-        "the priority of a request is fixed when it is sent: the bases are exported, and nobody ages; let clients resend starved requests with a lower number, or bound the important classes by flow control",
+        "priorities are fixed at submission: the base priorities are exported, without ageing; \
+         let clients resend starved requests with a lower number, or bound important classes with \
+         flow control",
     ),
     // Preemption.
     none("preempt", "fewest-blocks", "vLLM preempts the last one, or by priority; nothing to set"),
@@ -420,45 +442,47 @@ const ALL: &[Mapping] = &[
         "preempt",
         "tail",
         &[],
-        "what vLLM does with `--scheduling-policy fcfs`; with `priority` it preempts the least important",
+        "what vLLM does with `--scheduling-policy fcfs`; with `priority` it preempts the lowest \
+         priority",
     ),
     // Eviction.
     none("evict", "belady", "an oracle, for bounds only"),
     none(
         "evict",
         "intent-aware",
-        "the server is not told what the router expects; only LRU is there",
+        "the server does not know what the router expects; it has LRU only",
     ),
     none(
         "evict",
         "lfu",
-        "only LRU is there on the GPU; the CPU tier of the offloading connector also has ARC",
+        "the GPU has LRU only; the CPU tier of the offloading connector also has ARC",
     ),
     exact("evict", "lru", &["--enable-prefix-caching"], ""),
     none(
         "evict",
         "session-aware",
-        "the server knows no sessions; only LRU is there: a CPU tier keeps blocks of live sessions longer",
+        "the server has no sessions and LRU only; a CPU tier keeps blocks of live sessions longer",
     ),
-    none("evict", "slo-aware", "blocks carry no class; only LRU is there"),
+    none("evict", "slo-aware", "blocks have no class; vLLM has LRU only"),
     // Offload.
     near(
         "offload",
         "on-evict",
         &["--kv-transfer-config"],
-        "the connector copies blocks out as they are completed, not when they are dropped, and nobody waits for it",
+        "the connector copies blocks as they are completed, not when they are evicted, and no \
+         step waits",
     ),
     near(
         "offload",
         "threshold",
         &["--kv-transfer-config"],
-        "there is no threshold: the connector copies every completed block out",
+        "there is no threshold: the connector copies every completed block",
     ),
     near(
         "offload",
         "write-through",
         &["--kv-transfer-config"],
-        "blocks are copied out as they are completed, a little earlier than here",
+        "blocks are copied as they are completed, slightly earlier than here",
     ),
 ];
 

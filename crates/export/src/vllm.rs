@@ -81,7 +81,7 @@ impl Made<'_> {
         }
         if let Some(gpu) = &self.plan.hardware {
             let more = vec![format!("Simulated: {gpu}")];
-            let fit = Fit::Exact("the machine is where the server runs");
+            let fit = Fit::Exact("run the server on the simulated GPU");
             self.notes.push(Note { part: "hardware".to_owned(), fit, more });
         }
     }
@@ -106,8 +106,8 @@ impl Made<'_> {
         }
         if engine.max_num_running_reqs > engine.max_num_scheduled_tokens {
             let fit = Fit::Missing(
-                "vLLM wants at least as many tokens as requests in a step, and will not start; lower \
-                 `--max-num-seqs`",
+                "vLLM wants at least as many tokens as requests in a step, and will not start; \
+                 lower `--max-num-seqs`",
             );
             self.say("token budget", fit);
         }
@@ -132,8 +132,8 @@ impl Made<'_> {
         self.policy(&priority, numbers.into_iter().collect());
         if by_priority && preempt.name == "tail" {
             let fit = Fit::Approximate(
-                "with `--scheduling-policy priority` the least important is preempted, of equals the \
-                 last to come",
+                "with `--scheduling-policy priority` the least important is preempted, of equals \
+                 the last to come",
             );
             self.say(&preempt.part(), fit);
         } else {
@@ -147,8 +147,8 @@ impl Made<'_> {
         self.flag("--block-size", &engine.block_size);
         self.flag("--num-gpu-blocks-override", &engine.total_kv_blocks);
         let fit = Fit::Exact(
-            "`--num-gpu-blocks-override` makes the server as small as the simulated one; leave it out \
-             to use all memory within `--gpu-memory-utilization`",
+            "`--num-gpu-blocks-override` is the simulated number of blocks; omit it to use all \
+             memory within `--gpu-memory-utilization`",
         );
         self.say("KV blocks", fit);
         let evict = if self.plan.oracles.evict {
@@ -159,7 +159,8 @@ impl Made<'_> {
         self.policy(&evict, Vec::new());
         if engine.preemption == Preemption::Swap {
             let fit = Fit::Missing(
-                "vLLM recomputes what a preempted request had; with a CPU tier much of it is found there",
+                "vLLM recomputes preempted requests; with a CPU tier much of their KV is found \
+                 there",
             );
             self.say("preemption by swapping", fit);
         }
@@ -217,8 +218,8 @@ impl Made<'_> {
         ]);
         self.flag("--kv-events-config", &config.flow());
         let fit = Fit::Exact(
-            "the router's precise index listens to the server's KV events; put the address that the \
-             endpoint picker knows the server by into the topic",
+            "the router's precise index listens to the server's KV events; put the address that \
+             the endpoint picker knows the server by into the topic",
         );
         self.say("KV events", fit);
     }
