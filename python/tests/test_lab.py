@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +69,16 @@ def test_a_study_gives_what_the_command_prints(tmp_path: Path, command: Command)
     assert found == json.loads(command(*arguments))
     assert found["hypotheses"][0]["verdict"] in {"confirmed", "refuted", "inconclusive"}
     assert found == blis.study(STUDY, ledger=None, jobs=1)
+    verdict = found["hypotheses"][0]["verdict"]
+    assert f"\n{verdict} " in found.report()
+    assert f": {verdict}\n" in found.report("markdown")
+    assert pickle.loads(pickle.dumps(found)) == found
 
 
 def test_a_study_whose_trials_run_elsewhere_finds_the_same(tmp_path: Path) -> None:
     rounds = _core.Rounds.study(json.dumps(STUDY), "file", tmp_path / "ledger.db")
     assert elsewhere(rounds) > 1, "seeds come in rounds"
-    assert json.loads(rounds.report()[0]) == blis.study(STUDY, ledger=None)
+    assert blis.Found(rounds.report()[0]) == blis.study(STUDY, ledger=None)
 
 
 def test_a_search_whose_trials_run_elsewhere_finds_the_same(tmp_path: Path) -> None:
@@ -83,7 +88,7 @@ def test_a_search_whose_trials_run_elsewhere_finds_the_same(tmp_path: Path) -> N
     out = tmp_path / "best.yaml"
     found = blis.optimize(SEARCH, ledger=ledger, out=out)
     assert found == blis.optimize(SEARCH, ledger=None)
-    assert (found, out.read_text()) == (json.loads(rounds.report()[0]), rounds.report()[1])
+    assert (found, out.read_text()) == (blis.Found(rounds.report()[0]), rounds.report()[1])
     assert len(found["calls"]) == 12
     best = blis.run(SEARCH["base"], strategy=str(out))
     assert best.completed > 0, "what was written can be run"

@@ -293,7 +293,7 @@ def test_what_a_policy_costs_is_told_with_the_result() -> None:
     assert cost.seconds > 0
     assert cost.us_per_call == pytest.approx(1e6 * cost.seconds / 300)
     assert "Python policy costly 300 calls, " in repr(done)
-    assert "Python policy costly" in done._repr_html_()
+    assert "Python policy costly" in done._repr_markdown_()
     assert blis.run(SHARED_PREFIX, num_requests=10).python_policy_cost == {}
 
 

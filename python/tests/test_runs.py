@@ -6,11 +6,13 @@ import json
 import signal
 import sys
 import threading
+from typing import get_args
 
 import pytest
 from conftest import SHARED_PREFIX, Command, without_clock
 
 import blis
+from blis.result import Format
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +43,25 @@ def test_unknown_numbers_and_numbers_without_a_sample_are_told_apart(result: bli
     assert getattr(nobody, "ttft_p99", None) is None
 
 
-def test_a_result_tells_of_itself_in_a_line_and_as_html(result: blis.Result) -> None:
+def test_a_result_tells_of_itself_in_a_line_and_as_markdown(result: blis.Result) -> None:
     assert repr(result).startswith("Result(completed 2,000, TTFT p99 ")
-    page = result._repr_html_()
-    assert page.count("<tr>") == page.count("</tr>") > 10
-    assert "sheddable" in page
+    page = result._repr_markdown_()
+    assert page.startswith("# ")
+    assert "\n| sheddable |" in page
+
+
+def test_a_report_is_what_the_command_prints(result: blis.Result, command: Command) -> None:
+    def lines(text: str) -> list[str]:
+        return [line for line in text.splitlines() if "simulated seconds" not in line]
+
+    for format in get_args(Format)[:2]:
+        printed = command("run", SHARED_PREFIX, "--num-requests", "2000", "--format", format)
+        assert lines(result.report(format)) == lines(printed)
+    assert max(len(line) for line in result.report(width=60).splitlines()) <= 60
+    assert result.report("html").startswith("<!doctype html>")
+    assert json.loads(result.report("json")) == result.json
+    with pytest.raises(ValueError, match="legal: `table`, `markdown`, `html` or `json`"):
+        result.report("pdf")  # type: ignore[arg-type]
 
 
 def test_a_run_is_the_same_every_time_and_under_audit(result: blis.Result) -> None:

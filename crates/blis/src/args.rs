@@ -33,72 +33,69 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run one simulation
     ///
-    /// A scenario comes from a file, from flags, or from both (flags win). Without either, 100
-    /// requests go to one instance.
+    /// The scenario comes from a file, from flags, or from both (flags override the file). Without
+    /// either, one instance gets 100 requests.
     Run(Box<RunArgs>),
     /// Inspect, convert or generate traces
     ///
-    /// A trace has one request a line, as JSON. Those of others (Mooncake, Azure, BurstGPT and
-    /// more) are read as well.
+    /// The native format has one request per line, as JSON. Mooncake, Azure, BurstGPT and other
+    /// formats are read as well.
     Trace(TraceArgs),
-    /// Fit a latency profile to what a server logged
+    /// Fit a latency profile to server logs
     ///
-    /// Prints the errors by kind of step, of the fit and of fits that had not seen the run's
-    /// workload, and all coefficients. The columns of the files are those of data/h200/README.md.
+    /// Prints the coefficients and the errors by kind of step, for the fit and for workloads left
+    /// out of it. data/h200/README.md describes the columns of the logs.
     Calibrate(CalibrateArgs),
     /// Compare predictions with measured runs
     ///
-    /// Replays each measured workload and prints predicted against measured latencies, with
-    /// intervals that come from resampling the fit. By default each workload is predicted by a fit
-    /// to all others.
+    /// Replays each measured workload and prints predicted and measured latencies, with intervals
+    /// from resampling the fit. By default each workload is predicted by a fit to all others.
     Validate(ValidateArgs),
-    /// List the workloads that are shipped, or print one
+    /// List shipped workloads, or print one
     Workloads(WorkloadsArgs),
-    /// List the strategies that ship, or print one
+    /// List shipped strategies, or print one
     Strategies(StrategiesArgs),
-    /// Run a study: arms, workloads and swept values, side by side, and verdicts on its hypotheses
+    /// Run a study and give verdicts on its hypotheses
     ///
-    /// Every combination is run with every seed, on the same requests. The tables show means and
-    /// 95 % intervals. Seeds are added until all hypotheses are answered.
+    /// Runs every combination of arm, workload and swept value with every seed, on the same
+    /// requests. Tables show means with 95 % intervals. Seeds are added until every hypothesis has
+    /// a verdict, up to `max_seeds`.
     Study(StudyArgs),
-    /// Run one trial: a JSON document on standard input, a JSON row on standard output
+    /// Run one trial: JSON on standard input, a JSON row on standard output
     ///
-    /// The document holds a whole scenario and a seed, e.g. `{"scenario": {...}, "seed": 42}`;
-    /// `blis ledger show KEY --trial` prints that of a finished trial.
+    /// The input is a scenario and a seed, e.g. `{"scenario": {...}, "seed": 42}`. `blis ledger
+    /// show KEY --trial` prints that of a finished trial.
     Trial,
-    /// List finished trials, merge ledgers, write the strategy ledger
+    /// List, compare, merge and export finished trials
     ///
-    /// Studies keep every finished trial in a ledger, an SQLite file that can be queried with SQL.
+    /// Studies keep every finished trial in a ledger, an SQLite file you can query.
     Ledger(LedgerArgs),
     /// Compare scenarios side by side, with paired differences
     ///
-    /// All are sent the same requests, if their workloads are the same. Changes are against the
-    /// first.
+    /// Scenarios with the same workload get the same requests. Changes are relative to the first.
     Compare(CompareArgs),
-    /// Say why an arm of a study is better: where the time went, and which component did it
+    /// Explain why an arm of a study is better
     ///
-    /// Shows the parts of the time to first token of two arms, and runs the arm with every subset
-    /// of its components.
+    /// Compares the TTFT breakdown of two arms, runs the arm with every subset of its components,
+    /// and with oracles, and repeats some routing decisions at other instances.
     Explain(ExplainArgs),
-    /// Search the parameters of a strategy for what serves a workload best
+    /// Tune the parameters of a strategy
     ///
-    /// Measures points that a model of all earlier ones finds most promising, then runs the
-    /// recommended one on fresh seeds, beside the strategy as it was set by hand. A search that was
-    /// interrupted goes on from the ledger.
+    /// Bayesian optimisation by default. The recommended point is run again on fresh seeds, next to
+    /// the hand-set one. An interrupted search continues from the ledger.
     Optimize(OptimizeArgs),
-    /// Find the highest rate, or the fewest instances, at which the SLOs are met
+    /// Find the highest rate or the fewest instances that meet the SLOs
     ///
-    /// Every seed has a capacity of its own, found by bisection; their mean is the answer. Several
-    /// `--strategy` are compared on the same requests. Exits with 1 if a strategy has no capacity.
+    /// Finds the capacity of each seed by bisection and reports the mean. Several `--strategy` are
+    /// compared on the same requests. Exits with 1 if a strategy has no capacity.
     Capacity(Box<CapacityArgs>),
     /// List policies and their parameters
     Policies(PoliciesArgs),
     /// Write a strategy as configuration of llm-d or vLLM
     ///
-    /// Every part that is not the same there has a comment that says what differs, or what is
-    /// missing and what to do instead.
+    /// Comments say what differs there, or what is missing and what to do instead.
     Export(ExportToArgs),
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     Completions(CompletionsArgs),
 }
 
@@ -113,35 +110,35 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) flags: ScenarioFlags,
 
-    /// Policies in a file of their own (admission, routing, priority, scheduler)
+    /// Separate policy file (admission, routing, priority, scheduler)
     #[arg(long, value_name = "FILE", help_heading = "Policies")]
     pub(crate) policy_config: Option<PathBuf>,
 
-    /// Layout of the result [default: table on a terminal, blis otherwise]
+    /// Format of the result [default: table on a terminal, blis otherwise]
     #[arg(long, value_enum, help_heading = "Output")]
     pub(crate) format: Option<Format>,
 
-    /// Write the cluster's numbers and one row a request to this JSON file
+    /// Write cluster metrics and one row per request to this JSON file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) results_path: Option<PathBuf>,
 
-    /// Write one row a request to this CSV file
+    /// Write one row per request to this CSV file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) requests_out: Option<PathBuf>,
 
-    /// Write what every instance looks like at regular times to this CSV file
+    /// Write the state of every instance at regular intervals to this CSV file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) timeline: Option<PathBuf>,
 
-    /// Time between the rows of --timeline, in ms [default: 100]
+    /// Interval of --timeline, in ms [default: 100]
     #[arg(long, value_name = "MS", help_heading = "Output")]
     pub(crate) timeline_interval_ms: Option<String>,
 
-    /// Record the requests that arrived, as a trace to replay with `--trace`
+    /// Record the requests as a trace, to replay with `--trace`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace_out: Option<PathBuf>,
 
-    /// Score the run by weighted components, e.g. `throughput:0.5,p99_ttft:0.5`
+    /// Score the run by weighted metrics, e.g. `throughput:0.5,p99_ttft:0.5`
     #[arg(long, value_name = "KEY:WEIGHT,...", help_heading = "Output")]
     pub(crate) fitness_weights: Option<String>,
 
@@ -159,17 +156,17 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) summarize_trace: bool,
 
-    /// Write one line a routing decision, with the best alternatives, to this JSONL file
+    /// Write one line per routing decision, with the best alternatives, to this JSONL file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) decisions_out: Option<PathBuf>,
 
-    /// Try a sample of the routing decisions at this many other instances each, and tell what they
-    /// cost; 0: do not [default: 0; 3 for --decisions-out]
+    /// Repeat a sample of routing decisions at this many other instances each and report the
+    /// regret; 0: off [default: 0; 3 for --decisions-out]
     #[arg(long, value_name = "N", help_heading = "Output")]
     #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
     pub(crate) counterfactual_k: Option<u16>,
 
-    /// How many decisions --counterfactual-k tries
+    /// Number of decisions --counterfactual-k repeats
     #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Output")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) counterfactual_sample: u32,
@@ -178,21 +175,21 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) quiet: bool,
 
-    /// Run with this many seeds, starting at the scenario's
+    /// Number of seeds to run, starting at the scenario's
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Running")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) replications: u64,
 
-    /// Runs at a time; 0: one for each core
+    /// Parallel runs; 0: one per core
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
     #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
     pub(crate) jobs: u16,
 
-    /// Check every invariant along the way
+    /// Check all invariants during the run
     #[arg(long, help_heading = "Running")]
     pub(crate) audit: bool,
 
-    /// Take every engine step by itself (slow; the result is the same)
+    /// Simulate every engine step individually (slow; same result)
     #[arg(long, help_heading = "Running")]
     pub(crate) stepwise: bool,
 }
@@ -201,16 +198,16 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 #[command(args_override_self = true, allow_negative_numbers = true)]
 pub(crate) struct CalibrateArgs {
-    /// Steps of runs (NAME.steps.csv), or folders of them; or what `vllm bench serve
-    /// --save-detailed` wrote (NAME.json)
+    /// Step logs (NAME.steps.csv), or folders of them; or what `vllm bench serve --save-detailed`
+    /// wrote (NAME.json)
     #[arg(value_name = "STEPS", required = true)]
     pub(crate) steps: Vec<PathBuf>,
 
-    /// Requests of these runs (NAME.requests.csv) [default: those beside the steps]
+    /// Request logs (NAME.requests.csv) [default: those next to the step logs]
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) requests: Vec<PathBuf>,
 
-    /// Single steps that were measured without a server; may be given more than once
+    /// Steps measured one at a time, without a server; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) grid: Vec<PathBuf>,
 
@@ -219,11 +216,11 @@ pub(crate) struct CalibrateArgs {
     pub(crate) out: Option<PathBuf>,
 
     /// How the server pads its batches: vllm, measured-server (data/h200/README.md) or none
-    /// [default: vllm if the steps say what the host did, else measured-server]
+    /// [default: vllm if the logs have host times, else measured-server]
     #[arg(long, value_name = "NAME")]
     pub(crate) padding: Option<String>,
 
-    /// Tokens of a KV block
+    /// Tokens per KV block
     #[arg(long, value_name = "N", default_value_t = 16)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) block_size: u32,
@@ -241,7 +238,7 @@ pub(crate) struct CalibrateArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_024))]
     pub(crate) tp: Option<u32>,
 
-    /// Layout
+    /// Format of the result
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Layout,
 }
@@ -250,27 +247,25 @@ pub(crate) struct CalibrateArgs {
 #[derive(Debug, Args)]
 #[command(args_override_self = true, allow_negative_numbers = true)]
 pub(crate) struct ValidateArgs {
-    /// What to predict: workloads of --data by name, or runs by their files (NAME.steps.csv and
-    /// NAME.requests.csv beside each other) or folders; a folder without --data is the data
-    /// [default: all of --data; without that, all that ships]
+    /// What to predict: workloads of --data by name, or new runs by file (NAME.steps.csv next to
+    /// NAME.requests.csv) or folder; a folder without --data is taken as --data [default: all of
+    /// --data; without it, all that ships]
     #[arg(value_name = "NAME|FILE|FOLDER")]
     pub(crate) what: Vec<String>,
 
-    /// Folder with the measured runs to fit to [default: data/vllm]
+    /// Folder with measured runs to fit to [default: data/vllm]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) data: Option<PathBuf>,
 
-    /// Predict with this profile, a file or the name of one that ships, instead of fits to the
-    /// other workloads
+    /// Predict with this profile, a file or the name of a shipped one, instead of a fit
     #[arg(long, value_name = "FILE", conflicts_with = "refit", help_heading = "Prediction")]
     pub(crate) profile: Option<PathBuf>,
 
-    /// Predict with a fit to all runs, those that are predicted included
+    /// Predict with a fit to all runs, including the predicted ones
     #[arg(long, help_heading = "Prediction")]
     pub(crate) refit: bool,
 
-    /// Single steps that were measured without a server; may be given more than once [default:
-    /// those of --data]
+    /// Steps measured one at a time, without a server; repeatable [default: those of --data]
     #[arg(long, value_name = "FILE", help_heading = "Prediction")]
     pub(crate) grid: Vec<PathBuf>,
 
@@ -284,67 +279,61 @@ pub(crate) struct ValidateArgs {
     pub(crate) seed: u64,
 
     /// How the server pads its batches: vllm, measured-server (data/h200/README.md) or none
-    /// [default: vllm if the steps say what the host did, else measured-server]
+    /// [default: vllm if the logs have host times, else measured-server]
     #[arg(long, value_name = "NAME", help_heading = "Server")]
     pub(crate) padding: Option<String>,
 
-    /// KV blocks [default: those that were free when a run ended]
+    /// KV blocks [default: those free at the end of a run]
     #[arg(long, value_name = "N", help_heading = "Server")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) total_kv_blocks: Option<u32>,
 
-    /// Tokens of a KV block
+    /// Tokens per KV block
     #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Server")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub(crate) block_size: u32,
 
-    /// Most requests running at once [default: what engines.csv beside the run says, or 256]
+    /// Most requests running at once [default: from engines.csv next to the run, or 256]
     #[arg(long, value_name = "N", help_heading = "Server")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_num_running_reqs: Option<u32>,
 
-    /// Token budget of a step [default: what engines.csv says, or 2048]
+    /// Token budget per step [default: from engines.csv, or 2048]
     #[arg(long, value_name = "N", help_heading = "Server")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_num_scheduled_tokens: Option<u32>,
 
-    /// Tokens of the largest captured graph [default: what engines.csv says, or that of the fit]
+    /// Tokens of the largest CUDA graph [default: from engines.csv, or the fit]
     #[arg(long, value_name = "N", help_heading = "Server")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_cudagraph_capture_size: Option<u32>,
 
-    /// Whether a request is scheduled only if blocks for its whole prompt are free [default: as
-    /// vLLM does, if the steps say what the host did]
+    /// Schedule a request only if its whole prompt fits [default: as in vLLM, if the logs have host
+    /// times]
     #[arg(long, value_name = "BOOL", help_heading = "Server")]
     #[arg(action = clap::ArgAction::Set)]
     pub(crate) reserve_full_prompt: Option<bool>,
 
-    /// Replays at a time; 0: one for each core
+    /// Parallel replays; 0: one per core
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
     pub(crate) jobs: u16,
 
-    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`,
-    /// else HTML that needs no other file; may be given more than once
-    #[arg(long, value_name = "FILE", help_heading = "Output", alias = "markdown")]
-    pub(crate) report: Vec<PathBuf>,
-
-    /// Text for the end of a Markdown page
+    /// Markdown file to append to --report
     #[arg(long, value_name = "FILE", requires = "report", help_heading = "Output")]
     pub(crate) notes: Option<PathBuf>,
 
-    /// Layout
-    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
-    pub(crate) format: Layout,
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
 }
 
 /// `blis workloads`.
 #[derive(Debug, Args)]
 pub(crate) struct WorkloadsArgs {
-    /// Print this one, as a file for --workload-spec
+    /// Workload to print, as a file for --workload-spec
     pub(crate) name: Option<String>,
 
-    /// Layout
+    /// Format of the result
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Layout,
 }
@@ -352,10 +341,10 @@ pub(crate) struct WorkloadsArgs {
 /// `blis strategies`.
 #[derive(Debug, Args)]
 pub(crate) struct StrategiesArgs {
-    /// Print this one, as a file to start from
+    /// Strategy to print, as a file to start from
     pub(crate) name: Option<String>,
 
-    /// Layout
+    /// Format of the result
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Layout,
 }
@@ -363,10 +352,10 @@ pub(crate) struct StrategiesArgs {
 /// `blis policies`.
 #[derive(Debug, Args)]
 pub(crate) struct PoliciesArgs {
-    /// Only this kind
+    /// Kind of policy, e.g. routing
     pub(crate) kind: Option<String>,
 
-    /// Layout
+    /// Format of the result
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Layout,
 }
@@ -378,31 +367,49 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
+/// Where a result goes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ShownArgs {
+    /// Format of the result
+    #[arg(long, value_enum, default_value = "table")]
+    pub(crate) format: Layout,
+
+    /// Also write a page: Markdown if FILE ends in `.md`, with its charts beside it, else one
+    /// self-contained HTML file; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Vec<PathBuf>,
+
+    /// No progress bar and no notes
+    #[arg(long)]
+    pub(crate) quiet: bool,
+}
+
 /// The layouts of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Tables for people
+    /// Text tables
     Table,
     /// One JSON object
     Json,
-    /// Sections with flat JSON objects, as existing scripts read them
+    /// Sections of flat JSON, as the Go program prints them
     Blis,
     /// A Markdown page
     Markdown,
-    /// An HTML page that needs nothing else
+    /// A self-contained HTML page
     Html,
 }
 
 /// The layouts of what people and programs read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Layout {
-    /// Text for people
+    /// Text tables
     Table,
     /// A Markdown page
     Markdown,
-    /// An HTML page that needs nothing else
+    /// A self-contained HTML page
     Html,
-    /// JSON for programs
+    /// JSON
     Json,
 }
 

@@ -4,7 +4,7 @@ use crate::args::CalibrateArgs;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::show;
-use crate::trace;
+use crate::target::Target;
 use blis_fidelity::calibrate;
 use blis_fidelity::measured::{self, grids};
 use blis_scenario::profile::{self, ProfiledMachine};
@@ -16,10 +16,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     let padding = calibrate::padding(args.padding.as_deref(), &measured)
         .map_err(|message| Failure::Input(format!("--padding: {message}")))?;
     let runs = calibrate::runs(&measured, &grids(&args.grid, &args.steps), args.block_size)?;
-    let target = match &args.out {
-        Some(out) => Some(trace::target(out, &inputs(args))?),
-        None => None,
-    };
+    let target = args.out.as_deref().map(|out| Target::out(out, &inputs(args))).transpose()?;
     let file = target.as_ref().map(Output::create).transpose()?;
     let mut found = calibrate::calibrate(runs, padding, machine(args))?;
     if measured.iter().any(|run| run.by_clients) {

@@ -3,48 +3,42 @@
 use crate::args::CapacityArgs;
 use crate::failure::{self, Failure};
 use crate::output;
-use crate::progress::{Bar, Trials};
-use crate::run::draft;
-use crate::show::{self, Pages};
+use crate::progress::Trials;
+use crate::show::Pages;
 use crate::trials::Trying;
 use blis_lab::capacity::{Found, Outline, Question, Search, Slo, Subject, Vary};
 use blis_lab::study::Warmup;
 use blis_report::capacity as report;
 use blis_scenario::problem::Place;
-use std::path::Path;
 
 /// Searches what `args` ask for and prints what was found. A strategy without a capacity is a
 /// failed check.
 pub(crate) fn capacity(args: &CapacityArgs) -> Result<u8, Failure> {
     let outline = outline(args)?;
-    let input = args.scenario.as_deref().unwrap_or(Path::new(""));
-    let pages = Pages::open(&args.report, input)?;
+    let pages = Pages::open(&args.shown, args.scenario.as_slice())?;
     let trying = Trying::new(&args.trials)?;
-    let watch = Trials::new(outline.search.trials() as u64, Bar::of(args.quiet));
+    let watch = Trials::new(outline.search.trials() as u64, args.shown.quiet);
     let settled = outline.settle(&trying.runner(), &watch);
     let search = settled.map_err(|failure| trying.kept(failure))?;
-    output::notes(args.quiet, search.subjects.iter().flat_map(|subject| &subject.plan.notes));
+    output::notes(args.shown.quiet, search.subjects.iter().flat_map(|subject| &subject.plan.notes));
     let found = search.run(&trying.runner(), &watch);
     let findings = found.map_err(|failure| trying.kept(failure))?;
     drop(watch);
-    let document = report::document(&search, &findings);
-    pages.put(&document)?;
-    show::print(&document, args.format)?;
+    pages.put(&report::document(&search, &findings))?;
     let all = findings.answers.iter().all(|answer| answer.found == Found::Capacity);
     Ok(if all { failure::DONE } else { failure::CHECK_FAILED })
 }
 
 fn outline(args: &CapacityArgs) -> Result<Outline, Failure> {
-    args.flags.check()?;
     let vary = Vary::from(args.vary);
     let stem = args.scenario.as_ref().and_then(|path| path.file_stem());
     let name = stem.map_or_else(|| "flags".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let (mut subjects, mut all): (Vec<Subject>, Vec<_>) = (Vec::new(), Vec::new());
     for (strategy, flags) in args.flags.by_strategy() {
-        let draft = draft(args.scenario.as_deref(), None, &flags)?;
-        let own = strategy.unwrap_or_else(|| "as it is".to_owned());
+        let draft = flags.draft(args.scenario.as_deref(), None)?;
+        let own = strategy.unwrap_or_else(|| "as is".to_owned());
         if subjects.iter().any(|other| other.name == own) {
-            let message = format!("--strategy: found `{own}` for the second time; keep one");
+            let message = format!("--strategy: found `{own}` twice; keep one");
             return Err(Failure::Input(message));
         }
         let checked = draft.resolve()?;
@@ -60,7 +54,7 @@ fn outline(args: &CapacityArgs) -> Result<Outline, Failure> {
     }
     if args.max_seeds < args.seeds {
         let message = format!(
-            "--max-seeds: found `{}`; legal: no fewer than --seeds, which is {}",
+            "--max-seeds: found `{}`; legal: at least --seeds, which is {}",
             args.max_seeds, args.seeds
         );
         return Err(Failure::Input(message));

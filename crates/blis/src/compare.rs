@@ -2,8 +2,8 @@
 
 use crate::args::lab::CompareArgs;
 use crate::failure::Failure;
-use crate::progress::{Bar, Trials};
-use crate::show;
+use crate::progress::Trials;
+use crate::show::Pages;
 use crate::study::settled;
 use crate::trials::Trying;
 use blis_lab::Metric;
@@ -39,15 +39,16 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     };
     let outline = study::compare(&sides)?;
     if outline.study().cells.len() < 2 {
-        let message = "there is one scenario; name another, or give an `--arm`".to_owned();
+        let message = "there is only one scenario; name another, or add an `--arm`".to_owned();
         return Err(Failure::Input(message));
     }
+    let pages = Pages::open(&args.shown, &args.scenarios)?;
     let trying = Trying::new(&args.trials)?;
-    let watch = Trials::new(outline.study().trials() as u64, Bar::of(args.quiet));
-    let study = settled(outline, &trying, &watch, args.quiet)?;
+    let watch = Trials::new(outline.study().trials() as u64, args.shown.quiet);
+    let study = settled(outline, &trying, &watch, args.shown.quiet)?;
     let findings = study.run(&trying.runner(), &watch).map_err(|failure| trying.kept(failure))?;
     drop(watch);
-    show::print(&blis_report::compare::document(&study, &findings), args.format)
+    pages.put(&blis_report::compare::document(&study, &findings))
 }
 
 /// The numbers called so on the command line.

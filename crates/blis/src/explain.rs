@@ -4,8 +4,8 @@ use crate::args::lab::ExplainArgs;
 use crate::compare::metrics;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::progress::{Bar, Trials};
-use crate::show::{self, Pages};
+use crate::progress::Trials;
+use crate::show::Pages;
 use crate::study::settled;
 use crate::trials::Trying;
 use blis_core::SloClass;
@@ -43,16 +43,14 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let seeds = usize::from(args.seeds);
     let asked = Asked { args, study, metrics, levels, against, seeds };
     let trials = asked.trials()?;
-    let pages = Pages::open(&args.report, &args.study)?;
+    let pages = Pages::open(&args.shown, &[&args.study])?;
     let trying = Trying::new(&args.trials)?;
-    let watch = Trials::new(trials as u64, Bar::of(args.quiet));
-    let study = settled(outline.clone(), &trying, &watch, args.quiet)?;
+    let watch = Trials::new(trials as u64, args.shown.quiet);
+    let study = settled(outline.clone(), &trying, &watch, args.shown.quiet)?;
     let asked = Asked { study: &study, ..asked };
     let explained = asked.answer(&trying, &watch).map_err(|failure| trying.kept(failure))?;
     drop(watch);
-    let document = document(&explained);
-    pages.put(&document)?;
-    show::print(&document, args.format)
+    pages.put(&document(&explained))
 }
 
 impl<'a> Asked<'a> {
@@ -156,7 +154,7 @@ fn levels(args: &ExplainArgs, study: &Study) -> Result<(Vec<usize>, Vec<usize>),
     levels[arm] = named("--arm", &args.arm, arms.stated - 1)?;
     against[arm] = named("--against", &args.against, 0)?;
     if levels == against {
-        let message = format!("`{}` is compared with itself; name another arm", arms.levels[0]);
+        let message = format!("cannot compare `{}` with itself; name another arm", arms.levels[0]);
         return Err(Failure::Input(message));
     }
     Ok((levels, against))

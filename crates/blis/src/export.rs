@@ -23,15 +23,7 @@ pub(crate) fn export(args: &ExportToArgs) -> Result<(), Failure> {
 fn written(args: &SystemArgs, text: fn(&Plan, &str) -> String) -> Result<(), Failure> {
     let draft = draft(args)?;
     let page = text(&blis_export::plan(&draft)?, &title(args));
-    if args.out == Path::new("-") {
-        return output::print(&page);
-    }
-    let target = Target::of(&args.out)?;
-    if args.scenario.as_deref().is_some_and(|input| target.is_input(input)) {
-        let message = "--out: it is the scenario itself; name another file";
-        return Err(Failure::Input(message.to_owned()));
-    }
-    Output::whole(&target, &page)
+    Output::whole(&Target::out(&args.out, args.scenario.as_slice())?, &page)
 }
 
 fn draft(args: &SystemArgs) -> Result<Draft, Problems> {

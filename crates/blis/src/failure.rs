@@ -80,7 +80,10 @@ impl Failure {
             Failure::Interrupted => Some("interrupted: nothing was written".to_owned()),
             Failure::Resumable(ledger) => {
                 let ledger = visible(&ledger.display().to_string());
-                Some(format!("interrupted: finished runs are kept in {ledger}; run again to go on"))
+                Some(format!(
+                    "interrupted: finished runs are kept in {ledger}; run again to \
+                    continue"
+                ))
             }
             Failure::ReaderLeft => None,
         }
@@ -143,7 +146,7 @@ mod tests {
     #[test]
     fn threads_that_do_not_start_are_the_systems_fault() {
         let failure = Failure::from(RunFailure::Threads("no memory".to_owned()));
-        let message = "cannot start worker threads: no memory; give fewer `--jobs`";
+        let message = "cannot start worker threads: no memory; lower `--jobs`";
         assert_eq!((failure.code(), failure.message().as_deref()), (IO, Some(message)));
     }
 }

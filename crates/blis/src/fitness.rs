@@ -48,7 +48,7 @@ impl Weights {
             }
         }
         if weights.values().all(|&weight| weight <= 0.0) {
-            return Err(refuse("all weights are 0; give at least one that is not".to_owned()));
+            return Err(refuse("all weights are 0; legal: at least one above 0".to_owned()));
         }
         Ok(Weights(weights))
     }

@@ -1,9 +1,12 @@
-//! The flags that describe a scenario, for the parser and its help; what they mean is said in
-//! `blis_scenario::scenario::flags`.
+//! The flags that describe a scenario, for the parser and its help, and the scenario that a command
+//! line describes. What the flags mean is said in `blis_scenario::scenario::flags`.
 
+use crate::failure::Failure;
+use crate::interrupt::{self, Interruptible};
 use blis_scenario::scenario::flags::{FLAGS, Given};
-use blis_scenario::{Draft, Problem};
+use blis_scenario::{Draft, Plan, Saturations};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use std::path::Path;
 
 /// The scenario flags that were given.
 #[derive(Clone, Debug, Default)]
@@ -12,9 +15,19 @@ pub(crate) struct ScenarioFlags {
 }
 
 impl ScenarioFlags {
-    /// Sets what the flags say into `draft`.
-    pub(crate) fn apply(&self, draft: &mut Draft) -> Result<(), Problem> {
-        self.given.apply(draft)
+    /// The scenario in a file, with the policies of a bundle and these flags set into it.
+    pub(crate) fn draft(
+        &self,
+        scenario: Option<&Path>,
+        bundle: Option<&Path>,
+    ) -> Result<Draft, Failure> {
+        self.given.check()?;
+        let mut draft = scenario.map(Draft::read).transpose()?.unwrap_or_default();
+        if let Some(path) = bundle {
+            draft.set_bundle(path)?;
+        }
+        self.given.apply(&mut draft)?;
+        Ok(draft)
     }
 
     /// The same flags once for each strategy that is given, with its name; once if there is none.
@@ -22,11 +35,13 @@ impl ScenarioFlags {
         let all = self.given.by_strategy().into_iter();
         all.map(|(strategy, given)| (strategy, ScenarioFlags { given })).collect()
     }
+}
 
-    /// Refuses flags that contradict one another.
-    pub(crate) fn check(&self) -> Result<(), Problem> {
-        self.given.check()
-    }
+/// The plan of `draft`; a rate that is a share of saturation is measured, until Ctrl-C.
+pub(crate) fn settled(draft: &Draft) -> Result<Plan, Failure> {
+    let checked = draft.resolve()?;
+    interrupt::listen();
+    Ok(checked.settle(&Saturations::default(), &mut Interruptible)?)
 }
 
 impl Args for ScenarioFlags {

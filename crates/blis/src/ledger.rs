@@ -5,7 +5,7 @@ use crate::args::{
 };
 use crate::failure::{self, Failure};
 use crate::output;
-use crate::sheet::{Fate, Sheet};
+use crate::sheet::Sheet;
 use crate::show;
 use crate::target::Target;
 use blis_lab::ledger::{self, Ledger, Merged, Removed};
@@ -57,7 +57,7 @@ fn merge(into: &Path, args: &MergeArgs) -> Result<(), Failure> {
     for from in &args.from {
         if target.as_ref().is_some_and(|target| target.is_input(from)) {
             let from = from.display();
-            let message = format!("`{from}` is the ledger of `--ledger` itself; name others");
+            let message = format!("`{from}` is the target of `--ledger`; name another");
             return Err(Failure::Input(message));
         }
     }
@@ -69,7 +69,7 @@ fn merge(into: &Path, args: &MergeArgs) -> Result<(), Failure> {
     for other in &others {
         let Merged { new, known } = ledger.merge(other)?;
         let (path, new, known) = (other.path().display(), grouped(new), grouped(known));
-        lines.push(format!("{path}: {new} new trials, {known} known\n"));
+        lines.push(format!("{path}: {new} new trials, {known} already there\n"));
     }
     let (all, _) = ledger.counts()?;
     lines.push(format!("{}: {} trials\n", into.display(), grouped(all)));
@@ -87,10 +87,10 @@ fn export(ledger: &Ledger, args: &ExportArgs) -> Result<u8, Failure> {
         output::print(&page)?;
         return Ok(failure::DONE);
     }
-    let sheet = Sheet::open(&args.out, Fate::of(args.verify), &[ledger.path()])?;
+    let sheet = Sheet::open(&args.out, args.verify, &[ledger.path()])?;
     let Some(difference) = sheet.put(&page)? else { return Ok(failure::DONE) };
     output::note(&difference);
-    output::note("out of date: the same command without `--verify` writes it anew");
+    output::note("out of date: run the same command without `--verify`");
     Ok(failure::CHECK_FAILED)
 }
 
@@ -104,8 +104,8 @@ fn collect(ledger: &Ledger, args: &GcArgs) -> Result<(), Failure> {
     let [trials, scenarios, studies, runs] = [trials, scenarios, studies, runs].map(grouped);
     let (left, _) = ledger.counts()?;
     output::print(&format!(
-        "{verb} {trials} trials of other code, {scenarios} scenarios, {studies} studies and {runs} \
-         records of unfinished runs; {} trials are in {}\n",
+        "{verb} {trials} trials of other code versions, {scenarios} scenarios, {studies} studies \
+         and {runs} records of unfinished runs; {} has {} trials\n",
         grouped(left),
         ledger.path().display()
     ))

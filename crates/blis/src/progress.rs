@@ -22,26 +22,6 @@ const PATIENCE_SECONDS: f64 = 0.5;
 /// Where nobody looks at a terminal, a line is written so often.
 const LINE_SECONDS: f64 = 15.0;
 
-/// Whether long runs show a bar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Bar {
-    /// To people who look at a terminal; of several runs, others get a line now and then.
-    OnTerminals,
-    /// To nobody.
-    Hidden,
-}
-
-impl Bar {
-    /// What `--quiet` means.
-    pub(crate) fn of(quiet: bool) -> Bar {
-        if quiet { Bar::Hidden } else { Bar::OnTerminals }
-    }
-
-    fn is_wanted(self) -> bool {
-        self == Bar::OnTerminals && std::io::stderr().is_terminal()
-    }
-}
-
 /// The observer of a run.
 pub(crate) struct Watch {
     started: Stopwatch,
@@ -51,9 +31,9 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches a run of `expected` requests.
-    pub(crate) fn new(expected: Option<u64>, bar: Bar) -> Watch {
-        let wanted = bar.is_wanted();
+    /// Watches a run of `expected` requests, with a bar on a terminal unless `quiet`.
+    pub(crate) fn new(expected: Option<u64>, quiet: bool) -> Watch {
+        let wanted = !quiet && std::io::stderr().is_terminal();
         Watch { started: Stopwatch::start(), expected, wanted, bar: None }
     }
 
@@ -136,12 +116,12 @@ pub(crate) struct TrialWatch<'a> {
 }
 
 impl Trials {
-    /// Watches `count` runs, and more if more are needed.
-    pub(crate) fn new(count: u64, bar: Bar) -> Trials {
-        let shown = match bar {
-            Bar::Hidden => Shown::Nowhere,
-            Bar::OnTerminals if std::io::stderr().is_terminal() => Shown::Bar,
-            Bar::OnTerminals => Shown::Lines,
+    /// Watches `count` runs, and more if more are needed; shows nothing if `quiet`.
+    pub(crate) fn new(count: u64, quiet: bool) -> Trials {
+        let shown = match quiet {
+            true => Shown::Nowhere,
+            false if std::io::stderr().is_terminal() => Shown::Bar,
+            false => Shown::Lines,
         };
         Trials {
             started: Stopwatch::start(),
@@ -274,7 +254,7 @@ impl trial::Watch for Trials {
     }
 
     fn measures(&self, what: &str) {
-        self.turn_to(&format!("measuring the saturation of {what}"));
+        self.turn_to(&format!("measuring saturation of {what}"));
         self.show();
         self.turn_to("");
     }
@@ -400,7 +380,7 @@ mod tests {
 
     #[test]
     fn the_total_grows_when_more_seeds_are_needed() {
-        let trials = Trials::new(10, Bar::Hidden);
+        let trials = Trials::new(10, true);
         trials.needs(8);
         trials.known(3);
         assert_eq!(trials.count(), (3, 10), "more was announced than is needed so far");

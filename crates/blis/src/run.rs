@@ -4,10 +4,9 @@ use crate::args::{Format, Layout, RunArgs, TraceLevel};
 use crate::clock::Stopwatch;
 use crate::failure::{self, Failure};
 use crate::fitness::Weights;
-use crate::flags::ScenarioFlags;
-use crate::interrupt::{self, Interruptible};
+use crate::flags::settled;
 use crate::output;
-use crate::progress::{Bar, Trials, Watch};
+use crate::progress::{Trials, Watch};
 use crate::record::inversions::Inversions;
 use crate::record::results::Results;
 use crate::record::{self, Recorder, timeline};
@@ -17,7 +16,7 @@ use blis_lab::counterfactual::{self, DecisionLog, Options, Regret};
 use blis_metrics::{Listener, Saturation};
 use blis_report::run::{self as report, Finished};
 use blis_report::sections::{Decisions, sections};
-use blis_scenario::{Draft, Names, Plan, RunResult, Saturations, Trial, replicate, run_scenario};
+use blis_scenario::{Draft, Names, Plan, RunResult, Trial, replicate, run_scenario};
 use blis_sim::{End, Pace};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -28,7 +27,7 @@ const ALTERNATIVES: u16 = 3;
 /// Runs what `args` describe and prints the result; the value is the exit code.
 pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     check(args)?;
-    let draft = draft(args.scenario.as_deref(), args.policy_config.as_deref(), &args.flags)?;
+    let draft = args.flags.draft(args.scenario.as_deref(), args.policy_config.as_deref())?;
     let plan = settled(&draft)?;
     output::notes(args.quiet, &plan.notes);
     let weights = args.fitness_weights.as_deref().map(Weights::parse).transpose()?;
@@ -37,13 +36,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     }
     let targets = targets(args, &inputs(args, &draft, &plan))?;
     run_one(args, &targets, &plan, weights.as_ref())
-}
-
-/// The plan of `draft`; a rate that is a share of saturation is measured, until Ctrl-C.
-pub(crate) fn settled(draft: &Draft) -> Result<Plan, Failure> {
-    let checked = draft.resolve()?;
-    interrupt::listen();
-    Ok(checked.settle(&Saturations::default(), &mut Interruptible)?)
 }
 
 /// The files that a run is read from.
@@ -70,14 +62,11 @@ fn targets(args: &RunArgs, inputs: &[PathBuf]) -> Result<Vec<(&'static str, Targ
         let Some(path) = path else { continue };
         let refuse = |text: String| Err(Failure::Input(format!("{flag}: {text}")));
         if path == Path::new("-") {
-            return refuse("`-` is no file; name one (`./-` if it is called so)".to_owned());
+            return refuse("found `-`; legal: a file (`./-` for one of that name)".to_owned());
         }
-        let target = Target::of(path)?;
-        if let Some(input) = inputs.iter().find(|input| target.is_input(input)) {
-            return refuse(format!("it is the input `{}`; name another file", input.display()));
-        }
+        let target = Target::new(flag, path, inputs)?;
         if let Some((other, _)) = targets.iter().find(|(_, other)| target.is(other)) {
-            return refuse(format!("it is the file of `{other}`; name another"));
+            return refuse(format!("it is also the file of `{other}`; name another"));
         }
         targets.push((flag, target));
     }
@@ -101,53 +90,29 @@ fn recorder(
 
 /// Refuses what does not go together.
 fn check(args: &RunArgs) -> Result<(), Failure> {
-    args.flags.check()?;
     if args.summarize_trace && args.trace_level == TraceLevel::None {
-        return Err(Failure::Input(
-            "--summarize-trace: there is no decision trace; add `--trace-level decisions`".into(),
-        ));
+        return Err(Failure::Input("--summarize-trace: it needs `--trace-level decisions`".into()));
     }
     if args.summarize_trace && format(args) != Format::Blis {
         return Err(Failure::Input(
-            "--summarize-trace: only the layout `blis` prints it; add `--format blis`".into(),
+            "--summarize-trace: only the format `blis` prints it; add `--format blis`".into(),
         ));
     }
     if args.timeline_interval_ms.is_some() && args.timeline.is_none() {
-        return Err(Failure::Input(
-            "--timeline-interval-ms: there is no timeline; add `--timeline FILE`".into(),
-        ));
+        return Err(Failure::Input("--timeline-interval-ms: it needs `--timeline FILE`".into()));
     }
     if args.counterfactual_k.is_some_and(|k| k > 0) && args.replications > 1 {
         return Err(Failure::Input(
-            "--counterfactual-k: it takes the decisions of one run otherwise; remove \
-             `--replications`"
-                .into(),
+            "--counterfactual-k: it applies to one run; remove `--replications`".into(),
         ));
     }
     for (flag, path) in outputs(args) {
         if path.is_some() && args.replications > 1 {
-            let message = format!("{flag}: it holds one run; remove `--replications`");
+            let message = format!("{flag}: it applies to one run; remove `--replications`");
             return Err(Failure::Input(message));
         }
     }
     Ok(())
-}
-
-/// The scenario in a file, with the policies of a bundle and the flags set into it.
-pub(crate) fn draft(
-    scenario: Option<&Path>,
-    policy_config: Option<&Path>,
-    flags: &ScenarioFlags,
-) -> Result<Draft, Failure> {
-    let mut draft = match scenario {
-        Some(path) => Draft::read(path)?,
-        None => Draft::default(),
-    };
-    if let Some(path) = policy_config {
-        draft.set_bundle(path)?;
-    }
-    flags.apply(&mut draft)?;
-    Ok(draft)
 }
 
 fn trial(args: &RunArgs, seed: u64) -> Trial {
@@ -196,7 +161,7 @@ fn run_one(
         listeners.push(&mut inversions);
     }
     let stopwatch = Stopwatch::start();
-    let mut watch = Watch::new(plan.expected_requests(), Bar::of(args.quiet));
+    let mut watch = Watch::new(plan.expected_requests(), args.quiet);
     let result = run_scenario(plan, trial, &mut listeners, wanted, &mut watch)?;
     drop(watch);
     let (wall_seconds, cpu_seconds) = (Some(stopwatch.wall_seconds()), stopwatch.cpu_seconds());
@@ -236,18 +201,18 @@ fn regret(args: &RunArgs, plan: &Plan) -> Result<Option<Regret>, Failure> {
     let sample = usize::try_from(args.counterfactual_sample).unwrap_or(usize::MAX);
     let options = Options { alternatives: alternatives.into(), sample, jobs: args.jobs.into() };
     let most = u64::from(args.counterfactual_sample) * u64::from(alternatives);
-    let watch = Trials::new(most, Bar::of(args.quiet));
+    let watch = Trials::new(most, args.quiet);
     let trial = trial(args, plan.seed);
     Ok(Some(counterfactual::regret(plan, trial, &options, || watch.watch())?))
 }
 
 fn run_many(args: &RunArgs, plan: &Plan, weights: Option<&Weights>) -> Result<u8, Failure> {
     let last = plan.seed.checked_add(args.replications - 1).ok_or_else(|| {
-        Failure::Input(format!("--replications: seeds from `{}` on run out", plan.seed))
+        Failure::Input(format!("--replications: there are not enough seeds above `{}`", plan.seed))
     })?;
     let trials: Vec<Trial> = (plan.seed..=last).map(|seed| trial(args, seed)).collect();
     let stopwatch = Stopwatch::start();
-    let watch = Trials::new(args.replications, Bar::of(args.quiet));
+    let watch = Trials::new(args.replications, args.quiet);
     let results = replicate(plan, &trials, args.jobs.into(), |_| watch.watch())?;
     drop(watch);
     for result in &results {
@@ -297,7 +262,7 @@ fn exit_code(args: &RunArgs, plan: &Plan, results: &[RunResult]) -> u8 {
     }
     if results.iter().any(|result| result.outcome.end == End::Interrupted) {
         // Said even to those who asked for quiet: half a result must not pass for a whole one.
-        output::note("interrupted: the numbers are those of the part that was simulated");
+        output::note("interrupted: the numbers cover only the simulated part");
         return failure::INTERRUPTED;
     }
     let unservable: u64 = results.iter().map(|result| result.report.cluster.unservable).sum();

@@ -40,12 +40,11 @@ impl Shard {
         };
         let count = match count {
             Some(count) => count.ok_or_else(legal)?,
-            None => number("SLURM_ARRAY_TASK_COUNT").ok_or(
-                "`SLURM_ARRAY_TASK_COUNT` is not set, so nobody knows of how many; write `auto/N`",
-            )?,
+            None => number("SLURM_ARRAY_TASK_COUNT")
+                .ok_or("`SLURM_ARRAY_TASK_COUNT` is not set, so N is unknown; write `auto/N`")?,
         };
         if count == 0 || count > MOST || index >= count {
-            return Err(format!("part {index} of {count}; {}", legal()));
+            return Err(format!("shard {index} of {count}; {}", legal()));
         }
         Ok(Shard { index, count })
     }

@@ -1,6 +1,6 @@
 //! Where documents go: to standard output in a layout, and to pages.
 
-use crate::args::Layout;
+use crate::args::{Layout, ShownArgs};
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::target::Target;
@@ -42,23 +42,27 @@ pub(crate) fn print(document: &Document, layout: Layout) -> Result<(), Failure> 
     output::print(&text(document, layout))
 }
 
-/// Pages that were asked for, opened before anything runs.
-pub(crate) struct Pages(Vec<(PathBuf, Output)>);
+/// Where a document goes: pages, opened before anything runs, and standard output.
+pub(crate) struct Pages {
+    files: Vec<(PathBuf, Output)>,
+    layout: Layout,
+}
 
 impl Pages {
-    /// Opens `paths`, none of which may be `input`.
-    pub(crate) fn open(paths: &[PathBuf], input: &Path) -> Result<Pages, Failure> {
+    /// Opens the pages of `args`, none of which may be one of `inputs`.
+    pub(crate) fn open<P: AsRef<Path>>(args: &ShownArgs, inputs: &[P]) -> Result<Pages, Failure> {
         let open = |path: &PathBuf| {
-            let target = Target::new("--report", path, input)?;
+            let target = Target::new("--report", path, inputs)?;
             Ok((path.clone(), Output::create(&target)?))
         };
-        paths.iter().map(open).collect::<Result<_, _>>().map(Pages)
+        let files = args.report.iter().map(open).collect::<Result<_, Failure>>()?;
+        Ok(Pages { files, layout: args.format })
     }
 
-    /// Writes the document: as Markdown, with its drawings beside it, if the name ends in `.md`,
-    /// else as HTML.
+    /// Writes the document to each page, as Markdown with its drawings beside it if the name ends
+    /// in `.md`, else as HTML, and prints it.
     pub(crate) fn put(self, document: &Document) -> Result<(), Failure> {
-        for (path, output) in self.0 {
+        for (path, output) in self.files {
             if path.extension().is_none_or(|ending| ending != "md") {
                 output.fill(&html::page(document, Figures::Scripted))?;
                 continue;
@@ -70,6 +74,6 @@ impl Pages {
             }
             output.fill(&format!("{MARK}{}", page.text))?;
         }
-        Ok(())
+        print(document, self.layout)
     }
 }

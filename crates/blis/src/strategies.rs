@@ -18,8 +18,7 @@ pub(crate) fn list(args: &StrategiesArgs) -> Result<(), Failure> {
     // The error is that of a scenario that names it.
     Strategy::find(name)?;
     let shipped = strategy::ALL.iter().find(|shipped| shipped.name == name);
-    let shipped =
-        shipped.ok_or_else(|| Failure::Input(format!("`{name}` is a file of your own")))?;
+    let shipped = shipped.ok_or_else(|| Failure::Input(format!("`{name}` is your own file")))?;
     match args.format {
         Layout::Json => output::print(&json::text(&lists::strategy(&shipped.read()?))),
         _ => output::print(shipped.text),

@@ -6,9 +6,9 @@ mod several;
 use crate::args::lab::StudyArgs;
 use crate::failure::{self, Failure};
 use crate::output::{self, Output};
-use crate::progress::{Bar, Standing, Trials};
+use crate::progress::{Standing, Trials};
 use crate::shard::Shard;
-use crate::show::{self, Pages};
+use crate::show::Pages;
 use crate::target::Target;
 use crate::trials::Trying;
 use blis_lab::Metric;
@@ -39,10 +39,10 @@ fn one(args: &StudyArgs, file: &Path) -> Result<u8, Failure> {
     let drawn = drawn(args, outline.study())?;
     let csv = open("--csv", args.csv.as_deref(), file)?;
     let plot = open("--plot", args.plot.as_deref(), file)?;
-    let pages = Pages::open(&args.report, file)?;
+    let pages = Pages::open(&args.shown, &[file])?;
     let trying = Trying::new(&args.trials)?;
-    let watch = Trials::new(outline.study().trials() as u64, Bar::of(args.quiet));
-    let study = settled(outline, &trying, &watch, args.quiet)?;
+    let watch = Trials::new(outline.study().trials() as u64, args.shown.quiet);
+    let study = settled(outline, &trying, &watch, args.shown.quiet)?;
     if let Some(shard) = shard {
         let told = part(shard, &name(file), &study, &trying, &watch)?;
         drop(watch);
@@ -56,12 +56,10 @@ fn one(args: &StudyArgs, file: &Path) -> Result<u8, Failure> {
     }
     match (plot, report::chart(&study, &findings, &drawn)) {
         (Some(plot), Some(chart)) => plot.fill(&svg(&chart))?,
-        (Some(_), None) => output::note("note: there is no sample, so --plot was not written"),
+        (Some(_), None) => output::note("note: no samples, so --plot was not written"),
         (None, _) => {}
     }
-    let document = report::document(&study, &findings, Some(&file.display().to_string()));
-    pages.put(&document)?;
-    show::print(&document, args.format)?;
+    pages.put(&report::document(&study, &findings, Some(&file.display().to_string())))?;
     let refuted = findings.verdicts.iter().any(|verdict| verdict.outcome == Outcome::Refuted);
     Ok(if args.check && refuted { failure::CHECK_FAILED } else { failure::DONE })
 }
@@ -105,7 +103,7 @@ fn part(
     let warmup = study.settle(&trying.runner(), watch).map_err(kept)?;
     let plans = study.plans(warmup);
     let Some(ledger) = trying.ledger() else {
-        return Err(Failure::Input("--shard: there is no ledger to keep the part in".to_owned()));
+        return Err(Failure::Input("--shard: it needs a ledger".to_owned()));
     };
     study.record(ledger, name, &plans, study.max_seeds)?;
     let seeds = study.first_seeds(study.max_seeds);
@@ -114,8 +112,8 @@ fn part(
     let trials = shard.of(&all);
     trying.runner().rows(&trials, watch).map_err(kept)?;
     Ok(format!(
-        "part {index} of {count}: {} of {} runs are finished and kept in {}\njoin the ledgers of \
-         all parts with `blis ledger merge`, then run the study without `--shard`\n",
+        "shard {index} of {count}: {} of {} runs are finished and kept in {}\nmerge the ledgers \
+         of all shards with `blis ledger merge`, then run the study without `--shard`\n",
         grouped(trials.len() as u64),
         grouped(all.len() as u64),
         ledger.path().display()
@@ -124,7 +122,7 @@ fn part(
 
 /// Opens an output before anything runs.
 fn open(flag: &str, path: Option<&Path>, input: &Path) -> Result<Option<Output>, Failure> {
-    let target = path.map(|path| Target::new(flag, path, input)).transpose()?;
+    let target = path.map(|path| Target::new(flag, path, &[input])).transpose()?;
     target.as_ref().map(Output::create).transpose()
 }
 

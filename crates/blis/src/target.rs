@@ -50,15 +50,27 @@ impl Identity {
 }
 
 impl Target {
-    /// What `path`, which `flag` gives, leads to; refused if it is `input`.
-    pub(crate) fn new(flag: &str, path: &Path, input: &Path) -> Result<Target, Failure> {
+    /// What `path`, which `flag` gives, leads to; refused if it is one of `inputs`.
+    pub(crate) fn new<P: AsRef<Path>>(
+        flag: &str,
+        path: &Path,
+        inputs: &[P],
+    ) -> Result<Target, Failure> {
         let target = Target::of(path)?;
-        if target.is_input(input) {
-            let input = input.display();
-            let message = format!("{flag}: it is the input `{input}`; name another file");
-            return Err(Failure::Input(message));
+        let Some(input) = inputs.iter().find(|input| target.is_input(input.as_ref())) else {
+            return Ok(target);
+        };
+        let input = input.as_ref().display();
+        Err(Failure::Input(format!("{flag}: it is the input `{input}`; name another file")))
+    }
+
+    /// Where `--out` goes; `-` is standard output.
+    pub(crate) fn out<P: AsRef<Path>>(path: &Path, inputs: &[P]) -> Result<Target, Failure> {
+        if path == Path::new("-") {
+            let identity = Identity { path: None, inode: None };
+            return Ok(Target { given: path.to_owned(), kind: Kind::Descriptor(1), identity });
         }
-        Ok(target)
+        Target::new("--out", path, inputs)
     }
 
     /// What `path` leads to.
@@ -88,12 +100,6 @@ impl Target {
         let identity =
             Identity { path: named.then_some(end), inode: meta.as_ref().and_then(inode) };
         Ok(Target { given: path.to_owned(), kind, identity })
-    }
-
-    /// Standard output.
-    pub(crate) fn stdout() -> Target {
-        let identity = Identity { path: None, inode: None };
-        Target { given: PathBuf::from("-"), kind: Kind::Descriptor(1), identity }
     }
 
     /// Whether it is standard output.

@@ -4,7 +4,7 @@ use crate::args::ValidateArgs;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output;
-use crate::show::{self, Pages};
+use crate::show::Pages;
 use blis_fidelity::measured::{self, Measured};
 use blis_fidelity::replay::Server;
 use blis_fidelity::validate::{
@@ -47,7 +47,7 @@ struct Part {
 
 /// Compares what `args` name.
 pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
-    let pages = Pages::open(&args.report, Path::new(""))?;
+    let pages = Pages::open::<PathBuf>(&args.shown, &[])?;
     let notes = args.notes.as_deref().map(read_notes).transpose()?;
     interrupt::listen();
     let is_all = args.what.is_empty() && args.data.is_none();
@@ -57,14 +57,13 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
         vec![one(args, &named(args), args.profile.as_deref())?]
     };
     for compared in found.iter().flat_map(|part| &part.compared) {
-        if compared.outside.steps > 0 {
+        if compared.outside.steps > 0 && !args.shown.quiet {
             output::note(&format!("warning: {}: {}", compared.workload, outside(compared)));
         }
     }
     let mut document = document(&found);
     document.blocks.extend(notes.map(Block::Markdown));
-    pages.put(&document)?;
-    show::print(&document, args.format)
+    pages.put(&document)
 }
 
 fn shipped(args: &ValidateArgs, part: &Part) -> Result<Found, Failure> {
@@ -98,7 +97,7 @@ fn one(args: &ValidateArgs, named: &Named, profile: Option<&Path>) -> Result<Fou
 fn basis(profile: Option<&Path>, refit: bool) -> String {
     match (profile, refit) {
         (Some(path), _) => format!("predicted by the profile `{}`", path.display()),
-        (None, true) => "predicted by a fit to all runs, these included".to_owned(),
+        (None, true) => "predicted by a fit to all runs, including these".to_owned(),
         (None, false) => "each predicted by a fit to all other workloads".to_owned(),
     }
 }

@@ -84,8 +84,7 @@ fn find(kind: &str, name: &str) -> Option<&'static Mapping> {
 }
 
 /// What is said of a policy that is not in the registry.
-const FOREIGN: Fit =
-    Fit::Missing("a policy of your own: write it as a plugin, and register it there");
+const FOREIGN: Fit = Fit::Missing("a custom policy: write it as a plugin and register it there");
 
 /// How well the policy `name` of `kind` is met, whoever made it.
 pub(super) fn fit(kind: &str, name: &str) -> Fit {
@@ -117,13 +116,13 @@ pub fn reference_markdown() -> String {
 const HEAD: &str = "\
 # Policies in llm-d and vLLM
 
-What `blis export` makes of each policy. *Exact*: the system does the same. *Approximate*: the nearest
-thing there is, with what differs. *None*: there is nothing yet; the text says what is missing and what
-to do instead. Exported files carry these texts as comments.
+What `blis export` makes of each policy. *Exact*: the system does the same. *Approximate*: the closest
+counterpart, with what differs. *None*: no counterpart; the text says what is missing and what to do
+instead. Exported files carry these texts as comments.
 
 The plugins are those of llm-d's endpoint picker with the configuration `llm-d.ai/v1alpha1`, which
-release 0.8 documents and later ones still read; the flags are those of vLLM 0.28. Where each fact comes
-from stands in [decision 21](../decisions/0021-export.md). Written by `blis export coverage --format
+release 0.8 documents and later ones still read; the flags are those of vLLM 0.28. Sources
+are in [decision 21](../decisions/0021-export.md). Written by `blis export coverage --format
 markdown`.
 ";
 

@@ -42,15 +42,15 @@ pub fn export(plan: &Plan, title: &str) -> String {
 fn head(title: &str) -> String {
     let mut out =
         comment(&format!("EndpointPickerConfig of {title}, written by `blis export llm-d`."), "");
-    let about = "For `--config-file` of llm-d's endpoint picker, release 0.8 and later. Weights: the \
-                 picker multiplies each score, which is within 0 to 1, by its weight and adds them up; \
-                 so does the simulator, after dividing all weights by the greatest. Only their ratios \
-                 matter, and these are the smallest whole numbers with the same ratios. What is left \
-                 out leaves the other weights as they are.";
+    let about = "For `--config-file` of llm-d's endpoint picker, release 0.8 and later. The \
+                 picker sums scores from 0 to 1 times their weights, as the simulator does. Only \
+                 ratios of weights matter; these are the smallest whole numbers with the same \
+                 ratios. Parts without a counterpart are left out; the other weights stay the \
+                 same.";
     out.push_str(&comment(about, ""));
     out.push_str(&comment(
-        "Requests that may be turned away are those of an InferenceObjective with a negative \
-         priority: give sheddable, batch and background one, and critical and standard none.",
+        "Only requests of an InferenceObjective with a negative priority can be rejected: give \
+         sheddable, batch and background one, but not critical and standard.",
         "",
     ));
     out.push_str("#\n");

@@ -87,8 +87,8 @@ impl Metric {
         };
         if [&CAPACITY, &FEWEST_INSTANCES].iter().any(|what| what.name == rest) {
             return Err(format!(
-                "`{rest}` is found by a search over many runs; studies that say what must hold, \
-                 with `capacity: {{slo: [...]}}`, have it, and `blis capacity`"
+                "`{rest}` takes a search over many runs: use `blis capacity`, or a study with \
+                 `capacity: {{slo: [...]}}`"
             ));
         }
         let what = metric::find(rest).ok_or_else(|| {
@@ -98,7 +98,10 @@ impl Metric {
         match (class, what.value) {
             (Some(class), OfCluster(_) | Searched) => {
                 let class = class.name();
-                Err(format!("`{rest}` is one of the whole cluster; write it without `{class}.`"))
+                Err(format!(
+                    "`{rest}` exists for the whole cluster only; write it without \
+                    `{class}.`"
+                ))
             }
             _ => Ok(Metric { class, what, mechanism: None }),
         }
@@ -227,7 +230,7 @@ mod tests {
         assert!(refusal("critcal.ttft_p99").starts_with("unknown class `critcal`, did you mean"));
         assert_eq!(
             refusal("critical.hit_rate"),
-            "`hit_rate` is one of the whole cluster; write it without `critical.`"
+            "`hit_rate` exists for the whole cluster only; write it without `critical.`"
         );
     }
 }

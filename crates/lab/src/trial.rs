@@ -49,8 +49,8 @@ pub fn read(name: &str, text: &str, saturations: &Saturations) -> Result<(Plan, 
     let plan = Draft::from_tree(fields.scenario).resolve()?.settle(saturations, &mut Unobserved)?;
     if let Some(hash) = fields.scenario_hash.filter(|hash| *hash != plan.hash()) {
         let message = format!(
-            "found `{hash}`, but the scenario has `{}` here: a file that it names has another \
-             content, or this program understands it otherwise; remove the field to run it anyway",
+            "found `{hash}`, but the scenario has `{}` here: a file it names has changed, or this \
+             version reads it differently; remove the field to run it anyway",
             plan.hash()
         );
         return Err(Problem::new(tree.place_of("scenario_hash"), "scenario_hash", message).into());

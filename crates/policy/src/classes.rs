@@ -3,7 +3,7 @@
 use crate::view::PerClass;
 use blis_core::{Dice, Param, SloClass, Values};
 
-/// Whether requests of a class may be turned away at all.
+/// Whether requests of a class may be rejected at all.
 pub(crate) const fn flag(class: SloClass, default: bool, help: &'static str) -> Param {
     Param::flag(class.name(), default).help(help)
 }

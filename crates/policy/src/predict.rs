@@ -143,9 +143,15 @@ impl Budgets {
     pub const PARAMS: [Param; 5] = [
         Budgets::param(SloClass::Critical, "TTFT budget of critical requests; auto is the target"),
         Budgets::param(SloClass::Standard, "TTFT budget of standard requests; auto is the target"),
-        Budgets::param(SloClass::Sheddable, "TTFT budget of sheddable ones; auto is the target"),
+        Budgets::param(
+            SloClass::Sheddable,
+            "TTFT budget of sheddable requests; auto is the target",
+        ),
         Budgets::param(SloClass::Batch, "TTFT budget of batch requests; auto is the target"),
-        Budgets::param(SloClass::Background, "TTFT budget of background ones; auto is the target"),
+        Budgets::param(
+            SloClass::Background,
+            "TTFT budget of background requests; auto is the target",
+        ),
     ];
 
     /// What [`Budgets::PARAMS`] say, or the targets of `cluster`.

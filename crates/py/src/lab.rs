@@ -1,8 +1,9 @@
-//! Trials, studies, searches and calibrations: text in, JSON out.
+//! Trials, studies, searches and calibrations: text in, rows and documents out.
 //!
 //! Whoever runs the trials of a study or search elsewhere asks `Rounds`, in `remote.rs`.
 
 use crate::failure;
+use crate::report::PyDocument;
 use crate::watch::{Signals, interruptible};
 use blis_fidelity::calibrate as fitting;
 use blis_fidelity::measured;
@@ -41,7 +42,7 @@ pub(crate) fn run_trial(py: Python<'_>, trial: &str) -> PyResult<String> {
 }
 
 /// Runs the study in `text`, which stands in the file `path`, on `jobs` threads (0: one for each
-/// core), as far as `ledger` does not have it, and keeps it there. All that it found, as JSON.
+/// core), as far as `ledger` does not have it, and keeps it there.
 #[pyfunction]
 #[pyo3(signature = (text, path, ledger = None, jobs = 0))]
 pub(crate) fn study_report(
@@ -50,7 +51,7 @@ pub(crate) fn study_report(
     path: &str,
     ledger: Option<PathBuf>,
     jobs: usize,
-) -> PyResult<String> {
+) -> PyResult<PyDocument> {
     interruptible(py, |watch| {
         let ledger = open(ledger.as_deref())?;
         let runner = Runner::new(jobs, false, ledger.as_ref())?;
@@ -60,8 +61,7 @@ pub(crate) fn study_report(
 }
 
 /// Runs the search in `text`, which stands in the file `path`, on `jobs` threads (0: one for each
-/// core), as far as `ledger` does not have it. All that it found as JSON, and the recommended
-/// strategy as a file, if there is one.
+/// core), as far as `ledger` does not have it. The recommended strategy is a file, if there is one.
 #[pyfunction]
 #[pyo3(signature = (text, path, ledger = None, jobs = 0, control = false))]
 pub(crate) fn search_report(
@@ -71,7 +71,7 @@ pub(crate) fn search_report(
     ledger: Option<PathBuf>,
     jobs: usize,
     control: bool,
-) -> PyResult<(String, Option<String>)> {
+) -> PyResult<(PyDocument, Option<String>)> {
     interruptible(py, |watch| {
         let ledger = open(ledger.as_deref())?;
         let runner = Runner::new(jobs, false, ledger.as_ref())?;
@@ -80,27 +80,26 @@ pub(crate) fn search_report(
     })
 }
 
-/// All that a study finds, as JSON, after it was run as `name`.
+/// All that a study finds, after it was run as `name`.
 pub(crate) fn studied(
     study: &Study,
     name: &str,
     runner: &Runner<'_>,
     watch: &dyn Watch,
-) -> Result<String, Failure> {
+) -> Result<PyDocument, Failure> {
     let findings = study.run_recorded(name, runner, watch)?;
-    Ok(blis_scenario::json::text(&study::json::object(study, &findings)))
+    Ok(PyDocument(blis_report::study::document(study, &findings, None)))
 }
 
-/// All that a search finds, as JSON, and the file of the strategy that it recommends, if that is
-/// one.
+/// All that a search finds, and the file of the strategy that it recommends, if that is one.
 pub(crate) fn searched(
     search: &Search,
     control: bool,
     runner: &Runner<'_>,
     watch: &dyn Watch,
-) -> Result<(String, Option<String>), Failure> {
+) -> Result<(PyDocument, Option<String>), Failure> {
     let findings = search.run(runner, watch, control)?;
-    let found = blis_scenario::json::text(&optimize::json::object(search, &findings));
+    let found = PyDocument(blis_report::search::document(search, &findings, None));
     let chosen = findings.chosen.first().filter(|_| search.objectives.len() == 1);
     let file = |chosen: &optimize::Chosen| {
         let strategy = &search.points.candidates[chosen.candidate].strategy;
@@ -109,7 +108,7 @@ pub(crate) fn searched(
     Ok((found, chosen.map(file)))
 }
 
-/// Fits a latency profile to logs of a server: how good it is as JSON, and the profile as YAML.
+/// Fits a latency profile to logs of a server: how good it is, and the profile as YAML.
 #[pyfunction]
 #[pyo3(signature = (
     steps, *, requests = Vec::new(), grid = Vec::new(), padding = None,
@@ -126,7 +125,7 @@ pub(crate) fn calibrate(
     model: Option<&str>,
     hardware: Option<String>,
     tp: Option<u32>,
-) -> PyResult<(String, String)> {
+) -> PyResult<(PyDocument, String)> {
     let fit = || -> Result<_, Problem> {
         let logged = measured::read_all(&steps, &requests)?;
         let padding =
@@ -134,7 +133,8 @@ pub(crate) fn calibrate(
         let runs = fitting::runs(&logged, &measured::grids(&grid, &steps), block_size)?;
         let machine = ProfiledMachine { model: model.map(fitting::model_name), hardware, tp };
         let found = fitting::calibrate(runs, padding, machine)?;
-        Ok((blis_scenario::json::text(&found.object()), profile::text(&found.file)))
+        let document = PyDocument(blis_report::calibrate::document(&found));
+        Ok((document, profile::text(&found.file)))
     };
     py.detach(fit).map_err(|problem| failure::problems(py, &problem.into()))
 }

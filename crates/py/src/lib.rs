@@ -1,7 +1,7 @@
 //! `blis._core`: the compiled half of the Python package.
 //!
 //! It hands text and plain values to the same functions of the lab that the binary calls, and gives
-//! back JSON or Arrow columns; what reads well in Python is written in Python, in
+//! back documents, JSON or Arrow columns; what reads well in Python is written in Python, in
 //! `python/src/blis`. The interpreter's lock is released while anything is simulated. It must never
 //! print.
 #![expect(clippy::needless_pass_by_value, reason = "arguments are converted, hence handed over")]
@@ -10,6 +10,7 @@ mod failure;
 mod lab;
 mod policy;
 mod remote;
+mod report;
 mod run;
 mod scenario;
 mod tables;
@@ -27,6 +28,8 @@ mod core {
     use crate::policy::Policy;
     #[pymodule_export]
     use crate::remote::{Rounds, Space, Worker};
+    #[pymodule_export]
+    use crate::report::PyDocument;
     #[pymodule_export]
     use crate::run::{Run, run};
     #[pymodule_export]

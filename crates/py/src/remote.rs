@@ -4,6 +4,7 @@
 
 use crate::failure;
 use crate::lab::{Known, name, searched, studied};
+use crate::report::PyDocument;
 use crate::watch::{Signals, interruptible};
 use blis_lab::Failure;
 use blis_lab::ledger::{Claim, Ledger};
@@ -165,9 +166,9 @@ impl Rounds {
         })
     }
 
-    /// All that it found, as JSON, and the strategy that a search recommends as a file. What is not
-    /// finished is run here.
-    fn report(&self, py: Python<'_>) -> PyResult<(String, Option<String>)> {
+    /// All that it found, and the strategy that a search recommends as a file. What is not finished
+    /// is run here.
+    fn report(&self, py: Python<'_>) -> PyResult<(PyDocument, Option<String>)> {
         interruptible(py, |watch| {
             let runner = Runner::new(0, false, Some(&self.ledger))?;
             match &self.asked {

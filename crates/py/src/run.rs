@@ -3,13 +3,15 @@
 
 use crate::failure;
 use crate::policy::Tally;
+use crate::report::PyDocument;
 use crate::scenario::{Ready, Scenario};
 use crate::tables::{Decisions, PyTable, Requests, Timeline};
 use crate::watch::Signals;
 use blis_core::Span;
 use blis_lab::Metric;
 use blis_metrics::Listener;
-use blis_scenario::{Names, Plan, Row, RunFailure, RunResult, Trial, run_scenario};
+use blis_report::run::{Finished, one};
+use blis_scenario::{Names, Plan, RunFailure, RunResult, Trial, run_scenario};
 use blis_sim::End;
 use pyo3::exceptions::{PyAttributeError, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
@@ -19,13 +21,12 @@ use std::time::Instant;
 /// A finished run.
 #[pyclass(frozen, module = "blis._core")]
 pub(crate) struct Run {
-    row: Row,
+    plan: Plan,
+    result: RunResult,
+    wall_seconds: f64,
     requests: Option<PyTable>,
     timeline: Option<PyTable>,
     decisions: Option<PyTable>,
-    /// What the user should know of the scenario.
-    #[pyo3(get)]
-    notes: Vec<String>,
     /// The policies in Python: name, calls, and seconds in them.
     #[pyo3(get)]
     policy_costs: Vec<(&'static str, u64, f64)>,
@@ -33,22 +34,36 @@ pub(crate) struct Run {
 
 #[pymethods]
 impl Run {
-    /// Everything, as `blis run --format json` prints it.
-    fn json(&self) -> String {
-        blis_scenario::json::text(&self.row.numbers())
+    /// Everything, as `blis run` prints it.
+    fn document(&self) -> PyDocument {
+        PyDocument(one(&Finished {
+            plan: &self.plan,
+            result: &self.result,
+            wall_seconds: Some(self.wall_seconds),
+            cpu_seconds: None,
+            inversions: None,
+            fitness: None,
+            regret: None,
+        }))
+    }
+
+    /// What the user should know of the scenario.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.plan.notes.clone()
     }
 
     /// The number called `name`, as studies call it, e.g. `critical.ttft_p99`; `None` if there is
     /// no sample.
     fn metric(&self, name: &str) -> PyResult<Option<f64>> {
         let metric = Metric::parse(name).map_err(PyAttributeError::new_err)?;
-        Ok(metric.of(&self.row.report))
+        Ok(metric.of(&self.result.report))
     }
 
     /// What the numbers do not show, although whoever reads them must know.
     #[getter]
     fn warnings(&self) -> Vec<String> {
-        self.row.warnings.clone()
+        self.result.warnings(&self.plan)
     }
 
     /// One row a request, if they were recorded.
@@ -116,18 +131,17 @@ pub(crate) fn run(
     if result.outcome.end == End::Interrupted {
         return Err(PyKeyboardInterrupt::new_err(()));
     }
-    let mut row = Row::of(&plan, &result);
-    row.run.wall_seconds = Some(wall_seconds);
     let cost = |(name, tally): (&'static str, Arc<Tally>)| {
         let (calls, seconds) = tally.cost();
         (name, calls, seconds)
     };
     Ok(Run {
-        row,
+        result,
+        wall_seconds,
         requests: recorders.requests.map(|one| PyTable::new(one.table())),
         timeline: recorders.timeline.map(|one| PyTable::new(one.table())),
         decisions: recorders.decisions.map(|one| PyTable::new(one.table())),
-        notes: plan.notes,
+        plan,
         policy_costs: tallies.into_iter().map(cost).collect(),
     })
 }

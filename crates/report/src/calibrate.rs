@@ -30,9 +30,8 @@ pub fn document(found: &Calibration) -> Document {
     let coefficients = Table::new("coefficients", header, coefficients);
     let drift = found.file.profile.parameters().drift;
     let about = format!(
-        "Error is the mean of absolute errors, bias the error of the total time of these steps. \
-         Unseen is by a fit to the other workloads, by which whole runs are off by {:.2} % (root \
-         mean square).",
+        "Error is the mean absolute error, bias the error of the total time. Unseen: predicted by \
+         a fit to the other workloads, whose RMS error over whole runs is {:.2} %.",
         100.0 * drift
     );
     let steps: usize = found.runs.iter().map(|run| run.rows.len()).sum();

@@ -43,11 +43,11 @@ fn conditions(search: &Search, findings: &Findings) -> String {
     let Findings { seeds, trials, requests, stretch, warmup, .. } = findings;
     let stretch = match stretch {
         1 => String::new(),
-        times => format!(" ({times} times as many as the scenario says, which were too few)"),
+        times => format!(" ({times} times the scenario's number, which was too few)"),
     };
     let warmup = match warmup {
         Some(seconds) if *seconds > 0.0 => {
-            format!("; the first {} s of each run are not counted", number(*seconds))
+            format!("; the first {} s of each run are cut as warm-up", number(*seconds))
         }
         _ => String::new(),
     };
@@ -79,8 +79,8 @@ fn unit(search: &Search) -> &'static str {
 fn summary(search: &Search, findings: &Findings) -> Table {
     let several = findings.answers.len() > 1;
     let safe = match search.question.vary {
-        Vary::Rate => "surely met up to",
-        Vary::Instances => "surely met with",
+        Vary::Rate => "safe up to",
+        Vary::Instances => "safe with",
     };
     let capacity = format!("capacity, {} (95 %)", unit(search));
     let mut header = vec!["strategy".to_owned(), capacity, safe.to_owned()];
@@ -104,12 +104,12 @@ fn told(search: &Search, answer: &Answer) -> Vec<Block> {
     let own = match &answer.found {
         Found::Capacity => None,
         Found::Never { at, why } => Some(Block::warning(
-            format!("{name}: not met even at {} {unit}: {why}", bound(*at)),
-            "give a bound that an idle cluster can meet",
+            format!("{name}: SLOs are missed even at {} {unit}: {why}", bound(*at)),
+            "relax the SLO: an idle cluster misses it",
         )),
         Found::Unlimited { at } => Some(Block::warning(
-            format!("{name}: still met at {} {unit}: it does not limit what is served", bound(*at)),
-            "ask for what is completed too, e.g. `completed >= 0.99 * offered`",
+            format!("{name}: SLOs are still met at {} {unit}, so there is no limit", bound(*at)),
+            "also bound completions, e.g. `completed >= 0.99 * offered`",
         )),
     };
     let doubts = answer.doubts.iter().map(|doubt| Block::warning(format!("{name}: {doubt}"), ""));
@@ -163,8 +163,8 @@ fn capacities(search: &Search, findings: &Findings) -> Option<Chart> {
 
 /// One SLO over what is varied.
 fn curve(search: &Search, findings: &Findings, number: usize, slo: &Slo) -> Option<Chart> {
-    const NOTE: &str = "Means over seeds with intervals; a full dot surely meets all SLOs, the \
-                        dashed line is the bound.";
+    const NOTE: &str = "Means over seeds with intervals; a full dot meets all SLOs with \
+                        confidence; the dashed line is the bound.";
     let points = findings.answers.iter().flat_map(|answer| {
         let dot = |point: &Point| {
             let Estimate { mean, low, high, .. } = point.slo[number].effect.estimate?;

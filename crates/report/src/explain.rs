@@ -40,8 +40,7 @@ pub struct Explained<'a> {
 pub fn document(found: &Explained<'_>) -> Document {
     let [arm, against] = &found.arms;
     let (seeds, sent) = (counted(found.seeds as u64, "seed"), sent(found.study));
-    let about =
-        format!("{arm} against {against}, {seeds} each; every interval is one of 95 %; {sent}.");
+    let about = format!("{arm} against {against}, {seeds} each, with 95 % intervals; {sent}.");
     let parts = found.parts.iter().map(|(class, parts)| components::time(class, parts));
     let mut effects = Vec::new();
     for (metric, shares) in &found.shares {
@@ -50,7 +49,7 @@ pub fn document(found: &Explained<'_>) -> Document {
         effects.push(Block::prose(components::compound(metric, shares)));
     }
     if found.components.is_empty() {
-        let text = "The arm is not made of components, so none can be left out; see `with:`.";
+        let text = "The arm has no components (`with:`), so there is nothing to leave out.";
         effects.push(Block::prose(text));
     }
     let left = found.reached.as_ref().map(|it| headroom::blocks(it, &found.metrics));

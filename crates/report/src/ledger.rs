@@ -42,7 +42,7 @@ pub fn list(path: &str, entries: &[Entry], (all, current): (u64, u64)) -> Docume
     };
     let header = ["trial", "study", "cell", "seed", "scenario", "end", "TTFT p99, ms", "code"];
     let about = format!(
-        "{}, {} of them by this code; the last {} are shown",
+        "{}, {} by this code version; showing the last {}",
         counted(all, "trial"),
         grouped(current),
         grouped(entries.len() as u64)
@@ -76,7 +76,7 @@ pub fn difference([first, second]: [&str; 2], found: &[Difference]) -> Document 
         })
         .collect();
     let block = if rows.is_empty() {
-        Block::prose("no number differs")
+        Block::prose("no differences")
     } else {
         let header = ["number".to_owned(), short(first), short(second), "change".to_owned()];
         Table::new("", header, rows).into()

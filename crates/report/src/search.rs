@@ -14,7 +14,7 @@ use blis_lab::verdict::number;
 pub fn document(search: &Search, findings: &Findings, file: Option<&str>) -> Document {
     let mut found = Vec::new();
     match &findings.chosen[..] {
-        [] => found.push(Block::prose("No point met the constraints: nothing is recommended.")),
+        [] => found.push(Block::prose("No point meets the constraints, so none is recommended.")),
         [chosen] if search.objectives.len() == 1 => {
             found.push(tables::outcome(search, findings).into());
             found.extend(blocks(tables::by_workload(search, findings)));
@@ -46,7 +46,7 @@ pub fn document(search: &Search, findings: &Findings, file: Option<&str>) -> Doc
         Block::group("Workloads", blocks(charts::by_workload(search, findings))),
         Block::group("Constraints", blocks(charts::constraints(search, findings))),
         Block::group("Importance of parameters", blocks(charts::importance(search, findings))),
-        Block::group("Ranges that are as good", blocks(charts::ranges(search, findings))),
+        Block::group("Equally good ranges", blocks(charts::ranges(search, findings))),
         Block::folded("All points", points),
     ];
     Document::new(search.question.clone(), blocks, json::object(search, findings))
@@ -55,7 +55,7 @@ pub fn document(search: &Search, findings: &Findings, file: Option<&str>) -> Doc
 /// What came of it, in a few words: the change on fresh seeds.
 pub fn gist(search: &Search, findings: &Findings) -> String {
     match &findings.chosen[..] {
-        [] => "no point met the constraints".to_owned(),
+        [] => "no point meets the constraints".to_owned(),
         [_] if search.objectives.len() == 1 => {
             let number = &search.objectives[0].number;
             format!("{} {}", number.name(), shown_change(findings, 1, number))
@@ -92,11 +92,11 @@ fn conditions(search: &Search, findings: &Findings) -> String {
     let met = of(&|call| call.is_usable());
     let refused = match of(&|call| call.refused.is_some()) {
         0 => String::new(),
-        count => format!(", {count} were not legal scenarios"),
+        count => format!(", {count} were invalid scenarios"),
     };
     let dropped = match of(&|call| call.is_dropped(budget.seeds)) {
         0 => String::new(),
-        count => format!(" ({count} of them only one, being clearly worse)"),
+        count => format!(" ({count} stopped after one, being clearly worse)"),
     };
     let on = match search.workloads()[..] {
         [] => String::new(),
@@ -133,7 +133,7 @@ fn verdict(search: &Search, chosen: &Chosen) -> Option<String> {
     }
     if let Some(feasibility) = chosen.feasibility.filter(|p| *p < 0.95) {
         text.push(format!(
-            "No point meets the constraints with a probability of 95 %; this one has {}.",
+            "No point meets the constraints with 95 % probability; this one does with {}.",
             percent(feasibility)
         ));
     }
@@ -191,9 +191,9 @@ fn volume(search: &Search, findings: &Findings) -> Option<String> {
         format!("; that of the control {}", number(control.hypervolume))
     });
     Some(format!(
-        "Hypervolume of the front {}; of the hand-set point alone {}{control}. It is measured in \
-         changes against the hand-set point (logarithms where only ratios mean something), below \
-         the worst legal point, in {} dimensions.",
+        "Hypervolume of the front {}; of the hand-set point alone {}{control}. It is \
+         measured in changes against the hand-set point (logarithms for ratios), below the worst \
+         valid point, in {} dimensions.",
         number(front.hypervolume),
         number(front.of_hand),
         search.objectives.len()

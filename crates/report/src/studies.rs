@@ -89,7 +89,7 @@ impl Done {
     }
 }
 
-/// The effect that a verdict hangs on, with its interval; `x` is a ratio.
+/// The effect that decided a verdict, with its interval; `x` is a ratio.
 fn effect(verdict: &Verdict) -> String {
     let Some(effect) = verdict.effects.get(verdict.telling) else { return "-".to_owned() };
     let Some(found) = effect.estimate else { return "too few samples".to_owned() };
@@ -104,8 +104,8 @@ fn effect(verdict: &Verdict) -> String {
 pub fn document(done: &[Done], page: Option<&str>) -> Document {
     let outcomes: Vec<Outcome> = done.iter().flat_map(Done::outcomes).collect();
     let summary = format!("{} studies and searches: {}.", done.len(), tally(&outcomes));
-    let about = "A refuted claim is a result like any other. The effect is the one that the \
-                 verdict hangs on, with its interval; `x` is a ratio.";
+    let about = "A refuted claim is a result like any other. The effect is the one that \
+                 decided the verdict, with its interval; `x` is a ratio.";
     let mut links = Vec::new();
     let mut rows = Vec::new();
     for one in done {

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 
 /// What all verdicts of a study have in common.
 const CAUTION: &str =
-    "The probability that any of them is wrong is at most 5 %, interim looks included.";
+    "The probability that any verdict is wrong is at most 5 %, including interim looks.";
 /// A longer table by class is a detail.
 const MOST_CLASS_ROWS: usize = 64;
 /// So many of the cells that a warning is about are named.
@@ -66,7 +66,7 @@ fn conditions(study: &Study, findings: &Findings) -> String {
         Some(seconds) if seconds > 0.0 => {
             let own = study.cells.iter().any(|cell| cell.own_warmup);
             let except = if own { " (unless a cell sets its own warm-up)" } else { "" };
-            format!("; the first {} s of each run are not counted{except}", number(seconds))
+            format!("; the first {} s of each run are cut as warm-up{except}", number(seconds))
         }
         _ => String::new(),
     };
@@ -241,7 +241,7 @@ fn mechanisms(study: &Study, findings: &Findings) -> Option<Table> {
         let means = names.iter().map(mean);
         std::iter::once(cell.levels.join(", ")).chain(means).collect::<Vec<_>>()
     };
-    let title = "how often each mechanism acted in a run, mean over seeds";
+    let title = "mechanism counts per run, mean over seeds";
     let header = std::iter::once(study.factors.join(", "));
     let header = header.chain(names.iter().map(|name| (*name).clone()));
     let rows = study.cells.iter().zip(&findings.rows).map(row);

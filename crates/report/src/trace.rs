@@ -75,7 +75,7 @@ fn notes(inspected: &Inspected) -> Vec<String> {
             .then(|| format!("{} skipped: {skipped}", counted(skipped.total(), "row"))),
         (inspected.follow_ups > 0).then(|| {
             let many = counted(inspected.follow_ups, "request");
-            format!("{many} wait for an answer, which is assumed to come at once here")
+            format!("{many} wait for a response, assumed instant here")
         }),
         deadlines.map(|seen| {
             let [min, max, p50] = [seen.min, seen.max, seen.p50].map(duration);
@@ -150,7 +150,7 @@ fn shared(sharing: &Sharing, requests: u64) -> Block {
         return Block::prose(text);
     }
     let facts = format!(
-        "blocks of {block_size} tokens, {} of {} tokens, {} of {} requests find a block, {} to \
+        "blocks of {block_size} tokens, {} of {} tokens, {} of {} requests hit a block, {} to \
          keep",
         grouped(*hit_tokens),
         grouped(*prompt_tokens),
@@ -166,10 +166,10 @@ fn shared(sharing: &Sharing, requests: u64) -> Block {
             percent(float(stretch.saved_tokens) / float(*prompt_tokens)),
         ]
     };
-    let header = ["tokens of the prompt", "found by", "tokens saved", "share of all prompts"];
+    let header = ["prompt tokens", "hits", "tokens saved", "share of all tokens"];
     let table = Table::new("", header, sharing.stretches.iter().map(row));
     let share = percent(sharing.hit_share());
-    let title = format!("Sharing: an endless cache would hit {share} of all prompt tokens");
+    let title = format!("Sharing: an unbounded cache would hit {share} of all prompt tokens");
     Block::group(&title, vec![Block::List(vec![facts]), table.into()])
 }
 

@@ -12,15 +12,14 @@ use blis_scenario::json::present;
 use serde_json::{Map, Value, json};
 
 /// How to read the tables of single workloads.
-const READING: &str = "Predicted is one replay of the measured arrivals. From and to enclose nine \
-     tenths of the replays by other profiles that fit the measurements as well; inside says whether \
-     the measured value lies between them. A second run has the same arrivals on another machine. \
-     ITL is the mean gap between the tokens of a request.";
-const TRANSFER: &str = "Error of the mean E2E, after a fit to one workload and to those steps \
-     measured apart that only decode or only prefill.";
-const BEYOND: &str = "Errors on steps of one kind, after fits to all steps, to no such step of a \
-     server but to those measured apart, and to no such step at all: the mean of single steps, and \
-     the error of their total time.";
+const READING: &str = "Predicted is one replay of the measured arrivals; low and high are its 90 % \
+     interval over resampled fits, and inside says whether the measured value lies in it. The \
+     second run has the same arrivals on another machine. ITL is a request's mean token gap.";
+const TRANSFER: &str = "Error of mean E2E after a fit to one workload and to the decode-only and \
+     prefill-only steps measured without a server.";
+const BEYOND: &str = "Mean absolute error of steps of a kind, and error of their total time, after \
+     three fits: to all steps; to none of this kind except those measured without a server; and to \
+     none of this kind.";
 
 const OVERVIEW: &str = "Each cell has the measured number (times in ms), how far the prediction is \
      off, and the interval about it, relative to what was measured: an interval without 0 has missed. \
@@ -60,11 +59,11 @@ pub fn document(parts: &[Found]) -> Document {
     all.extend(found.compared.iter().map(workload));
     if !found.transfer.is_empty() {
         let blocks = vec![Block::prose(TRANSFER), transfers(&found.transfer).into()];
-        all.push(Block::group("Fitted to one workload", blocks));
+        all.push(Block::group("Fit to one workload", blocks));
     }
     if !found.beyond.is_empty() {
         let blocks = vec![Block::prose(BEYOND), beyond(&found.beyond).into()];
-        all.push(Block::group("Beyond what was fitted to", blocks));
+        all.push(Block::group("Extrapolation", blocks));
     }
     Document::new(title, all, object(found))
 }
@@ -149,16 +148,16 @@ fn summary(found: &Found) -> Vec<String> {
     let coverage = &found.coverage;
     if coverage.cells > 0 {
         parts.push(format!(
-            "{} of {} measured numbers are within their 90 % intervals; {} intervals are no wider \
-             than twice the spread of repeated runs and 10 %.",
+            "{} of {} measured values are inside their 90 % intervals; {} intervals are narrow \
+             (at most 10 % plus twice the spread of repeated runs).",
             coverage.covered, coverage.cells, coverage.narrow
         ));
     }
     let near = found.transfer.iter().filter(|one| one.e2e_mean.abs() <= 0.1).count();
     if !found.transfer.is_empty() {
         parts.push(format!(
-            "After a fit to one workload and to pure steps measured apart, {near} of {} \
-             predictions of another workload's E2E mean are within 10 %.",
+            "After a fit to one workload and to steps measured without a server, {near} of {} \
+             predictions of another workload's mean E2E are within 10 %.",
             found.transfer.len()
         ));
     }
@@ -169,7 +168,7 @@ fn summary(found: &Found) -> Vec<String> {
 fn workload(compared: &Compared) -> Block {
     let cells = compared.cells.iter().filter(|cell| is_shown(cell)).map(row);
     let header =
-        ["ms", "predicted", "from", "to", "measured", "error", "inside", "second run", "spread"];
+        ["ms", "predicted", "low", "high", "measured", "error", "inside", "second run", "spread"];
     let table = Table::new("", header, cells).without_empty();
     let mut all = vec![Block::prose(headline(compared)), table.into()];
     all.extend(blocks(distributions(compared)));
@@ -182,7 +181,7 @@ pub fn outside(compared: &Compared) -> String {
     let far = |(name, value): &(&str, f64)| format!("{name} {}", plain(*value));
     let variables: Vec<String> = outside.variables.iter().map(far).collect();
     format!(
-        "{} of {} steps ({}) are outside what was fitted to (farthest: {}); their times are \
+        "{} of {} steps ({}) are outside the fitted range (farthest: {}); their times are \
          extrapolated",
         grouped(outside.steps as u64),
         grouped(outside.of as u64),
@@ -194,7 +193,7 @@ pub fn outside(compared: &Compared) -> String {
 fn headline(compared: &Compared) -> String {
     let steps = compared.steps.map_or_else(String::new, |steps| {
         let (mean, total) = (percent(steps.mean_absolute), signed(steps.total));
-        format!("steps are off by {mean} on average, {total} in total; ")
+        format!("step times are off by {mean} on average, {total} in total; ")
     });
     let outside = match compared.outside.steps {
         0 => String::new(),
@@ -276,7 +275,7 @@ fn beyond(all: &[Beyond]) -> Table {
         let name = one.edge.name().to_owned();
         [name, steps, errors(Some(one.seen)), errors(one.apart), errors(one.unseen)]
     };
-    let header = ["steps", "number", "fitted to all", "measured apart only", "never seen"];
+    let header = ["steps", "number", "fit to all", "no server steps", "never seen"];
     Table::new("", header, all.iter().map(row))
 }
 

@@ -35,16 +35,17 @@ macro_rules! presets {
 presets! {
     "orthogonal-slo": "Three classes that differ in nothing else, one shared prefix, bursty";
     "orthogonal-slo-32": "The same classes in conversations of four rounds over 32 system prompts";
-    "independent": "The same lengths and classes with nothing shared: the control of the others";
-    "multi-turn-4x512": "Conversations of four rounds that carry their whole context along";
-    "mixed-slo-multi-turn": "Critical questions beside batch conversations that fill the cache";
+    "independent": "The same lengths and classes with nothing shared, as a control";
+    "multi-turn-4x512": "Conversations of four rounds that resend their whole context";
+    "mixed-slo-multi-turn": "Critical questions next to batch conversations that fill the cache";
     "rag-4096": "Questions over five retrieved contexts of 4,096 tokens each";
     "agentic-2048": "Agents in closed loops over ten tool prompts of 2,048 tokens each";
-    "saas-150x6000": "150 tenants with a context of 6,000 tokens each, from 3 to 60 requests a second";
-    "chatbot": "Short prompts, short answers";
-    "summarization": "Long prompts, short answers";
-    "contentgen": "Prompts and answers of a thousand tokens";
-    "multidoc": "Very long prompts, long answers";
+    "saas-150x6000": "150 tenants with a context of 6,000 tokens each, from 3 to 60 requests per \
+        second";
+    "chatbot": "Short prompts, short outputs";
+    "summarization": "Long prompts, short outputs";
+    "contentgen": "Prompts and outputs of a thousand tokens";
+    "multidoc": "Very long prompts, long outputs";
 }
 
 /// The preset called `name`.

@@ -192,7 +192,7 @@ fn from_tree(tree: &Node) -> Result<ProfileFile, Problems> {
         && text != FORMAT
     {
         let advice = if text.starts_with(OLDER) {
-            "; its terms mean something else in this version: fit it again, with `blis calibrate`"
+            "; its terms have changed in this version: fit it again with `blis calibrate`"
         } else {
             ""
         };

@@ -163,7 +163,7 @@ impl<'de> Visitor<'de> for RateVisitor {
                 other => return Err(A::Error::unknown_field(other, KNOWN)),
             };
             if found.replace(rate).is_some() {
-                let message = "only one of `of_saturation`, `ramp`, `steps` can be the rate";
+                let message = "found several; legal: one of `of_saturation`, `ramp`, `steps`";
                 return Err(A::Error::custom(message));
             }
         }
@@ -275,7 +275,7 @@ mod tests {
             (
                 "{of_saturation: 1, ramp: {from: 1, to: 2, over_s: 3}}",
                 "7: rate",
-                "only one of `of_saturation`, `ramp`, `steps` can be the rate".to_owned(),
+                "found several; legal: one of `of_saturation`, `ramp`, `steps`".to_owned(),
             ),
         ] {
             assert_eq!(read(text).expect_err(text), format!("r.yaml:1:{place}: {message}"));

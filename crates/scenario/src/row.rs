@@ -185,7 +185,7 @@ impl TryFrom<Wire> for Row {
         let schema = wire.schema.ok_or("`schema` is missing: it is not a row of a trial")?;
         if schema > SCHEMA {
             return Err(format!(
-                "it has layout {schema}, but this program knows up to {SCHEMA}; update blis"
+                "its layout is {schema}, this version reads up to {SCHEMA}; update blis"
             ));
         }
         let (names, sections): (Vec<String>, Vec<Value>) = wire.tenants.into_iter().unzip();

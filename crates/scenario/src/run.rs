@@ -58,8 +58,8 @@ impl RunResult {
         let mut warnings = Vec::new();
         if *end == End::Horizon && plan.horizon.is_none() {
             warnings.push(
-                "stopped after a hundred simulated years, the most that is simulated; the numbers \
-                 are those of the part before"
+                "stopped after a hundred simulated years, the limit; the numbers cover only that \
+                 part"
                     .to_owned(),
             );
         }
@@ -81,8 +81,8 @@ impl RunResult {
             // Whole per cents, so that the runs of a study say the same.
             let share = (100 * steps).div_ceil(all.max(1));
             format!(
-                "{share} % of the steps were outside what the latency profile was fitted to ({}); \
-                 their times are extrapolated",
+                "{share} % of the steps were outside the fitted range of the latency profile \
+                 ({}); their times are extrapolated",
                 names.join(", ")
             )
         })
@@ -101,7 +101,7 @@ fn too_few(plan: &Plan, sent: u64) -> Option<String> {
     }
     let Workload::Mix(mix) = &plan.workload else { return None };
     let wanted = mix.num_requests.filter(|&wanted| wanted > sent && plan.horizon.is_none())?;
-    Some(format!("only {sent} of {wanted} requests arrive: there are no clients after them"))
+    Some(format!("only {sent} of {wanted} requests arrive: no client is active after them"))
 }
 
 /// Why a run gave nothing.
@@ -114,7 +114,7 @@ pub enum RunFailure {
     #[error("{0}")]
     Source(String),
     /// The system did not give the threads to run on.
-    #[error("cannot start worker threads: {0}; give fewer `--jobs`")]
+    #[error("cannot start worker threads: {0}; lower `--jobs`")]
     Threads(String),
     /// Its observer has stopped it.
     #[error("interrupted")]

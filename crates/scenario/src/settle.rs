@@ -84,15 +84,15 @@ impl Checked {
             let unit = if mix.has_sessions() { "sessions" } else { "requests" };
             let mix = Mix { rate: written.rate.rate(found), ..mix.clone() };
             mix.validate().map_err(|error| {
-                written.problem(format!("{error}, where saturation is {found} a second"))
+                written.problem(format!("{error}, where saturation is {found} per second"))
             })?;
             let meant = match mix.rate {
-                Rate::Steady(rate) => format!("the rate is {rate:.4} {unit} a second"),
+                Rate::Steady(rate) => format!("the rate is {rate:.4} {unit} per second"),
                 Rate::Shaped(_) => "the rates are shares of that".to_owned(),
             };
             plan.notes.push(format!(
-                "this cluster keeps up with {found} {unit} a second of this workload (measured \
-                 with {REFERENCE_SCORERS}); {meant}"
+                "this cluster saturates at {found} {unit} per second of this workload \
+                 (measured with {REFERENCE_SCORERS}); {meant}"
             ));
             plan.saturation = Some(found);
             plan.workload = Workload::Mix(mix);
@@ -208,8 +208,7 @@ impl<'a> Bench<'a> {
                 (None, None) => unreachable!("one of them was just set"),
             };
         }
-        let message = "no rate was found at which the cluster just keeps up; give the rate in \
-                       requests per second";
+        let message = "saturation was not found; give the rate in requests per second";
         Err(self.written.problem(message).into())
     }
 
@@ -219,7 +218,7 @@ impl<'a> Bench<'a> {
         let ended = self.run(1e6, &mut inside, observer)?;
         let finished = inside.finished;
         if finished == 0 || ended == Time::ZERO {
-            let message = "none of the workload's requests can be served, so that there is no \
+            let message = "none of the workload's requests can be served, so there is no \
                            saturation; give the rate in requests per second";
             return Err(self.written.problem(message).into());
         }
@@ -230,8 +229,8 @@ impl<'a> Bench<'a> {
         let mut inside = Inside::default();
         self.run(rate, &mut inside, observer)?;
         if inside.arrivals.is_empty() {
-            let message = "the cluster is so slow that no request arrives in the longest run at a \
-                           rate at which it might keep up; give the rate in requests per second";
+            let message = "the cluster is too slow: at a rate it might keep up with, no request \
+                           arrives within the longest run; give the rate in requests per second";
             return Err(self.written.problem(message).into());
         }
         // After the last session has begun, only later rounds come, fewer and fewer of them.
@@ -411,8 +410,7 @@ engine: {max_num_running_reqs: 1, total_kv_blocks: 1000000}
 workload: {distribution: {rate: 90%, num_requests: 5, output_tokens: {mean: 1e6, max: 4e6}}}";
         let refused = Draft::from_text("s.yaml", slow).expect("well-formed").plan();
         let message = refused.expect_err("nothing can be measured").to_string();
-        let start =
-            "s.yaml:3:33: workload.distribution.rate: the cluster is so slow that no request";
+        let start = "s.yaml:3:33: workload.distribution.rate: the cluster is too slow";
         assert!(message.starts_with(start), "{message}");
     }
 

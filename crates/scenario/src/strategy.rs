@@ -203,7 +203,7 @@ fn check_parts(template: &Node) -> Result<(), Problems> {
     let unknown = fields.iter().filter(|(part, ..)| !PARTS.contains(&part.as_str()));
     every(unknown.map(|(part, place, _)| {
         let hint = hint(part, PARTS);
-        let message = format!("is not a part of a strategy{hint}; {}", quoted(&PARTS));
+        let message = format!("is not part of a strategy{hint}; {}", quoted(&PARTS));
         Err::<(), _>(Problem::new(place.clone(), format!("set.{part}"), message))
     }))
     .map(drop)
@@ -238,8 +238,8 @@ fn refuse_oracle(fields: &Node) -> Result<(), Problem> {
         return Ok(());
     }
     let message = format!(
-        "found `{name}`, an oracle, which cannot be part of a strategy; for bounds, give a scenario \
-         `oracles: [evict]`"
+        "found `{name}`, an oracle, which cannot be part of a strategy; for bounds, set `oracles: \
+         [evict]` in a scenario"
     );
     Err(Problem::new(policy.place.clone(), "set.evict", message))
 }

@@ -131,24 +131,24 @@ fn explain(file: &Arc<str>, error: &serde_saphyr::Error) -> Problem {
             format!("field `{key}` is given twice; keep one")
         }
         Error::MultipleDocuments { .. } => {
-            "a second document begins here; keep one document a file".to_owned()
+            "a second document begins here; keep one document per file".to_owned()
         }
         Error::MergeKeyNotAllowed { .. } => {
-            "merge keys (`<<`) are not read; write the fields out".to_owned()
+            "merge keys (`<<`) are not supported; write the fields out".to_owned()
         }
         Error::UnsupportedTag { tag, .. } => node::unknown_tag(tag),
         Error::TaggedScalarCannotDeserializeIntoString { .. }
         | Error::InvalidBinaryBase64 { .. }
         | Error::BinaryNotUtf8 { .. }
-        | Error::InvalidScalar { .. } => "the tag does not go with its value; remove it".to_owned(),
+        | Error::InvalidScalar { .. } => "the tag does not match its value; remove it".to_owned(),
         Error::RecursiveReferencesRequireWeakTypes { .. } => {
-            "an alias stands within the value that it means; write the value out".to_owned()
+            "an alias refers to its own value; write the value out".to_owned()
         }
         Error::UnknownAnchor { .. } => "an alias without an anchor; write the value out".to_owned(),
         Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. } => {
-            "aliases multiply beyond all measure; write the values out".to_owned()
+            "aliases expand to too many values; write the values out".to_owned()
         }
         Error::Budget { breach, .. } => over_budget(breach),
         Error::Message { msg, .. } => {
@@ -180,7 +180,7 @@ fn over_budget(breach: &serde_saphyr::budget::BudgetBreach) -> String {
         BudgetBreach::Nodes { .. } | BudgetBreach::Events { .. } => {
             format!("more than {MOST_VALUES} values")
         }
-        BudgetBreach::Documents { .. } => "more than one document; keep one a file".to_owned(),
+        BudgetBreach::Documents { .. } => "more than one document; keep one per file".to_owned(),
         _ => "the document is too large".to_owned(),
     }
 }

@@ -19,7 +19,7 @@ from .errors import (
 )
 from .lab import LEDGER, calibrate, optimize, policies, run, study, trial
 from .policy import Policy, admission, order, scorer
-from .result import Classes, Numbers, PolicyCost, Result
+from .result import Classes, Found, Numbers, PolicyCost, Result
 from .scenario import Scenario
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "BlisError",
     "Classes",
     "Cluster",
+    "Found",
     "InputOutputError",
     "Instance",
     "InternalError",

@@ -10,7 +10,7 @@ from typing import Any
 
 from . import _core
 from .policy import Policy
-from .result import Result
+from .result import Found, Result
 from .scenario import Scenario, Setting, Source, read
 
 Path = os.PathLike[str] | str
@@ -63,14 +63,14 @@ def policies(kind: str | None = None) -> list[dict[str, Any]]:
 
 def study(
     source: Mapping[str, Any] | Path, *, ledger: Path | None = LEDGER, jobs: int = 0
-) -> dict[str, Any]:
+) -> Found:
     """Runs a study, a file, a text or a dictionary; what `blis study --format json` prints.
 
-    Finished trials are taken from `ledger` and kept there; `None` keeps none.
+    Finished trials are taken from `ledger` and kept there; `None` keeps none. `report()` gives the
+    verdicts and tables as text, Markdown or HTML.
     """
     text, path = read(source, "study")
-    found: dict[str, Any] = json.loads(_core.study_report(text, path, ledger, jobs))
-    return found
+    return Found(_core.study_report(text, path, ledger, jobs))
 
 
 def optimize(
@@ -80,7 +80,7 @@ def optimize(
     jobs: int = 0,
     control: bool = False,
     out: Path | None = None,
-) -> dict[str, Any]:
+) -> Found:
     """Runs a search; what `blis optimize --format json` prints.
 
     The recommended strategy is written to the file `out`, if there is one of both.
@@ -92,8 +92,7 @@ def optimize(
     elif out is not None and strategy is not None:
         with open(out, "w", encoding="utf-8") as file:
             file.write(strategy)
-    found: dict[str, Any] = json.loads(report)
-    return found
+    return Found(report)
 
 
 def calibrate(
@@ -107,11 +106,12 @@ def calibrate(
     hardware: str | None = None,
     tp: int | None = None,
     out: Path | None = None,
-) -> dict[str, Any]:
+) -> Found:
     """Fits a latency profile to logs of a server; what `blis calibrate --format json` prints.
 
     `steps` are files, or folders of such. `grid` names files of single steps; without it, those that
-    stand in the folders (`steps_grid.csv`, `steps_sizes.csv`) are taken, as by the command. The profile is written to the file `out`, for `latency_model=` of a scenario.
+    stand in the folders (`steps_grid.csv`, `steps_sizes.csv`) are taken, as by the command. The
+    profile is written to the file `out`, for `latency_model=` of a scenario.
     """
     files = [steps] if isinstance(steps, (str, os.PathLike)) else list(steps)
     report, profile = _core.calibrate(
@@ -127,5 +127,4 @@ def calibrate(
     if out is not None:
         with open(out, "w", encoding="utf-8") as file:
             file.write(profile)
-    found: dict[str, Any] = json.loads(report)
-    return found
+    return Found(report)

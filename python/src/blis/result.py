@@ -6,11 +6,31 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
-from typing import Any
+from typing import Any, Literal
 
 from . import _core
 from .errors import NoSampleError
+
+
+Format = Literal["table", "markdown", "html", "json"]
+
+
+class Found(dict[str, Any]):
+    """What a command found: what its `--format json` prints, and the report it prints."""
+
+    def __init__(self, document: _core.Document) -> None:
+        super().__init__(json.loads(document.text("json", 0)))
+        self._document = document
+
+    def report(self, format: Format = "table", *, width: int = 100) -> str:
+        """The report: `table` (for `width` columns), `markdown`, `html` or `json`."""
+        return self._document.text(format, width)
+
+    def _repr_markdown_(self) -> str:
+        return self.report("markdown")
+
+    def __reduce__(self) -> tuple[type[dict[str, Any]], tuple[dict[str, Any]]]:
+        return dict, (dict(self),)
 
 
 class Numbers:
@@ -79,8 +99,11 @@ class Result(Numbers):
     @cached_property
     def json(self) -> dict[str, Any]:
         """Everything, as `blis run --format json` prints it."""
-        found: dict[str, Any] = json.loads(self._core.json())
-        return found
+        return Found(self._core.document())
+
+    def report(self, format: Format = "table", *, width: int = 100) -> str:
+        """What `blis run` prints: `table` (for `width` columns), `markdown`, `html` or `json`."""
+        return self._core.document().text(format, width)
 
     @cached_property
     def classes(self) -> Classes:
@@ -139,23 +162,10 @@ class Result(Numbers):
     def __repr__(self) -> str:
         return f"Result({', '.join(f'{label} {value}' for label, value in self._facts())})"
 
-    def _repr_html_(self) -> str:
-        rows = [
-            f"<tr><th style='text-align:left'>{escape(label)}</th><td>{escape(value)}</td></tr>"
-            for label, value in self._facts()
-        ]
-        warnings = [f"<p>warning: {escape(text)}</p>" for text in self.warnings]
-        return f"<table>{''.join(rows)}</table>{self._html_classes()}{''.join(warnings)}"
-
-    def _html_classes(self) -> str:
-        names = ["offered", "completed", "ttft_p50", "ttft_p99", "e2e_p99", "slo_attainment"]
-        head = "".join(f"<th>{name}</th>" for name in ["class", *names])
-        body = ""
-        for name, numbers in self.classes.items():
-            values = [getattr(numbers, metric, None) for metric in names]
-            cells = "".join(f"<td>{'-' if v is None else format(v, ',.5g')}</td>" for v in values)
-            body += f"<tr><th style='text-align:left'>{escape(name)}</th>{cells}</tr>"
-        return f"<table><tr>{head}</tr>{body}</table>"
+    def _repr_markdown_(self) -> str:
+        costs = self.python_policy_cost.items()
+        told = [f"\n- Python policy {name}: {_cost(cost)}" for name, cost in costs]
+        return self.report("markdown") + "".join(told)
 
 
 def _cost(cost: PolicyCost) -> str:

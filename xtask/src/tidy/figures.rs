@@ -1,8 +1,8 @@
 //! Figures that people quote from studies are those that a run printed.
 //!
 //! `blis study --results FOLDER --verify` compares the committed results with those of the studies.
-//! Pages written by hand quote them, as `0.415 (0.405 to 0.424)`: each such figure must be among the
-//! results, so that no old number is left when a study gives a new one.
+//! Pages written by hand quote them, as `0.415 (0.405 to 0.424)`: each such figure must be among
+//! the results, so that no old number is left when a study gives a new one.
 
 use super::{Finding, Rule};
 use crate::tree::{File, Tree};

@@ -19,7 +19,7 @@ pub(crate) enum ExportCommand {
     LlmD(SystemArgs),
     /// The command line of vLLM's server
     Vllm(SystemArgs),
-    /// What becomes of each policy: the same, something like it, or nothing yet
+    /// List the counterpart of each policy: exact, approximate or none
     Coverage(CoverageArgs),
 }
 
@@ -30,11 +30,11 @@ pub(crate) struct SystemArgs {
     #[arg(required_unless_present = "strategy")]
     pub(crate) scenario: Option<PathBuf>,
 
-    /// Strategy by name or file; it replaces the policies of the scenario
+    /// Strategy by name or file; overrides the scenario's policies
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) strategy: Option<String>,
 
-    /// A parameter of the strategy, e.g. `pa=4`; may be given more than once
+    /// Parameter of the strategy, e.g. `pa=4`; repeatable
     #[arg(long, value_name = "PARAMETER=VALUE", requires = "strategy")]
     pub(crate) set: Vec<String>,
 
@@ -46,7 +46,7 @@ pub(crate) struct SystemArgs {
 /// `blis export coverage`.
 #[derive(Debug, Args)]
 pub(crate) struct CoverageArgs {
-    /// Layout
+    /// Format of the result
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Layout,
 }

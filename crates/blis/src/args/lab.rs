@@ -1,6 +1,6 @@
 //! The command lines of the lab: studies, comparisons, explanations, searches.
 
-use super::Layout;
+use super::ShownArgs;
 use blis_lab::ledger::DEFAULT_PATH;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -8,26 +8,26 @@ use std::path::{Path, PathBuf};
 /// The names that `--metrics` knows.
 fn metrics_help() -> String {
     let names: Vec<&str> = blis_metrics::metric::all().map(|metric| metric.name).collect();
-    format!("Metrics, also of one class, e.g. critical.ttft_p99: {}", names.join(", "))
+    format!("Metrics (CLASS.METRIC for one class, e.g. critical.ttft_p99): {}", names.join(", "))
 }
 
 /// How trials are run, whoever wants them.
 #[derive(Debug, Args)]
 pub(crate) struct TrialArgs {
-    /// Runs at a time; 0: one for each core
+    /// Parallel runs; 0: one per core
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Running")]
     #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
     pub(crate) jobs: u16,
 
-    /// Check every invariant as the runs go; what is finished is run again, and compared
+    /// Check all invariants during runs; finished runs are repeated and compared
     #[arg(long, help_heading = "Running")]
     pub(crate) audit: bool,
 
-    /// Where finished runs are kept
+    /// Database of finished runs
     #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, help_heading = "Running")]
     pub(crate) ledger: PathBuf,
 
-    /// Keep no finished runs, and use none
+    /// Neither use nor keep finished runs
     #[arg(long, help_heading = "Running", conflicts_with = "ledger")]
     pub(crate) no_ledger: bool,
 }
@@ -41,13 +41,12 @@ impl TrialArgs {
 
 /// `blis study`.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch that users know by name")]
 pub(crate) struct StudyArgs {
-    /// Study files (YAML); with --all also folders
+    /// Study files (YAML), or folders with --all
     #[arg(value_name = "FILE|FOLDER", required_unless_present = "all")]
     pub(crate) studies: Vec<PathBuf>,
 
-    /// Run every study, and every search of `blis optimize`, in the folders [default: studies]
+    /// Run all studies and searches in the folders [default: studies]
     #[arg(long)]
     pub(crate) all: bool,
 
@@ -55,48 +54,38 @@ pub(crate) struct StudyArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) check: bool,
 
-    /// Layout of the result
-    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
-    pub(crate) format: Layout,
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
 
-    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`,
-    /// else HTML that needs no other file; may be given more than once
-    #[arg(long, value_name = "FILE", help_heading = "Output", alias = "markdown")]
-    pub(crate) report: Vec<PathBuf>,
-
-    /// Write a page for each study, and one with all verdicts, to this folder, as HTML
+    /// Write an HTML page per study, and an index of all verdicts, to this folder
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub(crate) site: Option<PathBuf>,
 
-    /// Write all verdicts to this folder: README.md for people, results.csv to compare with
+    /// Write all verdicts to this folder, as README.md and results.csv
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub(crate) results: Option<PathBuf>,
 
-    /// Write no results, but exit with 1 if those of --results are not what would be written
+    /// Write nothing; exit with 1 if the files of --results are out of date
     #[arg(long, requires = "results", help_heading = "Output")]
     pub(crate) verify: bool,
 
-    /// Write one row a run to this CSV file
+    /// Write one row per run to this CSV file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) csv: Option<PathBuf>,
 
-    /// Draw the first number of the study, or the one of --plot-metric, to this SVG file
+    /// Plot the first metric of the study, or --plot-metric, to this SVG file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) plot: Option<PathBuf>,
 
-    /// Which number --plot draws
+    /// Metric for --plot
     #[arg(long, value_name = "METRIC", requires = "plot", help_heading = "Output")]
     pub(crate) plot_metric: Option<String>,
-
-    /// No progress bar and no notes
-    #[arg(long, help_heading = "Output")]
-    pub(crate) quiet: bool,
 
     #[command(flatten)]
     pub(crate) trials: TrialArgs,
 
-    /// Only run part I (from 0) of N, into the ledger; `auto` takes both from a Slurm array,
-    /// `auto/N` the part from a Slurm array or a Kubernetes Indexed Job
+    /// Run only shard I (from 0) of N, into the ledger; `auto` reads both from a Slurm array,
+    /// `auto/N` reads I from a Slurm array or a Kubernetes Indexed Job
     #[arg(long, value_name = "I/N", help_heading = "Running")]
     #[arg(conflicts_with_all = ["no_ledger", "csv", "plot", "report", "site", "results"])]
     #[arg(conflicts_with = "check")]
@@ -107,32 +96,27 @@ pub(crate) struct StudyArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = metrics_help())]
 pub(crate) struct CompareArgs {
-    /// Scenario files (YAML); the first is what the others are compared with
+    /// Scenario files (YAML); the others are compared with the first
     #[arg(required = true)]
     pub(crate) scenarios: Vec<PathBuf>,
 
-    /// The first scenario with a patch, e.g. `two: {cluster: {instances: 2}}`
+    /// An arm: the first scenario with a patch, e.g. `two: {cluster: {instances: 2}}`
     #[arg(long, value_name = "NAME: PATCH")]
     pub(crate) arm: Vec<String>,
 
-    /// What to compare [default: latencies, throughput, goodput, cache hits and losses]
+    /// Metrics to compare [default: latencies, throughput, goodput, hit rate, preemptions]
     #[arg(long, value_name = "METRIC,...", value_delimiter = ',')]
     pub(crate) metrics: Vec<String>,
 
-    /// Layout of the result
-    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
-    pub(crate) format: Layout,
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
 
-    /// No progress bar and no notes
-    #[arg(long, help_heading = "Output")]
-    pub(crate) quiet: bool,
-
-    /// Seeds that each is run with
+    /// Seeds per arm
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Running")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(crate) seeds: u16,
 
-    /// What to leave out of each run: `auto`, or seconds, e.g. `30s` [default: what they say]
+    /// Warm-up to cut from each run: `auto` or seconds, e.g. `30s` [default: the scenario's]
     #[arg(long, value_name = "TIME", help_heading = "Running")]
     pub(crate) warmup: Option<String>,
 
@@ -147,49 +131,38 @@ pub(crate) struct ExplainArgs {
     /// Study file (YAML)
     pub(crate) study: PathBuf,
 
-    /// The arm to explain [default: the last in the file]
+    /// Arm to explain [default: the last in the file]
     #[arg(long, value_name = "NAME")]
     pub(crate) arm: Option<String>,
 
-    /// The arm it is compared with [default: the first]
+    /// Arm to compare with [default: the first]
     #[arg(long, value_name = "NAME")]
     pub(crate) against: Option<String>,
 
-    /// Where: the workload, and values of swept fields as `FIELD=VALUE` [default: the first of
-    /// each]
+    /// Workload, and swept values as `FIELD=VALUE` [default: the first of each]
     #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
     pub(crate) at: Vec<String>,
 
-    /// What is asked about [default: the study's first]
+    /// Metrics to explain [default: the study's first]
     #[arg(long, value_name = "METRIC,...", value_delimiter = ',')]
     pub(crate) metrics: Vec<String>,
 
-    /// Layout of the result
-    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
-    pub(crate) format: Layout,
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
 
-    /// No progress bar and no notes
-    #[arg(long, help_heading = "Output")]
-    pub(crate) quiet: bool,
-
-    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`,
-    /// else HTML that needs no other file; may be given more than once
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) report: Vec<PathBuf>,
-
-    /// Leave out what oracles would reach
+    /// Skip the oracles
     #[arg(long, help_heading = "Running")]
     pub(crate) no_oracles: bool,
 
-    /// How many counterfactual routing decisions are tried, over all seeds; 0: none
+    /// Counterfactual routing decisions to run, over all seeds; 0: none
     #[arg(long, value_name = "N", default_value_t = 60, help_heading = "Running")]
     pub(crate) counterfactual_sample: u16,
 
-    /// How many other instances each of them is tried at, the best score first
+    /// Other instances to try per decision, best score first
     #[arg(long, value_name = "K", default_value_t = 1, help_heading = "Running")]
     pub(crate) counterfactual_k: u16,
 
-    /// Seeds that each is run with
+    /// Seeds per arm
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Running")]
     #[arg(value_parser = clap::value_parser!(u16).range(2..=1_000))]
     pub(crate) seeds: u16,
@@ -204,24 +177,14 @@ pub(crate) struct OptimizeArgs {
     /// Search file (YAML)
     pub(crate) search: PathBuf,
 
-    /// Write the recommended strategy to this file, to be chosen with `strategy: FILE`
+    /// Write the recommended strategy to this file, for `strategy: FILE`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Write a page to this file: Markdown with its charts beside it if the name ends in `.md`,
-    /// else HTML that needs no other file; may be given more than once
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) report: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
 
-    /// Layout of the result
-    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
-    pub(crate) format: Layout,
-
-    /// No progress bar and no notes
-    #[arg(long, help_heading = "Output")]
-    pub(crate) quiet: bool,
-
-    /// Search at random too, with the same budget, and show both
+    /// Also run a random search with the same budget
     #[arg(long, help_heading = "Running")]
     pub(crate) control: bool,
 

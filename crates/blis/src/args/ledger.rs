@@ -12,7 +12,7 @@ pub(crate) struct LedgerArgs {
     #[command(subcommand)]
     pub(crate) command: LedgerCommand,
 
-    /// Which ledger
+    /// Ledger to use
     #[arg(long, value_name = "FILE", default_value = DEFAULT_PATH, global = true)]
     pub(crate) ledger: PathBuf,
 }
@@ -21,26 +21,26 @@ pub(crate) struct LedgerArgs {
 pub(crate) enum LedgerCommand {
     /// List finished trials
     List(ListArgs),
-    /// Print the row of a trial
+    /// Print a trial's row
     Show(ShowArgs),
-    /// Show the numbers in which two trials differ
+    /// Show where two trials differ
     Diff(DiffArgs),
-    /// Take over the trials of other ledgers, e.g. those of shards
+    /// Merge trials of other ledgers, e.g. of shards
     Merge(MergeArgs),
-    /// Write the strategy ledger: studies, hypotheses, verdicts, as Markdown
+    /// Write all studies, hypotheses and verdicts as Markdown
     Export(ExportArgs),
-    /// Remove trials of other versions of the code
+    /// Remove trials of other code versions
     Gc(GcArgs),
 }
 
 /// `blis ledger list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Only so many, those that finished last
+    /// Number of most recent trials to list
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) last: u64,
 
-    /// Layout
+    /// Format of the result
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Layout,
 }
@@ -48,10 +48,10 @@ pub(crate) struct ListArgs {
 /// `blis ledger show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Key of a trial, or its first digits
+    /// Key of a trial, or a prefix of it
     pub(crate) key: String,
 
-    /// Print the trial instead, as a document for `blis trial`
+    /// Print the trial itself, as input for `blis trial`
     #[arg(long)]
     pub(crate) trial: bool,
 }
@@ -59,13 +59,13 @@ pub(crate) struct ShowArgs {
 /// `blis ledger diff`.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// Key of a trial, or its first digits
+    /// Key of a trial, or a prefix of it
     pub(crate) first: String,
 
-    /// Key of another
+    /// Key of the other trial
     pub(crate) second: String,
 
-    /// Layout
+    /// Format of the result
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Layout,
 }
@@ -73,7 +73,7 @@ pub(crate) struct DiffArgs {
 /// `blis ledger merge`.
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
-    /// Ledgers to take over into the one of --ledger
+    /// Ledgers to merge into --ledger
     #[arg(value_name = "FILE", required = true)]
     pub(crate) from: Vec<PathBuf>,
 }
@@ -85,7 +85,7 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,
 
-    /// Write nothing, but exit with 1 if the file of --out is not what would be written
+    /// Write nothing; exit with 1 if --out is out of date
     #[arg(long, requires = "out")]
     pub(crate) verify: bool,
 }
@@ -93,7 +93,7 @@ pub(crate) struct ExportArgs {
 /// `blis ledger gc`.
 #[derive(Debug, Args)]
 pub(crate) struct GcArgs {
-    /// Only say what would be removed
+    /// Only print what would be removed
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

@@ -15,13 +15,13 @@ pub(crate) struct TraceArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TraceCommand {
-    /// Say what a trace looks like: rates, lengths, sharing, sessions
+    /// Summarise a trace: rates, lengths, shared prefixes, sessions
     Inspect(InspectArgs),
     /// Convert a trace to the native format
     Convert(ConvertArgs),
-    /// Write the requests of a scenario's workload as a trace
+    /// Generate a trace from a scenario's workload
     ///
-    /// Rounds that wait for an answer (closed loop) are written as such, with their think times.
+    /// Closed-loop rounds keep their think times.
     Generate(Box<GenerateArgs>),
 }
 
@@ -32,28 +32,27 @@ pub(crate) struct TraceInputArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Its format: native, mooncake, azure, burstgpt, tracev2, legacy-csv or h200 [default: that of
-    /// its first line]
+    /// Format: native, mooncake, azure, burstgpt, tracev2, legacy-csv or h200 [default: detected]
     #[arg(long, value_name = "FORMAT")]
     pub(crate) from: Option<String>,
 
-    /// Divide arrival times by this; 2 is twice the rate [default: 1]
+    /// Divide arrival times by this; 2 doubles the rate [default: 1]
     #[arg(long, value_name = "X", help_heading = "Part of the trace")]
     pub(crate) speedup: Option<f64>,
 
-    /// Leave out what arrives before this time of the trace, in s; it becomes 0
+    /// Drop arrivals before this time, in s; it becomes time 0
     #[arg(long, value_name = "S", help_heading = "Part of the trace")]
     pub(crate) start: Option<f64>,
 
-    /// Leave out what arrives at this time of the trace or later, in s
+    /// Drop arrivals from this time on, in s
     #[arg(long, value_name = "S", help_heading = "Part of the trace")]
     pub(crate) end: Option<f64>,
 
-    /// Keep this share of the sessions, each whole (a request without one stands for itself)
+    /// Keep this fraction of the sessions
     #[arg(long, value_name = "SHARE", help_heading = "Part of the trace")]
     pub(crate) sample: Option<f64>,
 
-    /// Which sessions --sample keeps [default: 0]
+    /// Seed of --sample [default: 0]
     #[arg(long, value_name = "N", help_heading = "Part of the trace")]
     pub(crate) sample_seed: Option<u64>,
 
@@ -69,16 +68,16 @@ pub(crate) struct InspectArgs {
     #[command(flatten)]
     pub(crate) input: TraceInputArgs,
 
-    /// Tokens of a block, for what requests share
+    /// Tokens per block, for shared prefixes
     #[arg(long, value_name = "N", default_value_t = 16)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
     pub(crate) block_size: u32,
 
-    /// Do not look at what requests share: memory then does not grow with the trace
+    /// Skip shared prefixes; memory then does not grow with the trace
     #[arg(long)]
     pub(crate) no_sharing: bool,
 
-    /// Layout
+    /// Format of the result
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Layout,
 }
@@ -94,7 +93,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) out: PathBuf,
 
-    /// Do not say what was done
+    /// Print no summary
     #[arg(long)]
     pub(crate) quiet: bool,
 }
@@ -113,7 +112,7 @@ pub(crate) struct GenerateArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) out: PathBuf,
 
-    /// Do not say what was done
+    /// Print no summary
     #[arg(long, help_heading = "Output")]
     pub(crate) quiet: bool,
 }

@@ -22,7 +22,7 @@ pub(super) fn named(args: &StudyArgs) -> Result<Vec<PathBuf>, Failure> {
             (true, false) => {
                 let path = path.display();
                 let message =
-                    format!("{path}: it is a folder; add `--all` to run every study in it");
+                    format!("{path}: this is a folder; add `--all` to run all studies in it");
                 return Err(Failure::Input(message));
             }
         }
@@ -46,7 +46,7 @@ fn of_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
     files.sort();
     if files.is_empty() {
-        let message = format!("{}: there is no study in it; name another", folder.display());
+        let message = format!("{}: no study found; name another folder", folder.display());
         return Err(Failure::Input(message));
     }
     Ok(files)
@@ -59,8 +59,7 @@ fn refuse_twins(files: &[PathBuf]) -> Result<(), Failure> {
         let name = super::name(file);
         if !known.insert(name.clone()) {
             let message = format!(
-                "{}: there are two studies with the name `{name}`; rename one, or name them in \
-                 turn",
+                "{}: there are two studies named `{name}`; rename one, or run them separately",
                 file.display()
             );
             return Err(Failure::Input(message));
@@ -75,6 +74,6 @@ pub(super) fn refuse_search(file: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let file = file.display();
-    let message = format!("{file}: it is a search; run it with `blis optimize {file}`");
+    let message = format!("{file}: this is a search; run `blis optimize {file}`");
     Err(Failure::Input(message))
 }

@@ -7,9 +7,9 @@ use super::{found, name, part, settled};
 use crate::args::lab::StudyArgs;
 use crate::failure::{self, Failure};
 use crate::output::{self, Output};
-use crate::progress::{Bar, Trials};
+use crate::progress::Trials;
 use crate::shard::Shard;
-use crate::sheet::{Fate, Sheet};
+use crate::sheet::Sheet;
 use crate::show::{self, MARK};
 use crate::target::Target;
 use crate::trials::Trying;
@@ -48,7 +48,7 @@ pub(super) fn run(args: &StudyArgs, files: &[PathBuf]) -> Result<u8, Failure> {
         make_folder(site)?;
     }
     let trying = Trying::new(&args.trials)?;
-    let watch = Trials::new(jobs.iter().map(Job::trials).sum(), Bar::of(args.quiet));
+    let watch = Trials::new(jobs.iter().map(Job::trials).sum(), args.shown.quiet);
     if let Some(shard) = shard {
         return parts(shard, &jobs, &trying, &watch);
     }
@@ -60,7 +60,7 @@ pub(super) fn run(args: &StudyArgs, files: &[PathBuf]) -> Result<u8, Failure> {
         if let Some(site) = &args.site {
             write_page(site, &one.name, &page)?;
         }
-        if !args.quiet {
+        if !args.shown.quiet {
             watch.tell(&format!("{}/{count} {}: {}", number + 1, one.name, one.told()));
         }
         done.push(one);
@@ -74,7 +74,7 @@ pub(super) fn run(args: &StudyArgs, files: &[PathBuf]) -> Result<u8, Failure> {
         Some(sheets) => put(sheets, args, &all, &done)?,
         None => Vec::new(),
     };
-    show::print(&all, args.format)?;
+    show::print(&all, args.shown.format)?;
     let refuted = done.iter().flat_map(Done::outcomes).any(|outcome| outcome == Outcome::Refuted);
     let failed = !differences.is_empty() || (args.check && refuted);
     Ok(if failed { failure::CHECK_FAILED } else { failure::DONE })
@@ -83,11 +83,11 @@ pub(super) fn run(args: &StudyArgs, files: &[PathBuf]) -> Result<u8, Failure> {
 /// What takes one study cannot be said for several.
 fn refuse_single_outputs(args: &StudyArgs) -> Result<(), Failure> {
     let given = [("--csv", args.csv.is_some()), ("--plot", args.plot.is_some())];
-    let given = given.into_iter().chain([("--report", !args.report.is_empty())]);
+    let given = given.into_iter().chain([("--report", !args.shown.report.is_empty())]);
     match given.into_iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
         Some((flag, _)) => Err(Failure::Input(format!(
-            "{flag}: it takes one study; `--site FOLDER` writes a page for each"
+            "{flag}: it takes one study; use `--site FOLDER` for a page per study"
         ))),
     }
 }
@@ -101,11 +101,10 @@ fn make_folder(path: &Path) -> Result<(), Failure> {
 
 /// Opens the files of results.
 fn results(folder: &Path, verify: bool) -> Result<[Sheet; 2], Failure> {
-    let fate = Fate::of(verify);
-    if fate == Fate::Written {
+    if !verify {
         make_folder(folder)?;
     }
-    let open = |name| Sheet::open(&folder.join(name), fate, &[]);
+    let open = |name| Sheet::open(&folder.join(name), verify, &[]);
     Ok([open(RESULTS[0])?, open(RESULTS[1])?])
 }
 
@@ -128,7 +127,7 @@ fn put(
         output::note(difference);
     }
     if !differences.is_empty() {
-        output::note("out of date: the same command without `--verify` writes them anew");
+        output::note("out of date: run the same command without `--verify`");
     }
     Ok(differences)
 }
@@ -159,7 +158,7 @@ fn parts(shard: Shard, jobs: &[Job], trying: &Trying, watch: &Trials) -> Result<
                 told.push(format!("{name}: {}", part(shard, &name, &study, trying, watch)?));
             }
             Work::Search(_) => {
-                told.push(format!("{name}: a search goes step by step; it is left out\n"));
+                told.push(format!("{name}: a search cannot be sharded; skipped\n"));
             }
         }
     }
@@ -175,7 +174,8 @@ impl Job {
             Form::Study | Form::Other => Work::Study(Box::new(study::read(file)?)),
         };
         if name(file) == INDEX {
-            let message = format!("{}: its page would be the index; rename it", file.display());
+            let message =
+                format!("{}: its page would overwrite the index; rename it", file.display());
             return Err(Failure::Input(message));
         }
         Ok(Job { file: file.to_owned(), work })

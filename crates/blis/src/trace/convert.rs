@@ -2,7 +2,9 @@
 
 use crate::args::ConvertArgs;
 use crate::failure::Failure;
-use crate::trace::file::TraceFile;
+use crate::record::Sink;
+use crate::record::trace::TraceFile;
+use crate::target::Target;
 use crate::trace::input;
 use crate::{interrupt, output};
 use blis_report::text::grouped;
@@ -10,7 +12,7 @@ use blis_workload::TraceSource;
 
 /// Converts what `args` say.
 pub(super) fn convert(args: &ConvertArgs) -> Result<(), Failure> {
-    let target = super::target(&args.out, &input::files(&args.input))?;
+    let target = Target::out(&args.out, &input::files(&args.input))?;
     let mut source = input::open(&args.input)?;
     interrupt::listen();
     let mut file = TraceFile::create(&target)?;

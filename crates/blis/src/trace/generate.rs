@@ -2,8 +2,11 @@
 
 use crate::args::GenerateArgs;
 use crate::failure::Failure;
-use crate::trace::file::TraceFile;
-use crate::{interrupt, output, run};
+use crate::flags::settled;
+use crate::record::Sink;
+use crate::record::trace::TraceFile;
+use crate::target::Target;
+use crate::{interrupt, output};
 use blis_core::{Ending, Request, RequestId, Source};
 use blis_report::text::grouped;
 use blis_scenario::scenario::Workload;
@@ -13,13 +16,12 @@ use std::path::PathBuf;
 
 /// Writes what `args` describe.
 pub(super) fn generate(args: &GenerateArgs) -> Result<(), Failure> {
-    args.flags.check()?;
-    let draft = run::draft(args.scenario.as_deref(), None, &args.flags)?;
-    let plan = run::settled(&draft)?;
+    let draft = args.flags.draft(args.scenario.as_deref(), None)?;
+    let plan = settled(&draft)?;
     let named = args.scenario.iter().chain(&plan.files).cloned();
     let inputs: Vec<PathBuf> = named.chain(draft.workload_files()).collect();
-    let target = super::target(&args.out, &inputs)?;
-    let retries = "retries are not written: in a run of the trace, a rejected client gives up";
+    let target = Target::out(&args.out, &inputs)?;
+    let retries = "retries are not written: when the trace is replayed, rejected clients give up";
     let retries = retries_in(&plan).then(|| retries.to_owned());
     output::notes(args.quiet, plan.notes.iter().chain(&retries));
     let mut source = plan.source(plan.seed)?;
@@ -37,8 +39,7 @@ pub(super) fn generate(args: &GenerateArgs) -> Result<(), Failure> {
     }
     let (seed, written) = (plan.seed, file.rows());
     if written == 0 {
-        let message = "no request arrives before the horizon, so there is nothing to write; give a \
-                       later `--horizon`";
+        let message = "no request arrives before the horizon; raise `--horizon`";
         return Err(Failure::Input(message.to_owned()));
     }
     file.finish()?;

@@ -53,7 +53,7 @@ fn format(name: &str) -> Result<TraceFormat, Failure> {
 
 fn edit(args: &TraceInputArgs) -> Result<TraceEdit, Failure> {
     if args.sample_seed.is_some() && args.sample.is_none() {
-        let message = "--sample-seed: there is no sample; add `--sample`";
+        let message = "--sample-seed: it needs `--sample`";
         return Err(Failure::Input(message.to_owned()));
     }
     let seed = args.sample_seed.unwrap_or(0);

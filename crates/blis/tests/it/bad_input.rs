@@ -157,9 +157,9 @@ fn names_on_flags() {
     );
     refused(
         "--hardware L40S",
-        "--hardware: no coefficients for `meta-llama/llama-3.1-8b-instruct` on `L40S`; known: H100 \
-         with tp 2, A100-80 with tp 2; or take the latency model `roofline`, or give alpha and beta \
-         coefficients and the number of KV blocks",
+        "--hardware: no coefficients for `meta-llama/llama-3.1-8b-instruct` on `L40S`; known: \
+         H100 with tp 2, A100-80 with tp 2; or use the latency model `roofline`, or give alpha \
+         and beta coefficients and the number of KV blocks",
     );
 }
 
@@ -167,12 +167,12 @@ fn names_on_flags() {
 fn what_does_not_exist_yet_is_refused_and_what_has_no_effect_is_not() {
     refused(
         "--kv-event-delay 5",
-        "--kv-event-delay: is given, but no policy of this strategy listens to KV events; add a \
-         scorer that does, e.g. `precise-prefix`",
+        "--kv-event-delay: is set, but no policy reads KV events; add a scorer that does, e.g. \
+         `precise-prefix`",
     );
     refused(
         "--counterfactual-k 3 --replications 2",
-        "--counterfactual-k: it takes the decisions of one run otherwise; remove `--replications`",
+        "--counterfactual-k: it applies to one run; remove `--replications`",
     );
     refused(
         "--latency-model rofline",
@@ -202,13 +202,10 @@ fn flags_that_contradict_one_another() {
         "--trace a --workload-spec b",
         "--trace: `--workload-spec` is given as well; keep exactly one of the two",
     );
-    refused(
-        "--summarize-trace",
-        "--summarize-trace: there is no decision trace; add `--trace-level decisions`",
-    );
+    refused("--summarize-trace", "--summarize-trace: it needs `--trace-level decisions`");
     let bench = Bench::new();
     let ran = bench.blis("run --replications 2 --requests-out rows.csv");
-    assert_eq!(ran.err, "error: --requests-out: it holds one run; remove `--replications`\n");
+    assert_eq!(ran.err, "error: --requests-out: it applies to one run; remove `--replications`\n");
     assert_eq!(ran.code, Some(2));
 }
 
@@ -235,7 +232,7 @@ fn lengths_that_contradict_one_another_or_another_workload() {
         "--output-tokens-max 100",
         "--output-tokens-max: found `100`; legal: at least 512, the default of `--output-tokens`",
     );
-    let alien = "it belongs to the workload `distribution`, but the workload is";
+    let alien = "it applies to the workload `distribution`, but the workload is";
     refused(
         "--prompt-tokens 9 --workload-spec w.yaml",
         &format!("--prompt-tokens: {alien} `spec`; remove it"),
@@ -287,7 +284,7 @@ fn weights_of_the_fitness() {
     );
     refused(
         "--fitness-weights throughput:0,p99_ttft:0",
-        &of("all weights are 0; give at least one that is not"),
+        &of("all weights are 0; legal: at least one above 0"),
     );
 }
 
@@ -296,7 +293,7 @@ fn a_summary_that_no_one_would_see() {
     for format in ["json", "table"] {
         refused(
             &format!("--trace-level decisions --summarize-trace --format {format}"),
-            "--summarize-trace: only the layout `blis` prints it; add `--format blis`",
+            "--summarize-trace: only the format `blis` prints it; add `--format blis`",
         );
     }
 }

@@ -78,7 +78,8 @@ fn the_roofline_serves_any_machine_of_the_catalogue() {
         "--hardware L40S --model ./config.json",
     ] {
         let ran = bench.blis(&format!(
-            "run --latency-model roofline {machine} --rate 2 --num-requests 20 --format json --quiet"
+            "run --latency-model roofline {machine} --rate 2 --num-requests 20 --format json \
+             --quiet"
         ));
         let ttft = ran.json()["cluster"]["ttft_mean_ms"].as_f64().expect("a number");
         assert!((1.0..2000.0).contains(&ttft), "{machine}: {ttft}");
@@ -203,8 +204,8 @@ fn the_page_of_fidelity_is_what_the_command_writes() {
     let remedy = "cargo run --release -- validate --report docs/validation/fidelity.md --notes \
                   docs/validation/limits.md";
     let without_intervals = |page: &str| -> Vec<String> {
-        let lines = page.lines().filter(|line| !line.contains("within their 90 % intervals"));
-        let lines = lines.filter(|line| !line.starts_with("spread of repeated runs"));
+        let parts = page.split("\n\n").filter(|part| !part.contains("90 % intervals"));
+        let lines = parts.flat_map(str::lines);
         let cells = lines.map(|line| {
             let cell = |cell: &str| match (line.starts_with('|'), cell.split_once(" (")) {
                 (true, Some((number, _))) => number.trim().to_owned(),
@@ -251,7 +252,7 @@ fn latency_models_that_do_not_fit_the_machine_are_refused() {
         ),
         (
             "--latency-model profile --hardware H100",
-            "--latency-model: no profile of this machine ships; give the path of one, or \
+            "--latency-model: no profile ships for this machine; give the path of one, or \
              `roofline`",
         ),
         (
@@ -325,7 +326,7 @@ fn a_folder_of_runs_with_any_names_is_predicted_and_says_what_is_outside() {
     copy(&bench, "prefix40", "few/small");
     let beyond = bench.blis(&format!("validate --data few {file} {args}"));
     assert_eq!(beyond.code, Some(0), "{}", beyond.err);
-    let warning = "are outside what was fitted to (farthest: decode_seqs 256";
+    let warning = "are outside the fitted range (farthest: decode_seqs 256";
     assert!(
         beyond.err.starts_with("warning: only: ") && beyond.err.contains(warning),
         "{}",

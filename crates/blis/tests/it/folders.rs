@@ -124,14 +124,11 @@ fn what_the_exit_status_of_several_studies_means() {
     assert_eq!(check.code, Some(1), "a hypothesis is refuted");
     assert_eq!(bench.blis("study lab/a-second.yaml lab/c-search.yaml --check").code, Some(0));
     for (args, message) in [
-        ("study lab", "lab: it is a folder; add `--all` to run every study in it"),
-        (
-            "study lab/c-search.yaml",
-            "it is a search; run it with `blis optimize lab/c-search.yaml`",
-        ),
+        ("study lab", "lab: this is a folder; add `--all` to run all studies in it"),
+        ("study lab/c-search.yaml", "this is a search; run `blis optimize lab/c-search.yaml`"),
         ("study --all --csv x.csv lab", "--csv: it takes one study"),
         ("study --all", "studies: cannot read"),
-        ("study lab/a-second.yaml lab/a-second.yaml", "two studies with the name `a-second`"),
+        ("study lab/a-second.yaml lab/a-second.yaml", "two studies named `a-second`"),
         ("study lab/a-second.yaml lab/scenario.yaml", "lab/scenario.yaml"),
     ] {
         let ran = bench.blis(args);

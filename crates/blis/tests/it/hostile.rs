@@ -21,7 +21,7 @@ fn a_cluster_without_a_saturation_is_refused_and_breaks_nothing() {
     bench.write("s.yaml", slow);
     let ran = bench.blis("run s.yaml");
     assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
-    let told = "error: s.yaml:4:33: workload.distribution.rate: the cluster is so slow";
+    let told = "error: s.yaml:4:33: workload.distribution.rate: the cluster is too slow";
     assert!(ran.err.starts_with(told), "{}", ran.err);
 }
 
@@ -31,7 +31,7 @@ fn whoever_gets_fewer_requests_than_asked_for_is_told() {
     let amounts = "aggregate_rate: 5\nnum_requests: 50\n";
     for (end_us, warning) in [
         (1, "no request arrives: the workload ends before its first"),
-        (1_100_000, "only 5 of 50 requests arrive: there are no clients after them"),
+        (1_100_000, "only 5 of 50 requests arrive: no client is active after them"),
     ] {
         bench.write("w.yaml", spec(end_us, amounts));
         let ran = bench.blis("run --workload-spec w.yaml");
@@ -85,7 +85,8 @@ fn a_trace_that_cannot_say_what_clients_do_is_written_with_a_note() {
     let written = "4 requests written, seed 42\n";
     bench.write("w.yaml", retry(", on_rejection: retry, retry_after_us: 5, retries: 2"));
     let ran = bench.blis("trace generate --workload-spec w.yaml --out t.jsonl");
-    let note = "note: retries are not written: in a run of the trace, a rejected client gives up\n";
+    let note = "note: retries are not written: when the trace is replayed, rejected clients give \
+        up\n";
     assert_eq!((ran.code, ran.err), (Some(0), format!("{note}{written}")));
     bench.write("w.yaml", retry(""));
     let ran = bench.blis("trace generate --workload-spec w.yaml --out t.jsonl");

@@ -60,16 +60,16 @@ input tokens
 output tokens
   20  ████████████████████████ 100.0 %
 
-Sharing: an endless cache would hit 72.2 % of all prompt tokens
-blocks of 16 tokens, 1,120 of 1,552 tokens, 7 of 8 requests find a block, 32 blocks to keep
+Sharing: an unbounded cache would hit 72.2 % of all prompt tokens
+blocks of 16 tokens, 1,120 of 1,552 tokens, 7 of 8 requests hit a block, 32 blocks to keep
 
-tokens of the prompt  found by  tokens saved  share of all prompts
-──────────────────────────────────────────────────────────────────
-0 to 64                      7           448                28.9 %
-64 to 112                    3           144                 9.3 %
-64 to 112                    3           144                 9.3 %
-112 to 176                   2           128                 8.2 %
-112 to 176                   2           128                 8.2 %
+prompt tokens  hits  tokens saved  share of all tokens
+──────────────────────────────────────────────────────
+0 to 64           7           448               28.9 %
+64 to 112         3           144                9.3 %
+64 to 112         3           144                9.3 %
+112 to 176        2           128                8.2 %
+112 to 176        2           128                8.2 %
 
 Sessions: 2 with 100.0 % of the requests
 per session            mean     min     p10     p50     p90     p99     max

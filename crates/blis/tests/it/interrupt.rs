@@ -39,6 +39,6 @@ fn interrupted(bench: &Bench, args: &str) -> Ran {
     assert!(signal.expect("kill runs").success());
     let ran = Ran::from(child.wait_with_output().expect("ends"));
     assert_eq!(ran.code, Some(130));
-    assert_eq!(ran.err, "interrupted: the numbers are those of the part that was simulated\n");
+    assert_eq!(ran.err, "interrupted: the numbers cover only the simulated part\n");
     ran
 }

@@ -140,12 +140,12 @@ fn merged_parts_are_the_whole() {
         let ran = bench.blis(&format!("study s.yaml --ledger p{part}.db --shard {part}/4"));
         let (head, rest) = ran.out.split_once('\n').expect("two lines");
         let finished =
-            format!("part {part} of 4: 3 of 12 runs are finished and kept in p{part}.db");
+            format!("shard {part} of 4: 3 of 12 runs are finished and kept in p{part}.db");
         assert_eq!(head, finished);
         assert!(rest.contains("`blis ledger merge`"), "{rest}");
     }
     let merged = bench.blis("ledger merge p0.db p1.db p2.db p3.db --ledger all.db");
-    assert!(merged.out.ends_with("p3.db: 3 new trials, 0 known\nall.db: 12 trials\n"));
+    assert!(merged.out.ends_with("p3.db: 3 new trials, 0 already there\nall.db: 12 trials\n"));
     let ran = bench.blis("study s.yaml --format json --ledger all.db");
     assert_eq!(ran.out, expected);
     assert_eq!(begun(&bench, "all.db").len(), 0, "nothing was left to run");
@@ -157,7 +157,7 @@ fn merged_parts_are_the_whole() {
     let mut slurm = bench.command("study s.yaml --ledger slurm.db --shard auto --quiet");
     slurm.env("SLURM_ARRAY_TASK_ID", "3").env("SLURM_ARRAY_TASK_COUNT", "4");
     let ran = Ran::from(slurm.output().expect("it runs"));
-    assert!(ran.out.starts_with("part 3 of 4: 3 of 12"), "{}", ran.err);
+    assert!(ran.out.starts_with("shard 3 of 4: 3 of 12"), "{}", ran.err);
     assert_eq!(rows(&bench, "slurm.db"), rows(&bench, "p3.db"));
 }
 
@@ -197,7 +197,7 @@ fn an_interrupted_study_goes_on_where_it_stopped() {
     assert!(signal.expect("kill runs").success());
     let ran = Ran::from(child.wait_with_output().expect("ends"));
     let note =
-        "error: interrupted: finished runs are kept in .blis/ledger.db; run again to go on\n";
+        "error: interrupted: finished runs are kept in .blis/ledger.db; run again to continue\n";
     assert_eq!((ran.code, ran.err.as_str()), (Some(130), note));
     let kept = finished();
     assert!(kept > 0 && kept < TRIALS as u64);
@@ -256,7 +256,7 @@ fn trials_can_be_listed_shown_and_compared() {
     let bench = bench();
     bench.blis("study s.yaml");
     let list = bench.blis("ledger list --last 3").out;
-    assert!(list.contains("drained") && list.contains("12 trials, 12 of them by this code"));
+    assert!(list.contains("drained") && list.contains("12 trials, 12 by this code version"));
     let listed = bench.blis("ledger list --format json").out;
     let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
     assert_eq!(listed.as_array().expect("a list").len(), TRIALS);
@@ -271,7 +271,7 @@ fn trials_can_be_listed_shown_and_compared() {
     assert!(row.contains("\"schema\": 1"), "{row}");
     let diff = bench.blis(&format!("ledger diff {one} {two}")).out;
     assert!(diff.contains("cluster.ttft_p99_ms") && diff.contains(" %"), "{diff}");
-    assert!(bench.blis(&format!("ledger diff {one} {one}")).out.ends_with("no number differs\n"));
+    assert!(bench.blis(&format!("ledger diff {one} {one}")).out.ends_with("no differences\n"));
     let removed = bench.blis("ledger gc --dry-run").out;
     assert!(removed.starts_with("would remove 0 trials of other code"), "{removed}");
     bench.blis("ledger export --out STRATEGY_LEDGER.md");
@@ -285,12 +285,12 @@ fn ledgers_that_cannot_be_used_end_with_their_own_code() {
         .write("text.db", "this is no database, whatever its name says; it is long enough for one");
     bench.write("file", "");
     for (args, code, message) in [
-        ("study s.yaml --ledger text.db", 2, "text.db: it is no ledger of blis; name another"),
+        ("study s.yaml --ledger text.db", 2, "text.db: not a ledger; name another"),
         ("study s.yaml --ledger file/x.db", 3, "cannot open or write the ledger: "),
         ("study s.yaml --ledger /proc/x/y.db", 3, "or run with `--no-ledger`"),
         ("ledger list", 2, ".blis/ledger.db: there is no ledger; run a study first"),
-        ("ledger merge text.db --ledger new.db", 2, "text.db: it is no ledger of blis"),
-        ("study s.yaml --shard 4/4", 2, "--shard: found `4/4`; part 4 of 4; legal: I/N with"),
+        ("ledger merge text.db --ledger new.db", 2, "text.db: not a ledger"),
+        ("study s.yaml --shard 4/4", 2, "--shard: found `4/4`; shard 4 of 4; legal: I/N with"),
         ("study s.yaml --shard 0/4 --no-ledger", 2, "cannot be used with"),
     ] {
         let ran = bench.blis(args);

@@ -19,7 +19,7 @@ fn a_share_of_memory_that_is_too_small_is_blamed_and_not_the_gpus() {
 
 #[test]
 fn a_model_without_coefficients_is_told_what_else_there_is() {
-    let instead = "take the latency model `roofline`, or give alpha and beta coefficients and the \
+    let instead = "use the latency model `roofline`, or give alpha and beta coefficients and the \
                    number of KV blocks";
     for (flags, error) in [
         ("", "--model: no coefficients for `qwen/qwen3-32b`"),
@@ -51,7 +51,7 @@ fn a_dash_is_no_file_of_a_run() {
     for flag in ["--trace-out", "--timeline"] {
         refused(
             &format!("{flag} -"),
-            &format!("{flag}: `-` is no file; name one (`./-` if it is called so)"),
+            &format!("{flag}: found `-`; legal: a file (`./-` for one of that name)"),
         );
     }
     let bench = Bench::new();
@@ -64,8 +64,7 @@ fn a_trace_without_requests_is_not_written() {
     let bench = Bench::new();
     for out in ["t.jsonl", "-"] {
         let ran = bench.blis(&format!("trace generate --num-requests 10 --horizon 1 --out {out}"));
-        let error = "error: no request arrives before the horizon, so there is nothing to write; \
-                     give a later `--horizon`\n";
+        let error = "error: no request arrives before the horizon; raise `--horizon`\n";
         assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(2), "", error), "{out}");
         assert_eq!(bench.files(), Vec::<String>::new());
     }
@@ -79,8 +78,8 @@ fn a_specification_in_the_place_of_a_scenario_is_recognised() {
                    output_distribution: {type: constant, params: {value: 5}}}]";
     bench.write("w.yaml", format!("version: \"2\"\naggregate_rate: 5\nclients: {clients}\n"));
     let ran = bench.blis("run w.yaml");
-    let error = "error: w.yaml:1:10: version: this is a workload specification, not a scenario; give \
-                 it with `--workload-spec`, or as `workload.spec` of a scenario\n";
+    let error = "error: w.yaml:1:10: version: this is a workload specification, not a scenario; \
+                 give it with `--workload-spec`, or as `workload.spec` of a scenario\n";
     assert_eq!((ran.code, ran.err.as_str()), (Some(2), error));
     let ran = bench.blis("run --workload-spec w.yaml --num-requests 5 --quiet");
     assert_eq!(ran.code, Some(0), "{}", ran.err);

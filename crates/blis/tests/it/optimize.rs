@@ -120,8 +120,8 @@ fn a_mistake_about_workloads_is_pointed_at_and_nothing_is_begun() {
     bench.write("bad.yaml", SEARCH.replace("base: {", "base: {oracles: [routing], "));
     let ran = bench.blis("optimize bad.yaml");
     assert_eq!(ran.code, Some(2));
-    let told = "bad.yaml:2:17: oracles: a search finds what a cluster could be set to, and no \
-                cluster knows the future; leave `oracles` out";
+    let told = "bad.yaml:2:17: oracles: oracles cannot be deployed, so a search may not use them; \
+        remove `oracles`";
     assert!(ran.err.contains(told), "{}", ran.err);
     assert!(!bench.files().contains(&".blis".to_owned()), "nothing was begun");
 }
@@ -146,7 +146,7 @@ fn a_page_shows_the_search_its_parameters_and_every_point() {
     for title in ["Progress of the search", "Constraints", "Importance of parameters"] {
         assert!(page.contains(&format!("<h2>{title}</h2>")), "no {title}");
     }
-    assert!(page.contains("<figcaption>ranges that are as good"));
+    assert!(page.contains("<figcaption>equally good ranges"));
     assert!(page.contains("<summary>All points</summary>") && page.contains("id=\"findings\""));
     bench.write("f.yaml", fronts());
     let ran = bench.blis("optimize f.yaml --quiet --no-ledger --report f.html");

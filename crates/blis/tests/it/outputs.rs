@@ -150,7 +150,8 @@ fn outputs_that_are_one_file_or_an_input_are_refused_before_the_run() {
         ("nothing", "dangling"),
     ] {
         let ran = bench.blis(&format!("run --results-path {first} --requests-out {second}"));
-        let error = "error: --requests-out: it is the file of `--results-path`; name another\n";
+        let error =
+            "error: --requests-out: it is also the file of `--results-path`; name another\n";
         assert_eq!((ran.code, ran.err.as_str(), ran.out.as_str()), (Some(2), error, ""));
     }
     for (args, input) in [
@@ -195,7 +196,8 @@ fn random_arrivals_beyond_ten_years_are_left_out_and_told() {
     assert!(!short.is_empty(), "a test of something");
     for sent in short {
         let warning = format!(
-            "warning: only {sent} of 100 requests arrive within ten years; the others are left out\n"
+            "warning: only {sent} of 100 requests arrive within ten years; the others are left \
+             out\n"
         );
         assert!(ran.err.contains(&warning), "{}", ran.err);
     }
@@ -205,8 +207,8 @@ fn random_arrivals_beyond_ten_years_are_left_out_and_told() {
 fn a_run_that_stops_at_the_limit_of_a_century_says_so() {
     let bench = Bench::new();
     let run = "run --beta-coeffs 1e9,1e9,1e9 --num-requests 20000 --rate 1e6";
-    let warning = "warning: stopped after a hundred simulated years, the most that is simulated; \
-                   the numbers are those of the part before\n";
+    let warning = "warning: stopped after a hundred simulated years, the limit; the numbers cover \
+        only that part\n";
     let ran = bench.blis(&format!("{run} --format json"));
     assert_eq!(ran.json()["run"]["end"], "horizon");
     assert!(ran.err.contains(warning), "{}", ran.err);
@@ -393,7 +395,8 @@ fn a_trace_keeps_its_names() {
     let ran = bench.blis("run --trace t.jsonl --rate 5");
     assert_eq!(
         ran.err,
-        "error: --rate: a trace has its own arrivals; remove it, or use `speedup` or `trace_limit`\n"
+        "error: --rate: a trace has its own arrivals; remove it, or use `speedup` or \
+         `trace_limit`\n"
     );
     assert_eq!(ran.code, Some(2));
 }

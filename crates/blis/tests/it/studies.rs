@@ -143,7 +143,7 @@ fn what_is_left_to_gain_is_told_with_the_floor_and_what_decisions_were_worth() {
     assert!(
         text.contains("what oracles reach: ttft_mean") && text.contains("No policy can go below")
     );
-    assert!(text.contains("what routing decisions were worth"), "{text}");
+    assert!(text.contains("value of routing decisions"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 }
 

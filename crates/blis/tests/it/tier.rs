@@ -6,7 +6,7 @@ use serde_json::Value;
 
 #[test]
 fn settings_of_a_tier_that_is_not_there() {
-    let absent = "there is no CPU tier that reads it; give `cpu_blocks` (or `--kv-cpu-blocks`), or \
+    let absent = "there is no CPU tier; set `cpu_blocks` (or `--kv-cpu-blocks`), or \
                   remove it";
     for flag in ["--kv-reload async", "--kv-link h200-pcie", "--kv-transfer-bandwidth 10"] {
         let name = flag.split(' ').next().expect("a flag");
@@ -14,7 +14,7 @@ fn settings_of_a_tier_that_is_not_there() {
     }
     refused(
         "--preemption-mode swap",
-        "--preemption-mode: there is no CPU tier to swap to; give `kv_tier.cpu_blocks` (or \
+        "--preemption-mode: there is no CPU tier to swap to; set `kv_tier.cpu_blocks` (or \
          `--kv-cpu-blocks`), or `recompute`",
     );
     refused(

@@ -16,16 +16,13 @@ fn bad_intervals_and_outputs_are_refused() {
             ),
         );
     }
-    refused(
-        "--timeline-interval-ms 5",
-        "--timeline-interval-ms: there is no timeline; add `--timeline FILE`",
-    );
+    refused("--timeline-interval-ms 5", "--timeline-interval-ms: it needs `--timeline FILE`");
     refused(
         "--timeline t.csv --requests-out ./t.csv",
-        "--timeline: it is the file of `--requests-out`; name another",
+        "--timeline: it is also the file of `--requests-out`; name another",
     );
     let ran = Bench::new().blis("run --timeline t.csv --replications 2");
-    let error = "error: --timeline: it holds one run; remove `--replications`\n";
+    let error = "error: --timeline: it applies to one run; remove `--replications`\n";
     assert_eq!((ran.code, ran.err.as_str()), (Some(2), error));
 }
 

@@ -117,8 +117,7 @@ fn a_run_reads_the_same_part_as_a_conversion() {
     assert_eq!(direct, run("--trace o"));
     assert_eq!(direct.1.lines().count(), 3, "a header and two requests: {}", direct.1);
     assert_ne!(direct, run("--trace m.jsonl --trace-limit 2"));
-    let message = "--speedup: it only changes how a trace is read; remove it, or give \
-                   `workload.trace`";
+    let message = "--speedup: it only applies to traces; remove it, or set `workload.trace`";
     refused(&bench, "run --speedup 2", message);
 }
 
@@ -219,11 +218,11 @@ fn what_does_not_fit_together_is_refused() {
         "run --trace m.jsonl --trace-out m.jsonl",
         &is_input.replace("--out", "--trace-out"),
     );
-    let same = "--trace-out: it is the file of `--requests-out`; name another";
+    let same = "--trace-out: it is also the file of `--requests-out`; name another";
     refused(&bench, "run --requests-out x --trace-out x", same);
-    let many = "--trace-out: it holds one run; remove `--replications`";
+    let many = "--trace-out: it applies to one run; remove `--replications`";
     refused(&bench, "run --replications 2 --trace-out x", many);
-    let seed = "--sample-seed: there is no sample; add `--sample`";
+    let seed = "--sample-seed: it needs `--sample`";
     refused(&bench, "trace inspect m.jsonl --sample-seed 1", seed);
     assert_eq!(bench.files(), ["m.jsonl"], "nothing was written");
 }
@@ -262,8 +261,8 @@ fn files_that_are_not_there_or_no_traces_are_refused() {
     refused(&bench, "trace convert none --out o", missing);
     bench.write("bad.jsonl", "{\"arrival_us\":1,\"input_tokens\":5,\"output_tokens\":0}\n");
     let ran = bench.blis("trace convert bad.jsonl --out o");
-    let error = "error: bad.jsonl:1:50: field `output_tokens`: found 0; legal: a whole number from 1 \
-                 to 4294967295\n";
+    let error = "error: bad.jsonl:1:50: field `output_tokens`: found 0; legal: a whole number \
+                 from 1 to 4294967295\n";
     assert_eq!((ran.code, ran.err.as_str()), (Some(2), error));
     let folder = ".: cannot read: this is a directory; name a trace file";
     refused(&bench, "trace inspect .", folder);

@@ -96,7 +96,7 @@ impl Curve<'_, '_> {
     pub(super) fn doubts(&self, safe: Option<i64>) -> Vec<String> {
         let mut doubts = Vec::new();
         let Some(safe) = safe else {
-            doubts.push("no rung meets the SLOs with confidence; give more seeds".to_owned());
+            doubts.push("no point meets the SLOs with confidence; add seeds".to_owned());
             return doubts;
         };
         let bad = [Standing::Misses, Standing::Saturated];
@@ -112,8 +112,7 @@ impl Curve<'_, '_> {
         let short = beyond.filter(|(_, point)| point.standing == Standing::TooShort).count();
         if short > 0 {
             doubts.push(
-                "runs beyond what is safe are too short to be steady; give more requests"
-                    .to_owned(),
+                "runs above the safe point are too short to be steady; add requests".to_owned(),
             );
         }
         if let Some(share) = self.points.get(&safe).and_then(|point| point.completed)

@@ -144,7 +144,7 @@ impl Search {
         answer.points = curve.points.into_values().collect();
         let missing = answer.values.iter().filter(|value| value.is_none()).count();
         if missing > 0 {
-            answer.doubts.push(format!("{missing} seeds have no capacity and are left out"));
+            answer.doubts.push(format!("{missing} seeds without a capacity are left out"));
         }
         Ok(answer)
     }

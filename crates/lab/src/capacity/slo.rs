@@ -70,9 +70,8 @@ impl Slo {
         };
         let all: Vec<Slo> = classes.flat_map(one).collect();
         if all.is_empty() {
-            let message = "no class that sends requests has a target, so that any rate would do; \
-                           give one, e.g. `slo: chat` in the scenario, or `--slo \"ttft_p99 <= \
-                           500ms\"`";
+            let message = "no class with requests has a target, so any rate would do; set one, \
+                           e.g. `slo: chat` in the scenario, or `--slo \"ttft_p99 <= 500ms\"`";
             return Err(Problem::of_file("slo", message));
         }
         Ok(all)
@@ -123,7 +122,7 @@ mod tests {
             ("ttft_p99 ~ 3ms within 5%", "an SLO has one bound"),
             ("ttft_p98 <= 3ms", "unknown number `ttft_p98`"),
             ("ttft_p99 <= 95%", "the same on both sides"),
-            ("3 <= 4", "is about no run"),
+            ("3 <= 4", "compares no metric"),
             ("ttft_p99(full) <= 3ms", "arm"),
         ] {
             let mistake = Slo::parse(text).expect_err(text);

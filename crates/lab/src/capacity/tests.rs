@@ -164,7 +164,7 @@ fn a_target_that_no_rate_meets_or_that_none_breaks_is_told() {
 fn usual_targets_are_those_of_the_classes_that_send() {
     let mut draft = server("constant", 20.0, 1, 1_000);
     let none = Slo::usual(&draft.plan().expect("legal")).expect_err("no targets");
-    assert!(none.to_string().contains("no class that sends requests has a target"), "{none}");
+    assert!(none.to_string().contains("no class with requests has a target"), "{none}");
     draft.set("--slo", "slo", "chat");
     let usual = Slo::usual(&draft.plan().expect("legal")).expect("targets");
     let texts: Vec<&str> = usual.iter().map(|slo| slo.text.as_str()).collect();

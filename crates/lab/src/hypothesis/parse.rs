@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
                 if matches!(relation, Relation::About(_))
                     && right.expr.constant().is_none_or(|number| number <= 0.0) =>
             {
-                let message = "nothing is within a share of it; legal: a number above 0";
+                let message = "nothing is within a percentage of 0; legal: a number above 0";
                 return Err(Mistake { at: right.at, message: message.to_owned() });
             }
             _ => {}
@@ -126,10 +126,8 @@ impl<'a> Reader<'a> {
 
     /// The text at `at` is the same whatever is run.
     fn about_nothing(&self, at: Range<usize>) -> Mistake {
-        let message = format!(
-            "`{}` is about no run; name a number of one, e.g. `ttft_p99`",
-            &self.text[at.clone()]
-        );
+        let message =
+            format!("`{}` compares no metric; name one, e.g. `ttft_p99`", &self.text[at.clone()]);
         Mistake { at, message }
     }
 
@@ -338,7 +336,7 @@ impl<'a> Reader<'a> {
             message: unknown(what, name, &known.levels, known.stated),
         })?;
         if levels[factor].replace(level).is_some() {
-            return Err(Mistake { at, message: format!("names the {what} for the second time") });
+            return Err(Mistake { at, message: format!("names the {what} twice") });
         }
         Ok(())
     }
@@ -346,7 +344,7 @@ impl<'a> Reader<'a> {
     /// The factor of arms or of workloads.
     fn patched(&self, name: &str, at: Range<usize>) -> Result<usize> {
         self.design.factor(name).ok_or_else(|| {
-            let message = format!("the study has no {name}s; leave it out, or add `{name}s:`");
+            let message = format!("the study has no {name}s; remove it, or add `{name}s:`");
             Mistake { at, message }
         })
     }
@@ -452,7 +450,7 @@ fn joined(left: Found, op: Op, right: Found, unit: Option<Unit>) -> Result<Found
     let at = left.at.start..right.at.end;
     let Some(unit) = unit else {
         let message = format!(
-            "{} {} {} has no meaning here; legal: sums and ratios of the same, products with \
+            "{} {} {} is not defined; legal: sums and ratios of the same kind, products with \
              numbers",
             left.unit.name(),
             op.text(),

@@ -27,7 +27,7 @@ pub enum LedgerError {
         known: i64,
     },
     /// It is a file of something else.
-    #[error("{}: it is no ledger of blis; name another file with `--ledger`", .0.display())]
+    #[error("{}: not a ledger; name another file with `--ledger`", .0.display())]
     Foreign(PathBuf),
     /// Its content is broken.
     #[error(

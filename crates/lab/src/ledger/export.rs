@@ -18,8 +18,7 @@ use std::fmt::Write;
 pub fn export(studies: &[StudyEntry]) -> String {
     let studies = latest(studies);
     let mut page = String::from(
-        "# Strategy ledger\n\nWritten by `blis ledger export`. A verdict that is not *confirmed* is \
-         a result as well.\n",
+        "# Strategy ledger\n\nWritten by `blis ledger export`. A refuted claim is a result too.\n",
     );
     if studies.is_empty() {
         page.push_str("\nNo study has been run yet.\n");
@@ -77,7 +76,7 @@ fn section(study: &StudyEntry, page: &mut String) {
     let StudyEntry { name, question, factors, metrics, code, .. } = study;
     line(page, format_args!("\n## {}\n\n{}", inline(name), inline(question)));
     if code != CODE {
-        line(page, format_args!("\nFound by other code than that of the program that wrote this."));
+        line(page, format_args!("\nFound by another version of the code."));
     }
     if !study.verdicts.is_empty() {
         page.push_str(

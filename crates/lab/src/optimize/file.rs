@@ -162,11 +162,8 @@ impl Reader<'_> {
                 (Some(found), part) => {
                     let path = format!("workloads[{index}].set.{part}");
                     let message = match part {
-                        "seed" => "a search has seeds of its own; leave it out",
-                        _ => {
-                            "policies come from `strategy`, the same in all workloads; leave it \
-                              out"
-                        }
+                        "seed" => "a search sets its own seeds; remove it",
+                        _ => "policies come from `strategy`, the same in all workloads; remove it",
                     };
                     Err(Problem::new(found.place.clone(), path, message))
                 }
@@ -191,8 +188,7 @@ impl Reader<'_> {
         }))?;
         if all.is_empty() {
             tree.whole(&["objective", "maximise"])?;
-            let message =
-                "there is nothing to improve; give `objective` (made small) or `maximise`";
+            let message = "there is no objective; give `objective` (minimised) or `maximise`";
             return Err(Problem::new(tree.place.clone(), "objective", message).into());
         }
         Ok(all)
@@ -215,8 +211,8 @@ fn number(text: &str, names: &[String]) -> Result<Number, String> {
     let number = Number::parse(text, names).map_err(|(why, _)| why)?;
     if names.len() > 1 && number.workload.is_none() && number.metric.mean().is_none() {
         return Err(format!(
-            "`{text}` is a count, and workloads have no common measure for it; say which one \
-             counts, e.g. `{text} @ {}`, or take a share or a rate",
+            "`{text}` is a count, which has no mean over workloads; name one, e.g. `{text} @ {}`, \
+             or use a share or a rate",
             names[0]
         ));
     }
@@ -272,8 +268,8 @@ fn check_grid(tree: &Node, search: &Search) -> Result<(), Problems> {
     let least = Grid::new(search.problem(), 2).size();
     let least = least.map_or("too many".to_owned(), |size| size.to_string());
     let message = format!(
-        "the coarsest grid has {least} points, and {calls} calls are allowed; allow more, or free \
-         fewer parameters, or take another engine"
+        "the coarsest grid has {least} points, but the budget is {calls} calls; raise it, search \
+         fewer parameters, or use another engine"
     );
     Err(tree.problem("budget", message))
 }

@@ -18,8 +18,8 @@ impl Load {
             let tree = points.tree(&self.base, number, &candidate.hand);
             let checked = once.resolve(&tree, &self.place())?;
             if checked.plan().oracles.any() {
-                let message = "a search finds what a cluster could be set to, and no cluster knows \
-                               the future; leave `oracles` out";
+                let message = "oracles cannot be deployed, so a search may not use them; remove \
+                    `oracles`";
                 return Err(self.base.problem("oracles", message));
             }
             Ok(())

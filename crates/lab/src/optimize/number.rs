@@ -67,7 +67,7 @@ fn workload<'a>(text: &'a str, names: &[String]) -> Result<(usize, String), (Str
     let bare = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     let name = bare.unwrap_or(name);
     if names.is_empty() {
-        let message = format!("there are no workloads; leave out `@ {name}`, or add `workloads:`");
+        let message = format!("there are no workloads; remove `@ {name}`, or add `workloads:`");
         return Err((message, text));
     }
     let found = names.iter().position(|known| known == name);
@@ -109,7 +109,7 @@ mod tests {
         );
         assert_eq!(part.trim(), "clam");
         let (message, _) = refusal("ttft_p99 @ calm", &[]);
-        assert_eq!(message, "there are no workloads; leave out `@ calm`, or add `workloads:`");
+        assert_eq!(message, "there are no workloads; remove `@ calm`, or add `workloads:`");
         let (message, part) = refusal("ttft @ calm", &names());
         assert!(message.starts_with("unknown number `ttft`"), "{message}");
         assert_eq!(part.trim(), "ttft");

@@ -114,7 +114,7 @@ impl Search {
                 Kind::Int { .. } => yaml::whole(text).map(Value::Int),
                 Kind::Choice { .. } => Some(Value::Word(text.clone())),
             };
-            let message = || wrong(format!("`{name}` is `{text}`, which is no value of it"));
+            let message = || wrong(format!("`{name}` cannot be `{text}`"));
             value.map(Some).ok_or_else(message)
         };
         let values = space.dimensions().iter().map(value).collect::<Result<_, _>>()?;

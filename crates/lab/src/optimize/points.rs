@@ -217,14 +217,14 @@ fn candidates(tree: &Node, strategy: Option<&Node>) -> Result<Vec<Candidate>, Pr
         node => vec![node],
     };
     if nodes.is_empty() {
-        let message = "there is none; name the strategy to search, or a list of them";
+        let message = "missing; name the strategy to tune, or a list of them";
         return Err(tree.problem(CHOICE, message));
     }
     let mut names: Vec<String> = Vec::new();
     every(nodes.into_iter().map(|node| {
         let candidate = Candidate::read(node)?;
         if names.contains(&candidate.name) {
-            let message = format!("found `{}` for the second time; keep one", candidate.name);
+            let message = format!("found `{}` twice; keep one", candidate.name);
             return Err(Problem::new(node.place.clone(), CHOICE, message).into());
         }
         names.push(candidate.name.clone());

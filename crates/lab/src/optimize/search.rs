@@ -154,8 +154,8 @@ impl Search {
         let field = if objective.maximise { "maximise" } else { "objective" };
         let name = objective.number.name();
         let message = format!(
-            "no run of the hand-set point has a `{name}`: are there such requests in every \
-             workload, and do they come after the warm-up?"
+            "no run of the hand-set point has a `{name}`: does every workload send such requests \
+             after the warm-up?"
         );
         Err(Failure::from(blis_scenario::problem::Problem::new(Place::Unknown, field, message)))
     }

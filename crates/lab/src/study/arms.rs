@@ -37,7 +37,7 @@ pub(super) fn patched(
         let name = found.keep(tree.required(&path, "name", patch.name.clone()));
         let name = name.unwrap_or_else(|| path.clone());
         if levels.iter().any(|level| level.name == name) {
-            let message = format!("found `{name}` for the second time; give it another");
+            let message = format!("found `{name}` twice; rename one");
             found.keep::<()>(Err(tree.problem(format!("{path}.name"), message)));
         }
         let with =
@@ -84,13 +84,13 @@ pub(super) fn matrix(which: &[usize], components: &[Component]) -> Choices {
     };
     let mut levels = vec![arm("none".to_owned(), Vec::new(), "the baseline".to_owned())];
     for index in which {
-        let tests = format!("what {} does alone", name(index));
+        let tests = format!("{} alone", name(index));
         levels.push(arm(format!("only {}", name(index)), vec![*index], tests));
     }
     if which.len() > 2 {
         for index in which {
             let others = which.iter().copied().filter(|other| other != index).collect();
-            let tests = format!("what is lost without {}", name(index));
+            let tests = format!("all without {}", name(index));
             levels.push(arm(format!("all but {}", name(index)), others, tests));
         }
     }
@@ -127,7 +127,7 @@ impl Level {
         Level {
             name: format!("{what} of {} on round-robin", self.name),
             own,
-            tests: Some(format!("what the {what} does without the router")),
+            tests: Some(format!("the {what} without the router")),
             ..self.clone()
         }
     }

@@ -38,8 +38,7 @@ pub(super) fn question(
     }))?;
     let slo: Vec<Slo> = slo.into_iter().flatten().collect();
     if slo.is_empty() {
-        let message =
-            "there is none, so that any rate would do; give one, e.g. `ttft_p99 <= 500ms`";
+        let message = "there is none, so any rate would do; add one, e.g. `ttft_p99 <= 500ms`";
         return Err(tree.problem("capacity.slo", message));
     }
     let mut question = Question { warmup, ..Question::new(slo, fields.vary) };

@@ -52,7 +52,7 @@ pub fn compare(sides: &Sides<'_>) -> Result<Outline, Problems> {
         .find(|(index, (name, _))| arms[..*index].iter().any(|(other, _)| other == name))
         .map(|(_, arm)| arm)
     {
-        let message = format!("found `{name}` for the second time; give it another name");
+        let message = format!("found `{name}` twice; rename one");
         return Err(Problem::new(Place::Unknown, "", message).into());
     }
     let names: Vec<String> = arms.iter().map(|(name, _)| name.clone()).collect();

@@ -223,7 +223,7 @@ impl Reader<'_> {
                 Some(arms::matrix(&which, components))
             }
             _ => {
-                let message = "makes the arms by itself; leave `arms` out, or `matrix`";
+                let message = "it makes the arms; remove `arms` or `matrix`";
                 return Err(tree.problem("matrix", message));
             }
         };
@@ -244,7 +244,7 @@ impl Reader<'_> {
             fields.seeds.map_or_else(|| most.map_or(default, |most| most.min(default)), Whole::get);
         let most = most.unwrap_or(first);
         if most < first {
-            let message = format!("found `{most}`; legal: no fewer than `seeds`, which is {first}");
+            let message = format!("found `{most}`; legal: at least `seeds`, which is {first}");
             return Err(tree.problem("max_seeds", message));
         }
         let size = |seeds: u64| usize::try_from(seeds).unwrap_or(usize::MAX);
@@ -261,7 +261,7 @@ impl Reader<'_> {
         let Reader { fields, tree } = self;
         let names = tree.required("", "metrics", fields.metrics.as_ref())?;
         if names.is_empty() {
-            let message = "there are none; name at least one, e.g. `ttft_p99`";
+            let message = "missing; name at least one, e.g. `ttft_p99`";
             return Err(tree.problem("metrics", message));
         }
         let design = Design { searched, ..Design::default() };
@@ -481,7 +481,7 @@ hypotheses:
             ("round-robin", "robin", "unknown routing policy `robin`"),
             ("[900, 800]", "[900, 0]", "s.yaml:8:39: engine.total_kv_blocks: found `0`; legal: a"),
             ("[900, 800]", "900", "sweep.engine.total_kv_blocks: found `900`; legal: a list"),
-            ("name: plain", "name: base", "arms[1].name: found `base` for the second time"),
+            ("name: plain", "name: base", "arms[1].name: found `base` twice"),
             ("seeds: 2", "seeds: 99999", "seeds: found `99999`; legal: a whole number from 1 to"),
             ("question: does it matter?", "", "field `question` is missing"),
         ] {

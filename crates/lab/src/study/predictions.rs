@@ -56,7 +56,7 @@ fn workloads(
 ) -> Result<(usize, Vec<usize>), Problems> {
     let path = format!("hypotheses[{index}].in");
     let Some(factor) = design.factor("workload") else {
-        let message = "the study has no workloads; leave it out, or add `workloads:`";
+        let message = "the study has no workloads; remove it, or add `workloads:`";
         return Err(tree.problem(path, message));
     };
     let Factor { levels, .. } = &design.factors[factor];

@@ -112,8 +112,8 @@ fn mistakes_in_hypotheses_and_components_are_told_before_anything_runs() {
             STRATEGY.replace("[router, order", "[ruoter, order"),
             "arms[1].with[0]: unknown component",
         ),
-        (format!("{STRATEGY}matrix: [gate]\n"), "matrix: makes the arms by itself"),
-        (format!("{STRATEGY}seeds: 9\nmax_seeds: 3\n"), "max_seeds: found `3`; legal: no fewer"),
+        (format!("{STRATEGY}matrix: [gate]\n"), "matrix: it makes the arms"),
+        (format!("{STRATEGY}seeds: 9\nmax_seeds: 3\n"), "max_seeds: found `3`; legal: at least"),
         (format!("{STRATEGY}warmup: soon\n"), "warmup: found `soon`; legal: `auto`, or seconds"),
     ] {
         let problem = read(&text).expect_err(message);
@@ -227,7 +227,7 @@ fn capacities_are_only_claimed_where_it_is_said_what_must_hold() {
         ("'ttft_p99 <= 6ms'", "'ttft_p98 <= 6ms'", "capacity.slo[0]: unknown number `ttft_p98`"),
         ("['ttft_p99 <= 6ms', 'completed >= 0.99 * offered']", "[]", "any rate would do"),
         ("offered']}", "offered'], vary: rates}", "found `rates`, did you mean `rate`?"),
-        ("offered']}", "offered'], vary: instances}", "`capacity` is found by a search"),
+        ("offered']}", "offered'], vary: instances}", "`capacity` takes a search"),
     ] {
         let text = CAPACITY.replace(from, to);
         assert_ne!(text, CAPACITY, "{from}");
@@ -290,7 +290,7 @@ fn workloads_that_are_none_are_told_before_anything_runs() {
     assert!(with("[[twice]]").contains("hypotheses[0].in[0]: found a list of 1; legal: text"));
     let none = format!("{STRATEGY}hypotheses: [{{claim: ttft_p99(full) < 1, in: each}}]\n");
     let found = read(&none).expect_err("no workloads").to_string();
-    assert!(found.contains("the study has no workloads; leave it out"), "{found}");
+    assert!(found.contains("the study has no workloads; remove it"), "{found}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::prelude::*;
 /// How `all-of` introduces itself; its members are given beside it.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "all-of",
-    help: "Lets a request in if all of its members do, as in `all-of(slo-gated; kv-gate)`",
+    help: "Admits a request if all members do, as in `all-of(slo-gated; kv-gate)`",
     ..Spec::built_by(|_, _| Box::new(AllOf::new(Vec::new())))
 };
 

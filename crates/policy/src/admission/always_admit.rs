@@ -13,7 +13,7 @@ use crate::prelude::*;
 /// How `always-admit` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "always-admit",
-    help: "Lets every request in",
+    help: "Admits every request",
     ..Spec::built_by(|_, _| Box::new(AlwaysAdmit))
 };
 

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 /// How `any-of` introduces itself; its members are given beside it.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "any-of",
-    help: "Lets a request in if any of its members does, as in `any-of(slo-gated; token-bucket)`",
+    help: "Admits a request if any member does, as in `any-of(slo-gated; token-bucket)`",
     ..Spec::built_by(|_, _| Box::new(AnyOf::new(Vec::new())))
 };
 

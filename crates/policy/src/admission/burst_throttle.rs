@@ -24,23 +24,23 @@ use crate::prelude::*;
 /// How `burst-throttle` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "burst-throttle",
-    help: "Turns unimportant classes away while arrivals come faster than usual",
+    help: "Sheds low-priority classes during bursts of arrivals",
     params: &[
         Param::log("short", 0.001..=3_600.0, 0.5, "s")
-            .help("How far back the rate of arrivals lately reaches"),
+            .help("Time constant of the current arrival rate"),
         Param::log("long", 0.01..=86_400.0, 30.0, "s")
-            .help("How far back the usual rate of arrivals reaches"),
+            .help("Time constant of the usual arrival rate"),
         Param::log("start", 1.0..=100.0, 1.8, "times the usual rate")
-            .help("A burst begins when arrivals are so many times as fast"),
+            .help("A burst starts above this multiple of the usual rate"),
         Param::log("stop", 0.1..=100.0, 1.2, "times the usual rate")
-            .help("A burst is over when arrivals are less than so many times as fast"),
+            .help("A burst ends below this multiple of the usual rate"),
         Param::float("slack", 0.0..=100_000.0, 8.0, "requests per instance")
-            .help("Nobody is turned away while fewer are in flight"),
-        share(SloClass::Critical, 0.0, "Share of critical requests turned away in a burst"),
-        share(SloClass::Standard, 0.0, "Share of standard requests turned away in a burst"),
-        share(SloClass::Sheddable, 1.0, "Share of sheddable requests turned away in a burst"),
-        share(SloClass::Batch, 1.0, "Share of batch requests turned away in a burst"),
-        share(SloClass::Background, 1.0, "Share of background requests turned away in a burst"),
+            .help("Nothing is rejected while fewer requests are in flight"),
+        share(SloClass::Critical, 0.0, "Share of critical requests rejected in a burst"),
+        share(SloClass::Standard, 0.0, "Share of standard requests rejected in a burst"),
+        share(SloClass::Sheddable, 1.0, "Share of sheddable requests rejected in a burst"),
+        share(SloClass::Batch, 1.0, "Share of batch requests rejected in a burst"),
+        share(SloClass::Background, 1.0, "Share of background requests rejected in a burst"),
     ],
     ..Spec::built_by(|values, _| Box::new(BurstThrottle::new(values)))
 };

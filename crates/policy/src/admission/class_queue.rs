@@ -26,28 +26,27 @@ use crate::prelude::*;
 /// How `class-queue` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "class-queue",
-    help: "Turns requests away that would wait too long behind those at least as important",
+    help: "Rejects requests that would wait too long behind the same or more important classes",
     params: &[
-        wait(SloClass::Critical, 1.0, "Longest wait of critical requests, in times they run")
+        wait(SloClass::Critical, 1.0, "Longest wait of critical requests, in run times")
             .only_if("protect", &["nobody"]),
-        wait(SloClass::Standard, 0.1, "Longest wait of standard requests, in times they run")
+        wait(SloClass::Standard, 0.1, "Longest wait of standard requests, in run times")
             .only_if("protect", &["critical", "nobody"]),
-        wait(SloClass::Sheddable, 0.03, "Longest wait of sheddable requests, in times they run"),
-        wait(SloClass::Batch, 0.03, "Longest wait of batch requests, in times they run"),
-        wait(SloClass::Background, 0.01, "Longest wait of background requests, in times they run"),
+        wait(SloClass::Sheddable, 0.03, "Longest wait of sheddable requests, in run times"),
+        wait(SloClass::Batch, 0.03, "Longest wait of batch requests, in run times"),
+        wait(SloClass::Background, 0.01, "Longest wait of background requests, in run times"),
         Param::choice("protect", &["critical", "standard", "nobody"])
-            .help("Classes up to this one are always let in"),
+            .help("This class and more important ones are always admitted"),
         Param::float("slack", 0.0..=100_000.0, 2.0, "requests")
-            .help("So many may be ahead in any case"),
-        Param::float("floor", 0.0..=1.0, 0.01, "")
-            .help("The share of requests that is let in all the same"),
+            .help("Admit if at most this many requests are ahead"),
+        Param::float("floor", 0.0..=1.0, 0.01, "").help("Share of requests admitted regardless"),
     ],
     needs: |_| Needs { load: true, classes: true, ..Needs::NONE },
     ..Spec::built_by(|values, cluster| Box::new(ClassQueue::new(values, cluster)))
 };
 
 const fn wait(class: SloClass, default: f64, help: &'static str) -> Param {
-    Param::float(class.name(), 0.0..=1_000.0, default, "times they run").help(help)
+    Param::float(class.name(), 0.0..=1_000.0, default, "run times").help(help)
 }
 
 /// A gate that holds the queue ahead of a class against the batch.

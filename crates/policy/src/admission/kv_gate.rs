@@ -10,7 +10,7 @@
 //! (`instance`, decided after routing) or all instances on average (`cluster`, decided before).
 //! `free-share` (of all blocks) and `free-blocks`: what must stay free; the larger of both holds.
 //! `prompt`: whether the request's own prompt must fit besides. And one per class, named like it:
-//! whether its requests may be turned away.
+//! whether its requests may be rejected.
 //!
 //! **Origin** ours, after the free-block watermark of vLLM's block manager, moved to the gateway.
 
@@ -20,21 +20,20 @@ use crate::prelude::*;
 /// How `kv-gate` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "kv-gate",
-    help: "Turns unimportant classes away where too few KV blocks are free",
+    help: "Sheds low-priority classes when too few KV blocks are free",
     params: &[
         Param::choice("at", &["instance", "cluster"])
-            .help("Whether the chosen instance must have room or all on average"),
+            .help("Check the chosen instance, or the mean of the cluster"),
         Param::float("free-share", 0.0..=1.0, 0.05, "of all blocks")
-            .help("Share of an instance's blocks that must stay free"),
+            .help("Share of an instance's blocks to keep free"),
         Param::int("free-blocks", 0..=100_000_000, 0, "blocks")
-            .help("Blocks of an instance that must stay free"),
-        Param::flag("prompt", true)
-            .help("Whether the prompt must fit into the free blocks besides"),
-        flag(SloClass::Critical, false, "Whether critical requests may be turned away"),
-        flag(SloClass::Standard, false, "Whether standard requests may be turned away"),
-        flag(SloClass::Sheddable, true, "Whether sheddable requests may be turned away"),
-        flag(SloClass::Batch, true, "Whether batch requests may be turned away"),
-        flag(SloClass::Background, true, "Whether background requests may be turned away"),
+            .help("Blocks of an instance to keep free"),
+        Param::flag("prompt", true).help("Whether the prompt must fit in addition"),
+        flag(SloClass::Critical, false, "Whether critical requests may be rejected"),
+        flag(SloClass::Standard, false, "Whether standard requests may be rejected"),
+        flag(SloClass::Sheddable, true, "Whether sheddable requests may be rejected"),
+        flag(SloClass::Batch, true, "Whether batch requests may be rejected"),
+        flag(SloClass::Background, true, "Whether background requests may be rejected"),
     ],
     needs: |_| Needs { kv: true, ..Needs::NONE },
     ..Spec::built_by(|values, cluster| Box::new(KvGate::new(values, cluster)))

@@ -16,7 +16,7 @@
 //! cached, `hit-rate` (the share that the instance has found on average), `events` (what KV events
 //! tell) or `nothing`. `cold`: below this KV utilization an instance takes anybody. `learning`: the
 //! weight of each answer in the correction; 0 does not learn. And one per class, named like it:
-//! whether its requests may be turned away.
+//! whether its requests may be rejected.
 //!
 //! **Origin** llm-d's `latency-slo-admitter`, whose predictions a model trained on the traffic
 //! makes; here they come from the line of step costs and one learned factor. There, requests of
@@ -30,22 +30,21 @@ use std::collections::BTreeMap;
 /// How `latency-slo` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "latency-slo",
-    help: "Turns unimportant classes away while no instance is predicted to meet their targets",
+    help: "Sheds low-priority classes while no instance is predicted to meet their targets",
     params: &[
-        Param::log("ttft", 1.0..=1e7, 2_000.0, "ms")
-            .help("Time to first token of a class that was promised nothing"),
-        Param::float("tpot", 0.0..=1e6, 0.0, "ms")
-            .help("Target of the time from token to token, with 0 for none"),
-        Param::choice("cached", Cached::WORDS).help("What of the prompt is taken to be cached"),
+        Param::log("ttft", 1.0..=1e7, 2_000.0, "ms").help("TTFT target of classes without one"),
+        Param::float("tpot", 0.0..=1e6, 0.0, "ms").help("ITL target; 0: none"),
+        Param::choice("cached", Cached::WORDS)
+            .help("How to estimate the cached part of the prompt"),
         Param::float("cold", 0.0..=1.0, 0.02, "of all blocks")
-            .help("KV utilization below which an instance takes anybody"),
+            .help("Admit all while an instance's KV utilization is below this"),
         Param::float("learning", 0.0..=1.0, 0.05, "")
-            .help("Weight of each answer in the correction of predictions"),
-        flag(SloClass::Critical, false, "Whether critical requests may be turned away"),
-        flag(SloClass::Standard, false, "Whether standard requests may be turned away"),
-        flag(SloClass::Sheddable, true, "Whether sheddable requests may be turned away"),
-        flag(SloClass::Batch, true, "Whether batch requests may be turned away"),
-        flag(SloClass::Background, true, "Whether background requests may be turned away"),
+            .help("Learning rate of the correction of predictions"),
+        flag(SloClass::Critical, false, "Whether critical requests may be rejected"),
+        flag(SloClass::Standard, false, "Whether standard requests may be rejected"),
+        flag(SloClass::Sheddable, true, "Whether sheddable requests may be rejected"),
+        flag(SloClass::Batch, true, "Whether batch requests may be rejected"),
+        flag(SloClass::Background, true, "Whether background requests may be rejected"),
     ],
     needs: |values| {
         let answers = values.float("learning") > 0.0;

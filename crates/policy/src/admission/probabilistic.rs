@@ -11,7 +11,7 @@
 //!
 //! **Parameters** `queue-threshold` (requests) and `kv-threshold`: where an instance is saturated.
 //! `power`: how steep the ramp is. `k`: where it reaches 1, at a saturation of (1/k)^(1/power). And
-//! one per class, named like it: whether its requests may be turned away.
+//! one per class, named like it: whether its requests may be rejected.
 //!
 //! **Origin** llm-d's `probabilistic-admitter`, with its defaults. There, requests of negative
 //! priority may be shed; here, those of the classes that say so.
@@ -22,19 +22,19 @@ use crate::prelude::*;
 /// How `probabilistic` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "probabilistic",
-    help: "Turns unimportant classes away the more often, the more saturated the cluster is",
+    help: "Sheds low-priority classes with a probability that grows with saturation",
     params: &[
         Param::log("queue-threshold", 0.1..=100_000.0, 5.0, "requests")
             .help("Waiting requests at which an instance is saturated"),
         Param::float("kv-threshold", 0.01..=1.0, 0.8, "of all blocks")
             .help("KV utilization at which an instance is saturated"),
-        Param::log("power", 0.1..=50.0, 5.0, "").help("How steep the ramp is"),
+        Param::log("power", 0.1..=50.0, 5.0, "").help("Exponent of the ramp"),
         Param::log("k", 0.001..=1e9, 300.0, "").help("Factor of the ramp"),
-        flag(SloClass::Critical, false, "Whether critical requests may be turned away"),
-        flag(SloClass::Standard, false, "Whether standard requests may be turned away"),
-        flag(SloClass::Sheddable, true, "Whether sheddable requests may be turned away"),
-        flag(SloClass::Batch, true, "Whether batch requests may be turned away"),
-        flag(SloClass::Background, true, "Whether background requests may be turned away"),
+        flag(SloClass::Critical, false, "Whether critical requests may be rejected"),
+        flag(SloClass::Standard, false, "Whether standard requests may be rejected"),
+        flag(SloClass::Sheddable, true, "Whether sheddable requests may be rejected"),
+        flag(SloClass::Batch, true, "Whether batch requests may be rejected"),
+        flag(SloClass::Background, true, "Whether background requests may be rejected"),
     ],
     needs: |_| Needs { load: true, kv: true, ..Needs::NONE },
     ..Spec::built_by(|values, _| Box::new(Probabilistic::new(values)))
@@ -61,7 +61,7 @@ impl Probabilistic {
         }
     }
 
-    /// The probability that a request that may be turned away is.
+    /// The probability that a request that may be rejected is.
     fn probability(&self, cluster: &ClusterView<'_>) -> f64 {
         let saturated = |view: &InstanceView| {
             let queue = f64::from(view.queue_depth) / self.queue_threshold;

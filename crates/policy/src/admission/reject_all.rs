@@ -13,7 +13,7 @@ use crate::prelude::*;
 /// How `reject-all` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "reject-all",
-    help: "Turns every request away (pathological, for tests)",
+    help: "Rejects every request (pathological, for tests)",
     ..Spec::built_by(|_, _| Box::new(RejectAll))
 };
 

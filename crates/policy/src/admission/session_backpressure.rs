@@ -10,7 +10,7 @@
 //!
 //! **Parameters** `threshold` (requests per instance): the mean load above which no session begins.
 //! `signal`: whether `load` counts, or only the `queue`. And one per class, named like it: whether
-//! its new sessions may be turned away.
+//! its new sessions may be rejected.
 //!
 //! **Origin** ours, after connection-level backpressure: admit work whose cost is sunk.
 
@@ -20,17 +20,17 @@ use crate::prelude::*;
 /// How `session-backpressure` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "session-backpressure",
-    help: "Turns new sessions away while the cluster is loaded, and later rounds never",
+    help: "Rejects new sessions while the cluster is loaded, never later rounds",
     params: &[
         Param::float("threshold", 0.0..=100_000.0, 64.0, "requests per instance")
-            .help("Mean load above which no session begins"),
+            .help("Mean load above which new sessions are rejected"),
         Param::choice("signal", &["load", "queue"])
-            .help("Whether all requests of an instance count or only those that wait"),
-        flag(SloClass::Critical, false, "Whether new critical sessions may be turned away"),
-        flag(SloClass::Standard, true, "Whether new standard sessions may be turned away"),
-        flag(SloClass::Sheddable, true, "Whether new sheddable sessions may be turned away"),
-        flag(SloClass::Batch, true, "Whether new batch sessions may be turned away"),
-        flag(SloClass::Background, true, "Whether new background sessions may be turned away"),
+            .help("Count all requests of an instance, or waiting ones only"),
+        flag(SloClass::Critical, false, "Whether new critical sessions may be rejected"),
+        flag(SloClass::Standard, true, "Whether new standard sessions may be rejected"),
+        flag(SloClass::Sheddable, true, "Whether new sheddable sessions may be rejected"),
+        flag(SloClass::Batch, true, "Whether new batch sessions may be rejected"),
+        flag(SloClass::Background, true, "Whether new background sessions may be rejected"),
     ],
     needs: |_| Needs { load: true, ..Needs::NONE },
     ..Spec::built_by(|values, _| Box::new(SessionBackpressure::new(values)))

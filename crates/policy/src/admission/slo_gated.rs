@@ -17,17 +17,16 @@ use crate::prelude::*;
 /// How `slo-gated` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "slo-gated",
-    help: "Turns unimportant classes away while queues are longer than a threshold",
+    help: "Sheds low-priority classes while queues exceed a threshold",
     params: &[
         Param::float("threshold", 0.0..=100_000.0, 5.0, "requests")
-            .help("Queues longer than this are long"),
-        Param::choice("statistic", &["max", "mean"])
-            .help("Whether the longest queue counts or the mean of all"),
-        share(SloClass::Critical, 0.0, "Share of critical requests turned away"),
-        share(SloClass::Standard, 0.0, "Share of standard requests turned away"),
-        share(SloClass::Sheddable, 1.0, "Share of sheddable requests turned away"),
-        share(SloClass::Batch, 1.0, "Share of batch requests turned away"),
-        share(SloClass::Background, 1.0, "Share of background requests turned away"),
+            .help("Queue length above which requests are rejected"),
+        Param::choice("statistic", &["max", "mean"]).help("Compare the longest queue, or the mean"),
+        share(SloClass::Critical, 0.0, "Share of critical requests rejected"),
+        share(SloClass::Standard, 0.0, "Share of standard requests rejected"),
+        share(SloClass::Sheddable, 1.0, "Share of sheddable requests rejected"),
+        share(SloClass::Batch, 1.0, "Share of batch requests rejected"),
+        share(SloClass::Background, 1.0, "Share of background requests rejected"),
     ],
     needs: |_| Needs { load: true, ..Needs::NONE },
     ..Spec::built_by(|values, _| Box::new(SloGated::new(values)))

@@ -16,12 +16,12 @@ use crate::prelude::*;
 /// How `token-bucket` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "token-bucket",
-    help: "Lets a request in while a bucket that refills steadily holds its prompt tokens",
+    help: "Admits a request if a token bucket holds enough tokens for its prompt",
     params: &[
         Param::log("capacity", 1.0..=1e9, 10_000.0, "tokens")
-            .help("Largest burst, and the level at the start"),
+            .help("Capacity and initial level of the bucket"),
         Param::log("refill-rate", 0.001..=1e9, 1_000.0, "tokens/s")
-            .help("Prompt tokens let in per second in the long run"),
+            .help("Refill rate: prompt tokens admitted per second in the long run"),
     ],
     ..Spec::built_by(|values, _| Box::new(TokenBucket::new(values)))
 };

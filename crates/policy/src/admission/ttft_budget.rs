@@ -12,7 +12,7 @@
 //! `events` (what KV events tell) or `nothing`. `target-critical`, `target-standard`,
 //! `target-sheddable`, `target-batch` and `target-background` (ms): own targets; `auto` is what the
 //! scenario promises the class. `fallback` (ms): the target of a class that was promised nothing.
-//! And one per class, named like it: whether its requests may be turned away.
+//! And one per class, named like it: whether its requests may be rejected.
 //!
 //! **Origin** ours. The wait for a place in a full batch, and for memory, is not in the prediction:
 //! combine it with a gate on queues or memory where those are what is short.
@@ -24,27 +24,28 @@ use crate::prelude::*;
 /// How `ttft-budget` introduces itself.
 pub const SPEC: Spec<dyn Admission> = Spec {
     name: "ttft-budget",
-    help: "Turns requests away whose first token no instance is predicted to deliver in time",
+    help: "Rejects requests that no instance is predicted to serve within their TTFT target",
     params: &[
         Param::log("factor", 0.01..=100.0, 1.0, "times the target")
-            .help("How many times the target the prediction may be"),
-        Param::choice("cached", Cached::WORDS).help("What of the prompt is taken to be cached"),
-        target("target-critical", "Time to first token of critical requests")
+            .help("Highest predicted TTFT, as a multiple of the target"),
+        Param::choice("cached", Cached::WORDS)
+            .help("How to estimate the cached part of the prompt"),
+        target("target-critical", "TTFT target of critical requests; auto: the class's own")
             .only_if("critical", &["true"]),
-        target("target-standard", "Time to first token of standard requests")
+        target("target-standard", "TTFT target of standard requests; auto: the class's own")
             .only_if("standard", &["true"]),
-        target("target-sheddable", "Time to first token of sheddable requests")
+        target("target-sheddable", "TTFT target of sheddable requests; auto: the class's own")
             .only_if("sheddable", &["true"]),
-        target("target-batch", "Time to first token of batch requests").only_if("batch", &["true"]),
-        target("target-background", "Time to first token of background requests")
+        target("target-batch", "TTFT target of batch requests; auto: the class's own")
+            .only_if("batch", &["true"]),
+        target("target-background", "TTFT target of background requests; auto: the class's own")
             .only_if("background", &["true"]),
-        Param::log("fallback", 1.0..=1e7, 2_000.0, "ms")
-            .help("Time to first token of a class that was promised nothing"),
-        flag(SloClass::Critical, false, "Whether critical requests may be turned away"),
-        flag(SloClass::Standard, true, "Whether standard requests may be turned away"),
-        flag(SloClass::Sheddable, true, "Whether sheddable requests may be turned away"),
-        flag(SloClass::Batch, true, "Whether batch requests may be turned away"),
-        flag(SloClass::Background, true, "Whether background requests may be turned away"),
+        Param::log("fallback", 1.0..=1e7, 2_000.0, "ms").help("TTFT target of classes without one"),
+        flag(SloClass::Critical, false, "Whether critical requests may be rejected"),
+        flag(SloClass::Standard, true, "Whether standard requests may be rejected"),
+        flag(SloClass::Sheddable, true, "Whether sheddable requests may be rejected"),
+        flag(SloClass::Batch, true, "Whether batch requests may be rejected"),
+        flag(SloClass::Background, true, "Whether background requests may be rejected"),
     ],
     needs: |values| {
         let cached = Cached::from_word(values.choice("cached"));

@@ -23,7 +23,7 @@ use blis_core::math::float;
 /// How `belady` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {
     name: "belady",
-    help: "Drops the cached blocks that are needed again last; an oracle, for bounds only",
+    help: "Evicts the blocks whose next use is furthest away (Belady); an oracle, for bounds only",
     needs: |_| Needs { future: true, ..Needs::NONE },
     ..Spec::built_by(|_, _| Box::new(Belady))
 };

@@ -21,12 +21,12 @@ use crate::prelude::*;
 /// How `intent-aware` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {
     name: "intent-aware",
-    help: "Drops last what the router, live sessions or important requests count on",
+    help: "Keeps blocks that the router, live sessions or high-priority requests rely on",
     params: &[
-        credit("routed", 30.0, "Credit of blocks that the router expected to be cached"),
-        credit("live", 60.0, "Credit of blocks of sessions with another request here"),
-        credit("per-priority", 1.0, "Credit for each unit of priority"),
-        credit("most", 300.0, "Most credit of all together"),
+        credit("routed", 30.0, "Credit for blocks the router expected to be cached"),
+        credit("live", 60.0, "Credit for blocks of sessions with another request here"),
+        credit("per-priority", 1.0, "Credit per unit of priority"),
+        credit("most", 300.0, "Most credit in total"),
     ],
     needs: |values| Needs {
         sessions: values.float("live") > 0.0,

@@ -16,7 +16,7 @@ use crate::prelude::*;
 /// How `lfu` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {
     name: "lfu",
-    help: "Drops the cached blocks that were used least often",
+    help: "Evicts the least frequently used blocks",
     ..Spec::built_by(|_, _| Box::new(Lfu))
 };
 

@@ -14,7 +14,7 @@ use crate::prelude::*;
 /// How `lru` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {
     name: "lru",
-    help: "Drops the cached blocks that were used longest ago",
+    help: "Evicts the least recently used blocks",
     ..Spec::built_by(|_, _| Box::new(Lru))
 };
 

@@ -20,9 +20,9 @@ use crate::prelude::*;
 /// How `session-aware` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {
     name: "session-aware",
-    help: "Drops the cached blocks of live sessions last",
+    help: "Evicts blocks of live sessions last",
     params: &[Param::log("grace", 0.001..=86_400.0, 60.0, "s")
-        .help("For how long after a round its session counts as live")],
+        .help("How long a session counts as live after a round")],
     ..Spec::built_by(|values, _| {
         Box::new(SessionAware { grace: Span::from_secs_f64(values.float("grace")) })
     })

@@ -18,13 +18,13 @@ use crate::prelude::*;
 /// How `slo-aware` introduces itself.
 pub const SPEC: Spec<dyn Evict> = Spec {
     name: "slo-aware",
-    help: "Drops the cached blocks of unimportant service classes first",
+    help: "Evicts blocks of low-priority classes first",
     params: &[
-        weight(SloClass::Critical, 10.0, "Worth of blocks that a critical request has used"),
-        weight(SloClass::Standard, 5.0, "Worth of blocks that a standard request has used"),
-        weight(SloClass::Sheddable, 1.0, "Worth of blocks that a sheddable request has used"),
-        weight(SloClass::Batch, 1.0, "Worth of blocks that a batch request has used"),
-        weight(SloClass::Background, 0.0, "Worth of blocks that a background request has used"),
+        weight(SloClass::Critical, 10.0, "Weight of blocks used by critical requests"),
+        weight(SloClass::Standard, 5.0, "Weight of blocks used by standard requests"),
+        weight(SloClass::Sheddable, 1.0, "Weight of blocks used by sheddable requests"),
+        weight(SloClass::Batch, 1.0, "Weight of blocks used by batch requests"),
+        weight(SloClass::Background, 0.0, "Weight of blocks used by background requests"),
     ],
     ..Spec::built_by(|values, _| Box::new(SloAware { worths: numbers(values) }))
 };

@@ -14,7 +14,7 @@ use crate::prelude::*;
 /// How `on-evict` introduces itself.
 pub const SPEC: Spec<dyn Offload> = Spec {
     name: "on-evict",
-    help: "Copies blocks out when they are dropped; the step waits for it",
+    help: "Copies blocks to the CPU tier when they are evicted; the step waits",
     ..Spec::built_by(|_, _| Box::new(OnEvict))
 };
 

@@ -17,9 +17,9 @@ use blis_core::math::count;
 /// How `threshold` introduces itself.
 pub const SPEC: Spec<dyn Offload> = Spec {
     name: "threshold",
-    help: "Copies the oldest idle blocks out above a share of the memory",
+    help: "Copies the oldest idle blocks to the CPU tier above a threshold",
     params: &[Param::float("threshold", 0.0..=1.0, 0.9, "share")
-        .help("Share of the blocks that may be in use, or idle without a copy")],
+        .help("Occupancy to stay below: blocks in use, or idle without a copy")],
     ..Spec::built_by(|values, _| Box::new(Threshold { share: values.float("threshold") }))
 };
 

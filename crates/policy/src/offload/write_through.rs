@@ -16,7 +16,7 @@ use crate::prelude::*;
 /// How `write-through` introduces itself.
 pub const SPEC: Spec<dyn Offload> = Spec {
     name: "write-through",
-    help: "Copies the blocks of a request out when it leaves the batch",
+    help: "Copies a request's blocks to the CPU tier when it leaves the batch",
     ..Spec::built_by(|_, _| Box::new(WriteThrough))
 };
 

@@ -18,12 +18,12 @@ use crate::prelude::*;
 /// How `cache-first` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {
     name: "cache-first",
-    help: "Schedules the longest cached prefix first, up to a bound of patience",
+    help: "Schedules the longest cached prefix first, with a limit on overtaking",
     params: &[
         Param::choice("by", &["cached", "expected"])
-            .help("Whether what is cached counts or what the router expected to be"),
+            .help("Use what is cached, or what the router expected to be"),
         Param::log("patience", 0.001..=86_400.0, 2.0, "s")
-            .help("For how long a request can be overtaken"),
+            .help("How long a request can be overtaken"),
     ],
     needs: |values| Needs { cached: values.choice("by") == "cached", ..Needs::NONE },
     ..Spec::built_by(|values, _| Box::new(CacheFirst::new(values)))

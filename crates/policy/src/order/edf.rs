@@ -21,9 +21,8 @@ use crate::prelude::*;
 pub const SPEC: Spec<dyn Order> = Spec {
     name: "edf",
     help: "Schedules the earliest deadline first",
-    params: &[Param::log("horizon", 0.001..=86_400.0, 60.0, "s").help(
-        "When a request without a deadline is due after its arrival, and anybody at the latest",
-    )],
+    params: &[Param::log("horizon", 0.001..=86_400.0, 60.0, "s")
+        .help("Deadline of requests without one, and the latest deadline of any")],
     ..Spec::built_by(|values, cluster| {
         Box::new(Edf::new(Span::from_secs_f64(values.float("horizon")), cluster))
     })

@@ -13,7 +13,7 @@ use crate::prelude::*;
 /// How `fcfs` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {
     name: "fcfs",
-    help: "Schedules requests in the order of joining the queue",
+    help: "Schedules requests in queue order",
     ..Spec::built_by(|_, _| Box::new(Fcfs))
 };
 

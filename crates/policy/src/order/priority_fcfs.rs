@@ -16,7 +16,7 @@ use crate::prelude::*;
 /// How `priority-fcfs` introduces itself.
 pub const SPEC: Spec<dyn Order> = Spec {
     name: "priority-fcfs",
-    help: "Schedules the highest priority first, and equals in the order of joining the queue",
+    help: "Schedules the highest priority first; ties in queue order",
     needs: |_| Needs { priority: true, ..Needs::NONE },
     ..Spec::built_by(|_, _| Box::new(PriorityFcfs))
 };

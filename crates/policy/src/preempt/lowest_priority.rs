@@ -17,7 +17,7 @@ use crate::prelude::*;
 /// How `lowest-priority` introduces itself.
 pub const SPEC: Spec<dyn Preempt> = Spec {
     name: "lowest-priority",
-    help: "Preempts the running request of the lowest priority, of equals the last to arrive",
+    help: "Preempts the running request with the lowest priority; ties: the last to arrive",
     needs: |_| Needs { priority: true, ..Needs::NONE },
     ..Spec::built_by(|_, _| Box::new(LowestPriority))
 };

@@ -17,13 +17,13 @@ use crate::prelude::*;
 /// How `age` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {
     name: "age",
-    help: "Lets priority grow with age, at a slope for each service class",
+    help: "Priority grows with age, at a rate per class",
     params: &[
-        slope(SloClass::Critical, 10.0, "How fast the priority of critical requests grows"),
-        slope(SloClass::Standard, 5.0, "How fast the priority of standard requests grows"),
-        slope(SloClass::Sheddable, 1.0, "How fast the priority of sheddable requests grows"),
-        slope(SloClass::Batch, 1.0, "How fast the priority of batch requests grows"),
-        slope(SloClass::Background, 0.5, "How fast the priority of background requests grows"),
+        slope(SloClass::Critical, 10.0, "Growth rate of the priority of critical requests"),
+        slope(SloClass::Standard, 5.0, "Growth rate of the priority of standard requests"),
+        slope(SloClass::Sheddable, 1.0, "Growth rate of the priority of sheddable requests"),
+        slope(SloClass::Batch, 1.0, "Growth rate of the priority of batch requests"),
+        slope(SloClass::Background, 0.5, "Growth rate of the priority of background requests"),
     ],
     ..Spec::built_by(|values, _| Box::new(Age { slopes: numbers(values) }))
 };

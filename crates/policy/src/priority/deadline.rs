@@ -20,13 +20,13 @@ use crate::prelude::*;
 /// How `deadline` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {
     name: "deadline",
-    help: "Lets priority grow, up to a bound, as a request's deadline nears",
+    help: "Priority grows, up to a bound, as the deadline approaches",
     params: &[
         Param::log("horizon", 0.001..=86_400.0, 60.0, "s")
-            .help("Deadline of a request that has none, and the longest of any"),
-        Param::log("most", 1.0..=1e6, 100.0, "").help("Greatest priority"),
+            .help("Deadline of requests without one, and the latest deadline of any"),
+        Param::log("most", 1.0..=1e6, 100.0, "").help("Highest priority"),
         Param::choice("late", &["keep", "drop"])
-            .help("Whether a request that is late keeps the greatest priority or falls to 0"),
+            .help("Whether a late request keeps the highest priority or drops to 0"),
     ],
     ..Spec::built_by(|values, cluster| Box::new(Deadline::new(values, cluster)))
 };

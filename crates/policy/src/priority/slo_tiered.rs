@@ -20,20 +20,20 @@ use crate::prelude::*;
 /// How `slo-tiered` introduces itself.
 pub const SPEC: Spec<dyn Priority> = Spec {
     name: "slo-tiered",
-    help: "Gives each service class a base that grows with age after a grace period",
+    help: "Gives each class a base priority that grows with age after a grace period",
     params: &[
-        base("base-critical", 10.0, "Priority of fresh critical requests"),
-        base("base-standard", 5.0, "Priority of fresh standard requests"),
-        base("base-sheddable", 1.0, "Priority of fresh sheddable requests"),
-        base("base-batch", 1.0, "Priority of fresh batch requests"),
-        base("base-background", 0.0, "Priority of fresh background requests"),
+        base("base-critical", 10.0, "Base priority of critical requests"),
+        base("base-standard", 5.0, "Base priority of standard requests"),
+        base("base-sheddable", 1.0, "Base priority of sheddable requests"),
+        base("base-batch", 1.0, "Base priority of batch requests"),
+        base("base-background", 0.0, "Base priority of background requests"),
         Param::float("age-weight", 0.0..=1_000.0, 1.0, "per s")
-            .help("How much a second of waiting is worth after the grace"),
-        grace("grace-critical", 0.0, "For how long a critical request does not age"),
-        grace("grace-standard", 100.0, "For how long a standard request does not age"),
-        grace("grace-sheddable", 200.0, "For how long a sheddable request does not age"),
-        grace("grace-batch", 500.0, "For how long a batch request does not age"),
-        grace("grace-background", 1_000.0, "For how long a background request does not age"),
+            .help("Priority gained per second of waiting after the grace period"),
+        grace("grace-critical", 0.0, "Grace period of critical requests"),
+        grace("grace-standard", 100.0, "Grace period of standard requests"),
+        grace("grace-sheddable", 200.0, "Grace period of sheddable requests"),
+        grace("grace-batch", 500.0, "Grace period of batch requests"),
+        grace("grace-background", 1_000.0, "Grace period of background requests"),
     ],
     ..Spec::built_by(|values, _| Box::new(SloTiered::new(values)))
 };

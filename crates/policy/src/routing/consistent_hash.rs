@@ -22,16 +22,15 @@ use blis_core::random::mix;
 /// How `consistent-hash` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "consistent-hash",
-    help: "Sends requests of a session, or with the same prefix, to the same instance by a hash",
+    help: "Hashes the session or the prefix to an instance",
     params: &[
         Param::choice("key", &["session", "prefix"])
-            .help("Whether the session is hashed if there is one, or always the prompt"),
+            .help("Hash the session if there is one, or always the prefix"),
         Param::int("prefix-blocks", 1..=1_000_000, 1, "blocks")
-            .help("How many of the prompt's first blocks are hashed"),
-        Param::flag("bounded", false)
-            .help("Whether instances with more than their part of the load are passed over"),
+            .help("Number of leading prompt blocks to hash"),
+        Param::flag("bounded", false).help("Whether to skip instances above the load bound"),
         Param::float("load-factor", 1.0..=100.0, 1.25, "")
-            .help("The most load an instance may have if bounded, as a multiple of the mean")
+            .help("Load bound, as a multiple of the mean")
             .only_if("bounded", &["true"]),
     ],
     needs: |values| Needs { load: values.flag("bounded"), ..Needs::NONE },

@@ -36,19 +36,21 @@ pub(crate) const OWN_NEEDS: Needs = Needs { answers: true, ..Needs::NONE };
 /// built with other scorers has theirs.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "epoch-adaptive",
-    help: "Weighs scorers and moves one of the weights by steps while answers get better",
+    help: "Weighted scorers; adjusts one weight by hill climbing on measured TTFT",
     params: &[
         Param::choice(
             "moves",
             &["prefix-affinity", "precise-prefix", "queue-depth", "kv-utilization"],
         )
-        .help("The scorer whose weight is moved against all others"),
-        Param::int("epoch", 1..=1_000_000, 200, "answers").help("How many answers are averaged"),
-        Param::float("step", 0.001..=1.0, 0.1, "").help("The share by which the weight changes"),
+        .help("The scorer whose weight is adjusted"),
+        Param::int("epoch", 1..=1_000_000, 200, "answers")
+            .help("Responses averaged per adjustment"),
+        Param::float("step", 0.001..=1.0, 0.1, "")
+            .help("Relative change of the weight per adjustment"),
         Param::log("range", 1.0..=100.0, 4.0, "")
-            .help("How many times as much or as little as at the start the weight may become"),
+            .help("Largest factor between the weight and its initial value"),
         Param::choice("reward", &["mean-ttft", "ttft-targets"])
-            .help("Whether a short mean TTFT is good or a large share of TTFT targets met"),
+            .help("Minimise mean TTFT, or maximise the share of TTFT targets met"),
     ],
     needs: |values| {
         let events = values.choice("moves") == "precise-prefix";

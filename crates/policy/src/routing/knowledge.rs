@@ -13,11 +13,11 @@ use blis_core::{InstanceId, Param, RequestView, Values};
 
 /// The parameter `knowledge`.
 pub const PARAM: Param = Param::choice("knowledge", &["approximate", "precise"])
-    .help("Whether hits are guessed from what was sent, or read from KV events");
+    .help("Estimate hits from past routing, or read them from KV events");
 
 /// The parameter `cpu-weight`.
 pub const CPU_WEIGHT: Param = Param::float("cpu-weight", 0.0..=1.0, 0.8, "blocks")
-    .help("What a block in the CPU tier is worth if knowledge is precise")
+    .help("Value of a cached block in the CPU tier, in GPU blocks")
     .only_if("knowledge", &["precise"]);
 
 /// What the policy whose `values` have [`PARAM`] reads for it.

@@ -29,14 +29,14 @@ pub(crate) const OWN_NEEDS: Needs = Needs { kv: true, ..Needs::NONE };
 /// with other scorers has theirs.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "kv-adaptive",
-    help: "Weighs scorers by one set of weights, and by another when KV blocks are scarce",
+    help: "Weighted scorers, with a second set of weights when KV blocks are scarce",
     params: &[
         Param::float("scarce-above", 0.0..=1.0, 0.8, "")
-            .help("The share of KV blocks in use beyond which they are scarce"),
+            .help("Share of KV blocks in use above which they are scarce"),
         Param::float("hysteresis", 0.0..=1.0, 0.1, "")
-            .help("How far below that the share must fall until they are plenty again"),
+            .help("How far below that the share must fall to switch back"),
         Param::choice("measure", &["max", "mean"])
-            .help("Whether the fullest instance counts or the mean of all"),
+            .help("Compare the fullest instance, or the mean"),
     ],
     needs: |values| RouterParts::default_of("kv-adaptive", values).needs(),
     ..Spec::built_by(|values, cluster| {

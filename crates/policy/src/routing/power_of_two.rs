@@ -20,9 +20,10 @@ const MOST: usize = 16;
 /// How `power-of-two` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "power-of-two",
-    help: "Draws two instances at random and sends each request to the less loaded one",
-    params: &[Param::int("choices", 1..=MOST as u64, 2, "instances")
-        .help("How many different instances are drawn")],
+    help: "Draws two instances at random and picks the less loaded one",
+    params: &[
+        Param::int("choices", 1..=MOST as u64, 2, "instances").help("Number of instances drawn")
+    ],
     needs: |_| Needs { load: true, ..Needs::NONE },
     ..Spec::built_by(|values, _| {
         let choices = usize::try_from(values.int("choices")).unwrap_or(MOST);

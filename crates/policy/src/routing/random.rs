@@ -13,7 +13,7 @@ use crate::prelude::*;
 /// How `random` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "random",
-    help: "Sends each request to any instance with the same chance",
+    help: "Sends each request to a uniformly random instance",
     ..Spec::built_by(|_, _| Box::new(Random))
 };
 

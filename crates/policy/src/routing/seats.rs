@@ -7,8 +7,8 @@ use blis_core::{InstanceId, Param, SessionId, Span, Time, Values};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The parameter `ttl`, whose value [`Seats::of`] reads.
-pub const TTL: Param = Param::log("ttl", 0.001..=1e7, 600.0, "s")
-    .help("How long a session without a request is remembered");
+pub const TTL: Param =
+    Param::log("ttl", 0.001..=1e7, 600.0, "s").help("How long an idle session is remembered");
 
 /// The last instance of each session that is remembered.
 #[derive(Clone, Debug)]

@@ -21,11 +21,11 @@ use crate::routing::ties::{self, Ties};
 /// How `session-affinity` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "session-affinity",
-    help: "Sends a session to the instance of its last round unless that is too busy",
+    help: "Keeps a session on its instance unless that is too busy",
     params: &[
         seats::TTL,
         Param::int("max-excess", 0..=1_000_000, 16, "requests")
-            .help("How much more load than the least loaded one the session's instance may have"),
+            .help("Largest load above the least loaded instance before a session moves"),
         ties::PARAM,
     ],
     needs: |_| Needs { load: true, ..Needs::NONE },

@@ -6,8 +6,8 @@
 use blis_core::{Dice, Param, Values};
 
 /// The parameter `ties`, whose value [`Ties::of`] reads.
-pub const PARAM: Param = Param::choice("ties", &["random", "lowest-index"])
-    .help("Which of several equally good instances is taken");
+pub const PARAM: Param =
+    Param::choice("ties", &["random", "lowest-index"]).help("How to break ties");
 
 /// How equally good instances are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

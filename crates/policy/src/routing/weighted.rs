@@ -27,7 +27,7 @@ const ROUNDING: f64 = 1e-9;
 /// with other scorers has theirs.
 pub const SPEC: Spec<dyn Router> = Spec {
     name: "weighted",
-    help: "Adds up the weighted scores of several scorers and lets a picker choose",
+    help: "Sums weighted scores; a picker chooses",
     needs: |values| RouterParts::default_of("weighted", values).needs(),
     ..Spec::built_by(|values, cluster| {
         RouterParts::default_of("weighted", values).build(values, cluster)

@@ -46,7 +46,7 @@ pub(super) fn interactions(
         let names = [pair.first, pair.second].map(|index| found.components[index].as_str());
         [names.join(" and "), ranged(&pair.interaction)]
     };
-    let title = format!("effect of pairs on {}, beyond that of each", heading(metric));
+    let title = format!("interaction of pairs, {}", heading(metric));
     let rows = shares.pairs.iter().map(row);
     let table = Table::new(title, ["pair", "interaction (95 %)"], rows);
     (!shares.pairs.is_empty()).then_some(table)
@@ -62,8 +62,8 @@ pub(super) fn compound(metric: &Metric, shares: &Shares) -> String {
         (false, _) => "The compound is not clearly more or less than the sum of its parts",
     };
     format!(
-        "{}: all components together change it by {}, from {} to {}; their single effects add up to \
-         {}; beyond that: {}. {answer}.",
+        "{}: all components together change it by {}, from {} to {}. The single effects add up to \
+         {}; the rest is {}. {answer}.",
         heading(metric),
         ranged(&shares.total),
         number(shares.none.mean),

@@ -7,10 +7,10 @@ use blis_lab::verdict::number;
 use serde_json::{Map, Value, json};
 
 /// How to read it.
-const ABOUT: &str = "A sample of the arm's routing decisions, each changed in a run of its own. Runner-up: the \
-     delay of first tokens if the request goes to the instance with the next best score, to this \
-     request and in total to all others; above 0, the choice was right. Hindsight: how much sooner \
-     its own first token came at the best instance tried; luck included.";
+const ABOUT: &str = "A sample of the arm's routing decisions, each repeated in its own run. \
+     Runner-up: delay of first tokens if the request goes to the instance with the second best \
+     score, to this request and in total to all others; above 0, the choice was right. Hindsight: \
+     how much sooner its own first token came at the best instance tried, including luck.";
 
 /// All of it.
 pub(super) fn blocks(found: &Decisions) -> Vec<Block> {
@@ -42,7 +42,7 @@ fn table(found: &Decisions) -> Table {
         "hindsight, by score",
     ];
     let rows = std::iter::once(row("all", &found.all)).chain(rows);
-    Table::new("what routing decisions were worth", header, rows)
+    Table::new("value of routing decisions", header, rows)
 }
 
 fn mean(found: &Mean) -> String {
@@ -53,7 +53,7 @@ fn mean(found: &Mean) -> String {
 fn sentence(found: &Decisions) -> String {
     let Decisions { taken, all, .. } = found;
     let (tried, taken) = (grouped(all.tried as u64), grouped(*taken as u64));
-    let mut told = vec![format!("{tried} of {taken} decisions were changed.")];
+    let mut told = vec![format!("{tried} of {taken} decisions were repeated.")];
     if let (Some(own), Some(others)) = (&all.own, &all.others) {
         let word = |sign: i8| match sign {
             1 => "right",

@@ -7,15 +7,16 @@ use crate::text::{change, dash, signed};
 use blis_core::SloClass;
 use blis_lab::Metric;
 use blis_lab::explain::{Gap, Reached};
+use blis_lab::study::Paired;
 use blis_lab::verdict::number;
 use blis_scenario::scenario::Oracles;
 use serde_json::{Map, Value, json};
 
 /// How to read it.
-const ABOUT: &str = "Oracles know what no policy can know: the output lengths, the present state of every engine \
-     and cache, and (the evictor) the requests to come. What they reach is what an informed policy \
-     reaches, not a bound: the router ignores requests that arrive later. The floor is a bound: \
-     each request alone, with everything that came before it in the cache.";
+const ABOUT: &str = "Oracles know what no policy can know: output lengths, the current state of \
+     every engine and cache, and (the evictor) future requests. What they reach is not a bound: \
+     the router ignores requests that arrive later. The floor is a bound: each request alone, \
+     with everything before it in the cache.";
 
 /// All of it.
 pub(super) fn blocks(reached: &Reached, metrics: &[Metric]) -> Vec<Block> {
@@ -53,7 +54,7 @@ fn gaps(reached: &Reached, metric: &Metric) -> Option<Table> {
         rows.push(["floor".to_owned(), number(floor.mean), below]);
     }
     let title = format!("what oracles reach: {}", heading(metric));
-    Some(Table::new(title, ["who decides", "mean", "change (95 %)"], rows))
+    Some(Table::new(title, ["policies", "mean", "change (95 %)"], rows))
 }
 
 fn chart(reached: &Reached, metric: &Metric) -> Option<Chart> {
@@ -68,7 +69,7 @@ fn chart(reached: &Reached, metric: &Metric) -> Option<Chart> {
     points.extend(
         reached.floor(metric).map(|it| Point::named("floor", it.mean).between(it.low, it.high)),
     );
-    let axes = [Axis::new("who decides", Scale::Names), Axis::new(heading(metric), Scale::Fit)];
+    let axes = [Axis::new("policies", Scale::Names), Axis::new(heading(metric), Scale::Fit)];
     Chart::new(heading(metric), Form::Rows, axes, points)
 }
 
@@ -100,8 +101,10 @@ fn sentence(reached: &Reached, metric: &Metric) -> Option<String> {
     let sign = if lower { 1.0 } else { -1.0 };
     let best = informed.iter().min_by(|a, b| (sign * a.mean).total_cmp(&(sign * b.mean)))?;
     let sure = |gap: &Gap| {
-        let difference = gap.change.as_ref().map(|change| change.difference);
-        difference.is_some_and(|found| if lower { found.high < 0.0 } else { found.low > 0.0 })
+        // As the table shows it: a ratio where there is one.
+        let shown = |change: &Paired| change.ratio.map_or((change.difference, 0.0), |it| (it, 1.0));
+        let shown = gap.change.as_ref().map(shown);
+        shown.is_some_and(|(it, none)| if lower { it.high < none } else { it.low > none })
     };
     let unit = metric.unit();
     let with = match best.oracles.fields()[..] {
@@ -110,19 +113,20 @@ fn sentence(reached: &Reached, metric: &Metric) -> Option<String> {
     };
     let mut told = vec![if sure(best) {
         format!(
-            "With {with} it is {} instead of {} {unit}: at least that much can still be gained.",
+            "With {with} it is {} instead of {} {unit}: at least this much is left to gain.",
             number(best.mean),
             number(arm.mean)
         )
     } else {
-        "No oracle is clearly better than the arm: any further gain takes planning that these \
+        "No oracle is clearly better than the arm; a further gain would need planning, which these \
          oracles do not do."
             .to_owned()
     }];
     let floor = reached.floor(metric);
     told.extend(floor.map(|it| format!("No policy can go below {} {unit}.", number(it.mean))));
     if !reached.all_served() {
-        let text = "Not all requests were served: latencies cover those that were, the floor all.";
+        let text = "Some requests were not served: latencies cover served requests, the floor \
+            covers all.";
         told.push(text.to_owned());
     }
     Some(told.join(" "))

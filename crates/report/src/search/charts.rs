@@ -11,8 +11,8 @@ use blis_lab::stats::Estimate;
 
 /// Each objective, call by call, and the best legal value so far, beside the control.
 pub(super) fn progress(search: &Search, findings: &Findings) -> Vec<Chart> {
-    const NOTE: &str = "The best legal value so far on the seeds of the search; a full dot is a \
-                        point that met the constraints. The dashed line is the hand-set point.";
+    const NOTE: &str = "Best valid value so far, on the seeds of the search; a full dot meets the \
+                        constraints. The dashed line is the hand-set point.";
     let engine = search.budget.engine.name();
     let one = |(k, objective): (usize, &Objective)| {
         let mut points = Vec::new();
@@ -52,9 +52,8 @@ pub(super) fn fronts(search: &Search, findings: &Findings) -> Vec<Chart> {
 }
 
 fn front(search: &Search, findings: &Findings, (x, y): (usize, usize)) -> Option<Chart> {
-    const NOTE: &str = "A ring is what the search measured, the dot at the end of its line what \
-                        fresh seeds gave; the other series are legal points that are not on the \
-                        front.";
+    const NOTE: &str = "Ring: measured by the search; the dot at the end of its line: fresh seeds. \
+                        The other series are valid points off the front.";
     let [across, up] = [x, y].map(|k| &search.objectives[k].number);
     let mut points = Vec::new();
     let mut add = |name: &str, label: String, at: &[Option<f64>], cell: Option<usize>| {
@@ -99,8 +98,8 @@ fn ranged(at: &str, found: Estimate) -> Point {
 
 /// What became of each workload, where one point is recommended.
 pub(super) fn by_workload(search: &Search, findings: &Findings) -> Option<Chart> {
-    const NOTE: &str = "The recommended point over the hand-set one in each workload, on fresh \
-                        seeds. The dashed line is no change.";
+    const NOTE: &str = "Recommended over hand-set point per workload, on fresh seeds. The dashed \
+                        line is no change.";
     let [objective] = &search.objectives[..] else { return None };
     let metric = objective.number.metric;
     let is_shown = search.loads.len() > 1 && !findings.chosen.is_empty();
@@ -115,8 +114,8 @@ pub(super) fn by_workload(search: &Search, findings: &Findings) -> Option<Chart>
 
 /// How far the constraints are from their bounds, where one point is recommended.
 pub(super) fn constraints(search: &Search, findings: &Findings) -> Option<Chart> {
-    const NOTE: &str = "Each bounded number as a multiple of its bound, on fresh seeds. The dashed \
-                        line is the bound.";
+    const NOTE: &str = "Constrained values as multiples of their bounds, on fresh seeds. The \
+                        dashed line is the bound.";
     let is_shown = search.objectives.len() == 1 && !findings.chosen.is_empty();
     let point = |index: usize| {
         let found = findings.share_of_bound(search, index, 1)?;
@@ -128,8 +127,8 @@ pub(super) fn constraints(search: &Search, findings: &Findings) -> Option<Chart>
 
 /// How much each parameter matters, for each objective.
 pub(super) fn importance(search: &Search, findings: &Findings) -> Vec<Chart> {
-    const NOTE: &str = "The share of the variance that each parameter is part of, with its \
-                        standard error.";
+    const NOTE: &str =
+        "Share of the variance each parameter takes part in, with its standard error.";
     let one = |(objective, found): (&Objective, &Sensitivity)| {
         let mut all: Vec<&Influence> = found.dimensions.iter().collect();
         all.sort_by(|a, b| b.total.value.total_cmp(&a.total.value));
@@ -146,11 +145,10 @@ pub(super) fn importance(search: &Search, findings: &Findings) -> Vec<Chart> {
 
 /// Where it does not matter what a number is, where one point is recommended.
 pub(super) fn ranges(search: &Search, findings: &Findings) -> Option<Chart> {
-    const NOTE: &str = "Each number that was searched, from its least to its greatest value. Within \
-                        the first range it is expected to be as good within the noise of one \
-                        measurement, within the second it is not known to be worse; the other \
-                        parameters stay as found. The dot is what was found, the tick the hand-set \
-                        value.";
+    const NOTE: &str = "Each tuned number over its range. In the first range the objective is \
+                        expected to be equal within the noise of one measurement, in the second it \
+                        is not known to be worse; the other parameters stay as found. Dot: found; \
+                        tick: hand-set.";
     let ([chosen], [found]) = (&findings.chosen[..], &findings.sensitivities[..]) else {
         return None;
     };
@@ -183,5 +181,5 @@ pub(super) fn ranges(search: &Search, findings: &Findings) -> Option<Chart> {
         points.push(Point::named(&name, place(by_hand)).of("by hand").marked(Mark::Tick));
     }
     let axes = [Axis::new("parameter", Scale::Names), Axis::new("place in the range", Scale::Zero)];
-    Some(Chart::new("ranges that are as good", Form::Rows, axes, points)?.noted(NOTE))
+    Some(Chart::new("equally good ranges", Form::Rows, axes, points)?.noted(NOTE))
 }

@@ -89,8 +89,8 @@ pub(super) fn constraints(search: &Search, findings: &Findings) -> Option<Table>
         let word = match found.holds {
             None => "unknown",
             Some((true, true)) => "holds",
-            Some((true, false)) => "holds, not surely",
-            Some((false, false)) => "fails, not surely",
+            Some((true, false)) => "holds, not significant",
+            Some((false, false)) => "fails, not significant",
             Some((false, true)) => "fails",
         };
         let text = search.constraints[index].text.clone();

@@ -58,7 +58,7 @@ fn a_profile_of_an_older_format_is_refused_with_advice() {
     let message = from_text("p.yaml", &older).expect_err("its terms meant something else");
     let message = message.to_string();
     assert!(message.starts_with("p.yaml:2:9: format: found `blis-profile/1`; legal:"), "{message}");
-    assert!(message.ends_with("fit it again, with `blis calibrate`"), "{message}");
+    assert!(message.ends_with("fit it again with `blis calibrate`"), "{message}");
 }
 
 /// The text without a term, as if it had been written before there was one: neither its

@@ -38,7 +38,7 @@ fn write(file: &ProfileFile) -> Result<String, std::fmt::Error> {
         writeln!(out, "\n# Decode attention splits long contexts over the GPU.")?;
         writeln!(out, "split_attention: true")?;
     }
-    writeln!(out, "\n# How far whole runs of workloads not fitted to were off (share, RMS).")?;
+    writeln!(out, "\n# Error over whole runs of workloads left out of the fit (share, RMS).")?;
     writeln!(out, "drift: {:?}", parameters.drift)?;
     writeln!(out, "\n# Microseconds by unit, with standard errors.\nterms_us:")?;
     let error = |at: usize| match parameters.covariance.get(at).map(|row| row[at]) {
@@ -50,7 +50,7 @@ fn write(file: &ProfileFile) -> Result<String, std::fmt::Error> {
         writeln!(out, "  {}: {value:?}", term.name)?;
     }
     if !parameters.sizes_us.is_empty() {
-        writeln!(out, "\n# What steps with prefill take beyond that, by padded size in tokens.")?;
+        writeln!(out, "\n# Extra time of steps with prefill, by padded size in tokens.")?;
         writeln!(out, "sizes_us:")?;
         for (at, (tokens, us)) in parameters.sizes_us.iter().enumerate() {
             let error = error(ALL.len() + at);
@@ -71,13 +71,13 @@ fn beside(out: &mut String, parameters: &Parameters) -> std::fmt::Result {
         writeln!(out, "  decode_seq: {:?}", gap.decode_seq_us)?;
         return writeln!(out, "  prefill_seq: {:?}", gap.prefill_seq_us);
     };
-    writeln!(out, "\n# What the host takes beside the GPU.")?;
+    writeln!(out, "\n# Host time next to the GPU's.")?;
     writeln!(out, "host_us:")?;
     for (term, value) in HOST.iter().zip(host.us) {
         writeln!(out, "  # {}: {}", term.unit, term.help)?;
         writeln!(out, "  {}: {value:?}", term.name)?;
     }
-    writeln!(out, "\n# How far the hosts of whole runs were off (share, RMS).")?;
+    writeln!(out, "\n# Error of host time over whole runs (share, RMS).")?;
     writeln!(out, "host_drift: {:?}", host.drift)
 }
 
@@ -107,7 +107,7 @@ fn head(out: &mut String, file: &ProfileFile) -> std::fmt::Result {
 fn tail(out: &mut String, file: &ProfileFile) -> std::fmt::Result {
     let parameters = file.profile.parameters();
     if parameters.ranges.iter().any(Option::is_some) {
-        writeln!(out, "\n# What was fitted to: beyond these, a prediction is an extrapolation.")?;
+        writeln!(out, "\n# Fitted ranges; beyond these, a prediction is an extrapolation.")?;
         writeln!(out, "ranges:")?;
     }
     for (name, range) in VARIABLES.iter().zip(&parameters.ranges) {

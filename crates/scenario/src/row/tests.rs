@@ -102,7 +102,7 @@ fn what_is_no_row_is_told() {
     let refusal = |text: &str| Row::parse(text).expect_err("no row");
     assert!(refusal("{").starts_with("EOF while parsing"));
     assert_eq!(refusal("{}"), "`schema` is missing: it is not a row of a trial");
-    let newer = "it has layout 2, but this program knows up to 1; update blis";
+    let newer = "its layout is 2, this version reads up to 1; update blis";
     assert_eq!(refusal(r#"{"schema":2}"#), newer);
     let wrong = r#"{"schema":1,"kv":{"tier":1,"evicted_blocks":"many"}}"#;
     assert!(refusal(wrong).starts_with("invalid type: string \"many\", expected u64"));

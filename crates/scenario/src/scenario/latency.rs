@@ -75,8 +75,8 @@ impl Reader<'_> {
             Some("profile") => {
                 self.without_coefficients("profile")?;
                 let file = self.shipped(catalogue).ok_or_else(|| {
-                    let message = "no profile of this machine ships; give the path of one, or \
-                                   `roofline`";
+                    let message = "no profile ships for this machine; give the path of one, or \
+                        `roofline`";
                     self.problem("latency.model", message)
                 })?;
                 Ok(profiled(file))

@@ -124,7 +124,7 @@ impl Reader<'_> {
                 _ => format!("known: {}; or ", fits.join(", ")),
             };
             let message = format!(
-                "no coefficients for `{}`{}; {known}take the latency model `roofline`, or give \
+                "no coefficients for `{}`{}; {known}use the latency model `roofline`, or give \
                  alpha and beta coefficients and the number of KV blocks",
                 model.name,
                 wanted.concat(),
@@ -207,8 +207,8 @@ fn derived(
     let catalogue = Catalogue::shipped();
     let gpu = machine.hardware.as_deref().and_then(|name| catalogue.gpu(name));
     let (Some(shape), Some(gpu)) = (&machine.shape, gpu) else {
-        let message = "missing; the catalogue does not know this machine, so say how many KV \
-                       blocks an instance has";
+        let message = "missing; this machine is not in the catalogue, so give the KV blocks per \
+            instance";
         return Err(tree.problem("engine.total_kv_blocks", message));
     };
     let tp = machine.tp.unwrap_or(1);

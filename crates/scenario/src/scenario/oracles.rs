@@ -63,8 +63,8 @@ impl Oracles {
     pub(super) fn note(self) -> Option<String> {
         self.any().then(|| {
             format!(
-                "oracles decide about {}: what they reach is what knowing the future and every \
-                 engine is worth, not a strategy",
+                "oracles decide about {}: the result shows the value of perfect knowledge, not of \
+                 a strategy",
                 self.fields().join(", ")
             )
         })

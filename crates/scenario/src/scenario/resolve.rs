@@ -54,7 +54,7 @@ impl Reader<'_> {
         notes.extend(sent.notes);
         if policies.evict.needs().future {
             notes.push(format!(
-                "`{}` knows the requests to come: what it gives is a bound, not a strategy",
+                "`{}` knows future requests: the result is a bound, not a strategy",
                 policies.evict
             ));
         }
@@ -154,8 +154,8 @@ fn check_events(fields: &SignalFields, policies: &Policies, tree: &Node) -> Resu
     ];
     match given.iter().find(|(_, value)| value.is_some_and(|micros| micros.get() > 0)) {
         Some((path, _)) if !policies.gateway_needs().events => {
-            let message = "is given, but no policy of this strategy listens to KV events; add a \
-                           scorer that does, e.g. `precise-prefix`";
+            let message = "is set, but no policy reads KV events; add a scorer that does, e.g. \
+                `precise-prefix`";
             Err(tree.problem(*path, message))
         }
         _ => Ok(()),
@@ -196,9 +196,9 @@ fn check_oracle(policies: &Policies, sent: &Resolved, tree: &Node) -> Result<(),
     }
     let path = if tree.has("evict.policy") { "evict.policy" } else { "evict" };
     let message = format!(
-        "found `{}`, which must know all requests beforehand, but clients of this workload wait \
-         for answers before they ask again, or retry; give another policy, e.g. `lru`, or \
-         `oracles: [evict]`, which learns them from a run with that policy",
+        "found `{}`, which must know all requests in advance, but clients of this workload wait \
+         for responses or retry; use another policy, e.g. `lru`, or `oracles: [evict]`, which \
+         records them in a first run",
         policies.evict
     );
     Err(tree.problem(path, message))
@@ -211,7 +211,7 @@ fn check_has_saturation(sent: &Resolved) -> Result<(), Problems> {
         (Some(written), Workload::Mix(mix))
             if written.rate.needs_saturation() && mix.clients.iter().any(single) =>
         {
-            let message = "clients with a single session have no rate that could be a share of \
+            let message = "a client with a single session has no rate, so it cannot be a share of \
                            saturation; give requests per second";
             Err(written.problem(message).into())
         }

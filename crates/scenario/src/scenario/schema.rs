@@ -368,7 +368,7 @@ impl<'de> Visitor<'de> for ParamsVisitor {
         let mut params = Vec::new();
         while let Some((name, value)) = map.next_entry::<String, String>()? {
             if name.contains([',', '=', '[', ']']) || value.contains([',', '[', ']']) {
-                let message = format!("found `{name}: {value}`; legal: one parameter a line");
+                let message = format!("found `{name}: {value}`; legal: one parameter per line");
                 return Err(A::Error::custom(message));
             }
             params.push((name, value));

@@ -370,7 +370,7 @@ fn a_list_of_scorers_holds_names_alone() {
     }
     refused(
         "admission: {policy: token-bucket, params: {capacity: '5,refill-rate=3'}}",
-        "s.yaml:1:43: admission.params: found `capacity: 5,refill-rate=3`; legal: one parameter a \
+        "s.yaml:1:43: admission.params: found `capacity: 5,refill-rate=3`; legal: one parameter per \
          line",
     );
 }
@@ -388,7 +388,8 @@ fn settings_that_nothing_reads_are_refused() {
     );
     refused(
         "workload: {rate: 3}",
-        "s.yaml:1:18: workload.rate: it only replaces the value of `workload.spec` or `workload.preset`; remove it",
+        "s.yaml:1:18: workload.rate: it only applies to `workload.spec` or `workload.preset`; \
+         remove it",
     );
     refused(
         "workload: {distribution: {cv: 2}}",
@@ -408,8 +409,8 @@ fn an_unknown_machine_needs_coefficients_and_blocks() {
     refused("model: gpt", &format!("s.yaml:1:8: model: unknown model `gpt`; {known}"));
     refused(
         "model: gpt\nlatency: {alpha_us: [1, 2, 3], beta_us: [1, 2, 3]}",
-        "s.yaml:1:1: engine.total_kv_blocks: missing; the catalogue does not know this machine, \
-         so say how many KV blocks an instance has",
+        "s.yaml:1:1: engine.total_kv_blocks: missing; this machine is not in the catalogue, so \
+         give the KV blocks per instance",
     );
     let text = "model: gpt\nlatency: {model: constant}\nengine: {total_kv_blocks: 5}";
     assert_eq!(resolve(text).expect("legal").engine.total_kv_blocks, 5);
@@ -454,15 +455,15 @@ fn an_oracle_is_refused_where_the_requests_to_come_are_not_known() {
         Draft::from_text("s.yaml", text).map_err(RunFailure::from).and_then(|draft| draft.plan())
     };
     let known = resolve(&conversations("belady", "")).expect("arrivals are given");
-    let note = "`belady` knows the requests to come: what it gives is a bound, not a strategy";
+    let note = "`belady` knows future requests: the result is a bound, not a strategy";
     assert!(known.notes.iter().any(|told| told == note), "{:?}", known.notes);
     let closed = ", closed_loop: true";
     resolve(&conversations("lru", closed)).expect("only oracles mind");
     let refused = resolve(&conversations("belady", closed)).expect_err("nobody can know");
     assert_eq!(
         refused.to_string(),
-        "s.yaml:1:8: evict: found `belady`, which must know all requests beforehand, but clients of \
-         this workload wait for answers before they ask again, or retry; give another policy, e.g. \
-         `lru`, or `oracles: [evict]`, which learns them from a run with that policy"
+        "s.yaml:1:8: evict: found `belady`, which must know all requests in advance, but clients \
+         of this workload wait for responses or retry; use another policy, e.g. `lru`, or \
+         `oracles: [evict]`, which records them in a first run"
     );
 }

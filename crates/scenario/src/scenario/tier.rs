@@ -161,12 +161,12 @@ pub(super) fn tier(
         let unread = FIELDS.iter().map(|name| format!("kv_tier.{name}"));
         let mut unread = unread.filter(|_| fields.cpu_blocks.is_none());
         if let Some(path) = unread.find(|path| tree.has(path)) {
-            let message = "there is no CPU tier that reads it; give `cpu_blocks` (or \
+            let message = "there is no CPU tier; set `cpu_blocks` (or \
                            `--kv-cpu-blocks`), or remove it";
             return Err(tree.problem(path, message));
         }
         if swap {
-            let message = "there is no CPU tier to swap to; give `kv_tier.cpu_blocks` (or \
+            let message = "there is no CPU tier to swap to; set `kv_tier.cpu_blocks` (or \
                            `--kv-cpu-blocks`), or `recompute`";
             return Err(tree.problem("engine.preemption", message));
         }
@@ -215,8 +215,8 @@ impl Reader<'_> {
         let usual = preset.and_then(|preset| self.blocks_per_us(machine, preset));
         let given = self.fields.bandwidth_blocks_per_us.map(|speed| speed.get());
         let Some(blocks_per_us) = given.or(usual) else {
-            let message = "missing; the catalogue does not know the model, and so not how large \
-                           its blocks are: say how many of them the link moves in a microsecond";
+            let message = "missing; the model is not in the catalogue, so its block size is \
+                unknown: give the link's bandwidth in blocks per microsecond";
             return Err(self.tree.problem("kv_tier.bandwidth_blocks_per_us", message));
         };
         let base_us = self.fields.base_latency_us.map(|base| base.get());

@@ -151,7 +151,7 @@ impl Reader<'_> {
             let others: Vec<&str> =
                 given.iter().copied().filter(|kind| *kind != "distribution").collect();
             let message = format!(
-                "it belongs to the workload `distribution`, but the workload is {}; remove it",
+                "it applies to the workload `distribution`, but the workload is {}; remove it",
                 quoted(&others)
             );
             return Err(Problem::new(lengths, "workload", message).into());
@@ -175,9 +175,9 @@ impl Reader<'_> {
         let replaces_nothing = if traced {
             "a trace has its own arrivals; remove it, or use `speedup` or `trace_limit`"
         } else {
-            "it only replaces the value of `workload.spec` or `workload.preset`; remove it"
+            "it only applies to `workload.spec` or `workload.preset`; remove it"
         };
-        let no_trace = "it only changes how a trace is read; remove it, or give `workload.trace`";
+        let no_trace = "it only applies to traces; remove it, or set `workload.trace`";
         let unread = replacing.iter().filter(|_| !specified).map(|field| (field, replaces_nothing));
         let unread = unread.chain(trace_only.iter().filter(|_| !traced).map(|f| (f, no_trace)));
         let unread = unread.map(|(field, message)| (format!("workload.{field}"), message));

@@ -33,9 +33,9 @@ const DAY: f64 = 86_400_000.0;
 pub const ALL: &[SloSet] = &[
     SloSet {
         name: "chat",
-        summary: "Chat with a small model: an answer begins at once and is read along",
+        summary: "Chat with a small model: starts at once, at reading speed",
         source: "DistServe (OSDI 2024, table 1), chatbot with OPT-13B on ShareGPT: TTFT 0.25 s, \
-                 TPOT 0.1 s; its smallest model is the nearest to 8B",
+                 TPOT 0.1 s; its smallest model is the closest to 8B",
         classes: published(250.0, 100.0),
     },
     SloSet {
@@ -54,21 +54,22 @@ pub const ALL: &[SloSet] = &[
     },
     SloSet {
         name: "summarization",
-        summary: "Summaries of long documents: the prompt takes its time, reading does not wait",
+        summary: "Summaries of long documents: a slow start, then reading speed",
         source: "DistServe (OSDI 2024, table 1), summarisation with OPT-66B on LongBench: TTFT 15 \
                  s, TPOT 0.15 s",
         classes: published(15_000.0, 150.0),
     },
     SloSet {
         name: "rag",
-        summary: "Answers from retrieved documents: prompts of thousands of tokens, read along",
+        summary: "Answers from retrieved documents: prompts of thousands of tokens, at reading \
+            speed",
         source: "No target for retrieval was found published. Rule: the limits of MLPerf's server \
                  scenario for the same size of model (`mlperf-8b-server`)",
         classes: published(2_000.0, 100.0),
     },
     SloSet {
         name: "agentic",
-        summary: "Steps of an agent: nobody reads along, the whole answer counts",
+        summary: "Steps of an agent: only the complete output counts",
         source: "No target for agents was found published. Rule: an answer of 128 tokens at the \
                  limits of `mlperf-8b-interactive`, 500 + 127 x 30 ms, for `critical` and \
                  `standard`; four times that for `sheddable`",
@@ -76,13 +77,13 @@ pub const ALL: &[SloSet] = &[
     },
     SloSet {
         name: "batch",
-        summary: "Work without anyone waiting: done within a day",
+        summary: "Offline work: done within a day",
         source: "The completion window of OpenAI's Batch API, 24 h, for every class",
         classes: [whole_answer(DAY); 5],
     },
     SloSet {
         name: "tiers",
-        summary: "Tiers of customers on one workload, as in the studies that BLIS began with",
+        summary: "Customer tiers on one workload, as in the first BLIS studies",
         source: "The first studies with BLIS. `standard`: the first-token p99 of their baseline, \
                  270 ms; `critical`: half of that, their criterion of success; `sheddable`: four \
                  times `standard`; `batch`: the 5 s that they called tolerable",

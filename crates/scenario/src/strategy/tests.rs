@@ -112,7 +112,7 @@ fn a_strategy_file_that_is_not_well_made_is_refused() {
         ("max: 2", "max: 0", "`min` and `max` are not a range of numbers"),
         ("max: 2,", "", "legal: `min` and `max`"),
         ("help: c", "", "parameters.x: field `help` is missing; add it"),
-        ("routing: {", "roting: {", "set.roting: is not a part of a strategy"),
+        ("routing: {", "roting: {", "set.roting: is not part of a strategy"),
     ] {
         let text = good.replace(from, to);
         assert_ne!(text, good);
@@ -138,5 +138,5 @@ fn a_strategy_cannot_name_an_oracle() {
                   set: {evict: '{e}'}";
     assert!(file(chosen).expect_err("an oracle").contains("an oracle"));
     let found = file("set: {oracles: [routing]}").expect_err("an oracle");
-    assert!(found.contains("set.oracles: is not a part of a strategy"), "{found}");
+    assert!(found.contains("set.oracles: is not part of a strategy"), "{found}");
 }

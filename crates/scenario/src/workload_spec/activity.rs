@@ -65,8 +65,8 @@ impl Reader<'_> {
         let mut parts = Vec::new();
         if let Some(lifecycle) = spec.lifecycle.given() {
             if lifecycle.windows.is_empty() {
-                let message = "there is no window, so the client would never be there; add one, \
-                               or remove `lifecycle`";
+                let message = "there is no window, so the client would never be active; add one, \
+                    or remove `lifecycle`";
                 return Err(self.problem("lifecycle.windows", message));
             }
             let one = |(index, WindowSpec { start_us, end_us }): (usize, &WindowSpec)| {

@@ -187,8 +187,8 @@ impl Reader<'_> {
     ) -> Result<Option<Retry>, Problems> {
         let Some(retry) = spec.retry.given() else { return Ok(None) };
         if sessions.is_some_and(Sessions::is_closed_loop) {
-            let message = "closed-loop sessions say what becomes of a rejection; write \
-                           `on_rejection: retry` there, or remove it";
+            let message = "closed-loop sessions handle rejections themselves; write \
+                `on_rejection: retry` there, or remove it";
             return Err(self.problem("retry", message));
         }
         let (Some(times), Some(backoff)) = (retry.retries, retry.backoff_ms) else {
@@ -248,7 +248,7 @@ impl Reader<'_> {
         if name.is_empty() || canonical == ours {
             return Ok(());
         }
-        let legal = format!("`{ours}`, the scenario's, or no `model`: only one is simulated");
+        let legal = format!("`{ours}`, the scenario's, or none: only one model is simulated");
         Err(self.problem("model", format!("found `{name}`; legal: {legal}")))
     }
 }

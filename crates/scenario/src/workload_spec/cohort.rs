@@ -116,7 +116,7 @@ pub(super) fn add_clients(
 /// How many members a cohort has.
 fn members(spec: &ClientSpec, reader: &Reader<'_>, clients: usize) -> Result<u32, Problems> {
     let members = spec.population.map(Whole::get_u32).ok_or_else(|| {
-        let message = "missing; write how many clients the cohort stands for, e.g. `100`";
+        let message = "missing; write the number of clients in the cohort, e.g. `100`";
         reader.problem("population", message)
     })?;
     let left = MOST_CLIENTS.saturating_sub(clients);

@@ -76,12 +76,11 @@ impl Reader<'_> {
                 Ok(Some(Media { kind, count, tokens }))
             }
             (Some(_), None) => {
-                let message =
-                    format!("it needs `{kind}_count_distribution`; add how many there are");
+                let message = format!("it needs `{kind}_count_distribution`, their number");
                 Err(self.problem(&size, message))
             }
             (None, Some(_)) => {
-                let message = format!("it needs `{kind}_distribution`; add the tokens of each");
+                let message = format!("it needs `{kind}_distribution`, the tokens of each");
                 Err(self.problem(&number, message))
             }
         }

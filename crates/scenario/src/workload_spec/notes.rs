@@ -24,18 +24,17 @@ pub(super) enum Note {
 impl Note {
     fn text(self) -> &'static str {
         match self {
-            Note::Streaming => "no effect: tokens leave the server one by one in any case",
-            Note::Network => "no effect: all times are the server's, without the network",
-            Note::ReasonRatio => "no effect: tokens of reasoning are generated like any others",
-            Note::InputBesideMedia => "no effect: `multimodal` says what the prompts hold",
+            Note::Streaming => "no effect: tokens are always streamed",
+            Note::Network => "no effect: the network is not simulated",
+            Note::ReasonRatio => "no effect: reasoning tokens are generated like any others",
+            Note::InputBesideMedia => "no effect: `multimodal` sets the prompts",
             Note::DefaultPrefix => "the prefix has 50 tokens, because `prefix_length` is not given",
             Note::EndlessDrain => {
-                "the client never drains: the most active of its parts counts, and `diurnal` does \
-                 not end"
+                "the client never drains: its most active part applies, and `diurnal` does not end"
             }
             Note::OtherRate => "no effect: the stages of `inference_perf` are the rate",
             Note::OtherClients => "no effect: there are other clients; keep one kind of them",
-            Note::NoTokens => "a length of 0 is taken for 1: no prompt and no output is empty",
+            Note::NoTokens => "a length of 0 is read as 1: prompts and outputs are never empty",
             Note::SilentChunk => "no effect: it sends nothing in the span",
         }
     }

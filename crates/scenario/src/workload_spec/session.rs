@@ -112,8 +112,8 @@ impl Reader<'_> {
                 Err(self.problem(&in_turns("rounds"), message))
             }
             (None, None) => {
-                let message = "how many rounds a session has is missing; write `max_rounds`, e.g. \
-                               `4`, or a distribution as `rounds`";
+                let message = "the number of rounds is missing; write `max_rounds`, e.g. `4`, or \
+                    a distribution as `rounds`";
                 Err(self.problem(MULTI_TURN, message))
             }
         }
@@ -127,7 +127,7 @@ impl Reader<'_> {
         if !turns.closed_loop && turns.on_rejection.is_some() {
             return refused(
                 "on_rejection",
-                "only a closed loop hears of a rejection; add `closed_loop: true`, or remove it",
+                "only closed loops handle rejections; add `closed_loop: true`, or remove it",
             );
         }
         for (field, given) in [
@@ -149,11 +149,11 @@ impl Reader<'_> {
                 at_most: times.get_u32(),
             },
             (true, None, _) => {
-                let message = "`retry` needs `retry_after_us`; add how long the client waits";
+                let message = "`retry` needs `retry_after_us`, the client's wait";
                 return refused("on_rejection", message);
             }
             (true, _, None) => {
-                let message = "`retry` needs `retries`; add how often a round is sent again";
+                let message = "`retry` needs `retries`, the most attempts";
                 return refused("on_rejection", message);
             }
         }))

@@ -136,8 +136,7 @@ fn a_client_can_only_have_the_model_that_is_simulated() {
     refused(
         "    model: gpt\n",
         "w.yaml:11:12: clients[0].model: found `gpt`; legal: \
-         `meta-llama/llama-3.1-8b-instruct`, the scenario's, or no `model`: only one is \
-         simulated",
+         `meta-llama/llama-3.1-8b-instruct`, the scenario's, or none: only one model is simulated",
     );
 }
 

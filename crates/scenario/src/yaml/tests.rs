@@ -111,7 +111,7 @@ fn tags_that_would_change_the_meaning_are_refused() {
     assert_eq!((sample.name.as_deref(), sample.count.map(Whole::get)), (Some("5"), Some(3)));
     for text in ["name: !!int x", "name: !!timestamp 2001-01-01"] {
         let message = read(text).expect_err(text);
-        assert!(message.ends_with(": the tag does not go with its value; remove it"), "{message}");
+        assert!(message.ends_with(": the tag does not match its value; remove it"), "{message}");
     }
 }
 
@@ -120,9 +120,7 @@ fn limits_are_told_in_our_own_words() {
     let deep = format!("count: {}{}", "[".repeat(40), "]".repeat(40));
     assert!(read(&deep).expect_err("deep").ends_with(": nested more than 32 levels deep"));
     let message = read("a: &x [*x]").expect_err("a loop");
-    assert!(
-        message.ends_with(": an alias stands within the value that it means; write the value out")
-    );
+    assert!(message.ends_with(": an alias refers to its own value; write the value out"));
     let message = read("a: *nowhere").expect_err("no anchor");
     assert!(message.starts_with("s.yaml:1:4: "), "{message}");
     for library in ["budget", "breach", "{", "Depth", "weak", "serde"] {
@@ -198,7 +196,7 @@ fn malformed_documents_are_refused() {
     refused("count: 1\ncount: 2\n", "s.yaml:2:1: field `count` is given twice; keep one");
     refused(
         "count: 1\n---\ncount: 2\n",
-        "s.yaml:3:1: a second document begins here; keep one document a file",
+        "s.yaml:3:1: a second document begins here; keep one document per file",
     );
     for text in
         ["count: [1, 2", "count: {", "count:\n\t- 1\n", "a: *nowhere", "a: &x [*x]", "\"open"]

@@ -56,7 +56,7 @@ fn oracles_are_named_told_about_and_another_scenario() {
         plain.policies.priority.to_string(),
         "nobody took that decision"
     );
-    assert!(all.notes.iter().any(|note| note.contains("not a strategy")), "{:?}", all.notes);
+    assert!(all.notes.iter().any(|note| note.contains("not of a strategy")), "{:?}", all.notes);
     let one = plan(&format!("{TEXT}oracles: [evict]\n"));
     let hashes = [plain.hash(), one.hash(), all.hash()];
     assert!(hashes[0] != hashes[1] && hashes[1] != hashes[2], "{hashes:?}");

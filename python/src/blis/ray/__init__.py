@@ -10,7 +10,6 @@ can be begun here and ended there. A batch whose worker dies is sent again.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -19,6 +18,7 @@ from typing import Any
 
 from .. import _core
 from ..lab import LEDGER
+from ..result import Found
 from ..scenario import read
 from .driver import Driver, Progress
 
@@ -34,7 +34,7 @@ def study(
     ledger: os.PathLike[str] | str = LEDGER,
     batch: int | None = None,
     progress: Callable[[Progress], None] | None = None,
-) -> dict[str, Any]:
+) -> Found:
     """Runs a study on Ray; what `blis study --format json` prints.
 
     `address` is that of a cluster, or `"auto"`; without one, a local Ray is started, unless this
@@ -54,7 +54,7 @@ def optimize(
     control: bool = False,
     out: os.PathLike[str] | str | None = None,
     progress: Callable[[Progress], None] | None = None,
-) -> dict[str, Any]:
+) -> Found:
     """Runs a search on Ray; what `blis optimize --format json` prints.
 
     What is measured next depends on what was measured, so no more runs at a time than one round has:
@@ -74,7 +74,7 @@ def _run(
     address: str | None,
     batch: int | None,
     progress: Callable[[Progress], None] | None,
-) -> tuple[dict[str, Any], str | None]:
+) -> tuple[Found, str | None]:
     if batch is not None and batch < 1:
         raise ValueError(f"batch is {batch}; legal: 1 or more")
     # Not at the top: `import blis.ray` must tell what is missing in words, and Ray takes seconds.
@@ -89,8 +89,7 @@ def _run(
         if ours:
             engine.shutdown()
     report, strategy = rounds.report()
-    found: dict[str, Any] = json.loads(report)
-    return found, strategy
+    return Found(report), strategy
 
 
 def _engine() -> Any:

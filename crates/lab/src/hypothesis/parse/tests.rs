@@ -60,16 +60,16 @@ fn mistakes_are_pointed_at() {
         ("ttft_p99(full @ burst) < 1", "burst", "unknown workload `burst`"),
         ("ttft_p99(full, kv=9000) < 1", "kv", "unknown swept field `kv`"),
         ("ttft_p99(total_kv_blocks=9) < 1", "9", "unknown total_kv_blocks `9`; known: `9000`"),
-        ("ttft_p99(full, base) < 1", "base", "names the arm for the second time"),
+        ("ttft_p99(full, base) < 1", "base", "names the arm twice"),
         ("ttft_p99(full) < hit_rate(full)", "ttft_p99(full) < hit_rate(full)", "compares milli"),
-        ("ttft_p99 * ttft_p99 < 1", "ttft_p99 * ttft_p99", "milliseconds * milliseconds has no"),
+        ("ttft_p99 * ttft_p99 < 1", "ttft_p99 * ttft_p99", "milliseconds * milliseconds is not"),
         ("ttft_p99 - hit_rate < 1", "ttft_p99 - hit_rate", "milliseconds - a count or share"),
         ("ttft_p99(full) = 1", "=", "found `=`; legal: a comparison: `<`"),
         ("ttft_p99(full) ~ 10", "", "found the end; legal: `within` and a percentage"),
         ("ttft_p99(full) ~ 10 within 5", "5", "legal: a percentage"),
         ("10 ~ ttft_p99 within 5%", "10", "a number on the left"),
-        ("ttft_p99 ~ 0 within 5%", "0", "nothing is within a share of it"),
-        ("1 < 2", "1 < 2", "`1 < 2` is about no run"),
+        ("ttft_p99 ~ 0 within 5%", "0", "nothing is within a percentage of 0"),
+        ("1 < 2", "1 < 2", "`1 < 2` compares no metric"),
         ("ttft_p99(\"full) < 1", "\"full) < 1", "the quote is not closed"),
         ("ttft_p99(full < 1", "<", "found `<`; legal: `@ workload`, `,` or `)`"),
         ("ttft_p99(full) < 10min", "10min", "unknown unit `min`; known: `%`, `ms`, `s`"),
@@ -93,7 +93,7 @@ fn mistakes_are_pointed_at() {
 #[test]
 fn an_arm_of_a_study_without_arms_is_a_mistake() {
     let mistake = parse("ttft_p99(full) < 1", &Design::default()).expect_err("no arms");
-    assert_eq!(mistake.message, "the study has no arms; leave it out, or add `arms:`");
+    assert_eq!(mistake.message, "the study has no arms; remove it, or add `arms:`");
     parse("ttft_p99 < 1", &Design::default()).expect("every cell");
 }
 
@@ -149,7 +149,7 @@ fn what_is_written_reads_back_as_the_same_claim() {
             Ok(found) => assert_eq!(found, claim, "{text}"),
             Err(Mistake { message, .. }) => {
                 made[5] += 1;
-                let why = ["divides by zero", "nothing is within a share of it"];
+                let why = ["divides by zero", "nothing is within a percentage of 0"];
                 assert!(why.iter().any(|why| message.starts_with(why)), "{text}: {message}");
             }
         }

@@ -54,10 +54,7 @@ fn shares_have_an_arithmetic_mean_and_counts_none() {
     assert!((all - f64::midpoint(calm, full)).abs() < 1e-12 && all > 0.0, "{all} {calm} {full}");
     let counts = text().replace("objective: critical.ttft_p99", "maximise: completed");
     let message = read(&counts).expect_err("a count");
-    assert!(
-        message.contains("maximise: `completed` is a count, and workloads have no"),
-        "{message}"
-    );
+    assert!(message.contains("maximise: `completed` is a count, which has no mean"), "{message}");
     assert!(message.contains("e.g. `completed @ calm`"), "{message}");
     read(&counts.replace("maximise: completed", "maximise: completed @ calm")).expect("legal");
     read(&counts.replace(&format!(", {FULL}"), "")).expect("of one workload there is no mean");
@@ -154,7 +151,11 @@ fn a_share_of_saturation_is_that_of_each_workload() {
     // Half of what three instances keep up with, and all of what two do.
     assert!((calm / full - 0.75).abs() < 0.05, "{calm} {full}");
     assert_eq!(search.notes.len(), 2, "{:?}", search.notes);
-    assert!(search.notes[1].starts_with("full house: this cluster keeps up"), "{:?}", search.notes);
+    assert!(
+        search.notes[1].starts_with("full house: this cluster saturates"),
+        "{:?}",
+        search.notes
+    );
 }
 
 #[test]
@@ -190,14 +191,10 @@ fn mistakes_in_workloads_are_told_before_anything_runs() {
         ),
         (each, "tokens_per_sec @ full >= 0.5", "constraints[0]: unknown workload `full`"),
         (each, "tokens_per_sec @ >= 0.5", "constraints[0]: unknown workload ``"),
-        ("name: full house", "name: calm", "workloads[1].name: found `calm` for the second time"),
+        ("name: full house", "name: calm", "workloads[1].name: found `calm` twice"),
         ("instances: 2", "instances: 0", "cluster.instances: found `0`"),
         ("instances: 2", "instances: 0", "(in the workload full house)"),
-        (
-            "cluster: {instances: 2}",
-            "oracles: [routing]",
-            "oracles: a search finds what a cluster could be set to",
-        ),
+        ("cluster: {instances: 2}", "oracles: [routing]", "oracles: oracles cannot be deployed"),
         (
             "cluster: {instances: 2}}",
             "}, with: [x]",
@@ -209,7 +206,7 @@ fn mistakes_in_workloads_are_told_before_anything_runs() {
             "workloads[1].set.scheduler: policies come from `strategy`",
         ),
         ("cluster: {instances: 2}", "strategy: precise", "workloads[1].set.strategy: policies"),
-        ("cluster: {instances: 2}", "seed: 7", "workloads[1].set.seed: a search has seeds"),
+        ("cluster: {instances: 2}", "seed: 7", "workloads[1].set.seed: a search sets its own"),
         ("name: calm, ", "", "field `name` is missing"),
         ("name: calm, ", "name: calm, sets: 1, ", "unknown field `sets`"),
     ] {
@@ -220,10 +217,10 @@ fn mistakes_in_workloads_are_told_before_anything_runs() {
     }
     let none = SEARCH.replace("critical.ttft_p99", "critical.ttft_p99 @ calm");
     let found = read(&none).expect_err("no workloads");
-    assert!(found.contains("there are no workloads; leave out `@ calm`"), "{found}");
+    assert!(found.contains("there are no workloads; remove `@ calm`"), "{found}");
     let oracles = SEARCH.replace("base:\n", "base:\n  oracles: [evict]\n");
     let found = read(&oracles).expect_err("oracles");
-    assert!(found.contains("s.yaml:4:12: oracles: a search finds"), "{found}");
+    assert!(found.contains("s.yaml:4:12: oracles: oracles cannot"), "{found}");
 }
 
 #[test]

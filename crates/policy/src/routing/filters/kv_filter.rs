@@ -14,9 +14,9 @@ use crate::prelude::*;
 /// How `kv-filter` introduces itself.
 pub const SPEC: Spec<dyn Filter> = Spec {
     name: "kv-filter",
-    help: "Leaves out instances whose KV blocks are nearly all in use",
+    help: "Drops instances whose KV blocks are nearly all in use",
     params: &[Param::float("max-utilization", 0.0..=1.0, 0.8, "")
-        .help("The greatest share of blocks in use that is still considered")],
+        .help("Drop instances above this share of blocks in use")],
     needs: |_| Needs { kv: true, ..Needs::NONE },
     ..Spec::built_by(|values, _| Box::new(KvFilter { most: values.float("max-utilization") }))
 };

@@ -24,14 +24,14 @@ use crate::routing::knowledge::{self, Knowledge};
 /// How `prefix-affinity-filter` introduces itself.
 pub const SPEC: Spec<dyn Filter> = Spec {
     name: "prefix-affinity-filter",
-    help: "Leaves out instances that hold little of the prompt, unless the others are too slow",
+    help: "Drops instances that hold little of the prompt, unless the others are too slow",
     params: &[
         Param::float("threshold", 0.0..=1.0, 0.8, "")
-            .help("The least cached share of the prompt that makes an instance warm"),
+            .help("Cached share of the prompt from which an instance is warm"),
         Param::float("exploration", 0.0..=1.0, 0.0, "")
-            .help("The share of requests that may go to cold instances nevertheless"),
+            .help("Share of requests that may go to cold instances anyway"),
         Param::float("max-penalty", 0.0..=1e7, 18_000.0, "ms")
-            .help("How much later the first token may come from a warm instance"),
+            .help("Largest extra TTFT accepted for a warm instance"),
         knowledge::PARAM,
         knowledge::CPU_WEIGHT,
     ],

@@ -22,7 +22,7 @@ use crate::routing::knowledge::{self, Knowledge};
 /// How `slo-headroom-filter` introduces itself.
 pub const SPEC: Spec<dyn Filter> = Spec {
     name: "slo-headroom-filter",
-    help: "Leaves out instances where the first token is predicted to be late",
+    help: "Drops instances predicted to miss the TTFT budget",
     params: &{
         let [critical, standard, sheddable, batch, background] = Budgets::PARAMS;
         [
@@ -42,10 +42,10 @@ pub const SPEC: Spec<dyn Filter> = Spec {
 };
 
 const MARGIN: Param =
-    Param::float("margin", 0.0..=1.0, 0.0, "").help("The share of the budget that must be left");
+    Param::float("margin", 0.0..=1.0, 0.0, "").help("Share of the budget to keep as a margin");
 
 const EXPLORATION: Param = Param::float("exploration", 0.0..=1.0, 0.01, "")
-    .help("The share of requests that go to instances predicted to be late");
+    .help("Share of requests sent to instances predicted to be late");
 
 /// A limit on the predicted TTFT.
 #[derive(Clone, Debug)]

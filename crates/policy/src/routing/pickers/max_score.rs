@@ -14,7 +14,7 @@ use crate::routing::ties::{self, Ties};
 /// How `max-score` introduces itself.
 pub const SPEC: Spec<dyn Picker> = Spec {
     name: "max-score",
-    help: "Takes the instance with the highest total score",
+    help: "Picks the instance with the highest total score",
     params: &[ties::PARAM],
     ..Spec::built_by(|values, _| Box::new(MaxScore { ties: Ties::of(values) }))
 };

@@ -15,9 +15,9 @@ use crate::prelude::*;
 /// How `random` introduces itself.
 pub const SPEC: Spec<dyn Picker> = Spec {
     name: "random",
-    help: "Takes any of the instances with the highest total scores with the same chance",
+    help: "Picks uniformly among the instances with the highest total scores",
     params: &[Param::int_or_auto("top", 1..=1_000_000, "instances")
-        .help("How many of the best are drawn from; auto is all of them")],
+        .help("Number of best instances to draw from; auto: all")],
     ..Spec::built_by(|values, _| {
         let top = values.int_or_auto("top");
         let top = top.map_or(usize::MAX, |top| usize::try_from(top).unwrap_or(usize::MAX));

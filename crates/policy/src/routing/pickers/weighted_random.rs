@@ -15,7 +15,7 @@ use crate::prelude::*;
 /// How `weighted-random` introduces itself.
 pub const SPEC: Spec<dyn Picker> = Spec {
     name: "weighted-random",
-    help: "Takes an instance at random, with a probability proportional to its total score",
+    help: "Picks at random, with probability proportional to the total score",
     ..Spec::built_by(|_, _| Box::new(WeightedRandom))
 };
 

@@ -24,7 +24,8 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "cost-benefit",
     help: "Prefers instances whose cached blocks save more time than their queue costs",
     params: &[
-        Param::log("horizon", 0.1..=1e6, 200.0, "ms").help("The gain or loss that counts fully"),
+        Param::log("horizon", 0.1..=1e6, 200.0, "ms")
+            .help("Gain or loss at which the score saturates"),
         knowledge::PARAM,
         knowledge::CPU_WEIGHT,
     ],

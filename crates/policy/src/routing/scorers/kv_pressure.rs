@@ -26,11 +26,11 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
 
 /// The parameter `transfer-scale`.
 pub(crate) const TRANSFER_SCALE: Param = Param::log("transfer-scale", 1.0..=1e9, 10_000.0, "us")
-    .help("Pending transfers that cost the whole score");
+    .help("Pending transfer time at which the score reaches 0");
 
 /// The parameter `thrashing-weight`.
 pub(crate) const THRASHING_WEIGHT: Param = Param::float("thrashing-weight", 0.0..=100.0, 2.0, "")
-    .help("Score lost when all that was copied out comes back at once");
+    .help("Score lost per unit of the thrashing rate");
 
 /// What pressure is read from.
 pub(crate) const NEEDS: Needs = Needs { kv: true, transfers: true, ..Needs::NONE };

@@ -19,15 +19,15 @@ use crate::routing::scorers::kv_pressure::{self, KvPressure, THRASHING_WEIGHT, T
 /// How `kv-pressure-slo` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "kv-pressure-slo",
-    help: "Prefers instances with little KV pressure, and important classes shun reloads more",
+    help: "Like kv-pressure, but important classes avoid reloads more",
     params: &[
         TRANSFER_SCALE,
         THRASHING_WEIGHT,
-        weight(SloClass::Critical, 5.0, "How much more critical requests mind transfers"),
-        weight(SloClass::Standard, 1.0, "How much more standard requests mind transfers"),
-        weight(SloClass::Sheddable, 0.2, "How much more sheddable requests mind transfers"),
-        weight(SloClass::Batch, 0.2, "How much more batch requests mind transfers"),
-        weight(SloClass::Background, 0.1, "How much more background requests mind transfers"),
+        weight(SloClass::Critical, 5.0, "Weight of transfers for critical requests"),
+        weight(SloClass::Standard, 1.0, "Weight of transfers for standard requests"),
+        weight(SloClass::Sheddable, 0.2, "Weight of transfers for sheddable requests"),
+        weight(SloClass::Batch, 0.2, "Weight of transfers for batch requests"),
+        weight(SloClass::Background, 0.1, "Weight of transfers for background requests"),
     ],
     needs: |_| kv_pressure::NEEDS,
     ..Spec::built_by(|values, _| {

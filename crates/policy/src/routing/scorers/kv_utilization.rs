@@ -15,7 +15,7 @@ use crate::prelude::*;
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "kv-utilization",
     alias: Some("kv"),
-    help: "Prefers instances whose running requests hold few of the KV blocks",
+    help: "Prefers instances with a small share of KV blocks in use",
     needs: |_| Needs { kv: true, ..Needs::NONE },
     ..Spec::built_by(|_, _| Box::new(KvUtilization))
 };

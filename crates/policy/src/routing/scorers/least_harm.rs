@@ -1,22 +1,25 @@
-//! `least-harm`: where a request costs everybody the least time, itself included.
+//! `least-harm`: where a request adds the least delay, to itself and to others.
 //!
-//! **Prefers** instances with a small sum of two times: until the request's own first token, and
-//! what the requests in flight there lose together. Each of these waits while the uncached tokens
-//! of the prompt are computed, and a little in every step while the answer is generated. `min-max`
-//! of the sums: 1 is the least, 0 the greatest (1 for all if all are equal).
+//! **Prefers** instances with a small sum of two times: the request's own time to first token, and
+//! the total delay to the requests in flight there. Each of them waits while the uncached tokens of
+//! the prompt are computed, and a little in every step while the output is generated. Scores are
+//! `min-max` of the sums: 1 is the smallest, 0 the largest (1 for all if all are equal).
 //!
 //! **Reads** the router's own counts (live): `unstarted_tokens`, `in_flight`; with `precise`
 //! knowledge `cached_blocks` and `cached_cpu_blocks` (as late as KV events are); the cost of steps.
 //!
-//! **Parameters** `others`: what a millisecond of somebody else is worth, in own ones; 0 is
-//! `predicted-latency`. `answer` (tokens): how long an answer is taken to be, since no router can
-//! know. `knowledge`: whether hits are guessed from what was sent or read from KV events.
-//! `cpu-weight` (blocks): what a block in the CPU tier is worth if they are read.
+//! **Parameters** `others`: weight of a millisecond of delay to others, relative to the request's
+//! own; 0 is `predicted-latency`. `answer` (tokens): assumed output length, which no router knows.
+//! `knowledge`: whether hits are estimated from past routing or read from KV events. `cpu-weight`
+//! (blocks): value of a cached block in the CPU tier.
 //!
-//! **Origin** ours: the price of congestion. A router that minimises each request's own time sends
-//! it to an idle instance that must compute the prompt anew as soon as that is a little faster, and
-//! leaves the bill to those who are there. Weights of shares (prefix 3, queue 2) have no unit in
-//! which the two could be compared; milliseconds of the requests that wait are one.
+//! **Origin** ours; prior art is `LMetric` (OSDI 2026, arXiv 2603.15202), whose score is uncached
+//! prompt tokens x (requests in flight + 1), lowest wins: the same product of work and of those who
+//! wait for it. This one is in milliseconds, adds the backlog before the request and the decode
+//! steps after it, and weighs others by a parameter. Both price congestion: a router that minimises
+//! each request's own TTFT sends it to an idle instance that must recompute the prompt as soon as
+//! that is slightly faster, and those already there pay. Weighted shares (prefix 3, queue 2) have
+//! no common unit to compare the two.
 
 use crate::predict::Predictor;
 use crate::prelude::*;
@@ -26,12 +29,11 @@ use crate::routing::scorers::{Best, min_max};
 /// How `least-harm` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "least-harm",
-    help: "Prefers instances where a request delays itself and the others there the least",
+    help: "Prefers instances where a request adds the least delay, to itself and to others",
     params: &[
         Param::float("others", 0.0..=10.0, 0.1, "")
-            .help("What a millisecond of somebody else is worth, in own ones"),
-        Param::float("answer", 0.0..=100_000.0, 128.0, "tokens")
-            .help("How long an answer is taken to be"),
+            .help("Weight of a millisecond of delay to others, relative to the request's own"),
+        Param::float("answer", 0.0..=100_000.0, 128.0, "tokens").help("Assumed output length"),
         knowledge::PARAM,
         knowledge::CPU_WEIGHT,
     ],

@@ -15,7 +15,7 @@ use crate::prelude::*;
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "load-balance",
     alias: Some("lb"),
-    help: "Prefers instances with few waiting and running requests, on an absolute scale",
+    help: "Prefers instances with few waiting and running requests (absolute scale)",
     needs: |_| Needs { load: true, ..Needs::NONE },
     ..Spec::built_by(|_, _| Box::new(LoadBalance))
 };

@@ -18,7 +18,7 @@ use crate::routing::knowledge::{self, Knowledge};
 /// How `no-hit-lru` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "no-hit-lru",
-    help: "Deals prompts that are cached nowhere to instances in turn",
+    help: "Sends prompts that are cached nowhere to the least recently chosen instance",
     params: &[knowledge::PARAM, knowledge::CPU_WEIGHT],
     needs: knowledge::needs,
     ..Spec::built_by(|values, cluster| Box::new(NoHitLru::new(Knowledge::of(values, cluster))))

@@ -22,15 +22,15 @@ use crate::routing::scorers::{Best, min_max};
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "precise-prefix",
     alias: Some("pp"),
-    help: "Prefers instances that hold the prompt's prefix, as their KV events tell",
+    help: "Prefers instances that hold the prompt's prefix, according to KV events",
     params: &[
         Param {
-            help: "What a block in the CPU tier is worth",
+            help: "Value of a cached block in the CPU tier, in GPU blocks",
             when: None,
             ..knowledge::CPU_WEIGHT
         },
         Param::choice("normalise", &["share", "min-max"])
-            .help("Whether scores are shares of the prompt or relative to the other instances"),
+            .help("Score by share of the prompt, or relative to other instances"),
     ],
     needs: |_| Needs { events: true, ..Needs::NONE },
     ..Spec::built_by(|values, _| {

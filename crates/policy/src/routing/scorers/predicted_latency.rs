@@ -25,15 +25,15 @@ use blis_core::random::{Purpose, mix};
 /// How `predicted-latency` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "predicted-latency",
-    help: "Prefers instances where the first token is predicted to come soonest",
+    help: "Prefers instances with the lowest predicted TTFT",
     params: &[
         Param::choice("normalise", &["min-max", "inverse"])
-            .help("Whether scores are relative to the other instances or to the scale"),
+            .help("Score relative to other instances, or to `scale`"),
         Param::log("scale", 0.1..=1e6, 200.0, "ms")
-            .help("The TTFT that scores 0.5 if scores are relative to it")
+            .help("TTFT that scores 0.5")
             .only_if("normalise", &["inverse"]),
         Param::float("error", 0.0..=5.0, 0.0, "")
-            .help("Standard deviation of the logarithm of the error that multiplies predictions"),
+            .help("Standard deviation of the lognormal error of predictions"),
         knowledge::PARAM,
         knowledge::CPU_WEIGHT,
     ],

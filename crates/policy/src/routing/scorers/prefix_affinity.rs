@@ -22,9 +22,9 @@ pub const LRU_CAPACITY: &str = "lru-capacity";
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "prefix-affinity",
     alias: Some("pa"),
-    help: "Prefers instances that were sent the same prompt prefix before",
+    help: "Prefers instances that were sent the same prompt prefix before (approximate)",
     params: &[Param::int_or_auto(LRU_CAPACITY, 1..=100_000_000, "blocks")
-        .help("Blocks remembered per instance; auto is what an instance and its CPU tier hold")],
+        .help("Blocks remembered per instance; auto: capacity of the instance and its CPU tier")],
     ..Spec::built_by(|values, cluster| {
         let capacity = values.int_or_auto(LRU_CAPACITY);
         let capacity = capacity.unwrap_or_else(|| knowledge::auto_capacity(cluster));

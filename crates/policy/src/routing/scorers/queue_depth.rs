@@ -17,7 +17,7 @@ use crate::routing::scorers::{Best, min_max};
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "queue-depth",
     alias: Some("qd"),
-    help: "Prefers instances with few waiting and running requests compared with the others",
+    help: "Prefers instances with few waiting and running requests (relative to the others)",
     needs: |_| Needs { load: true, ..Needs::NONE },
     ..Spec::built_by(|_, _| Box::new(QueueDepth))
 };

@@ -20,7 +20,7 @@ use crate::routing::knowledge::{self, Knowledge};
 /// How `slo-headroom` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "slo-headroom",
-    help: "Prefers instances where most of the promised time to first token would be left",
+    help: "Prefers instances with the most predicted TTFT headroom",
     params: &{
         let [critical, standard, sheddable, batch, background] = Budgets::PARAMS;
         [critical, standard, sheddable, batch, background, knowledge::PARAM, knowledge::CPU_WEIGHT]

@@ -21,11 +21,11 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     help: "Prefers instances with few prompt tokens in flight",
     params: &[
         Param::choice("count", &["in-flight", "unstarted"])
-            .help("Whether all tokens in flight count, or those still to be computed"),
+            .help("Count all tokens in flight, or only those not yet computed"),
         Param::choice("normalise", &["min-max", "threshold"])
-            .help("Whether scores are relative to the other instances or to the threshold"),
+            .help("Score relative to other instances, or to `threshold`"),
         Param::log("threshold", 1.0..=1e10, 4_194_304.0, "tokens")
-            .help("Tokens that score 0 if scores are relative to it")
+            .help("Tokens in flight that score 0")
             .only_if("normalise", &["threshold"]),
     ],
     ..Spec::built_by(|values, _| Box::new(TokenLoad::new(values)))

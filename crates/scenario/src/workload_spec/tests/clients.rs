@@ -152,8 +152,8 @@ fn illegal_times_are_refused() {
     );
     refused(
         "    lifecycle: {windows: []}\n",
-        "w.yaml:11:26: clients[0].lifecycle.windows: there is no window, so the client would never \
-         be there; add one, or remove `lifecycle`",
+        "w.yaml:11:26: clients[0].lifecycle.windows: there is no window, so the client would \
+         never be active; add one, or remove `lifecycle`",
     );
     refused(
         "    lifecycle: {}\n",
@@ -201,8 +201,8 @@ fn illegal_times_are_refused() {
     refused(
         "    retry: {retries: 3, backoff_ms: 5}\n    reasoning: {multi_turn: {max_rounds: 2, \
          closed_loop: true}}\n",
-        "w.yaml:11:12: clients[0].retry: closed-loop sessions say what becomes of a rejection; \
-         write `on_rejection: retry` there, or remove it",
+        "w.yaml:11:12: clients[0].retry: closed-loop sessions handle rejections themselves; write \
+         `on_rejection: retry` there, or remove it",
     );
     refused(
         "    drain: 5\n",
@@ -225,8 +225,8 @@ fn illegal_rounds_are_refused() {
     refused(
         "think_time_us: 1",
         &format!(
-            "29: {turns}: how many rounds a session has is missing; write `max_rounds`, e.g. `4`, \
-             or a distribution as `rounds`"
+            "29: {turns}: the number of rounds is missing; write `max_rounds`, e.g. `4`, or a \
+             distribution as `rounds`"
         ),
     );
     refused(
@@ -264,7 +264,7 @@ fn illegal_closed_loops_are_refused() {
     refused(
         "max_rounds: 2, on_rejection: end",
         &format!(
-            "59: {turns}.on_rejection: only a closed loop hears of a rejection; add `closed_loop: \
+            "59: {turns}.on_rejection: only closed loops handle rejections; add `closed_loop: \
              true`, or remove it"
         ),
     );
@@ -276,17 +276,11 @@ fn illegal_closed_loops_are_refused() {
     );
     refused(
         "max_rounds: 2, closed_loop: true, on_rejection: retry, retries: 3",
-        &format!(
-            "78: {turns}.on_rejection: `retry` needs `retry_after_us`; add how long the client \
-             waits"
-        ),
+        &format!("78: {turns}.on_rejection: `retry` needs `retry_after_us`, the client's wait"),
     );
     refused(
         "max_rounds: 2, closed_loop: true, on_rejection: retry, retry_after_us: 3",
-        &format!(
-            "78: {turns}.on_rejection: `retry` needs `retries`; add how often a round is sent \
-             again"
-        ),
+        &format!("78: {turns}.on_rejection: `retry` needs `retries`, the most attempts"),
     );
     refused(
         "max_round: 2",
@@ -308,12 +302,12 @@ fn illegal_media_are_refused() {
     refused(
         "    multimodal: {image_distribution: {type: constant, params: {value: 9}}}\n",
         "w.yaml:11:38: clients[0].multimodal.image_distribution: it needs \
-         `image_count_distribution`; add how many there are",
+         `image_count_distribution`, their number",
     );
     refused(
         "    multimodal: {video_count_distribution: {type: constant, params: {value: 9}}}\n",
         "w.yaml:11:44: clients[0].multimodal.video_count_distribution: it needs \
-         `video_distribution`; add the tokens of each",
+         `video_distribution`, the tokens of each",
     );
     refused(
         "    multimodal: {text_distribution: {type: constant, params: {value: 0}}}\n",

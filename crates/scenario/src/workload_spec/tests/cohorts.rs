@@ -74,8 +74,8 @@ fn classes_of_version_1_hold_for_cohorts_too() {
 fn populations_are_bounded_and_belong_to_cohorts() {
     assert_eq!(
         cohort("").expect_err("how many?"),
-        "w.yaml:5:5: cohorts[0].population: missing; write how many clients the cohort stands \
-             for, e.g. `100`"
+        "w.yaml:5:5: cohorts[0].population: missing; write the number of clients in the cohort, \
+         e.g. `100`"
     );
     for bad in ["0", "100001"] {
         assert_eq!(

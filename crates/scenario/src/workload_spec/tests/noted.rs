@@ -11,24 +11,21 @@ fn fields_without_an_effect_are_noted_with_their_place() {
     for (client, note) in [
         (
             "    streaming: true\n",
-            "w.yaml:11:16: clients[0].streaming: no effect: tokens leave the server one by one \
-                 in any case",
+            "w.yaml:11:16: clients[0].streaming: no effect: tokens are always streamed",
         ),
         (
             "    network: {rtt_ms: 5, bandwidth_mbps: 100}\n",
-            "w.yaml:11:14: clients[0].network: no effect: all times are the server's, without \
-                 the network",
+            "w.yaml:11:14: clients[0].network: no effect: the network is not simulated",
         ),
         (
             "    reasoning: {reason_ratio_distribution: {type: constant, params: {value: \
                  0}}}\n",
-            "w.yaml:11:44: clients[0].reasoning.reason_ratio_distribution: no effect: tokens \
-                 of reasoning are generated like any others",
+            "w.yaml:11:44: clients[0].reasoning.reason_ratio_distribution: no effect: reasoning \
+             tokens are generated like any others",
         ),
         (
             "    multimodal: {text_distribution: {type: constant, params: {value: 1}}}\n",
-            "w.yaml:9:25: clients[0].input_distribution: no effect: `multimodal` says what the \
-                 prompts hold",
+            "w.yaml:9:25: clients[0].input_distribution: no effect: `multimodal` sets the prompts",
         ),
         (
             "    prefix_group: g\n    prefix_length: 0\n",
@@ -37,8 +34,8 @@ fn fields_without_an_effect_are_noted_with_their_place() {
         ),
         (
             "    diurnal: {peak_to_trough_ratio: 2}\n    drain: {ramp_duration_us: 10}\n",
-            "w.yaml:12:12: clients[0].drain: the client never drains: the most active of its \
-                 parts counts, and `diurnal` does not end",
+            "w.yaml:12:12: clients[0].drain: the client never drains: its most active part \
+             applies, and `diurnal` does not end",
         ),
     ] {
         assert_eq!(notes(&with(client)), [note], "{client}");
@@ -52,8 +49,8 @@ fn a_note_comes_once_and_says_how_often_it_holds() {
     let (head, client) = one.split_once("clients:\n").expect("clients");
     assert_eq!(
         notes(&format!("{head}clients:\n{client}{client}{client}")),
-        ["w.yaml:11:16: clients[0].streaming: no effect: tokens leave the server one by one \
-              in any case (and 2 more like it)"]
+        ["w.yaml:11:16: clients[0].streaming: no effect: tokens are always streamed (and 2 more \
+            like it)"]
     );
 }
 
@@ -77,7 +74,6 @@ fn the_notes_of_a_file_and_of_a_mix_reach_the_plan() {
     let plan = draft.plan().expect("legal");
     assert_eq!(
         plan.notes,
-        ["s.yaml:1:87: workload.mix.clients[0].streaming: no effect: tokens leave the server \
-              one by one in any case"]
+        ["s.yaml:1:87: workload.mix.clients[0].streaming: no effect: tokens are always streamed"]
     );
 }

@@ -104,8 +104,8 @@ fn blocks_are_refused_or_noted_like_anything_else() {
     );
     assert_eq!(
         notes(perf(stage, false).replace("output_len: 30", "output_len: 0")),
-        ["w.yaml:4:135: inference_perf.shared_prefix.output_len: a length of 0 is taken for 1: \
-              no prompt and no output is empty"]
+        ["w.yaml:4:135: inference_perf.shared_prefix.output_len: a length of 0 is read as 1: \
+            prompts and outputs are never empty"]
     );
     assert_eq!(
         notes(format!("{}{}", with(""), perf(stage, false).replace("version: 2\n", ""))),
