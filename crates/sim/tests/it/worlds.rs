@@ -424,6 +424,8 @@ prop_compose! {
         let mut engine = engine;
         if let (Some(tier), "vllm") = (&mut engine.tier, offload) {
             (tier.reload, engine.preemption) = (Reload::Async, Preemption::Recompute);
+            // Otherwise requests that begin in each other's way are all preempted, for ever.
+            engine.reserve_full_prompt |= engine.async_scheduling;
         }
         Scenario {
             engine,
