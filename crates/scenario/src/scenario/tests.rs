@@ -327,6 +327,11 @@ fn the_newest_preset_runs_its_tier_as_the_connector_does_unless_asked_otherwise(
          `async`, or another policy",
     );
     refused(
+        "{engine: {reserve_full_prompt: false}, kv_tier: {cpu_blocks: 9, offload: vllm}}",
+        "s.yaml:1:32: engine.reserve_full_prompt: the offload policy `vllm` admits whole prompts \
+         only, or they could preempt each other for ever; give true, or another policy",
+    );
+    refused(
         "{engine: {preemption: swap}, kv_tier: {cpu_blocks: 9, offload: vllm}}",
         "s.yaml:1:23: engine.preemption: the offload policy `vllm` does not swap; give \
          `recompute`, or another policy",

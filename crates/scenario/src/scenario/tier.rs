@@ -146,6 +146,23 @@ pub(super) fn runs_connector(scenario: &Scenario) -> bool {
     tier && scenario.engine.preset == Some(EnginePreset::Vllm026) && !other
 }
 
+/// Refuses what a connector does not offer.
+fn check_connector(scenario: &Scenario, tree: &Node) -> Result<(), Problems> {
+    let engine = &scenario.engine;
+    let (path, message) = if engine.preemption == Some(PreemptionField::Swap) {
+        ("engine.preemption", "does not swap; give `recompute`, or another policy")
+    } else if scenario.kv_tier.reload == Some(ReloadField::Blocking) {
+        ("kv_tier.reload", "loads beside the steps; give `async`, or another policy")
+    } else if engine.reserve_full_prompt == Some(false) {
+        let message = "admits whole prompts only, or they could preempt each other for ever; \
+                       give true, or another policy";
+        ("engine.reserve_full_prompt", message)
+    } else {
+        return Ok(());
+    };
+    Err(tree.problem(path, format!("the offload policy `{CONNECTOR}` {message}")))
+}
+
 /// The tier of `scenario`.
 pub(super) fn tier(
     scenario: &Scenario,
@@ -177,15 +194,8 @@ pub(super) fn tier(
     let window = fields.thrashing_window_ms.map_or(DEFAULT_WINDOW_MS, |ms| ms.get());
     let preemption = if swap { Preemption::Swap } else { Preemption::Recompute };
     let connector = runs_connector(scenario);
-    if connector && swap {
-        let message =
-            "the offload policy `vllm` does not swap; give `recompute`, or another policy";
-        return Err(tree.problem("engine.preemption", message));
-    }
-    if connector && fields.reload == Some(ReloadField::Blocking) {
-        let message = "the offload policy `vllm` loads beside the steps; give `async`, or another \
-                       policy";
-        return Err(tree.problem("kv_tier.reload", message));
+    if connector {
+        check_connector(scenario, tree)?;
     }
     let tier = KvTier {
         blocks,

@@ -449,6 +449,8 @@ prop_compose! {
             engine.block_size = block_size;
             if let (Some(tier), "vllm") = (&mut engine.tier, offload) {
                 (tier.reload, engine.preemption) = (Reload::Async, Preemption::Recompute);
+                // Otherwise requests that begin in each other's way are all preempted, for ever.
+                engine.reserve_full_prompt |= engine.async_scheduling;
             }
             engine
         };
