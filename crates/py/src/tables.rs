@@ -66,74 +66,61 @@ fn micros(span: Span) -> f64 {
     span.as_micros_f64()
 }
 
+/// Columns by their kinds and names: `t`exts, `c`ounts and `n`umbers.
+fn columns(list: &str) -> Vec<Column> {
+    let column = |word: &str| match word.split_at(2) {
+        ("t:", name) => Column::texts(name),
+        ("c:", name) => Column::counts(name),
+        (_, name) => Column::numbers(name),
+    };
+    list.split_whitespace().map(column).collect()
+}
+
 /// One row a request that ended.
 pub(crate) struct Requests {
     names: Names,
-    texts: [Column; 5],
-    counts: [Column; 7],
-    numbers: [Column; 5],
+    columns: Vec<Column>,
 }
 
-/// The order of the columns: `t`exts, `c`ounts and `n`umbers, as in `--requests-out`.
-const REQUEST_COLUMNS: &str = "tnttt cct cccc nnnn c";
+/// The columns, as in `--requests-out`.
+const REQUESTS: &str = "t:request_id n:arrival_us t:class t:tenant t:session_id c:round c:instance \
+                        t:status c:input_tokens c:output_tokens c:cached_tokens \
+                        c:predicted_cached_tokens n:queue_us n:reload_us n:ttft_us n:e2e_us \
+                        c:preemptions";
 
 impl Requests {
     /// `names` must be given to the run as well.
     pub(crate) fn new(names: Names) -> Requests {
-        Requests {
-            names,
-            texts: ["request_id", "class", "tenant", "session_id", "status"].map(Column::texts),
-            counts: [
-                "round",
-                "instance",
-                "input_tokens",
-                "output_tokens",
-                "cached_tokens",
-                "predicted_cached_tokens",
-                "preemptions",
-            ]
-            .map(Column::counts),
-            numbers: ["arrival_us", "queue_us", "reload_us", "ttft_us", "e2e_us"]
-                .map(Column::numbers),
-        }
+        Requests { names, columns: columns(REQUESTS) }
     }
 
     pub(crate) fn table(self) -> Table {
-        let (mut texts, mut counts, mut numbers) =
-            (self.texts.into_iter(), self.counts.into_iter(), self.numbers.into_iter());
-        let columns = REQUEST_COLUMNS.chars().filter_map(|kind| match kind {
-            't' => texts.next(),
-            'c' => counts.next(),
-            'n' => numbers.next(),
-            _ => None,
-        });
-        Table::new(columns.collect())
+        Table::new(self.columns)
     }
 
     fn row(&mut self, status: Status, record: &Record<'_>) {
-        let [id, class, tenant, session, ended] = &mut self.texts;
+        let mut columns = self.columns.iter_mut();
+        let mut next = || columns.next().expect("a column for each value");
         match record.name {
-            Some(name) => id.text(name),
-            None => id.text(record.request.0.to_string().as_str()),
+            Some(name) => next().text(name),
+            None => next().text(record.request.0.to_string().as_str()),
         }
-        class.text(record.class.name());
-        tenant.text(self.names.tenant(record.tenant).as_str());
-        session.text(record.session.map(|session| self.names.session(session)).as_deref());
-        ended.text(status.name());
-        let [round, instance, input, output, cached, predicted, preemptions] = &mut self.counts;
-        round.count(u64::from(record.round));
-        instance.count(record.instance.map(|instance| u64::from(instance.0)));
-        input.count(u64::from(record.input_tokens));
-        output.count(u64::from(record.output_tokens));
-        cached.count(record.cached_tokens.map(u64::from));
-        predicted.count(record.expected_cached_tokens.map(u64::from));
-        preemptions.count(u64::from(record.preemptions));
-        let [arrival, queue, reload, ttft, e2e] = &mut self.numbers;
-        arrival.number(micros(record.arrival.since(Time::ZERO)));
-        queue.number(micros(record.split.queue));
-        reload.number(micros(record.split.reload));
-        ttft.number(record.ttft.map(micros));
-        e2e.number(record.e2e.map(micros));
+        next().number(micros(record.arrival.since(Time::ZERO)));
+        next().text(record.class.name());
+        next().text(self.names.tenant(record.tenant).as_str());
+        next().text(record.session.map(|session| self.names.session(session)).as_deref());
+        next().count(u64::from(record.round));
+        next().count(record.instance.map(|instance| u64::from(instance.0)));
+        next().text(status.name());
+        next().count(u64::from(record.input_tokens));
+        next().count(u64::from(record.output_tokens));
+        next().count(record.cached_tokens.map(u64::from));
+        next().count(record.expected_cached_tokens.map(u64::from));
+        next().number(micros(record.split.queue));
+        next().number(micros(record.split.reload));
+        next().number(record.ttft.map(micros));
+        next().number(record.e2e.map(micros));
+        next().count(u64::from(record.preemptions));
     }
 }
 
@@ -146,28 +133,18 @@ impl Listener for Requests {
 }
 
 /// One row a sample of an instance.
-pub(crate) struct Timeline {
-    time: Column,
-    instance: Column,
-    counts: [Column; 9],
-    pending: Column,
-    shares: [Column; 2],
-}
+pub(crate) struct Timeline(Vec<Column>);
 
 impl Timeline {
     pub(crate) fn new() -> Timeline {
-        Timeline {
-            time: Column::numbers("time_us"),
-            instance: Column::counts("instance"),
-            counts: Gauges::COUNTS.map(Column::counts),
-            pending: Column::numbers(Gauges::PENDING),
-            shares: Gauges::SHARES.map(Column::numbers),
-        }
+        let mut all = columns("n:time_us c:instance");
+        all.extend(Gauges::COUNTS.map(Column::counts));
+        all.extend([Gauges::PENDING].into_iter().chain(Gauges::SHARES).map(Column::numbers));
+        Timeline(all)
     }
 
     pub(crate) fn table(self) -> Table {
-        let columns = [self.time, self.instance].into_iter().chain(self.counts);
-        Table::new(columns.chain([self.pending]).chain(self.shares).collect())
+        Table::new(self.0)
     }
 }
 
@@ -175,50 +152,41 @@ impl Listener for Timeline {
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
         let Fact::Sample { instance, reading } = fact else { return };
         let Gauges { counts, pending_transfer, shares } = Gauges::from(reading);
-        self.time.number(micros(at.since(Time::ZERO)));
-        self.instance.count(u64::from(instance.0));
-        for (column, count) in self.counts.iter_mut().zip(counts) {
-            column.count(u64::from(count));
+        let mut columns = self.0.iter_mut();
+        let mut next = || columns.next().expect("a column for each value");
+        next().number(micros(at.since(Time::ZERO)));
+        next().count(u64::from(instance.0));
+        for count in counts {
+            next().count(u64::from(count));
         }
-        self.pending.number(micros(pending_transfer));
-        for (column, share) in self.shares.iter_mut().zip(shares) {
-            column.number(share);
+        next().number(micros(pending_transfer));
+        for share in shares {
+            next().number(share);
         }
     }
 }
 
 /// One row a routing decision.
-pub(crate) struct Decisions {
-    request: Column,
-    at: Column,
-    instance: Column,
-    because: Column,
-    score: Column,
-}
+pub(crate) struct Decisions(Vec<Column>);
 
 impl Decisions {
     pub(crate) fn new() -> Decisions {
-        Decisions {
-            request: Column::counts("request"),
-            at: Column::numbers("at_us"),
-            instance: Column::counts("instance"),
-            because: Column::texts("because"),
-            score: Column::numbers("score"),
-        }
+        Decisions(columns("c:request n:at_us c:instance t:because n:score"))
     }
 
     pub(crate) fn table(self) -> Table {
-        Table::new(vec![self.request, self.at, self.instance, self.because, self.score])
+        Table::new(self.0)
     }
 }
 
 impl Listener for Decisions {
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
         let Fact::Routed { request, instance, because, totals, .. } = *fact else { return };
-        self.request.count(request.0);
-        self.at.number(micros(at.since(Time::ZERO)));
-        self.instance.count(u64::from(instance.0));
-        self.because.text(because);
-        self.score.number(totals.get(instance.index()).copied());
+        let [requests, times, instances, reasons, scores] = &mut self.0[..] else { return };
+        requests.count(request.0);
+        times.number(micros(at.since(Time::ZERO)));
+        instances.count(u64::from(instance.0));
+        reasons.text(because);
+        scores.number(totals.get(instance.index()).copied());
     }
 }
