@@ -99,7 +99,7 @@ pub const FLAGS: &[Flag] = &[
     flag(TIER, "kv-cpu-blocks", "N", Field("kv_tier.cpu_blocks"),
         "Blocks of the CPU tier; 0: none [default: 0]"),
     flag(TIER, "kv-offload", "POLICY", Field("kv_tier.offload.policy"),
-        "What is copied to it: threshold, on-evict or write-through [default: threshold]"),
+        "What is copied to it: threshold, on-evict, vllm or write-through [default: threshold]"),
     flag(TIER, "kv-offload-threshold", "SHARE", Field("kv_tier.offload.params.threshold"),
         "Share of the GPU blocks above which idle ones are copied out [default: 0.9]"),
     flag(TIER, "kv-reload", "MODE", Field("kv_tier.reload"),
