@@ -26,7 +26,7 @@ fn settings_of_a_tier_that_is_not_there() {
     refused(
         "--kv-cpu-blocks 9 --kv-offload thresold",
         "--kv-offload: unknown offload policy `thresold`, did you mean `threshold`?; known: \
-         `on-evict`, `threshold`, `write-through`",
+         `on-evict`, `threshold`, `vllm`, `write-through`",
     );
     refused(
         "--kv-cpu-blocks 9 --kv-offload-threshold 2",

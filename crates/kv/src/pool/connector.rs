@@ -143,3 +143,73 @@ impl Pool {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use blis_core::{Content, Segment, StreamId};
+
+    const SIZE: u32 = 16;
+
+    /// A content of whole blocks, each named by the stream it is of.
+    fn content(blocks: &[u64]) -> Content {
+        let segment = |&stream: &u64| Segment { stream: StreamId(stream), tokens: SIZE };
+        Content::new(blocks.iter().map(segment), StreamId(u64::MAX))
+    }
+
+    /// A table of computed blocks.
+    fn computed(pool: &mut Pool, blocks: &[u64]) -> Table {
+        let mut table = Table::default();
+        let content = content(blocks);
+        let full = content.prompt_blocks(SIZE);
+        pool.grow(&mut table, full.len());
+        pool.commit(&mut table, full);
+        table
+    }
+
+    fn behind(pool: &Pool, blocks: &[u64], from: u32) -> (u32, bool) {
+        let Behind { blocks, moving } = pool.behind(content(blocks).prompt_blocks(SIZE), from);
+        (blocks, moving)
+    }
+
+    #[test]
+    fn an_ordered_copy_outlives_its_blocks_and_can_be_read_once_it_has_landed() {
+        let mut pool = Pool::with_tier(4, 9);
+        let mut table = computed(&mut pool, &[1, 2, 3]);
+        let stored = pool.start_store(&table, 0, 2, TransferId(1)).expect("there is room");
+        let stored = stored.expect("the tier has nothing");
+        assert_eq!((stored.blocks, pool.copied()), (2, 2));
+        pool.release(&mut table, |_| 0);
+        while let Some(run) = pool.first_idle() {
+            pool.evict(run, 1);
+        }
+        assert_eq!((pool.free(), behind(&pool, &[1, 2, 3], 0)), (4, (2, true)));
+        pool.check([].iter());
+        assert_eq!((pool.land(&stored, 7), behind(&pool, &[1, 2, 3], 0)), (2, (2, false)));
+        let prompt = content(&[1, 2]);
+        let load = pool.start_load(prompt.prompt_blocks(SIZE), 1, TransferId(2));
+        assert_eq!((load.blocks, behind(&pool, &[1, 2], 0)), (1, (2, true)));
+        assert_eq!(behind(&pool, &[1, 8], 0), (1, false), "the first block is not being read");
+        pool.land(&load, 0);
+        assert_eq!(behind(&pool, &[1, 2], 1), (1, false));
+        pool.check([].iter());
+    }
+
+    #[test]
+    fn a_copy_is_refused_if_all_that_could_make_room_is_being_copied() {
+        let mut pool = Pool::with_tier(9, 3);
+        let old = computed(&mut pool, &[1, 2]);
+        let new = computed(&mut pool, &[7, 8, 9]);
+        let stored = pool.start_store(&old, 0, 2, TransferId(1)).expect("there is room");
+        assert_eq!(pool.start_store(&new, 0, 3, TransferId(2)).err(), Some(NoRoom));
+        pool.land(&stored.expect("the tier has nothing"), 7);
+        let last = pool.start_store(&new, 1, 3, TransferId(3)).expect("one block can go");
+        assert_eq!((last.expect("it lacks both").blocks, pool.copied()), (2, 3));
+        assert_eq!(
+            (behind(&pool, &[1, 2], 0), behind(&pool, &[7, 8, 9], 1)),
+            ((1, false), (2, true))
+        );
+        assert!(pool.start_store(&new, 1, 3, TransferId(4)).expect("nothing is missing").is_none());
+        pool.check([old, new].iter());
+    }
+}

@@ -101,7 +101,7 @@ pub const FLAGS: &[Flag] = &[
     flag(TIER, "kv-cpu-blocks", "N", Field("kv_tier.cpu_blocks"),
         "Blocks in the CPU tier; 0: none [default: 0]"),
     flag(TIER, "kv-offload", "POLICY", Field("kv_tier.offload.policy"),
-        "When blocks are copied to it: threshold, on-evict or write-through [default: threshold]"),
+        "When to copy to it: threshold, on-evict, vllm or write-through [default: threshold]"),
     flag(TIER, "kv-offload-threshold", "SHARE", Field("kv_tier.offload.params.threshold"),
         "Copy idle blocks out above this GPU block occupancy [default: 0.9]"),
     flag(TIER, "kv-reload", "MODE", Field("kv_tier.reload"),
