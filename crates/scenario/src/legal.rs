@@ -1,6 +1,7 @@
 //! Ranges of numbers that several kinds of files share.
 
 use crate::yaml::Range;
+use blis_core::Time;
 use blis_core::math::float;
 
 /// Ten years in microseconds: the longest span that is read.
@@ -54,4 +55,10 @@ ranges! {
     EarlyShare: 0.05, 1.0, "a number from 0.05 to 1 (of the requests of a run)";
     /// Any number.
     Finite: f64::MIN, f64::MAX, "a number";
+}
+
+/// The instant `micros` microseconds after the start; `None` if that is more than ten years, which
+/// no run reaches.
+pub(crate) fn horizon(micros: u64) -> Option<Time> {
+    (micros <= LONGEST_US).then(|| Time::from_micros(micros))
 }

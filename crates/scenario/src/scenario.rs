@@ -24,7 +24,6 @@ pub use oracles::Oracles;
 pub use plan::{Plan, Trial, Workload};
 
 use crate::files::Files;
-use crate::legal::LONGEST_US;
 use crate::problem::Place;
 use crate::problems::{Problems, Together};
 use crate::rate::{RateSpec, Written};
@@ -220,10 +219,4 @@ fn set_policy(tree: &mut Node, kind: &str, value: Node) {
         tree.remove(kind);
     }
     tree.set(&[kind, "policy"], value);
-}
-
-/// The instant `micros` microseconds after the start; `None` if that is more than ten years, which
-/// no run reaches.
-pub(crate) fn horizon(micros: u64) -> Option<Time> {
-    (micros <= LONGEST_US).then(|| Time::from_micros(micros))
 }

@@ -32,7 +32,7 @@ pub use cohort::{Clients, CohortSpec, Section, read_clients};
 pub use words::translate;
 pub(crate) use words::{at_fault, message, trace_problem};
 
-use crate::legal::MOST_REQUESTS;
+use crate::legal::{self, MOST_REQUESTS};
 use crate::problem::none_of;
 use crate::problems::{Problems, Together};
 use crate::rate::{Level, RateSpec};
@@ -136,7 +136,7 @@ fn check(spec: Spec, tree: &Node, model: Option<&str>) -> Result<SpecFile, Probl
         mix,
         rate: sent.rate,
         seed: spec.seed.map(Whole::get),
-        horizon: micros.and_then(super::scenario::horizon),
+        horizon: micros.and_then(legal::horizon),
         slo: spec.slo.map(|slo| slo.targets),
         description: spec.description,
         notes,

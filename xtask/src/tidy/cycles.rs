@@ -10,20 +10,11 @@ use crate::tree::{File, Tree};
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Circles that are known: the root of a crate, and its modules in circles. The list may only
-/// shrink.
-const KNOWN: &[(&str, &[&str])] =
-    &[("crates/scenario/src/lib.rs", &["presets", "scenario", "workload_spec"])];
-
 /// Which module imports which, and where it does so first.
 type Imports = BTreeMap<String, BTreeMap<String, String>>;
 
-/// No crate has a circle of modules but the known ones.
+/// No crate has a circle of modules.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    check_known(tree, KNOWN)
-}
-
-fn check_known(tree: &Tree, known: &[(&str, &[&str])]) -> Vec<Finding> {
     let mut crates: BTreeMap<&str, (&File, Vec<Module<'_>>)> = BTreeMap::new();
     for module in modules::all(tree).into_iter().filter(|module| !module.is_test) {
         let root = module.root;
@@ -32,20 +23,9 @@ fn check_known(tree: &Tree, known: &[(&str, &[&str])]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (root, modules) in crates.values() {
         let imports = imports(&root.rust, modules);
-        let known = known.iter().find(|(path, _)| *path == root.path);
-        let mut allowed: BTreeSet<&str> =
-            known.iter().flat_map(|(_, names)| *names).copied().collect();
         for circle in circles(&imports) {
-            if !circle.iter().all(|name| allowed.contains(name)) {
-                let (names, way) = (circle.join(", "), way_round(&imports, circle[0]));
-                let message = format!("imports in a circle ({names}); cut one: {way}");
-                findings.push(Finding::new(Rule::Cycles, &root.path, 0, message));
-            }
-            allowed.retain(|name| !circle.contains(name));
-        }
-        for name in allowed {
-            let message =
-                format!("`{name}` is in no circle of imports: remove it from the known ones");
+            let (names, way) = (circle.join(", "), way_round(&imports, circle[0]));
+            let message = format!("imports in a circle ({names}); cut one: {way}");
             findings.push(Finding::new(Rule::Cycles, &root.path, 0, message));
         }
     }
@@ -240,22 +220,5 @@ mod tests {
                 ("crates/kv/src/c/deep.rs", "use super::b;\n"),
             ],
         );
-    }
-
-    #[test]
-    fn a_known_circle_may_not_grow_and_is_forgotten_once_it_is_cut() {
-        let fixture = Fixture::with(&[
-            LIB,
-            ("crates/kv/src/a.rs", "use crate::b;\n"),
-            ("crates/kv/src/b.rs", "use crate::a;\n"),
-            C,
-        ]);
-        let found = |known: &[&str]| {
-            let findings = check_known(&fixture.tree(), &[(LIB.0, known)]);
-            findings.iter().map(ToString::to_string).collect::<Vec<_>>()
-        };
-        assert!(found(&["a", "b"]).is_empty());
-        assert!(found(&["a"])[0].contains("imports in a circle (a, b)"));
-        assert!(found(&["a", "b", "c"])[0].contains("`c` is in no circle of imports: remove it"));
     }
 }

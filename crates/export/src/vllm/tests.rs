@@ -116,7 +116,7 @@ latency: {beta_us: [1, 2, 3], alpha_us: [1, 2, 3]}
 ",
     );
     for part in [
-        "[none] token budget: vLLM wants",
+        "[none] token budget: vLLM does not start",
         "[none] preemption by swapping: vLLM recomputes",
         "[none] reload `blocking`: the connector",
         "[approximate] CPU tier: the size of this model's blocks is not known",

@@ -1,7 +1,7 @@
 //! From a tree to a plan: every check, every default, in one place and before anything runs.
 
 use crate::files::Files;
-use crate::legal::LONGEST_US;
+use crate::legal::{LONGEST_US, horizon};
 use crate::problem::Place;
 use crate::problems::{Problems, Together, given};
 use crate::scenario::machine::{self, Machine};
@@ -10,7 +10,7 @@ use crate::scenario::plan::{Plan, Workload};
 use crate::scenario::schema::{GatewayFields, Scenario, SignalFields};
 use crate::scenario::tier::{self, Tier};
 use crate::scenario::workload::{self, Resolved};
-use crate::scenario::{Checked, horizon, policies};
+use crate::scenario::{Checked, policies};
 use crate::slo;
 use crate::yaml::{self, Kind, Node, Whole};
 use blis_core::{Span, Time};
@@ -20,8 +20,8 @@ use blis_workload::Client;
 
 const DEFAULT_SEED: u64 = 42;
 
-/// Checks `tree`, whose policies may be `guests`, and fills the defaults. What was read from `files`
-/// is not read again.
+/// Checks `tree`, whose policies may be `guests`, and fills the defaults. What was read from
+/// `files` is not read again.
 pub(super) fn resolve(tree: &Node, guests: &Guests, files: &Files) -> Result<Checked, Problems> {
     check_is_scenario(tree)?;
     yaml::decode_and(tree, |scenario, tree| Reader { scenario, tree, guests, files }.read())

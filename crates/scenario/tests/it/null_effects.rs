@@ -130,7 +130,7 @@ const ROWS: &[Row] = &[
     row("protection of the only class", Evicting, Set(&[("evict", "slo-aware")]), Same),
     row("protection of all classes", Tight, Set(&[("evict", PROTECTED)]), Same),
     row("grace for sessions, without one", Evicting, Set(&[("evict", "session-aware")]), Same),
-    row("victims by equal priorities", Tight, Set(&[("preempt", "lowest-priority")]), Same),
+    row("victims of equal priority", Tight, Set(&[("preempt", "lowest-priority")]), Differs),
     row("victims of a GPU with room", Roomy, Set(&[("preempt", "fewest-blocks")]), Same),
     // Order and admission.
     row(
