@@ -20,8 +20,8 @@ use blis_workload::Client;
 
 const DEFAULT_SEED: u64 = 42;
 
-/// Checks `tree`, whose policies may be `guests`, and fills the defaults. What was read from `files`
-/// is not read again.
+/// Checks `tree`, whose policies may be `guests`, and fills the defaults. What was read from
+/// `files` is not read again.
 pub(super) fn resolve(tree: &Node, guests: &Guests, files: &Files) -> Result<Checked, Problems> {
     check_is_scenario(tree)?;
     yaml::decode_and(tree, |scenario, tree| Reader { scenario, tree, guests, files }.read())

@@ -122,7 +122,7 @@ pub struct EngineFields {
     pub async_scheduling: Option<bool>,
     /// Whether full blocks are cached once they are allocated, not once they are computed.
     pub cache_on_allocation: Option<bool>,
-    /// Tokens of the largest captured graph: larger steps with prefill are launched kernel by kernel.
+    /// Tokens of the largest captured graph; larger steps with prefill launch kernel by kernel.
     pub max_cudagraph_capture_size: Option<Whole<1, 65_536>>,
     /// Share of the blocks that stays free when a request is admitted to a batch.
     pub watermark: Option<Amount<Share>>,
