@@ -20,7 +20,7 @@ use blis_workload::Client;
 
 const DEFAULT_SEED: u64 = 42;
 
-/// Checks `tree`, whose policies may be `guests`, and fills the defaults. What was read from `files`
+/// Checks `tree`, whose policies may be `guests`, and fills the defaults. What is known of `files`
 /// is not read again.
 pub(super) fn resolve(tree: &Node, guests: &Guests, files: &Files) -> Result<Checked, Problems> {
     check_is_scenario(tree)?;
