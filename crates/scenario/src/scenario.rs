@@ -29,7 +29,6 @@ use crate::problems::{Problems, Together};
 use crate::rate::{RateSpec, Written};
 use crate::strategy;
 use crate::yaml::{self, Kind, Node};
-use blis_core::Time;
 use blis_policy::Guests;
 use std::path::{Path, PathBuf};
 

@@ -28,7 +28,10 @@ impl Search {
         let hand = self.points.hand(0);
         let values = |index: usize| hand.as_ref().and_then(|point| point.values[index].as_ref());
         let dimensions = self.points.space.dimensions().iter().enumerate();
-        let objective = |objective: &super::Objective| json!({"metric": objective.number.name(), "maximise": objective.maximise});
+        let objective = |objective: &super::Objective| {
+            let (metric, maximise) = (objective.number.name(), objective.maximise);
+            json!({"metric": metric, "maximise": maximise})
+        };
         let constraints = self.constraints.iter().map(|constraint| constraint.text.as_str());
         present(json!({
             "question": self.question,

@@ -187,8 +187,8 @@ mod tests {
         std::fs::write(&path, request.repeat(3)).expect("it is written");
         let scenario = format!(
             "latency: {{model: roofline}}\nhardware: H100\ntp: 2\nworkload: {{trace: {}, \
-             trace_format: native, speedup: 2, trace_start_s: 0, trace_end_s: 1.5, trace_sample: 1, \
-             trace_limit: 2}}\n",
+             trace_format: native, speedup: 2, trace_start_s: 0, trace_end_s: 1.5, \
+             trace_sample: 1, trace_limit: 2}}\n",
             path.display()
         );
         assert_eq!(text(&scenario), include_str!("canonical/trace.txt"));
