@@ -171,7 +171,7 @@ fn way_round(imports: &Imports, start: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Fixture, accepts, refuses};
+    use crate::fixture::{accepts, refuses};
 
     const LIB: (&str, &str) =
         ("crates/kv/src/lib.rs", "mod a;\nmod b;\nmod c;\npub use c::Thing;\n");

@@ -117,8 +117,8 @@ fn step(all: &Detailed, tokens: &[Token], before: f64) -> LoggedStep {
     for token in tokens {
         let prompt = all.input_lens[token.request];
         if token.before == 0 {
-            // Prompts of one benchmark are alike, so the cost of attention pairs cannot be told from
-            // that of tokens, and counts as part of it: no pairs.
+            // Prompts of one benchmark are alike, so the cost of attention pairs cannot be told
+            // from that of tokens, and counts as part of it: no pairs.
             shape.prefill_seqs += 1;
             shape.prefill_tokens += prompt;
             sent = sent.min(1e6 * all.start_times[token.request]);

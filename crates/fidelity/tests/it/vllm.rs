@@ -39,20 +39,45 @@ fn each_workload_of_vllm_is_predicted_by_a_fit_to_the_others() {
     let (measured, runs) = measured("vllm");
     let padding = padding(None, &measured).expect("vLLM's");
     let options = Options { padding, resamples: 0, ..Options::default() };
-    let mut all = validate(&measured, &runs, &[], &options).expect("enough to fit to");
+    let all = validate(&measured, &runs, &[], &options).expect("enough to fit to");
     assert_eq!(all.len(), 9);
-    all.retain(|one| one.workload != "tier8.cpu");
     // Its host was faster than those of all runs that were fitted to.
     assert_eq!(missed(&all, Bounds::SEEN), ["independent15.sync"]);
     for one in &all {
-        assert!(one.cached_equal >= 0.995, "{}: {}", one.workload, one.cached_equal);
+        // When copies of the CPU tier end decides who finds them.
+        let equal = if one.workload == "tier8.cpu" { 0.9 } else { 0.995 };
+        assert!(one.cached_equal >= equal, "{}: {}", one.workload, one.cached_equal);
         assert!(one.steps.expect("steps that show").total.abs() <= 0.03, "{}", one.workload);
-        if one.workload == "pressure60" {
-            let preemptions = one.cells.iter().find(|one| one.quantity == Quantity::Preemptions);
-            let error = preemptions.and_then(Cell::error).expect("309 of them");
-            assert!(error.abs() <= 0.05, "{error}");
-        }
     }
+    let preemptions = cell(&all, "pressure60", Quantity::Preemptions);
+    assert!(preemptions.error().expect("309 of them").abs() <= 0.05, "{preemptions:?}");
+}
+
+fn cell<'a>(all: &'a [Compared], workload: &str, quantity: Quantity) -> &'a Cell {
+    let one = all.iter().find(|one| one.workload == workload).expect("it was measured");
+    one.cells.iter().find(|cell| cell.quantity == quantity).expect("it is compared")
+}
+
+#[test]
+fn the_cpu_tier_of_vllm_does_what_it_did_on_the_server() {
+    let (measured, runs) = measured("vllm");
+    let padding = padding(None, &measured).expect("vLLM's");
+    let options = Options { padding, resamples: 0, ..Options::default() };
+    let wanted = ["tier8.cpu", "tier8.gpu"].map(str::to_owned);
+    let all = validate(&measured, &runs, &wanted, &options).expect("enough to fit to");
+    let ttft =
+        |workload, statistic| *cell(&all, workload, Quantity::Latency(Metric::Ttft, statistic));
+    for workload in ["tier8.cpu", "tier8.gpu"] {
+        for statistic in [Statistic::Mean, Statistic::P50] {
+            let error = ttft(workload, statistic).error().expect("it was measured");
+            assert!(error.abs() <= 0.2, "{workload}: {error}");
+        }
+        let error = cell(&all, workload, Quantity::Preemptions).error().expect("some");
+        assert!(error.abs() <= 0.2 + 1e-9, "{workload}: {error}");
+    }
+    let [cpu, gpu] = ["tier8.cpu", "tier8.gpu"].map(|workload| ttft(workload, Statistic::Mean));
+    let gain = (gpu.predicted / cpu.predicted) / (gpu.measured / cpu.measured);
+    assert!((gain - 1.0).abs() <= 0.15, "{gain}");
 }
 
 #[test]
