@@ -36,6 +36,8 @@ def command(program: str) -> Command:
         done = subprocess.run(
             [program, *arguments],
             cwd=ROOT,
+            # Whatever the width of the terminal that the tests run in.
+            env={**os.environ, "COLUMNS": "100"},
             input=stdin,
             check=True,
             text=True,

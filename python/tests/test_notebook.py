@@ -48,7 +48,7 @@ def test_it_ends_with_a_verdict(executed: Any) -> None:
 def test_it_shows_a_picture_and_a_result(executed: Any) -> None:
     data = [out.data for out in outputs(executed) if "data" in out]
     assert sum("image/png" in found for found in data) == 1
-    assert sum("text/html" in found for found in data) == 1, "a result shows itself as a table"
+    assert sum("text/markdown" in found for found in data) == 1, "a result shows itself"
 
 
 def test_nothing_complains(executed: Any) -> None:
