@@ -48,8 +48,8 @@ pub struct ProfiledMachine {
 
 /// Profiles that ship, by name. The first of a machine is its usual one.
 const SHIPPED: [(&str, &str); 2] = [
-    ("llama-3.1-8b-h200-tp1", include_str!("../profiles/llama-3.1-8b-h200-tp1.yaml")),
     ("h200-vllm-0.26-llama-3.1-8b", include_str!("../profiles/h200-vllm-0.26-llama-3.1-8b.yaml")),
+    ("llama-3.1-8b-h200-tp1", include_str!("../profiles/llama-3.1-8b-h200-tp1.yaml")),
 ];
 
 #[derive(Clone, Copy, Debug)]

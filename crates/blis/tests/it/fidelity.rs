@@ -9,11 +9,14 @@ fn data() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/h200").display().to_string()
 }
 
-/// The profile that ships.
-fn shipped() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"));
-    path.join("../scenario/profiles/llama-3.1-8b-h200-tp1.yaml").display().to_string()
+/// The file of a profile that ships.
+fn shipped(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenario/profiles");
+    path.join(format!("{name}.yaml")).display().to_string()
 }
+
+const VLLM: &str = "h200-vllm-0.26-llama-3.1-8b";
+const HOME_MADE: &str = "llama-3.1-8b-h200-tp1";
 
 #[test]
 fn a_machine_with_a_profile_uses_it_and_its_file_means_the_same() {
@@ -21,7 +24,7 @@ fn a_machine_with_a_profile_uses_it_and_its_file_means_the_same() {
     let some = "--rate 20 --num-requests 50 --format json --quiet";
     let by_machine = bench.blis(&format!("run --hardware H200 {some}")).json();
     let with_tp = bench.blis(&format!("run --hardware H200 --tp 1 {some}")).json();
-    let by_file = bench.blis(&format!("run --latency-model {} {some}", shipped())).json();
+    let by_file = bench.blis(&format!("run --latency-model {} {some}", shipped(VLLM))).json();
     let by_name = bench.blis(&format!("run --hardware H200 --latency-model profile {some}")).json();
     assert_eq!(by_machine, with_tp);
     assert_eq!(by_machine, by_file);
@@ -34,7 +37,7 @@ fn a_machine_with_a_profile_uses_it_and_its_file_means_the_same() {
 #[test]
 fn a_scenario_names_a_profile_beside_it() {
     let bench = Bench::new();
-    bench.write("p.yaml", std::fs::read_to_string(shipped()).expect("it ships"));
+    bench.write("p.yaml", std::fs::read_to_string(shipped(VLLM)).expect("it ships"));
     std::fs::create_dir(bench.path().join("elsewhere")).expect("a folder");
     bench.write("s.yaml", "latency: {model: ./p.yaml}\nworkload: {distribution: {rate: 5}}\n");
     let ran = bench.blis("run s.yaml --format json --quiet");
@@ -99,7 +102,8 @@ fn calibrate_writes_a_profile_and_says_how_good_it_is() {
          --model llama-3.1-8b --hardware H200 --tp 1 --out p.yaml"
     ));
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert_eq!(bench.read("p.yaml"), std::fs::read_to_string(shipped()).expect("it ships"));
+    let home_made = std::fs::read_to_string(shipped(HOME_MADE)).expect("it ships");
+    assert_eq!(bench.read("p.yaml"), home_made);
     for expected in ["prefix40", "decode only", "context >= 1500", "batch >= 128", "kv_read"] {
         assert!(ran.out.contains(expected), "{expected}: {}", ran.out);
     }
@@ -141,7 +145,7 @@ fn validate_compares_and_writes_pages() {
     assert_eq!(other.out, again.out, "the number of workers changes nothing");
     let given = bench.blis(&format!(
         "validate {data} multiturn8 --profile {} --resamples 0 --format json",
-        shipped()
+        shipped(HOME_MADE)
     ));
     assert_eq!(given.code, Some(0), "{}", given.err);
     assert!(!given.out.contains("\"low\""), "no interval was asked for");
@@ -180,8 +184,7 @@ fn validate_predicts_runs_that_nobody_fitted_to_from_their_files() {
     let replaced = bench.blis(&format!("validate --data {data} new/prefix40.steps.csv {rest}"));
     let of = |out: &str| parsed(out)["workloads"].clone();
     assert_eq!(of(&left_out.out), of(&replaced.out));
-    let shipped =
-        bench.blis(&format!("validate new/held.steps.csv --profile llama-3.1-8b-h200-tp1 {rest}"));
+    let shipped = bench.blis(&format!("validate new/held.steps.csv --profile {HOME_MADE} {rest}"));
     assert_eq!(shipped.code, Some(0), "{}", shipped.err);
     assert!(of(&shipped.out)[0]["cached_equal"].as_f64().expect("one") >= 0.99);
     let none = bench.blis(&format!("validate --data {data} new/nothing.requests.csv {rest}"));

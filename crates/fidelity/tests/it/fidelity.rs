@@ -101,7 +101,7 @@ fn the_shipped_profile_is_the_fit_to_the_shipped_data() {
 #[test]
 fn a_given_profile_predicts_with_an_interval_of_its_own() {
     let (measured, runs) = measured();
-    let file = profile::shipped("meta-llama/llama-3.1-8b-instruct", Some("H200"), Some(1));
+    let file = profile::named("llama-3.1-8b-h200-tp1");
     let basis = Basis::Given(Box::new(file.expect("it ships")));
     let options = Options { basis, resamples: 20, ..Options::default() };
     let wanted = ["prefix40".to_owned()];
