@@ -333,7 +333,7 @@ mod tests {
     /// A server that takes one request at a time, for 10 steps of 1 ms each.
     const ONE_BY_ONE: &str = "
 latency: {model: constant, step_us: 1000}
-engine: {max_num_running_reqs: 1, total_kv_blocks: 1000}
+engine: {max_num_running_reqs: 1, total_kv_blocks: 1000, async_scheduling: false}
 workload: {distribution: {rate: 1, prompt_tokens: {mean: 16, stdev: 0}, output_tokens: {mean: 10, stdev: 0}}}
 ";
 

@@ -136,15 +136,15 @@ pub struct EngineFields {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
-    /// 2,048 tokens, 256 requests: the vLLM server on GPUs below the H100, and our default.
-    #[default]
+    /// 2,048 tokens, 256 requests: the vLLM server on GPUs below the H100.
     VllmA100,
     /// 8,192 tokens, 1,024 requests: today's vLLM server on an H100.
     VllmH100,
     /// 16,384 tokens, 1,024 requests: today's vLLM server on a B200.
     VllmB200,
     /// The server of vLLM 0.26: asynchronous scheduling, blocks cached once they are allocated, and
-    /// the budgets that it takes on the machine's GPU.
+    /// the budgets that it takes on the machine's GPU. Our default.
+    #[default]
     #[serde(rename = "vllm-0.26")]
     Vllm026,
 }

@@ -16,11 +16,14 @@ latency:
   model: coefficients
 cluster: {instances: 1}
 engine:
-  preset: vllm-a100
+  preset: vllm-0.26
   total_kv_blocks: 132139
   block_size: 16
-  max_num_running_reqs: 256
-  max_num_scheduled_tokens: 2048
+  max_num_running_reqs: 1024
+  max_num_scheduled_tokens: 8192
+  max_cudagraph_capture_size: 512
+  async_scheduling: true
+  cache_on_allocation: true
   long_prefill_token_threshold: 0
   reserve_full_prompt: true
   watermark: 0.0

@@ -67,11 +67,13 @@ tp: 2
 latency: {model: coefficients}
 cluster: {instances: 2}
 engine:
-  preset: vllm-a100
+  preset: vllm-0.26
   total_kv_blocks: 132139
   block_size: 16
-  max_num_running_reqs: 256
-  max_num_scheduled_tokens: 2048
+  max_num_running_reqs: 1024
+  max_num_scheduled_tokens: 8192
+  async_scheduling: true
+  cache_on_allocation: true
   long_prefill_token_threshold: 0
   reserve_full_prompt: true
   watermark: 0
@@ -123,7 +125,8 @@ impl Base {
                 written(3, engine, routing, 160, &two)
             }
             Tight => {
-                let engine = "{total_kv_blocks: 64, max_num_scheduled_tokens: 256}";
+                let engine =
+                    "{preset: vllm-a100, total_kv_blocks: 64, max_num_scheduled_tokens: 256}";
                 written(2, engine, &strategy, 50, &two)
             }
             Evicting => {

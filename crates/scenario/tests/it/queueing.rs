@@ -102,7 +102,8 @@ impl Queue {
              latency: {latency}\n\
              cluster: {{instances: {instances}}}\n\
              engine: {{total_kv_blocks: {NO_CAP}, block_size: 65536, \
-             max_num_running_reqs: {places}, max_num_scheduled_tokens: {NO_CAP}}}\n\
+             max_num_running_reqs: {places}, max_num_scheduled_tokens: {NO_CAP}, \
+             async_scheduling: false}}\n\
              routing: {routing}\n\
              workload:\n  mix:\n    aggregate_rate: {rate}\n    num_requests: {requests}\n    \
              clients:\n      - id: all\n        rate_fraction: 1\n        \
@@ -368,6 +369,7 @@ fn utilisation_is_the_offered_load() {
 /// and routing by cached prefix, load and memory.
 const REALISTIC: &str = "
 cluster: {instances: 4}
+engine: {preset: vllm-a100}
 routing: {policy: weighted, scorers: 'pa:3,qd:2,kv:2'}
 workload:
   mix:
