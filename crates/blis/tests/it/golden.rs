@@ -6,6 +6,7 @@ use crate::Bench;
 /// at 1 s and 2 s, each alone: the first token comes after one step, the last after three.
 const BY_HAND: &str = "
 latency: {model: constant, step_us: 1000}
+engine: {preset: vllm-a100}
 slo: {standard: {ttft_ms: 1, e2e_ms: 2.5}}
 workload:
   distribution:

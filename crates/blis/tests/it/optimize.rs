@@ -6,7 +6,8 @@ use blis_lab::Ledger;
 
 pub(super) const SEARCH: &str = "\
 question: which weights?
-base: {cluster: {instances: 3}, workload: {preset: orthogonal-slo, rate: 320, num_requests: 400}}
+base: {cluster: {instances: 3}, engine: {preset: vllm-a100}, \
+workload: {preset: orthogonal-slo, rate: 320, num_requests: 400}}
 strategy: slo-compound
 parameters: [pa, qd, gate]
 objective: critical.ttft_p99

@@ -4,7 +4,9 @@ use super::Bench;
 
 const STUDY: &str = "\
 question: do more instances help?
-base: {workload: {distribution: {rate: 120, num_requests: 600}}}
+base:
+  engine: {preset: vllm-a100}
+  workload: {distribution: {rate: 120, num_requests: 600}}
 components:
   second: {cluster: {instances: 2}}
   order: {scheduler: sjf}
