@@ -14,11 +14,12 @@ const CRATES: [&str; 8] =
     ["core", "kv", "latency", "metrics", "policy", "scenario", "sim", "workload"];
 
 fn main() -> io::Result<()> {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    // A build script runs in the folder of its crate, wherever it was compiled.
+    let crates = Path::new("..");
     let mut files = vec![PathBuf::from("../Cargo.lock")];
     for name in CRATES {
         println!("cargo::rerun-if-changed=../{name}");
-        collect(&crates, Path::new(name), &mut files)?;
+        collect(crates, Path::new(name), &mut files)?;
     }
     println!("cargo::rerun-if-changed=../../Cargo.lock");
     files.sort();
