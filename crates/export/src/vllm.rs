@@ -99,6 +99,11 @@ impl Made<'_> {
         } else {
             "--no-scheduler-reserve-full-isl"
         });
+        self.switch(if engine.async_scheduling {
+            "--async-scheduling"
+        } else {
+            "--no-async-scheduling"
+        });
         if engine.watermark_blocks > 0 {
             let share = f64::from(engine.watermark_blocks) / f64::from(engine.total_kv_blocks);
             let share = float(count(share * 1e6)) / 1e6;

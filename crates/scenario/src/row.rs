@@ -57,6 +57,9 @@ pub struct RunNumbers {
     pub saturation_per_sec: Option<f64>,
     /// How it ended: `drained`, `horizon` or `interrupted`.
     pub end: String,
+    /// Steps outside what the latency model was fitted to; absent if there were none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extrapolated_steps: Option<u64>,
 }
 
 impl Row {
@@ -77,6 +80,7 @@ impl Row {
             events: outcome.events,
             saturation_per_sec: plan.saturation,
             end: outcome.end.name().to_owned(),
+            extrapolated_steps: Some(outcome.extrapolated.steps).filter(|&steps| steps > 0),
         };
         Row { run, report, tenants: tenants.clone(), warnings: result.warnings(plan) }
     }

@@ -51,7 +51,7 @@ fn a_scenario_names_a_profile_beside_it() {
 }
 
 #[test]
-fn steps_outside_the_fitted_range_give_one_warning() {
+fn steps_outside_the_fitted_range_are_counted_and_give_one_warning() {
     let bench = Bench::new();
     let prompts = "--prompt-tokens 9000 --prompt-tokens-stdev 0 --prompt-tokens-min 9000 \
                    --prompt-tokens-max 9000 --num-requests 5 --rate 1 --hardware H200";
@@ -62,6 +62,11 @@ fn steps_outside_the_fitted_range_give_one_warning() {
     assert!(warnings[0].contains("decode_context_mean"), "{}", ran.err);
     let quiet = bench.blis(&format!("run {prompts} --quiet"));
     assert!(quiet.err.is_empty(), "{}", quiet.err);
+    let numbers = bench.blis(&format!("run {prompts} --format json")).json();
+    let steps = numbers["instances"][0]["steps"].as_u64().expect("steps");
+    let outside = numbers["run"]["extrapolated_steps"].as_u64().expect("counted");
+    let share = format!("{} % of the steps", (100 * outside).div_ceil(steps));
+    assert!(warnings[0].contains(&share), "{share}: {}", warnings[0]);
 }
 
 #[test]

@@ -80,6 +80,7 @@ vllm serve meta-llama/llama-3.1-8b-instruct \\
   --enable-chunked-prefill \\
   --long-prefill-token-threshold 512 \\
   --scheduler-reserve-full-isl \\
+  --no-async-scheduling \\
   --watermark 0.01 \\
   --scheduling-policy priority \\
   --enable-prefix-caching \\
@@ -136,9 +137,10 @@ fn what_vllm_does_not_read_is_found() {
     assert!(problems.is_empty(), "{problems:?}");
     for (from, to) in [
         ("--max-num-seqs", "--max-num-sequences"),
-        ("--max-num-seqs 256", "--max-num-seqs 0"),
-        ("--max-num-seqs 256", "--max-num-seqs"),
+        ("--max-num-seqs 1024", "--max-num-seqs 0"),
+        ("--max-num-seqs 1024", "--max-num-seqs"),
         ("--enable-prefix-caching", "--enable-prefix-caching true"),
+        ("--async-scheduling", "--async-scheduling false"),
         ("--scheduling-policy fcfs", "--scheduling-policy sjf"),
         ("--block-size 16", "--block-size 16 \\\n  --block-size 16"),
         ("kv_connector\"", "connector\""),

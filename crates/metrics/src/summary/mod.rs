@@ -431,7 +431,8 @@ impl Row {
 impl Latencies {
     /// Those of `rows`; `delays` are those of all requests, by id.
     fn of<'a>(rows: impl Iterator<Item = &'a Row>, delays: &[u64]) -> Latencies {
-        let (mut ttft, mut e2e, mut delay) = (Vec::new(), Vec::new(), Vec::new());
+        let room = rows.size_hint().0;
+        let [mut ttft, mut e2e, mut delay] = [(); 3].map(|()| Vec::with_capacity(room));
         for row in rows {
             if row.first_token {
                 ttft.push(row.ttft());

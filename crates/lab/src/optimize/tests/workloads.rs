@@ -132,6 +132,7 @@ fn a_search_on_several_workloads_that_was_stopped_goes_on_with_the_same_trials()
 #[test]
 fn a_share_of_saturation_is_that_of_each_workload() {
     let text = text().replace("workload: {rate: 160}", "workload: {rate: 50%}");
+    let text = text.replace("base:\n", "base:\n  engine: {preset: vllm-a100}\n");
     let text = text.replace("rate: 320", "rate: 100%");
     let search = read(&text).expect("legal");
     let hand = &search.points.candidates[0].hand;
