@@ -91,6 +91,14 @@ impl Knowledge {
         self.blocks.get(instance.index()).copied().unwrap_or(0)
     }
 
+    /// Blocks that `instance` was sent and that are remembered; 0 if events are read instead.
+    pub fn held(&self, instance: InstanceId) -> u64 {
+        match &self.source {
+            Source::Approximate(index) => index.held(instance),
+            Source::Precise { .. } => 0,
+        }
+    }
+
     /// What they are worth, in blocks of GPU memory.
     pub fn worth(&self, view: &InstanceView) -> f64 {
         let blocks = self.blocks(view.id);

@@ -28,11 +28,7 @@ pub struct LeastLoaded {
 
 impl Router for LeastLoaded {
     fn route(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, dice: &mut Dice) -> Choice {
-        let loads = cluster.instances.iter().map(InstanceView::load);
-        let least = loads.clone().min().expect("there is an instance");
-        let best = loads.enumerate().filter(|(_, load)| *load == least).map(|(index, _)| index);
-        let index = self.ties.choose(best, dice);
-        Choice::because(SPEC.name, cluster.instances[index].id)
+        Choice::because(SPEC.name, self.ties.least(cluster, dice, InstanceView::load))
     }
 }
 

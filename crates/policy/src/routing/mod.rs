@@ -1,6 +1,7 @@
 //! Routing: which instance serves an admitted request. One file a policy, one line here.
 
 pub mod always_busiest;
+pub mod cache_aware;
 pub mod consistent_hash;
 pub mod epoch_adaptive;
 pub mod filters;
@@ -26,6 +27,7 @@ use crate::spec::Spec;
 /// All of them, by name.
 pub const ALL: &[&Spec<dyn Router>] = &[
     &always_busiest::SPEC,
+    &cache_aware::SPEC,
     &consistent_hash::SPEC,
     &epoch_adaptive::SPEC,
     &kv_adaptive::SPEC,

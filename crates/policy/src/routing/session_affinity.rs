@@ -97,14 +97,10 @@ impl Router for SessionAffinity {
         dice: &mut Dice,
     ) -> Choice {
         let loads = cluster.instances.iter().map(InstanceView::load);
-        let least = loads.clone().min().expect("there is an instance");
-        let (outcome, seat) = self.seat(request, cluster, least);
+        let (outcome, seat) = self.seat(request, cluster, loads.min().unwrap_or(0));
         self.last = outcome;
-        let instance = seat.unwrap_or_else(|| {
-            let best = loads.enumerate().filter(|(_, load)| *load == least).map(|(at, _)| at);
-            cluster.instances[self.ties.choose(best, dice)].id
-        });
-        Choice::because(SPEC.name, instance)
+        let least = || self.ties.least(cluster, dice, InstanceView::load);
+        Choice::because(SPEC.name, seat.unwrap_or_else(least))
     }
 
     fn sent(&mut self, request: &RequestView<'_>, instance: InstanceId, now: Time) {

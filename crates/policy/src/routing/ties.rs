@@ -1,9 +1,10 @@
 //! How equally good instances are told apart.
 //!
-//! Used by `least-loaded` and `max-score`. The random choice comes from the request's own dice and
+//! Used by every policy that takes the least or the most of something. The random choice comes from the request's own dice and
 //! is drawn only if there is a tie, so breaking ties never disturbs anything else.
 
-use blis_core::{Dice, Param, Values};
+use crate::view::{ClusterView, InstanceView};
+use blis_core::{Dice, InstanceId, Param, Values};
 
 /// The parameter `ties`, whose value [`Ties::of`] reads.
 pub const PARAM: Param =
@@ -22,6 +23,22 @@ impl Ties {
     /// The value of the parameter [`PARAM`].
     pub fn of(values: &Values) -> Ties {
         if values.choice(PARAM.name) == "random" { Ties::Random } else { Ties::LowestIndex }
+    }
+
+    /// The instance of which `of` is the least.
+    ///
+    /// # Panics
+    /// If there is no instance.
+    pub fn least<T: Ord + Copy>(
+        self,
+        cluster: &ClusterView<'_>,
+        dice: &mut Dice,
+        of: impl Fn(&InstanceView) -> T + Copy,
+    ) -> InstanceId {
+        let all = cluster.instances.iter().map(of);
+        let least = all.clone().min().expect("there is an instance");
+        let best = all.enumerate().filter(|(_, amount)| *amount == least).map(|(index, _)| index);
+        cluster.instances[self.choose(best, dice)].id
     }
 
     /// One of the indices of `best`.

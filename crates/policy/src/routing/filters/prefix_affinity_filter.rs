@@ -9,13 +9,15 @@
 //!
 //! **Parameters** `threshold`: the least cached share of the prompt that makes an instance warm.
 //! `exploration`: the share of requests that are not held to it. `max-penalty` (ms): how much later
-//! the first token may be predicted at the best warm instance than at the best cold one; 0 sticks
-//! only where that costs nothing. `knowledge`: whether hits are guessed from what was sent or read
-//! from KV events. `cpu-weight` (blocks): what a block in the CPU tier is worth if they are read.
+//! the first token may be predicted at the best warm instance than at the best cold one; 0 always
+//! sticks. `ttft`: `throughput` predicts by the tokens under way alone, at `peak-prefill` tokens per
+//! second (`auto`: what the instances reach); `predicted` counts the request's own prefill as well,
+//! so the penalty is net of what the cache saves. `knowledge`: whether hits are guessed from what
+//! was sent or read from KV events. `cpu-weight` (blocks): what a block in the CPU tier is worth if
+//! they are read.
 //!
-//! **Origin** llm-d's prefix-cache affinity filter with its defaults. There the wait is counted
-//! from the tokens in flight alone; here the request's own prefill is part of it, so the penalty of
-//! sticking is net of what the cache saves.
+//! **Origin** llm-d's `prefix-cache-affinity-filter` with its defaults (llm-d-router ebab687, August
+//! 2026), but for the throughput, which its guides ask to be measured.
 
 use crate::predict::Predictor;
 use crate::prelude::*;
@@ -31,7 +33,12 @@ pub const SPEC: Spec<dyn Filter> = Spec {
         Param::float("exploration", 0.0..=1.0, 0.0, "")
             .help("Share of requests that may go to cold instances anyway"),
         Param::float("max-penalty", 0.0..=1e7, 18_000.0, "ms")
-            .help("Largest extra TTFT accepted for a warm instance"),
+            .help("Largest extra TTFT accepted for a warm instance; 0: any"),
+        Param::choice("ttft", &["throughput", "predicted"])
+            .help("Predict TTFT from the tokens under way, or with the request's own prefill"),
+        Param::int_or_auto("peak-prefill", 1..=1_000_000_000, "tokens/s")
+            .help("Prefill throughput of an instance; auto: that of its steps")
+            .only_if("ttft", &["throughput"]),
         knowledge::PARAM,
         knowledge::CPU_WEIGHT,
     ],
@@ -45,6 +52,8 @@ pub struct PrefixAffinityFilter {
     threshold: f64,
     exploration: f64,
     max_penalty_ms: f64,
+    /// What a token under way costs, in ms; `None`: what the predictor says.
+    token_ms: Option<f64>,
     knowledge: Knowledge,
     predictor: Predictor,
     explored: u64,
@@ -53,10 +62,16 @@ pub struct PrefixAffinityFilter {
 
 impl PrefixAffinityFilter {
     fn new(values: &Values, cluster: &Cluster) -> PrefixAffinityFilter {
+        let measured = |per_sec| 1e3 / math::float(per_sec);
+        let token_ms = || {
+            let given = values.int_or_auto("peak-prefill").map(measured);
+            given.unwrap_or_else(|| Predictor::new(cluster).prefill_ms(1.0))
+        };
         PrefixAffinityFilter {
             threshold: values.float("threshold"),
             exploration: values.float("exploration"),
             max_penalty_ms: values.float("max-penalty"),
+            token_ms: (values.choice("ttft") == "throughput").then(token_ms),
             knowledge: Knowledge::of(values, cluster),
             predictor: Predictor::new(cluster),
             explored: 0,
@@ -79,16 +94,22 @@ impl Filter for PrefixAffinityFilter {
             let worth = self.knowledge.worth(view);
             // A prompt without a full block has a share of 0, and nobody is warm for it.
             *kept = worth > 0.0 && self.knowledge.share(request, view) >= self.threshold;
-            let tokens = self.predictor.uncached_tokens(request, worth);
+            let ttft_ms = match self.token_ms {
+                Some(token_ms) => math::float(view.unstarted_tokens) * token_ms,
+                None => {
+                    let tokens = self.predictor.uncached_tokens(request, worth);
+                    self.predictor.ttft_ms(view, tokens)
+                }
+            };
             let of_its_kind = &mut soonest[usize::from(*kept)];
-            *of_its_kind = of_its_kind.min(self.predictor.ttft_ms(view, tokens));
+            *of_its_kind = of_its_kind.min(ttft_ms);
         }
         let [cold, warm] = soonest;
         // Without both kinds there is nothing to decide, and nothing to draw dice for.
         if cold.is_infinite() || warm.is_infinite() {
             return;
         }
-        if warm - cold > self.max_penalty_ms {
+        if self.max_penalty_ms > 0.0 && warm - cold > self.max_penalty_ms {
             self.broken += 1;
             kept.fill(true);
         } else if self.exploration > 0.0 && dice.unit() < self.exploration {
@@ -149,7 +170,7 @@ mod tests {
 
     #[test]
     fn stickiness_is_broken_when_it_costs_more_than_the_bound() {
-        let mut filter = filter(&[("max-penalty", "100")]);
+        let mut filter = filter(&[("max-penalty", "100"), ("ttft", "predicted")]);
         // 1 ms of work behind others, against the whole prompt of 64 ms at once.
         let mut busy = views([4, 0, 0]);
         busy[0].unstarted_tokens = 163;
@@ -160,6 +181,28 @@ mod tests {
         filter.firings(&mut firings);
         let told = |mechanism: &str, n| (format!("prefix-affinity-filter.{mechanism}"), n);
         assert_eq!(firings.into_list(), [told("broken", 1), told("explored", 0)]);
+    }
+
+    #[test]
+    fn by_throughput_only_the_tokens_under_way_count() {
+        // 1 ms a token by the steps of the cluster, 2 ms as measured.
+        for (given, most) in [(vec![], 150), (vec![("peak-prefill", "500")], 100)] {
+            let mut filter = filter(&[given, vec![("max-penalty", "100")]].concat());
+            let mut busy = views([4, 0, 0]);
+            (busy[0].unstarted_tokens, busy[1].unstarted_tokens, busy[2].unstarted_tokens) =
+                (most, 50, 90);
+            assert_eq!(kept(&mut filter, &busy, 0), [true, false, false], "100 ms later");
+            busy[0].unstarted_tokens += 1;
+            assert_eq!(kept(&mut filter, &busy, 0), [true; 3], "more than 100 ms later");
+        }
+    }
+
+    #[test]
+    fn without_a_bound_nothing_breaks_stickiness() {
+        let mut filter = filter(&[("max-penalty", "0")]);
+        let mut busy = views([4, 0, 0]);
+        busy[0].unstarted_tokens = 1_000_000;
+        assert_eq!(kept(&mut filter, &busy, 0), [true, false, false]);
     }
 
     #[test]
