@@ -1,7 +1,7 @@
 //! Strategies: named bundles of policies whose numbers are parameters with ranges.
 //!
 //! ```yaml
-//! name: llm-d-default
+//! name: seeds-3-2-2
 //! help: Prefix affinity, load and KV utilisation, in the order of arrival
 //! parameters:
 //!   pa: {default: 3, min: 0, max: 10, help: Weight of prefix affinity}
@@ -9,7 +9,7 @@
 //!   routing: {policy: weighted, scorers: "pa:{pa},qd:2"}
 //! ```
 //!
-//! A scenario chooses one by name (`strategy: llm-d-default[pa=4]`) or by file. What the scenario
+//! A scenario chooses one by name (`strategy: seeds-3-2-2[pa=4]`) or by file. What the scenario
 //! says itself wins, field by field; a strategy that is chosen later, by a flag or by the arm of a
 //! study, drops the policies that were there before ([`choose`]).
 
@@ -53,7 +53,14 @@ macro_rules! shipped {
 shipped! {
     "round-robin"
     "least-loaded"
-    "llm-d-default"
+    "session-hash"
+    "seeds-3-2-2"
+    "llm-d-fallback-3-2-2"
+    "llm-d-1.0"
+    "llm-d-1.0-precise"
+    "lmetric"
+    "dynamo-kv"
+    "sglang-cache-aware"
     "no-kv"
     "pa4qd3"
     "kv-heavy"

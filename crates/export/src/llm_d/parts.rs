@@ -157,19 +157,26 @@ impl<'a> Parts<'a> {
                     );
                 }
             }
-            "queue-depth" => self.scorer_plugin("queue-scorer", Vec::new(), weight),
+            "queue" | "queue-depth" => self.scorer_plugin("queue-scorer", Vec::new(), weight),
+            "running-requests" => {
+                self.scorer_plugin("running-requests-size-scorer", Vec::new(), weight);
+            }
             "kv-utilization" => {
                 self.scorer_plugin("kv-cache-utilization-scorer", Vec::new(), weight);
             }
+            "active-request" => {
+                self.in_flight(None);
+                let number = |name: &str| Yaml::Number(scorer.number(name).unwrap_or_default());
+                let parameters =
+                    vec![("idleThreshold", number("idle")), ("maxBusyScore", number("max-busy"))];
+                self.scorer_plugin("active-request-scorer", parameters, weight);
+            }
             "load-balance" => {
-                self.in_flight();
+                self.in_flight(None);
                 self.scorer_plugin("active-request-scorer", Vec::new(), weight);
             }
             "no-hit-lru" => {
-                match scorer.value("knowledge").as_str() {
-                    "precise" => self.precise(scorer.number("cpu-weight").unwrap_or(1.0)),
-                    _ => self.approximate(None),
-                }
+                self.hits(scorer);
                 self.scorer_plugin("no-hit-lru-scorer", Vec::new(), weight);
             }
             "predicted-latency" | "slo-headroom" => {
@@ -185,7 +192,8 @@ impl<'a> Parts<'a> {
                 self.scorer_plugin("session-affinity-scorer", vec![producer], weight);
             }
             "token-load" => {
-                self.in_flight();
+                let producer = self.hits(scorer);
+                self.in_flight(Some(producer));
                 let threshold = scorer.number("threshold").unwrap_or_default().ceil();
                 let parameters = vec![("queueThresholdTokens", Yaml::Number(threshold))];
                 self.scorer_plugin("token-load-scorer", parameters, weight);
@@ -196,6 +204,9 @@ impl<'a> Parts<'a> {
                             .to_owned(),
                     );
                 }
+                if scorer.value("count") != "projected" {
+                    more.push("Uncached tokens count, and those of the request itself".to_owned());
+                }
             }
             _ => more.push(format!("Left out, with its weight of {weight}")),
         }
@@ -204,17 +215,21 @@ impl<'a> Parts<'a> {
 
     fn filter(&mut self, filter: &Spelled) {
         let number = |name: &str| filter.number(name).unwrap_or_default();
+        let mut more = Vec::new();
         match filter.name.as_str() {
             "kv-filter" => {
                 self.detect(NEVER, number("max-utilization").clamp(0.01, 1.0));
                 self.profile.push((DETECTOR, None));
             }
             "prefix-affinity-filter" => {
-                self.approximate(None);
-                self.in_flight();
+                let producer = self.hits(filter);
+                self.in_flight(Some(producer));
                 let prefill_us = self.plan.cluster().step.prefill_token_us;
-                let throughput =
-                    if prefill_us > 0.0 { float(count(1e6 / prefill_us)) } else { 1e6 };
+                let of_steps = if prefill_us > 0.0 { float(count(1e6 / prefill_us)) } else { 1e6 };
+                let throughput = filter.number("peak-prefill").unwrap_or(of_steps);
+                if filter.value("ttft") == "predicted" {
+                    more.push("The request's own prefill does not count".to_owned());
+                }
                 self.unweighed(
                     "prefix-cache-affinity-filter",
                     vec![
@@ -223,6 +238,7 @@ impl<'a> Parts<'a> {
                         ("maxTTFTPenaltyMs", Yaml::Number(number("max-penalty"))),
                         ("ttftSource", Yaml::text("prefillThroughput")),
                         ("peakPrefillThroughput", Yaml::Number(throughput.max(1.0))),
+                        ("prefixMatchInfoProducerName", Yaml::text(producer)),
                     ],
                 );
             }
@@ -233,7 +249,17 @@ impl<'a> Parts<'a> {
             }
             _ => {}
         }
-        self.note(filter, Vec::new());
+        self.note(filter, more);
+    }
+
+    /// Declares where `policy` takes its hits from, and names it.
+    fn hits(&mut self, policy: &Spelled) -> &'static str {
+        if policy.value_of("knowledge").is_some_and(|knowledge| knowledge == "precise") {
+            self.precise(policy.number("cpu-weight").unwrap_or(1.0));
+            return PRECISE;
+        }
+        self.approximate(None);
+        APPROX
     }
 
     /// Declares the saturation detector, if anything reads it, and a picker, if there is none yet.
@@ -303,8 +329,10 @@ impl<'a> Parts<'a> {
         self.plugin("predicted-latency-producer", vec![("streamingMode", Yaml::Flag(true))]);
     }
 
-    fn in_flight(&mut self) {
-        self.plugin("inflight-load-producer", Vec::new());
+    /// Declares the counts of requests and tokens under way, less the hits that `producer` knows.
+    fn in_flight(&mut self, producer: Option<&str>) {
+        let parameters = producer.map(|name| ("prefixMatchInfoProducerName", Yaml::text(name)));
+        self.plugin("inflight-load-producer", parameters.into_iter().collect());
     }
 
     /// Declares a plugin of `kind`, unless there is one.
@@ -350,7 +378,7 @@ impl<'a> Parts<'a> {
 
     /// Sends requests to where the fewest are.
     fn least_loaded(&mut self) {
-        self.in_flight();
+        self.in_flight(None);
         self.scorer_plugin("active-request-scorer", Vec::new(), 1.0);
         self.picker("max-score-picker");
     }

@@ -59,7 +59,7 @@ fn every_strategy_that_ships_is_exported() {
 
 #[test]
 fn the_default_of_llm_d_has_its_weights_and_a_memory_of_as_many_tokens() {
-    let text = exported("strategy: llm-d-default\nengine: {total_kv_blocks: 4000}");
+    let text = exported("strategy: seeds-3-2-2\nengine: {total_kv_blocks: 4000}");
     let profile = "\
 schedulingProfiles:
 - name: default

@@ -23,7 +23,7 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     params: &[knowledge::PARAM, knowledge::CPU_WEIGHT],
     needs: knowledge::needs,
     ..Spec::built_by(|values, cluster| {
-        Box::new(LMetric {
+        Box::new(Lmetric {
             knowledge: Knowledge::of(values, cluster),
             predictor: Predictor::new(cluster),
         })
@@ -32,12 +32,12 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
 
 /// Tokens to compute times requests.
 #[derive(Clone, Debug)]
-pub struct LMetric {
+pub struct Lmetric {
     knowledge: Knowledge,
     predictor: Predictor,
 }
 
-impl Scorer for LMetric {
+impl Scorer for Lmetric {
     fn score(&mut self, request: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
         self.knowledge.look(request, cluster);
         cluster.each(scores, |view| {
@@ -64,7 +64,7 @@ mod tests {
     /// Scores for a prompt of 4 blocks by the requests in flight and the blocks cached.
     fn scores(at: [(u32, u32); 3]) -> [f64; 3] {
         let knowledge = Knowledge::precise(0.0);
-        let mut scorer = LMetric { knowledge, predictor: Predictor::new(&Cluster::SMALL) };
+        let mut scorer = Lmetric { knowledge, predictor: Predictor::new(&Cluster::SMALL) };
         let mut views = instances(&at.map(|(in_flight, _)| in_flight));
         for (view, (_, cached)) in views.iter_mut().zip(at) {
             view.cached_blocks = cached;

@@ -34,7 +34,7 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
         Param::log("threshold", 1.0..=1e10, 4_194_304.0, "tokens")
             .help("Tokens in flight that score 0")
             .only_if("normalise", &["threshold"]),
-        knowledge::PARAM.only_if("count", &["projected"]),
+        knowledge::PARAM,
         knowledge::CPU_WEIGHT,
     ],
     needs: |values| match Count::of(values) {
