@@ -2,28 +2,42 @@
 
 use crate::args::Layout;
 use crate::args::export::{CoverageArgs, ExportCommand, ExportToArgs, SystemArgs};
-use crate::failure::Failure;
+use crate::failure::{CHECK_FAILED, DONE, Failure};
 use crate::output::{self, Output};
 use crate::show;
 use crate::target::Target;
-use blis_export::{self, coverage, llm_d, vllm};
+use blis_export::{self, Exported, coverage, llm_d, vllm};
 use blis_scenario::scenario::Draft;
 use blis_scenario::{Plan, Problems};
 use std::path::Path;
 
 /// Does what `args` ask for.
-pub(crate) fn export(args: &ExportToArgs) -> Result<(), Failure> {
+pub(crate) fn export(args: &ExportToArgs) -> Result<u8, Failure> {
     match &args.command {
         ExportCommand::LlmD(args) => written(args, llm_d::export),
         ExportCommand::Vllm(args) => written(args, vllm::export),
-        ExportCommand::Coverage(args) => covered(args),
+        ExportCommand::Coverage(args) => covered(args).map(|()| DONE),
     }
 }
 
-fn written(args: &SystemArgs, text: fn(&Plan, &str) -> String) -> Result<(), Failure> {
+/// Writes the configuration, unless something that decides is missing in it.
+fn written(args: &SystemArgs, export: fn(&Plan, &str) -> Exported) -> Result<u8, Failure> {
     let draft = draft(args)?;
-    let page = text(&blis_export::plan(&draft)?, &title(args));
-    Output::whole(&Target::out(&args.out, args.scenario.as_slice())?, &page)
+    let Exported { text, missing } = export(&blis_export::plan(&draft)?, &title(args));
+    let missing = missing.join(", ");
+    if !missing.is_empty() && !args.allow_partial {
+        return Err(Failure::Input(format!(
+            "{}: no counterpart for {missing}; add `--allow-partial` to export the rest, which \
+             will decide differently",
+            title(args)
+        )));
+    }
+    Output::whole(&Target::out(&args.out, args.scenario.as_slice())?, &text)?;
+    if missing.is_empty() {
+        return Ok(DONE);
+    }
+    output::note(&format!("warning: left out, so it decides differently: {missing}"));
+    Ok(CHECK_FAILED)
 }
 
 fn draft(args: &SystemArgs) -> Result<Draft, Problems> {

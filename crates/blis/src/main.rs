@@ -71,7 +71,7 @@ fn command() -> u8 {
         Command::Ledger(args) => ledger::ledger(&args),
         Command::Capacity(args) => capacity::capacity(&args),
         Command::Policies(args) => policies::list(&args).map(|()| failure::DONE),
-        Command::Export(args) => export::export(&args).map(|()| failure::DONE),
+        Command::Export(args) => export::export(&args),
         Command::Completions(args) => completions(args.shell).map(|()| failure::DONE),
     };
     done.unwrap_or_else(|failure| end(&failure))

@@ -56,6 +56,11 @@ impl Fit {
             Fit::Missing(text) => ("none", text),
         }
     }
+
+    /// Whether there is nothing like it.
+    pub const fn is_missing(self) -> bool {
+        matches!(self, Fit::Missing(_))
+    }
 }
 
 /// What becomes of one policy.

@@ -25,11 +25,29 @@ pub fn plan(draft: &Draft) -> Result<Plan, RunFailure> {
     draft.without_workload().plan()
 }
 
+/// A strategy as a real system reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// The configuration, with comments.
+    pub text: String,
+    /// Policies that decide and have no counterpart there, e.g. "scorer `least-harm`".
+    pub missing: Vec<String>,
+}
+
+impl Exported {
+    fn new(text: String, notes: &[Note]) -> Exported {
+        let missing = notes.iter().filter(|note| note.policy && note.fit.is_missing());
+        Exported { text, missing: missing.map(|note| note.part.clone()).collect() }
+    }
+}
+
 /// What is said about a part of a strategy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Note {
     /// The part, e.g. "scorer `kv-pressure`".
     part: String,
+    /// Whether it is a policy, and so decides something.
+    policy: bool,
     fit: Fit,
     /// More, where the parameters matter.
     more: Vec<String>,
@@ -38,7 +56,7 @@ struct Note {
 impl Note {
     /// What the table has about a part that is no policy, under `key`.
     fn new(part: &str, key: &str, more: Vec<String>) -> Note {
-        Note { part: part.to_owned(), fit: coverage::of("part", key).fit, more }
+        Note { part: part.to_owned(), policy: false, fit: coverage::of("part", key).fit, more }
     }
 }
 

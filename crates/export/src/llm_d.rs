@@ -4,7 +4,7 @@ mod parts;
 pub mod schema;
 
 use super::write::{Yaml, comment, line};
-use super::{Note, comments};
+use super::{Exported, Note, comments};
 use blis_scenario::scenario::Plan;
 use blis_sim::Freshness;
 use parts::Parts;
@@ -22,7 +22,7 @@ struct Plugin {
 ///
 /// # Panics
 /// If the text is not what llm-d reads; a test exports every policy.
-pub fn export(plan: &Plan, title: &str) -> String {
+pub fn export(plan: &Plan, title: &str) -> Exported {
     let mut parts = Parts::new(plan);
     parts.admission(&plan.policies.admission);
     parts.routing();
@@ -36,7 +36,7 @@ pub fn export(plan: &Plan, title: &str) -> String {
         "the export is not what llm-d reads: {}\n{text}",
         problems.join("; ")
     );
-    text
+    Exported::new(text, &notes)
 }
 
 fn head(title: &str) -> String {

@@ -4,7 +4,7 @@ pub mod schema;
 
 use super::spelled::Spelled;
 use super::write::{Yaml, comment};
-use super::{Note, comments, coverage};
+use super::{Exported, Note, comments, coverage};
 use blis_core::SloClass;
 use blis_core::math::{count, float};
 use blis_latency::Catalogue;
@@ -20,7 +20,7 @@ type Flag = (&'static str, Option<String>);
 ///
 /// # Panics
 /// If the text is not what vLLM reads; a test exports every policy.
-pub fn export(plan: &Plan, title: &str) -> String {
+pub fn export(plan: &Plan, title: &str) -> Exported {
     let mut made = Made { plan, flags: Vec::new(), notes: Vec::new() };
     made.machine();
     made.batch();
@@ -48,7 +48,7 @@ pub fn export(plan: &Plan, title: &str) -> String {
         "the export is not what vLLM reads: {}\n{out}",
         problems.join("; ")
     );
-    out
+    Exported::new(out, &made.notes)
 }
 
 struct Made<'a> {
@@ -68,7 +68,7 @@ impl Made<'_> {
 
     fn policy(&mut self, policy: &Spelled, more: Vec<String>) {
         let fit = coverage::fit(policy.kind, &policy.name);
-        self.notes.push(Note { part: policy.part(), fit, more });
+        self.notes.push(Note { part: policy.part(), policy: true, fit, more });
     }
 
     /// Says what the table has about a part that is no policy.

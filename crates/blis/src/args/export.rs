@@ -38,6 +38,10 @@ pub(crate) struct SystemArgs {
     #[arg(long, value_name = "PARAMETER=VALUE", requires = "strategy")]
     pub(crate) set: Vec<String>,
 
+    /// Export what has a counterpart although other policies have none; exits with 1 then
+    #[arg(long)]
+    pub(crate) allow_partial: bool,
+
     /// File to write; `-` is standard output
     #[arg(long, value_name = "FILE", default_value = "-")]
     pub(crate) out: PathBuf,

@@ -46,9 +46,6 @@ fn a_strategy_file_is_exported_and_what_is_wrong_is_told() {
     let bench = Bench::new();
     let text = "name: mine\nhelp: mine\nset: {routing: {policy: weighted, scorers: 'kv-pressure:1,qd:1'}}\n";
     bench.write("mine.yaml", text);
-    let ran = bench.blis("export llm-d --strategy mine.yaml");
-    assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert!(ran.out.contains("# [none] scorer `kv-pressure`"), "{}", ran.out);
     for (args, message) in [
         ("export llm-d --strategy no-kvv", "did you mean `no-kv`?"),
         ("export llm-d --strategy no-kv --set pb=1", "unknown parameter `pb`"),
@@ -61,6 +58,24 @@ fn a_strategy_file_is_exported_and_what_is_wrong_is_told() {
         assert_eq!(ran.code, Some(2), "{args}: {}", ran.err);
         assert!(ran.err.contains(message), "{args}: {}", ran.err);
     }
+}
+
+#[test]
+fn a_strategy_of_which_a_deciding_part_has_no_counterpart_is_refused_unless_asked_for() {
+    let bench = Bench::new();
+    let refused = bench.blis("export llm-d --strategy least-harm --out epp.yaml");
+    assert_eq!(refused.code, Some(2), "{}", refused.err);
+    for part in ["scorer `least-harm`", "admission `class-queue`", "--allow-partial"] {
+        assert!(refused.err.contains(part), "{part} is not in {}", refused.err);
+    }
+    assert!(!bench.path().join("epp.yaml").exists(), "nothing is written");
+    let partial = bench.blis("export llm-d --strategy least-harm --allow-partial");
+    assert_eq!(partial.code, Some(1), "{}", partial.err);
+    assert!(partial.err.contains("scorer `least-harm`"), "{}", partial.err);
+    assert!(partial.out.contains("# [none] scorer `least-harm`"), "{}", partial.out);
+    let whole = bench.blis("export llm-d --strategy llm-d-1.0-precise");
+    assert_eq!((whole.code, whole.err.as_str()), (Some(0), ""));
+    assert!(whole.out.contains("prefix-cache-affinity-filter"), "{}", whole.out);
 }
 
 #[test]

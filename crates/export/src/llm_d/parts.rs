@@ -389,6 +389,6 @@ impl<'a> Parts<'a> {
             // A parameter makes the difference.
             fit = Fit::Approximate(text);
         }
-        self.notes.push(Note { part: policy.part(), fit, more });
+        self.notes.push(Note { part: policy.part(), policy: true, fit, more });
     }
 }

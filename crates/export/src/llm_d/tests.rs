@@ -9,7 +9,7 @@ use blis_scenario::strategy;
 
 fn exported(text: &str) -> String {
     let draft = Draft::from_text("s.yaml", text).expect("YAML");
-    export(&plan(&draft).expect(text), "a test")
+    export(&plan(&draft).expect(text), "a test").text
 }
 
 /// A scenario with the policy `name` of `kind`, for those of the gateway.

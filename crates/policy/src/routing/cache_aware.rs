@@ -65,8 +65,11 @@ enum Reason {
 }
 
 impl Reason {
-    const ALL: [(Reason, &str); 3] =
-        [(Reason::Unbalanced, "unbalanced"), (Reason::Match, "match"), (Reason::NoMatch, "no-match")];
+    const ALL: [(Reason, &str); 3] = [
+        (Reason::Unbalanced, "unbalanced"),
+        (Reason::Match, "match"),
+        (Reason::NoMatch, "no-match"),
+    ];
 
     fn name(self) -> &'static str {
         Reason::ALL[self as usize].1

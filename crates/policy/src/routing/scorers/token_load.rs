@@ -128,7 +128,11 @@ mod tests {
         (views[1].in_flight_tokens, views[1].unstarted_tokens) = (30_900, 50);
         (views[2].in_flight_tokens, views[2].unstarted_tokens) = (15_900, 100);
         let mut scores = vec![f64::NAN; 3];
-        TokenLoad::new(&values, &Cluster::SMALL).score(&request(&NOTHING), &cluster(&views), &mut scores);
+        TokenLoad::new(&values, &Cluster::SMALL).score(
+            &request(&NOTHING),
+            &cluster(&views),
+            &mut scores,
+        );
         scores
     }
 
