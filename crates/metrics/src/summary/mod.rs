@@ -395,8 +395,8 @@ impl Listener for Summary {
                 self.instance(instance).steps.evicted_blocks += u64::from(blocks);
             }
             Fact::Steps { instance, .. } => self.instance(instance).steps.ran(fact),
-            Fact::Tokens { instance, class, gap, count } => {
-                if at >= self.from {
+            Fact::Tokens { instance, class, early, gap, count } => {
+                if !early {
                     self.gaps.push(gap.as_nanos(), count, instance.0, class.index());
                 }
                 // The instance is known even if no request was heard to be sent there.

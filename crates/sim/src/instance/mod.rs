@@ -24,7 +24,7 @@ use crate::config::{self, Engine, Oracles, Pace, Policies};
 use crate::future::{Future, Stretch};
 use crate::live::{Ended, LiveRequests, Place, Slot};
 use crate::oracle::Work;
-use blis_core::{Blocks, InstanceId, Request, RequestId, SessionId, SloClass, Span, Time};
+use blis_core::{Blocks, InstanceId, Request, RequestId, SessionId, Span, Time};
 use blis_kv::{Change, Judged, Pool, Shown, Table, Use};
 use blis_latency::StepTime;
 use blis_metrics::{Fact, Listener};
@@ -37,7 +37,6 @@ use std::collections::{BTreeMap, VecDeque};
 use stride::Stride;
 use tier::TierState;
 
-const CLASSES: usize = SloClass::ALL.len();
 /// A pool with no more runs than this is checked after every step when auditing.
 const SHORT_BOOKS: usize = 32;
 
