@@ -167,6 +167,8 @@ pub enum Fact<'a> {
         instance: InstanceId,
         /// Service class of the requests.
         class: SloClass,
+        /// Whether the requests arrived before the warm-up was over.
+        early: bool,
         /// Inter-token latency.
         gap: Span,
         /// How many tokens.

@@ -32,6 +32,8 @@ pub struct Config {
     pub overrule: Option<(RequestId, InstanceId)>,
     /// When to stop at the latest.
     pub horizon: Option<Time>,
+    /// Requests that arrive before this are early, and their tokens are stated apart.
+    pub warmup: Time,
     /// Whether runs of equal steps are taken at once.
     pub pace: Pace,
     /// Whether the KV pools check their own books as they go.

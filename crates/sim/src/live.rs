@@ -59,6 +59,8 @@ pub(crate) struct Live {
     pub(crate) standing: f64,
     /// Whether its client has given up, and its engine has yet to let go of it.
     pub(crate) gave_up: bool,
+    /// Whether it arrived before the warm-up was over.
+    pub(crate) early: bool,
     pub(crate) split: TtftSplit,
 }
 
@@ -115,7 +117,7 @@ pub(crate) struct LiveRequests {
 }
 
 impl LiveRequests {
-    pub(crate) fn insert(&mut self, request: Request, gateway: usize) -> Slot {
+    pub(crate) fn insert(&mut self, request: Request, gateway: usize, warmup: Time) -> Slot {
         let live = Live {
             place: Place::Gateway,
             gateway,
@@ -134,6 +136,7 @@ impl LiveRequests {
             priority: 0.0,
             standing: 0.0,
             gave_up: false,
+            early: request.arrival < warmup,
             split: TtftSplit::default(),
             request,
         };

@@ -415,7 +415,7 @@ impl Listener for Audit {
                 let steps = Steps { count, duration, ahead, gpu, batch, blocks_in_use };
                 self.steps(place, instance, &steps);
             }
-            Fact::Tokens { instance, class, gap, count } => {
+            Fact::Tokens { instance, class, gap, count, .. } => {
                 self.tokens(place, instance, class, gap, count);
             }
             Fact::FirstToken { instance, .. } => self.first_token(place, instance),

@@ -43,7 +43,6 @@ pub struct Summary {
     tenants: Vec<Tally>,
     instances: Vec<Instance>,
     cache: CacheTally,
-    tier: TierTally,
     /// Arrival of each request, by id, in ns.
     arrivals: Vec<u64>,
     /// The last arrival that was no later round of a session, in ns.
@@ -272,7 +271,9 @@ impl Summary {
     fn kv_section(&self) -> KvSection {
         let evicted = self.instances.iter().map(|instance| instance.steps.evicted_blocks).sum();
         let busy = self.instances.iter().map(|instance| instance.steps.busy()).sum();
-        self.cache.section(evicted, self.tier.section(busy))
+        let mut tier = TierTally::default();
+        self.instances.iter().for_each(|instance| tier.add(&instance.steps.tier));
+        self.cache.section(evicted, tier.section(busy))
     }
 
     fn routing_section(&self) -> RoutingSection {
@@ -395,8 +396,8 @@ impl Listener for Summary {
                 self.instance(instance).steps.evicted_blocks += u64::from(blocks);
             }
             Fact::Steps { instance, .. } => self.instance(instance).steps.ran(fact),
-            Fact::Tokens { instance, class, gap, count } => {
-                if at >= self.from {
+            Fact::Tokens { instance, class, early, gap, count } => {
+                if !early {
                     self.gaps.push(gap.as_nanos(), count, instance.0, class.index());
                 }
                 // The instance is known even if no request was heard to be sent there.
@@ -405,7 +406,6 @@ impl Listener for Summary {
             Fact::Offloaded { instance, .. }
             | Fact::Reloading { instance, .. }
             | Fact::Stalled { instance, .. } => {
-                self.tier.hear(fact);
                 self.instance(instance).steps.tier.hear(fact);
             }
             Fact::Closed { status, ref record } => self.closed(at, status, record),

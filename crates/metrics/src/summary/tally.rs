@@ -72,6 +72,8 @@ pub(super) struct TierTally {
     pub(super) reloaded: u64,
     pub(super) reloaded_soon: u64,
     pub(super) stall: Span,
+    /// Of a step that has not ended; if the run ends first, it is not counted, as the step is not.
+    stalling: Span,
     pub(super) cpu_blocks_peak: u32,
 }
 
@@ -136,6 +138,7 @@ impl StepTally {
         self.running += count * u64::from(batch.running);
         self.tokens += count * (u64::from(batch.prefill_tokens) + u64::from(batch.decode_seqs));
         self.blocks_peak = self.blocks_peak.max(blocks_in_use);
+        self.tier.hear(steps);
     }
 
     /// A request begins to wait.
@@ -203,9 +206,20 @@ impl TierTally {
                 self.reloaded += u64::from(blocks);
                 self.reloaded_soon += u64::from(recent);
             }
-            Fact::Stalled { span, .. } => self.stall += span,
+            Fact::Stalled { span, .. } => self.stalling += span,
+            Fact::Steps { .. } => self.stall += std::mem::take(&mut self.stalling),
             _ => {}
         }
+    }
+
+    /// Adds those of another instance.
+    pub(super) fn add(&mut self, other: &TierTally) {
+        self.offloaded += other.offloaded;
+        self.abandoned += other.abandoned;
+        self.reloaded += other.reloaded;
+        self.reloaded_soon += other.reloaded_soon;
+        self.stall += other.stall;
+        self.cpu_blocks_peak = self.cpu_blocks_peak.max(other.cpu_blocks_peak);
     }
 
     /// The numbers of tiers whose engines were `busy` for so many ns.

@@ -2,7 +2,7 @@
 
 use crate::toy::{Cluster, Facts, Fate, Job, mixed_jobs, run, single_server_jobs, tell};
 use blis_core::math::float;
-use blis_core::{SloClass, Span, Time};
+use blis_core::{InstanceId, SloClass, Span, Time};
 use blis_metrics::{
     End, Fact, KvSection, Report, RunEnd, Saturation, Section, SloTarget, SloTargets, SplitStats,
     Summary, check_report,
@@ -49,6 +49,22 @@ fn time_that_is_not_the_gpus_is_the_hosts() {
     close(Some(time.gpu_bound), 1.8 / 2.400_025);
     close(Some(time.host_bound), 0.6 / 2.400_025);
     assert_eq!(all.instances[0].engine_time, all.engine_time);
+}
+
+/// The last step waits for copies until after the run: neither it nor its stall is counted.
+#[test]
+fn a_stall_that_the_end_of_the_run_cuts_off_does_not_count() {
+    let (mut facts, end) = run(&[job(0, 3), job(0, 3)], ONE);
+    let steps: Vec<usize> =
+        (0..facts.len()).filter(|&at| matches!(facts[at].1, Fact::Steps { .. })).collect();
+    let stall = |span| Fact::Stalled { instance: InstanceId(0), span: Span::from_micros(span) };
+    facts.push((end.ended_at, stall(50_000)));
+    let (at, _) = facts[steps[0]];
+    facts.insert(steps[1], (at, stall(60)));
+    let all = report(&facts, &end, SloTargets::default());
+    close(all.kv.tier.transfer_stall_share, 0.06 / 2.4);
+    assert_eq!(all.instances[0].tier, all.kv.tier);
+    assert!(check_report(&all).is_empty());
 }
 
 #[test]

@@ -356,7 +356,7 @@ impl Instance {
             } else {
                 let gap = Span::from_nanos(end - task.last_token);
                 let class = task.job.class;
-                self.state(end, Fact::Tokens { instance, class, gap, count: 1 });
+                self.state(end, Fact::Tokens { instance, class, early: false, gap, count: 1 });
             }
             task.last_token = end;
             if task.generated == task.job.output {

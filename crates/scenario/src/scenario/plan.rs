@@ -163,6 +163,7 @@ impl Plan {
             seed: trial.seed,
             overrule: trial.overrule,
             horizon: Some(self.horizon.unwrap_or(LAST)),
+            warmup: self.warmup,
             pace: trial.pace,
             audit: trial.audit,
             sample_interval: trial.sample_interval,

@@ -16,6 +16,8 @@ pub(crate) enum Base {
     Unshared,
     /// Three instances whose limits are out of reach.
     Roomy,
+    /// The same, with a warm-up.
+    Warmed,
     /// Two instances short of KV blocks: requests are preempted and cached blocks evicted.
     Tight,
     /// Two instances that serve eight tenants of one class, each with a system prompt of its own:
@@ -36,7 +38,7 @@ pub(crate) enum Base {
 
 use Base::{
     Brief, Cluster, Evicting, OneClass, Own, Reordered, Roomy, ShortPrefix, Single, Tight,
-    Unshared, WrittenOut,
+    Unshared, Warmed, WrittenOut,
 };
 
 const BRIEF: &str = "
@@ -124,6 +126,7 @@ impl Base {
                 let routing = "{policy: weighted, scorers: 'pa:3,qd:2', lru_capacity: 20000}";
                 written(3, engine, routing, 160, &two)
             }
+            Warmed => format!("{}warmup_s: 0.7\n", Roomy.text()),
             Tight => {
                 let engine =
                     "{preset: vllm-a100, total_kv_blocks: 64, max_num_scheduled_tokens: 256}";

@@ -8,7 +8,7 @@
 use crate::bases::Base;
 use crate::harness::{assert_clean, plan, run_audited};
 use crate::telling::{Manner, Told, difference, told};
-use blis_core::{RequestId, Time};
+use blis_core::{RequestId, Span, Time};
 use blis_metrics::{Fact, Listener, Status};
 use blis_scenario::{Draft, RunResult, Trial, replicate};
 use blis_sim::{Pace, Unobserved};
@@ -34,6 +34,8 @@ enum Change {
     Flags(&'static [(&'static str, &'static str)]),
     Stepwise,
     Unaudited,
+    /// With samples for a timeline.
+    Sampled,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +49,10 @@ enum Verdict {
 }
 
 use Base::{
-    Brief, Cluster, Evicting, OneClass, Own, Reordered, Roomy, ShortPrefix, Single, Tight, Unshared,
+    Brief, Cluster, Evicting, OneClass, Own, Reordered, Roomy, ShortPrefix, Single, Tight,
+    Unshared, Warmed,
 };
-use Change::{Again, Flags, Set, Stepwise, To, Unaudited};
+use Change::{Again, Flags, Sampled, Set, Stepwise, To, Unaudited};
 use Verdict::{Differs, Same, SameButExpectations};
 
 const fn row(name: &'static str, base: Base, change: Change, verdict: Verdict) -> Row {
@@ -62,6 +65,9 @@ const ROWS: &[Row] = &[
     row("stepwise is fast-forward", Cluster, Stepwise, Same),
     row("stepwise is fast-forward, with room", Roomy, Stepwise, Same),
     row("stepwise is fast-forward, short of memory", Tight, Stepwise, Same),
+    row("stepwise is fast-forward, with a warm-up", Warmed, Stepwise, Same),
+    row("a timeline", Tight, Sampled, Same),
+    row("a timeline, with a warm-up", Warmed, Sampled, Same),
     row("unaudited is audited", Cluster, Unaudited, Same),
     row("unaudited is audited, short of memory", Tight, Unaudited, Same),
     // Routing.
@@ -252,7 +258,7 @@ impl Row {
     /// How both runs are listened to.
     fn manner(&self) -> Manner {
         let expectations = self.verdict != SameButExpectations;
-        Manner { pace: Pace::FastForward, audit: true, expectations }
+        Manner { pace: Pace::FastForward, audit: true, expectations, sample_interval: None }
     }
 
     /// What the changed scenario tells.
@@ -273,6 +279,10 @@ impl Row {
             Flags(fields) => set("{}", fields),
             To(other) => set(&other.text(), &[]),
             Stepwise => told(&plan(&base), Manner { pace: Pace::Stepwise, ..manner }),
+            Sampled => {
+                let sample_interval = Some(Span::from_micros(7_700));
+                told(&plan(&base), Manner { sample_interval, ..manner })
+            }
             Unaudited => told(&plan(&base), Manner { audit: false, ..manner }),
         }
     }

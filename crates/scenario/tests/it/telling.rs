@@ -24,26 +24,22 @@ pub(crate) struct Manner {
     pub(crate) audit: bool,
     /// Whether how many cached tokens routers expect is told.
     pub(crate) expectations: bool,
+    /// Time between samples, which are not told themselves.
+    pub(crate) sample_interval: Option<Span>,
 }
 
 /// What a run of `plan` tells.
 #[track_caller]
 pub(crate) fn told(plan: &Plan, manner: Manner) -> Told {
-    let Manner { pace, audit, expectations } = manner;
+    let Manner { pace, audit, expectations, sample_interval } = manner;
     let mut scribe = Scribe {
         facts: Vec::new(),
         blocks: BTreeMap::new(),
         steps: (0, 1, Span::ZERO),
         expectations,
     };
-    let trial = Trial {
-        seed: plan.seed,
-        pace,
-        audit,
-        sample_interval: None,
-        overrule: None,
-        curves: false,
-    };
+    let trial =
+        Trial { seed: plan.seed, pace, audit, sample_interval, overrule: None, curves: false };
     let result = run_scenario(plan, trial, &mut [&mut scribe], None, &mut Unobserved)
         .unwrap_or_else(|failure| panic!("{failure}"));
     if audit {
@@ -70,6 +66,9 @@ struct Scribe {
 
 impl Listener for Scribe {
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
+        if let Fact::Sample { .. } = fact {
+            return;
+        }
         let mut fact = fact.clone();
         let lane = lane(&fact);
         if let Fact::Routed { because, totals, .. } = &mut fact {

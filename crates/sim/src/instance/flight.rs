@@ -8,8 +8,9 @@
 //! keeps its place and its blocks.
 
 use super::clock::Launched;
+use super::running::ByClass;
 use super::stride::Stride;
-use super::{CLASSES, Instance, Kit};
+use super::{Instance, Kit};
 use crate::live::{Place, Slot};
 use blis_core::{Span, Time};
 use blis_metrics::{Batch, Fact};
@@ -35,7 +36,7 @@ pub(super) struct Flight {
     beyond: u32,
     gpu: Span,
     /// Steady requests of each class that get a token from it.
-    steady: [u32; CLASSES],
+    steady: ByClass,
     /// How long steps had waited for copies when it was formed, itself included.
     stalled: Span,
 }

@@ -2,8 +2,9 @@
 //! and freed blocks.
 
 use super::plan::Chunk;
+use super::running::ByClass;
 use super::stride::{Passed, Step};
-use super::{CLASSES, Instance, Kit};
+use super::{Instance, Kit};
 use crate::live::{Place, Slot};
 use blis_core::{SloClass, Span, Time};
 use blis_metrics::{Fact, Status};
@@ -141,8 +142,9 @@ impl Instance {
             }
             Fact::FirstToken { request: live.request.id, instance: self.id }
         } else {
-            let (class, gap) = (live.request.class, now.since(live.last_token));
-            Fact::Tokens { instance: self.id, class, gap, count: 1 }
+            let (class, early) = (live.request.class, live.early);
+            let gap = now.since(live.last_token);
+            Fact::Tokens { instance: self.id, class, early, gap, count: 1 }
         };
         kit.listener.hear(now, &fact);
     }
@@ -163,15 +165,17 @@ impl Instance {
         end: Time,
         steps: u64,
         gap: Span,
-        steady: &[u32; CLASSES],
+        steady: &ByClass,
         kit: &mut Kit<'_>,
     ) {
         kit.tally.events += steps;
-        for (class, &steady) in SloClass::ALL.into_iter().zip(steady) {
-            if steady > 0 {
-                let count = u64::from(steady) * steps;
-                let fact = Fact::Tokens { instance: self.id, class, gap, count };
-                kit.listener.hear(end, &fact);
+        for (early, steady) in [false, true].into_iter().zip(steady) {
+            for (class, &steady) in SloClass::ALL.into_iter().zip(steady) {
+                if steady > 0 {
+                    let count = u64::from(steady) * steps;
+                    let fact = Fact::Tokens { instance: self.id, class, early, gap, count };
+                    kit.listener.hear(end, &fact);
+                }
             }
         }
     }

@@ -24,7 +24,7 @@ use crate::config::{self, Engine, Oracles, Pace, Policies};
 use crate::future::{Future, Stretch};
 use crate::live::{Ended, LiveRequests, Place, Slot};
 use crate::oracle::Work;
-use blis_core::{Blocks, InstanceId, Request, RequestId, SessionId, SloClass, Span, Time};
+use blis_core::{Blocks, InstanceId, Request, RequestId, SessionId, Span, Time};
 use blis_kv::{Change, Judged, Pool, Shown, Table, Use};
 use blis_latency::StepTime;
 use blis_metrics::{Fact, Listener};
@@ -37,7 +37,6 @@ use std::collections::{BTreeMap, VecDeque};
 use stride::Stride;
 use tier::TierState;
 
-const CLASSES: usize = SloClass::ALL.len();
 /// A pool with no more runs than this is checked after every step when auditing.
 const SHORT_BOOKS: usize = 32;
 
@@ -321,12 +320,14 @@ impl Instance {
         self.running.iter().enumerate().map(handed_out)
     }
 
-    /// What this engine has of the prompt of a request is needed later than an oracle thought, so
-    /// the oracle is asked again.
+    /// What this engine has of the prompt of a request, and of what it had generated before it was
+    /// preempted, is needed later than an oracle thought, so the oracle is asked again.
     pub(crate) fn judge_again(&mut self, slot: Slot, now: Time, kit: &mut Kit<'_>) {
         kit.serve(self.home);
-        let prompt = kit.live.get(slot).request.content.prompt_blocks(kit.engine.block_size);
-        let mut table = self.pool.claim(self.pool.lookup(prompt));
+        let (live, block_size) = (kit.live.get(slot), kit.engine.block_size);
+        let content = &live.request.content;
+        let known = (content.prompt_tokens() + live.generated) / block_size;
+        let mut table = self.pool.claim(self.pool.lookup(content.blocks(block_size, known)));
         release(&mut self.pool, &mut table, slot, Released::Done { session_live: false }, now, kit);
     }
 

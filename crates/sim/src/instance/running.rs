@@ -7,11 +7,13 @@
 //! These are kept side by side, so that finding the few requests that are due is one pass over a
 //! small array.
 
-use super::CLASSES;
 use crate::live::{Live, Slot};
 use blis_core::SloClass;
 use blis_core::runs::RunId;
 use blis_kv::Table;
+
+/// Requests by class: those that arrived when requests are counted, and before that, early ones.
+pub(crate) type ByClass = [[u32; SloClass::ALL.len()]; 2];
 
 /// Not at any boundary.
 const NEVER: u32 = u32::MAX;
@@ -33,7 +35,7 @@ pub(crate) struct RunningBatch {
     /// Step boundaries passed.
     boundaries: u32,
     /// Steady requests by class, and all of them.
-    steady: [u32; CLASSES],
+    steady: ByClass,
     steady_total: u32,
     /// Requests whose last token is on its way.
     ended: usize,
@@ -46,6 +48,7 @@ pub(crate) struct RunningBatch {
 pub(crate) struct Running {
     pub(crate) slot: Slot,
     pub(crate) class: SloClass,
+    early: bool,
     /// Whether it generated a token at the last boundary and will at the next.
     pub(crate) steady: bool,
     /// The boundary as of which the counters below are true, if it is steady.
@@ -66,6 +69,7 @@ impl Running {
         Running {
             slot,
             class: live.request.class,
+            early: live.early,
             steady: false,
             since: 0,
             computed: cached,
@@ -120,7 +124,7 @@ impl RunningBatch {
     }
 
     /// Steady requests of each class.
-    pub(crate) fn steady_by_class(&self) -> [u32; CLASSES] {
+    pub(crate) fn steady_by_class(&self) -> ByClass {
         self.steady
     }
 
@@ -168,7 +172,7 @@ impl RunningBatch {
         assert!(!running.steady, "it was not steady before");
         running.steady = true;
         running.since = self.boundaries;
-        self.steady[running.class.index()] += 1;
+        self.steady[usize::from(running.early)][running.class.index()] += 1;
         self.steady_total += 1;
         self.steady_context += u64::from(running.goal());
         self.finish_at[index] = self.boundaries + running.left();
@@ -180,8 +184,8 @@ impl RunningBatch {
         let running = self.settle(index);
         if running.steady {
             running.steady = false;
-            let (class, goal) = (running.class, running.goal());
-            self.steady[class.index()] -= 1;
+            let (class, early, goal) = (running.class, running.early, running.goal());
+            self.steady[usize::from(early)][class.index()] -= 1;
             self.steady_total -= 1;
             self.steady_context -= u64::from(goal);
             self.finish_at[index] = NEVER;

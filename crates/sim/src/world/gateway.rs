@@ -46,7 +46,7 @@ impl World<'_> {
         if let Some(future) = &mut self.config.future {
             future.arrive(&request);
         }
-        let slot = self.live.insert(request, gateway);
+        let slot = self.live.insert(request, gateway, self.config.warmup);
         self.tally.arrived += 1;
         self.tally.events += 1;
         self.listener.hear(now, &Fact::Arrived { request: id, class, input_tokens, round });

@@ -13,6 +13,7 @@
 //! best of all choices, which is found by trying them all.
 
 use crate::harness::{Listed, Scenario, prompted, small_world};
+use crate::worlds::in_random_worlds;
 use blis_core::random::Purpose;
 use blis_core::{Content, Dice, Request, SessionId, SloClass, Source, StreamId};
 use blis_latency::Coefficients;
@@ -184,4 +185,12 @@ fn belady_finds_as_much_as_is_possible() {
         }
     }
     assert!(beaten >= 50, "lru was not the best {beaten} times of 200");
+}
+
+/// The audit checks after every step that what a run continues is needed no later than the run.
+#[test]
+fn what_is_needed_later_goes_first_in_random_worlds() {
+    let coverage =
+        in_random_worlds(3_000, |world| Ok(Scenario { evict: "belady", ..world.clone() }.run()));
+    assert!(coverage.eviction > 300 && coverage.preemption > 300, "{coverage:?}");
 }

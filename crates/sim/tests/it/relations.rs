@@ -146,6 +146,7 @@ fn a_world_that_starts_later_tells_the_same_story_later() {
         let mut later = world.clone();
         later.requests.iter_mut().for_each(|request| request.arrival += shift);
         later.horizon = later.horizon.map(|horizon| horizon + shift);
+        later.warmup += shift;
         let told_later = later.run();
         for ((at, _, _), (later, _, _)) in told.facts.iter().zip(&told_later.facts) {
             prop_assert_eq!(*at + shift, *later);
@@ -438,6 +439,7 @@ fn slowed(world: &Scenario, times: u64) -> Scenario {
     slow.gateway.admission_latency = slow.gateway.admission_latency * times;
     slow.gateway.routing_latency = slow.gateway.routing_latency * times;
     slow.horizon = slow.horizon.map(later);
+    slow.warmup = later(slow.warmup);
     slow.latency = Arc::new(Slowed(Arc::clone(&world.latency), times));
     if world.evict.starts_with("session-aware") {
         slow.evict = match times {

@@ -482,6 +482,7 @@ prop_compose! {
                 }
             },
             horizon: horizon.map(Time::from_micros),
+            warmup: Time::from_micros(seed % 3_000),
             patience: patience_us.map(Span::from_micros),
             pace: Pace::FastForward,
             ..small_world().with(requests)
