@@ -1,7 +1,7 @@
 //! Ledgers keep what they are given, share it, and say what is wrong with them.
 
 use super::*;
-use crate::trial::{self, Key, Runner, Unwatched};
+use crate::trial::{self, Key, Runner, Unwatched, Watch};
 use blis_scenario::row::Row;
 use blis_scenario::scenario::{Draft, Plan};
 use blis_scenario::{CODE, Saturations};
@@ -93,6 +93,42 @@ fn a_batch_of_rows_is_one_transaction() {
     let other = (&made[0].0, &plan, &made[1].1);
     let refused = ledger.record_all(&[batch[1], other]).expect_err("a trial has one row");
     assert!(refused.to_string().contains(made[0].0.text()), "{refused}");
+}
+
+/// Replaces a file as soon as a trial is finished.
+struct Replaces<'a> {
+    path: &'a Path,
+    text: &'a str,
+}
+
+impl Watch for Replaces<'_> {
+    fn finished(&self) {
+        fs::write(self.path, self.text).expect("written");
+    }
+}
+
+#[test]
+fn a_trace_that_is_replaced_while_a_study_runs_leaves_no_wrong_row() {
+    let folder = folder();
+    let path = folder.path().join("t.jsonl");
+    let line = |at: u32, tokens: u32| {
+        format!("{{\"arrival_us\":{at},\"input_tokens\":{tokens},\"output_tokens\":9}}\n")
+    };
+    let trace = |tokens: u32| (0..50).map(|at| line(at, tokens)).collect::<String>();
+    let (right, other) = (trace(100), trace(900));
+    fs::write(&path, &right).expect("written");
+    let text = format!("workload: {{trace: {}, trace_limit: 20}}", path.display());
+    let plan = Draft::from_text("s.yaml", &text).expect("YAML").plan().expect("legal");
+    let trials: Vec<(&Plan, u64)> = (0..4).map(|seed| (&plan, seed)).collect();
+    let fresh = Runner { jobs: 1, ..Runner::default() }.rows(&trials, &Unwatched).expect("it runs");
+    let ledger = open(&folder);
+    let runner = Runner::new(1, false, Some(&ledger)).expect("readable");
+    let failure = runner.rows(&trials, &Replaces { path: &path, text: &other });
+    let failure = failure.expect_err("it has changed").to_string();
+    assert!(failure.contains("t.jsonl:1:1: cannot read: the file has changed since"), "{failure}");
+    assert_eq!(ledger.counts().expect("it reads"), (1, 1), "the one before that");
+    fs::write(&path, &right).expect("written");
+    assert_eq!(runner.rows(&trials, &Unwatched).expect("it is the same again"), fresh);
 }
 
 /// A process that is killed leaves its lock file, its line in `owners` and its claims.

@@ -103,7 +103,7 @@ fn targets(slo: &SloTargets, line: &mut dyn FnMut(&str, &dyn std::fmt::Display))
 
 fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {
     match workload {
-        Workload::Trace { path: _, options, requests, closed_loop: _, hash } => {
+        Workload::Trace { path: _, options, requests, closed_loop: _, content } => {
             line("workload.trace.requests", requests);
             if let Some(format) = options.format {
                 line("workload.trace.format", &format.name());
@@ -111,7 +111,7 @@ fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Displ
             if options.edit != TraceEdit::default() {
                 line("workload.trace.edit", &options.edit.spell());
             }
-            line("workload.trace.hash", &format_args!("{hash:016x}"));
+            line("workload.trace.hash", &format_args!("{:016x}", content.hash()));
         }
         Workload::Mix(mix) => {
             let Mix { clients, rate, num_requests, horizon: _, seed: _ } = mix;

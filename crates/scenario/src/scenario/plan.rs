@@ -1,11 +1,11 @@
 //! A checked scenario with all defaults filled in, from which any number of runs can be built.
 
+use crate::files::{Content, open_trace};
 use crate::hash;
 use crate::legal::LONGEST_US;
 use crate::problem::Problem;
 use crate::scenario::canonical::canonical;
 use crate::scenario::oracles::Oracles;
-use crate::workload_spec::trace_problem;
 use crate::yaml::Node;
 use blis_core::{InstanceId, RequestId, Source, Span, Time};
 use blis_latency::StepTime;
@@ -13,7 +13,7 @@ use blis_metrics::SloTargets;
 use blis_policy::evict::belady;
 use blis_policy::{Chosen, Cluster, Policies};
 use blis_sim::{Config, Engine, Gateway, Pace, Pool, Signals};
-use blis_workload::{Mix, TraceOptions, TraceSource};
+use blis_workload::{Mix, TraceOptions};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -128,8 +128,8 @@ pub enum Workload {
         requests: u64,
         /// Whether some of them follow up on others.
         closed_loop: bool,
-        /// Hash of its content.
-        hash: u64,
+        /// What the file held when it was checked; a run reads that or fails.
+        content: Arc<Content>,
     },
 }
 
@@ -209,14 +209,12 @@ impl Plan {
     /// The requests of a run with `seed`.
     ///
     /// # Errors
-    /// If the trace file can no longer be opened.
+    /// If the trace file can no longer be opened, or has another content by now.
     pub fn source(&self, seed: u64) -> Result<Box<dyn Source>, Problem> {
         match &self.workload {
             Workload::Mix(mix) => Ok(Box::new(Mix { seed, ..mix.clone() }.source())),
-            Workload::Trace { path, options, requests, .. } => {
-                let source =
-                    TraceSource::open(path, options).map_err(|error| trace_problem(&error))?;
-                Ok(Box::new(source.expecting(*requests)))
+            Workload::Trace { path, options, requests, content, .. } => {
+                Ok(Box::new(open_trace(path, options, content)?.expecting(*requests)))
             }
         }
     }

@@ -277,16 +277,17 @@ impl Reader<'_> {
         })
     }
 
-    /// The requests of a trace. It is read once to check it, and again in every run.
+    /// The requests of a trace. It is read once to check it, and again in every run, which
+    /// fails if its content is another by then.
     fn trace(&self, path: &Path, options: TraceOptions) -> Result<Resolved, Problems> {
-        let (hash, summary) =
-            (self.files.hash(path), self.files.trace(path, &options)).together()?;
+        let content = self.files.content(path)?;
+        let summary = self.files.trace(path, &options, &content)?;
         let workload = Workload::Trace {
             path: path.to_owned(),
             options,
             requests: summary.requests,
             closed_loop: summary.follow_ups > 0,
-            hash,
+            content,
         };
         let mut resolved = Resolved::new(workload, None, self.horizon);
         if summary.skipped.total() > 0 {
