@@ -16,7 +16,7 @@ pub(crate) use trace::{
 
 use crate::flags::ScenarioFlags;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use export::ExportToArgs;
+use export::{ExportToArgs, ImportArgs};
 use lab::{CompareArgs, ExplainArgs, OptimizeArgs, StudyArgs};
 use std::path::PathBuf;
 
@@ -95,6 +95,8 @@ pub(crate) enum Command {
     ///
     /// Comments say what differs there, or what is missing and what to do instead.
     Export(ExportToArgs),
+    /// Read a strategy from the configuration of llm-d
+    Import(ImportArgs),
     /// Print a shell completion script
     Completions(CompletionsArgs),
 }

@@ -1,14 +1,17 @@
-//! `blis export`: a strategy as configuration of llm-d or vLLM.
+//! `blis export`: a strategy as configuration of llm-d or vLLM; `blis import`: the way back.
 
 use crate::args::Layout;
-use crate::args::export::{CoverageArgs, ExportCommand, ExportToArgs, SystemArgs};
+use crate::args::export::{
+    CoverageArgs, ExportCommand, ExportToArgs, ImportArgs, ImportCommand, SystemArgs,
+};
 use crate::failure::{CHECK_FAILED, DONE, Failure};
 use crate::output::{self, Output};
 use crate::show;
 use crate::target::Target;
+use blis_export::llm_d::Imported;
 use blis_export::{self, Exported, coverage, llm_d, vllm};
 use blis_scenario::scenario::Draft;
-use blis_scenario::{Plan, Problems};
+use blis_scenario::{Plan, Problems, yaml};
 use std::path::Path;
 
 /// Does what `args` ask for.
@@ -38,6 +41,19 @@ fn written(args: &SystemArgs, export: fn(&Plan, &str) -> Exported) -> Result<u8,
     }
     output::note(&format!("warning: left out, so it decides differently: {missing}"));
     Ok(CHECK_FAILED)
+}
+
+/// Reads a configuration as a strategy.
+pub(crate) fn import(args: &ImportArgs) -> Result<(), Failure> {
+    let ImportCommand::LlmD(from) = &args.command;
+    let tree = yaml::read_file(&from.config).map_err(Problems::from)?;
+    let stem = from.config.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let Imported { text, left_out } = llm_d::import(&tree, &stem.unwrap_or_default())?;
+    Output::whole(&Target::out(&from.out, std::slice::from_ref(&from.config))?, &text)?;
+    for part in left_out {
+        output::note(&format!("note: left out: {part}"));
+    }
+    Ok(())
 }
 
 fn draft(args: &SystemArgs) -> Result<Draft, Problems> {

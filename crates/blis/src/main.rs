@@ -72,6 +72,7 @@ fn command() -> u8 {
         Command::Capacity(args) => capacity::capacity(&args),
         Command::Policies(args) => policies::list(&args).map(|()| failure::DONE),
         Command::Export(args) => export::export(&args),
+        Command::Import(args) => export::import(&args).map(|()| failure::DONE),
         Command::Completions(args) => completions(args.shell).map(|()| failure::DONE),
     };
     done.unwrap_or_else(|failure| end(&failure))

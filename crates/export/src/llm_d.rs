@@ -1,7 +1,10 @@
 //! A strategy as the `EndpointPickerConfig` of llm-d's endpoint picker.
 
+mod import;
 mod parts;
 pub mod schema;
+
+pub use import::{Imported, import};
 
 use super::write::{Yaml, comment, line};
 use super::{Exported, Note, comments};

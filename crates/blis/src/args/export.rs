@@ -47,6 +47,32 @@ pub(crate) struct SystemArgs {
     pub(crate) out: PathBuf,
 }
 
+/// `blis import`.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct ImportArgs {
+    #[command(subcommand)]
+    pub(crate) command: ImportCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImportCommand {
+    /// A strategy from llm-d's `EndpointPickerConfig`, or from Helm values that contain one
+    #[command(name = "llm-d")]
+    LlmD(ImportFrom),
+}
+
+/// `blis import llm-d`.
+#[derive(Debug, Args)]
+pub(crate) struct ImportFrom {
+    /// Configuration file (YAML)
+    pub(crate) config: PathBuf,
+
+    /// Strategy file to write; `-` is standard output
+    #[arg(long, value_name = "FILE", default_value = "-")]
+    pub(crate) out: PathBuf,
+}
+
 /// `blis export coverage`.
 #[derive(Debug, Args)]
 pub(crate) struct CoverageArgs {

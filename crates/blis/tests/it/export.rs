@@ -79,6 +79,23 @@ fn a_strategy_of_which_a_deciding_part_has_no_counterpart_is_refused_unless_aske
 }
 
 #[test]
+fn an_exported_picker_is_imported_as_a_strategy_that_runs() {
+    let bench = Bench::new();
+    assert_eq!(bench.blis("export llm-d --strategy llm-d-1.0 --out epp.yaml").code, Some(0));
+    let ran = bench.blis("import llm-d epp.yaml --out mine.yaml");
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    let some = "--num-instances 2 --rate 5 --num-requests 50 --format json";
+    let cluster = |strategy: &str| {
+        bench.blis(&format!("run --strategy {strategy} {some}")).json()["cluster"].clone()
+    };
+    assert_eq!(cluster("mine.yaml"), cluster("llm-d-1.0"));
+    assert_eq!(bench.blis("import llm-d epp.yaml --out epp.yaml").code, Some(2));
+    let none = bench.blis("import llm-d mine.yaml");
+    assert_eq!(none.code, Some(2), "{}", none.out);
+    assert!(none.err.contains("no `kind: EndpointPickerConfig`"), "{}", none.err);
+}
+
+#[test]
 fn coverage_lists_every_policy_in_all_layouts() {
     let bench = Bench::new();
     let json = bench.blis("export coverage --format json").out;

@@ -286,6 +286,9 @@ impl<'a> Parts<'a> {
     /// instance and its CPU tier hold.
     fn approximate(&mut self, blocks: Option<f64>) {
         let engine = &self.plan.engine;
+        if blocks.is_none() && engine.tier.is_none() {
+            return self.plugin(APPROX, vec![("autoTune", Yaml::Flag(true))]);
+        }
         let held = engine.total_kv_blocks + engine.tier.map_or(0, |tier| tier.blocks);
         let tokens = blocks.unwrap_or(f64::from(held)) * f64::from(engine.block_size);
         let block = engine.block_size.max(LEAST_BLOCK);

@@ -5,7 +5,7 @@ use crate::coverage::{self, System};
 use crate::plan;
 use blis_policy::kinds;
 use blis_scenario::scenario::Draft;
-use blis_scenario::strategy;
+use blis_scenario::{strategy, yaml};
 
 fn exported(text: &str) -> String {
     let draft = Draft::from_text("s.yaml", text).expect("YAML");
@@ -60,6 +60,12 @@ fn every_strategy_that_ships_is_exported() {
 #[test]
 fn the_default_of_llm_d_has_its_weights_and_a_memory_of_as_many_tokens() {
     let text = exported("strategy: seeds-3-2-2\nengine: {total_kv_blocks: 4000}");
+    assert!(
+        text.contains("    autoTune: true\n- type"),
+        "as large as the servers' caches:\n{text}"
+    );
+    let tier = "engine: {total_kv_blocks: 3000}\nkv_tier: {cpu_blocks: 1000}";
+    let text = exported(&format!("strategy: seeds-3-2-2\n{tier}"));
     let profile = "\
 schedulingProfiles:
 - name: default
@@ -136,4 +142,99 @@ fn what_llm_d_does_not_read_is_found() {
         assert_ne!(bad, good, "`{from}` is not in\n{good}");
         assert!(!schema::problems(&bad).is_empty(), "`{to}` was accepted");
     }
+}
+
+/// The routing of the strategy in this file.
+fn routing(strategy: &str) -> String {
+    let (_, set) = strategy.split_once("set:\n").expect("it sets something");
+    let fields: String = set.lines().map(|line| format!("{}\n", &line[2..])).collect();
+    let draft = Draft::from_text("s.yaml", &fields).expect("YAML");
+    plan(&draft).unwrap_or_else(|problem| panic!("{problem}")).routing()
+}
+
+fn imported(text: &str) -> Imported {
+    import(&yaml::read_text("epp.yaml", text).expect("YAML"), "mine").expect("a strategy")
+}
+
+#[test]
+fn an_exported_strategy_of_llm_d_is_imported_as_it_was() {
+    for name in ["llm-d-fallback-3-2-2", "llm-d-1.0", "llm-d-1.0-precise"] {
+        let scenario = format!("strategy: {name}");
+        let draft = Draft::from_text("s.yaml", &scenario).expect("YAML");
+        let before = plan(&draft).expect("legal");
+        let back = imported(&exported(&scenario));
+        let given = match back.text.split_once("peak-prefill=") {
+            // The filter's throughput is that of the engine, and a number in llm-d.
+            Some((head, rest)) => {
+                let rest = rest.split_once(',').expect("it is not the last").1;
+                format!("{head}peak-prefill=auto,{rest}")
+            }
+            None => back.text.clone(),
+        };
+        assert_eq!(routing(&given), before.routing(), "{name}");
+        assert!(back.left_out.is_empty(), "{:?}", back.left_out);
+    }
+}
+
+#[test]
+fn a_configuration_inside_helm_values_is_found_and_what_has_no_counterpart_is_listed() {
+    let values = "
+router:
+  epp:
+    pluginsCustomConfig:
+      mine.yaml: |
+        apiVersion: llm-d.ai/v1
+        kind: EndpointPickerConfig
+        plugins:
+        - type: approx-prefix-cache-producer
+        - type: precise-prefix-cache-producer
+        - {name: warm, type: prefix-cache-scorer, parameters: {prefixMatchInfoProducerName: precise-prefix-cache-producer}}
+        - {type: active-request-scorer, parameters: {idleThreshold: 3}}
+        - {type: lora-affinity-scorer}
+        - {type: no-hit-lru-scorer}
+        - {type: probabilistic-admitter, parameters: {k: 200}}
+        schedulingProfiles:
+        - name: prefill
+        - name: default
+          plugins:
+          - {pluginRef: warm, weight: 2}
+          - {pluginRef: active-request-scorer, weight: 4}
+          - {pluginRef: lora-affinity-scorer}
+          - {pluginRef: no-hit-lru-scorer}
+          - {pluginRef: ghost}
+";
+    let Imported { text, left_out } = imported(values);
+    let wanted = "name: \"mine\"
+help: \"llm-d's endpoint picker, as configured\"
+set:
+  admission: \"probabilistic[k=200]\"
+  routing:
+    policy: weighted
+    scorers: \"precise-prefix:2,active-request[idle=3]:4,no-hit-lru[knowledge=approximate]:1\"
+    picker: max-score
+";
+    assert_eq!(text, wanted);
+    assert_eq!(
+        left_out,
+        [
+            "profile `prefill`: one profile routes here",
+            "plugin `lora-affinity-scorer` of type `lora-affinity-scorer`: no counterpart",
+            "plugin `ghost`: it is not declared",
+        ]
+    );
+}
+
+#[test]
+fn what_is_no_configuration_or_has_an_illegal_value_is_refused() {
+    let refused = |text: &str| {
+        let tree = yaml::read_text("epp.yaml", text).expect("YAML");
+        import(&tree, "mine").expect_err("refused").to_string()
+    };
+    assert!(refused("kind: Pod").contains("no `kind: EndpointPickerConfig`"));
+    let bad = "
+kind: EndpointPickerConfig
+plugins: [{type: active-request-scorer, parameters: {maxBusyScore: 7}}]
+schedulingProfiles: [{name: default, plugins: [{pluginRef: active-request-scorer}]}]
+";
+    assert!(refused(bad).contains("max-busy"), "{}", refused(bad));
 }
