@@ -23,7 +23,7 @@ pub(crate) fn export(args: &ExportToArgs) -> Result<(), Failure> {
 fn written(args: &SystemArgs, text: fn(&Plan, &str) -> String) -> Result<(), Failure> {
     let draft = draft(args)?;
     let page = text(&blis_export::plan(&draft)?, &title(args));
-    Output::whole(&Target::out(&args.out, args.scenario.as_slice())?, &page)
+    Output::whole(&Target::out(&args.out)?, &page)
 }
 
 fn draft(args: &SystemArgs) -> Result<Draft, Problems> {

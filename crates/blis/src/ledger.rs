@@ -7,17 +7,19 @@ use crate::failure::{self, Failure};
 use crate::output;
 use crate::sheet::Sheet;
 use crate::show;
-use crate::target::Target;
+use crate::target;
 use blis_lab::ledger::{self, Ledger, Merged, Removed};
 use blis_report::ledger as report;
 use blis_report::text::grouped;
 use blis_scenario::json::{self, differences};
+use blis_scenario::problems::every;
 use serde_json::Value;
 use std::path::Path;
 
 /// Does what `args` ask for.
 pub(crate) fn ledger(args: &LedgerArgs) -> Result<u8, Failure> {
     let path = args.ledger.as_path();
+    target::claim_ledger("--ledger", path)?;
     match &args.command {
         LedgerCommand::List(args) => list(&Ledger::open_existing(path)?, args)?,
         LedgerCommand::Show(args) => row(&Ledger::open_existing(path)?, args)?,
@@ -53,14 +55,7 @@ fn diff(ledger: &Ledger, args: &DiffArgs) -> Result<(), Failure> {
 }
 
 fn merge(into: &Path, args: &MergeArgs) -> Result<(), Failure> {
-    let target = Target::of(into).ok();
-    for from in &args.from {
-        if target.as_ref().is_some_and(|target| target.is_input(from)) {
-            let from = from.display();
-            let message = format!("`{from}` is the target of `--ledger`; name another");
-            return Err(Failure::Input(message));
-        }
-    }
+    every(args.from.iter().map(|from| target::claim_ledger("FILE", from)))?;
     // All must be readable before anything is taken over.
     let others: Vec<Ledger> =
         args.from.iter().map(|path| Ledger::open_existing(path)).collect::<Result<_, _>>()?;
@@ -87,7 +82,7 @@ fn export(ledger: &Ledger, args: &ExportArgs) -> Result<u8, Failure> {
         output::print(&page)?;
         return Ok(failure::DONE);
     }
-    let sheet = Sheet::open(&args.out, args.verify, &[ledger.path()])?;
+    let sheet = Sheet::open("--out", &args.out, args.verify)?;
     let Some(difference) = sheet.put(&page)? else { return Ok(failure::DONE) };
     output::note(&difference);
     output::note("out of date: run the same command without `--verify`");

@@ -302,7 +302,7 @@ fn ledgers_that_cannot_be_used_end_with_their_own_code() {
     for (args, message) in [
         ("ledger show x --ledger l.db", "found `x`; legal: the key of a trial"),
         ("ledger show 0123456789 --ledger l.db", "no trial has a key that begins with"),
-        ("ledger merge l.db --ledger l.db", "is the target of `--ledger`"),
+        ("ledger merge ./l.db --ledger l.db", "FILE: it is also the file of `--ledger`"),
     ] {
         let ran = bench.blis(args);
         assert_eq!(ran.code, Some(2), "{args}");
