@@ -27,6 +27,7 @@ pub(crate) fn ledger(args: &LedgerArgs) -> Result<u8, Failure> {
         LedgerCommand::Merge(args) => merge(path, args)?,
         LedgerCommand::Export(args) => return export(&Ledger::open_existing(path)?, args),
         LedgerCommand::Gc(args) => collect(&Ledger::open_existing(path)?, args)?,
+        LedgerCommand::Check => return check(&Ledger::open_existing(path)?),
     }
     Ok(failure::DONE)
 }
@@ -89,17 +90,32 @@ fn export(ledger: &Ledger, args: &ExportArgs) -> Result<u8, Failure> {
     Ok(failure::CHECK_FAILED)
 }
 
+/// Names all that is damaged, which is a failed check.
+fn check(ledger: &Ledger) -> Result<u8, Failure> {
+    let (damage, (trials, _)) = (ledger.damage()?, ledger.counts()?);
+    let path = ledger.path().display();
+    if damage.is_empty() {
+        output::print(&format!("{path}: {} trials, no damage\n", grouped(trials)))?;
+        return Ok(failure::DONE);
+    }
+    let line = |line: &String| format!("{path}: damaged: {line}\n");
+    output::print(&damage.iter().map(line).collect::<Vec<_>>().concat())?;
+    output::note("remove damaged lines with `blis ledger gc`; their trials are run again");
+    Ok(failure::CHECK_FAILED)
+}
+
 fn collect(ledger: &Ledger, args: &GcArgs) -> Result<(), Failure> {
     let (removed, verb) = if args.dry_run {
         (ledger.garbage()?, "would remove")
     } else {
         (ledger.collect_garbage()?, "removed")
     };
-    let Removed { trials, scenarios, studies, runs } = removed;
+    let Removed { trials, scenarios, studies, runs, damaged } = removed;
     let [trials, scenarios, studies, runs] = [trials, scenarios, studies, runs].map(grouped);
+    let damaged = if damaged == 0 { String::new() } else { format!("{damaged} damaged lines, ") };
     let (left, _) = ledger.counts()?;
     output::print(&format!(
-        "{verb} {trials} trials of other code versions, {scenarios} scenarios, {studies} studies \
+        "{verb} {damaged}{trials} trials of other code versions, {scenarios} scenarios, {studies} studies \
          and {runs} records of unfinished runs; {} has {} trials\n",
         grouped(left),
         ledger.path().display()

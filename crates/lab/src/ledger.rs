@@ -8,6 +8,8 @@
 //! prints.
 
 mod claims;
+#[cfg(test)]
+mod damage;
 mod error;
 mod export;
 mod gc;
@@ -15,6 +17,7 @@ mod merge;
 mod read;
 mod saturations;
 mod studies;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod views;
@@ -41,8 +44,9 @@ pub const DEFAULT_PATH: &str = ".blis/ledger.db";
 /// "blis" as a number, in the header of the file.
 const APPLICATION: i64 = 0x626c_6973;
 /// The layout that this program writes.
-const LAYOUT: i64 = 2;
-/// The statements that lead from each layout to the next.
+const LAYOUT: i64 = 3;
+/// The statements that lead from each layout to the next, but for the last step, which gives every
+/// line its checksum.
 const MIGRATIONS: [&str; 2] =
     [include_str!("ledger/schema.sql"), include_str!("ledger/layout2.sql")];
 /// How long to wait for another process to finish a write, which takes milliseconds.
@@ -163,6 +167,7 @@ fn connect(path: &Path, more: OpenFlags) -> Result<Connection, LedgerError> {
         // A process that is killed loses nothing; a machine that loses power may lose the last
         // trials, which are then run again.
         database.pragma_update(None, "synchronous", "NORMAL")?;
+        sums::define(&database)?;
         Ok(database)
     };
     open().map_err(|error| LedgerError::sqlite(path, &error))
@@ -182,6 +187,7 @@ fn connect_frozen(path: &Path) -> Result<Connection, LedgerError> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
     Connection::open_with_flags(format!("file:{name}?immutable=1"), flags)
+        .and_then(|database| sums::define(&database).map(|()| database))
         .map_err(|error| LedgerError::sqlite(path, &error))
 }
 
@@ -194,6 +200,10 @@ fn check(path: &Path, database: &Connection) -> Result<i64, LedgerError> {
     let (application, layout) = (number("application_id")?, number("user_version")?);
     if application != APPLICATION && (application != 0 || number("schema_version")? != 0) {
         return Err(LedgerError::Foreign(path.to_owned()));
+    }
+    if layout == 0 && application == APPLICATION {
+        let detail = "its version is 0, which blis never writes".to_owned();
+        return Err(LedgerError::Damaged { path: path.to_owned(), detail });
     }
     if layout > LAYOUT {
         let path = path.to_owned();
@@ -214,9 +224,13 @@ fn prepare(path: &Path, database: &mut Connection) -> Result<(), LedgerError> {
             return Ok(());
         }
         transact(database, |transaction| {
-            for statements in MIGRATIONS[done..].iter().copied().chain(views.iter().map(|v| &**v)) {
+            for statements in MIGRATIONS.iter().skip(done) {
                 transaction.execute_batch(statements)?;
             }
+            if layout < LAYOUT {
+                transaction.execute_batch(&sums::migration())?;
+            }
+            views.iter().try_for_each(|view| transaction.execute_batch(view))?;
             transaction.pragma_update(None, "application_id", APPLICATION)?;
             transaction.pragma_update(None, "user_version", LAYOUT)
         })

@@ -309,3 +309,41 @@ fn ledgers_that_cannot_be_used_end_with_their_own_code() {
         assert!(ran.err.contains(message), "{args}: {}", ran.err);
     }
 }
+
+#[test]
+fn damage_is_named_by_check_refused_by_merge_and_removed_by_gc() {
+    let bench = bench();
+    let expected = plain(&bench);
+    let study = "study s.yaml --format json --ledger l.db";
+    assert_eq!(bench.blis("study s.yaml --quiet --ledger whole.db").code, Some(0));
+    assert_eq!(bench.blis(study).out, expected);
+    let check = || bench.blis("ledger check --ledger l.db");
+    assert_eq!(check().out, "l.db: 12 trials, no damage\n");
+    // A bit of every row. What the file has besides is left over from before.
+    let mut bytes = std::fs::read(bench.path().join("l.db")).expect("it is there");
+    let field = b"\"injected_requests\":300";
+    let places = bytes.windows(field.len()).enumerate().filter(|(_, window)| *window == field);
+    let places: Vec<usize> = places.map(|(at, _)| at).collect();
+    for at in places {
+        bytes[at + field.len() - 1] ^= 1;
+    }
+    bench.write("l.db", bytes);
+    let keys: BTreeSet<String> = rows(&bench, "whole.db").into_iter().map(|(key, _)| key).collect();
+    let found = check();
+    let named = |line: &str| line.strip_prefix("l.db: damaged: trials: key ").map(str::to_owned);
+    assert_eq!(found.out.lines().filter_map(named).collect::<BTreeSet<_>>(), keys);
+    assert_eq!((found.code, found.out.lines().count()), (Some(1), TRIALS), "{}", found.out);
+    for args in [study, "ledger list --ledger l.db", "ledger merge l.db --ledger new.db"] {
+        let ran = bench.blis(args);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(3), ""), "{args}");
+        assert!(ran.err.contains("l.db: the ledger is damaged ("), "{args}: {}", ran.err);
+        assert!(keys.iter().any(|key| ran.err.contains(key)), "{args}: {}", ran.err);
+    }
+    let gone = bench.blis("ledger gc --ledger l.db");
+    assert!(
+        gone.out.starts_with("removed 12 damaged lines, 0 trials of other code"),
+        "{}",
+        gone.out
+    );
+    assert_eq!((check().code, bench.blis(study).out), (Some(0), expected));
+}

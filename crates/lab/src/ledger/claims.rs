@@ -1,6 +1,6 @@
 //! Who runs what: claims, their owners, and the rows that they end with.
 
-use super::{Ledger, LedgerError, State, beside, transact};
+use super::{Ledger, LedgerError, State, beside, sums, transact};
 use crate::key::Key;
 use blis_scenario::CODE;
 use blis_scenario::row::Row;
@@ -39,12 +39,12 @@ impl Ledger {
     /// # Errors
     /// If the ledger cannot be read, or a row in it is none.
     pub fn finished(&self, keys: &[Key]) -> Result<Vec<Option<Row>>, LedgerError> {
-        let texts: Vec<Option<String>> =
-            self.ask(|database| keys.iter().map(|key| find(database, key)).collect())?;
-        let read = |(key, text): (&Key, Option<String>)| {
-            text.map(|text| self.row(key.text(), &text)).transpose()
+        let found: Vec<Option<Found>> =
+            self.ask(|database| keys.iter().map(|key| find(database, key.text())).collect())?;
+        let read = |(key, found): (&Key, Option<Found>)| {
+            found.map(|found| self.row(key.text(), found)).transpose()
         };
-        keys.iter().zip(texts).map(read).collect()
+        keys.iter().zip(found).map(read).collect()
     }
 
     /// Claims the trial `key`, unless it is finished or somebody who lives has claimed it.
@@ -56,8 +56,8 @@ impl Ledger {
         let me = self.owner(&mut state)?;
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let claimed = transact(&mut state.database, |transaction| {
-            if let Some(text) = find(transaction, key)? {
-                return Ok(Err(text));
+            if let Some(found) = find(transaction, key.text())? {
+                return Ok(Err(found));
             }
             let owner: Option<(i64, Option<String>)> = transaction
                 .prepare_cached(
@@ -84,7 +84,7 @@ impl Ledger {
         match claimed.map_err(|error| self.fail(&error))? {
             Ok(true) => Ok(Claim::Ours),
             Ok(false) => Ok(Claim::Taken),
-            Err(text) => self.row(key.text(), &text).map(Box::new).map(Claim::Finished),
+            Err(found) => self.row(key.text(), found).map(Box::new).map(Claim::Finished),
         }
     }
 
@@ -115,9 +115,10 @@ impl Ledger {
         drop(state);
         match other.map_err(|error| self.fail(&error))? {
             None => Ok(()),
-            Some((key, known, row)) => {
+            Some((key, Some(known), row)) => {
                 Err(differs(key.text(), "the row of this run", &known, &row.text()))
             }
+            Some((key, None, _)) => Err(self.damaged(of_trial(key.text()))),
         }
     }
 
@@ -131,12 +132,10 @@ impl Ledger {
         })
     }
 
-    /// The row that `text` is.
-    pub(super) fn row(&self, key: &str, text: &str) -> Result<Row, LedgerError> {
-        Row::parse(text).map_err(|error| LedgerError::Damaged {
-            path: self.path.clone(),
-            detail: format!("the row of trial {key}: {error}"),
-        })
+    /// The row that was found.
+    pub(super) fn row(&self, key: &str, found: Found) -> Result<Row, LedgerError> {
+        let text = found.ok_or_else(|| self.damaged(of_trial(key)))?;
+        Row::parse(&text).map_err(|error| self.damaged(format!("{}: {error}", of_trial(key))))
     }
 
     /// Forgets the claims of processes that have died, and removes their locks. To be called only
@@ -256,20 +255,22 @@ fn keep(
     key: &Key,
     plan: &Plan,
     row: &Row,
-) -> rusqlite::Result<Option<String>> {
+) -> rusqlite::Result<Option<Found>> {
     let text = row.text();
-    if let Some(known) = find(transaction, key)? {
-        return Ok(Some(known).filter(|known| *known != text));
+    if let Some(known) = find(transaction, key.text())? {
+        return Ok(Some(known).filter(|known| known.as_ref() != Some(&text)));
     }
     let (scenario, seed) = (row.run.scenario_hash.as_str(), seed_value(row.run.seed));
     transaction
-        .prepare_cached("INSERT OR IGNORE INTO scenarios VALUES (?1, ?2)")?
+        .prepare_cached(&sums::insert("INSERT OR IGNORE", "scenarios"))?
         .execute([scenario, &plan.document()])?;
-    transaction
-        .prepare_cached(
-            "INSERT INTO trials (key, code, scenario_hash, seed, row) VALUES (?1, ?2, ?3, ?4, ?5)",
-        )?
-        .execute(params![key.text(), CODE, scenario, seed, text])?;
+    transaction.prepare_cached(&sums::insert("INSERT", "trials"))?.execute(params![
+        key.text(),
+        CODE,
+        scenario,
+        seed,
+        text
+    ])?;
     transaction.prepare_cached("DELETE FROM claims WHERE key = ?1")?.execute([key.text()])?;
     transaction
         .prepare_cached("UPDATE runs SET finished = 1 WHERE key = ?1 AND owner = ?2")?
@@ -277,12 +278,18 @@ fn keep(
     Ok(None)
 }
 
-/// The text of a trial's row.
-fn find(database: &Connection, key: &Key) -> rusqlite::Result<Option<String>> {
-    database
-        .prepare_cached("SELECT row FROM trials WHERE key = ?1")?
-        .query_row([key.text()], |row| row.get(0))
-        .optional()
+/// The text of a row, unless it is damaged.
+pub(super) type Found = Option<String>;
+
+/// The row of a trial. It is damaged if it is whole but that of another trial.
+pub(super) fn find(database: &Connection, key: &str) -> rusqlite::Result<Option<Found>> {
+    let sql = "SELECT CASE WHEN sum IS checksum(?1, code, scenario_hash, seed, row) THEN row END \
+               FROM trials WHERE key = ?1";
+    database.prepare_cached(sql)?.query_row([key], |row| row.get(0)).optional()
+}
+
+fn of_trial(key: &str) -> String {
+    format!("the row of trial {key}")
 }
 
 /// A seed as the database keeps it.

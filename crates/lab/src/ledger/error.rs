@@ -31,8 +31,8 @@ pub enum LedgerError {
     Foreign(PathBuf),
     /// Its content is broken.
     #[error(
-        "{}: the ledger is damaged ({detail}); move it away and run again, or rescue what is left \
-         with `sqlite3 FILE .recover`",
+        "{}: the ledger is damaged ({detail}); remove damaged lines with `blis ledger gc`, or move \
+         it away and run again",
         .path.display()
     )]
     Damaged {
@@ -120,9 +120,20 @@ impl LedgerError {
     /// What the database library says about the ledger at `path`.
     pub(super) fn sqlite(path: &Path, error: &rusqlite::Error) -> LedgerError {
         let (path, detail) = (path.to_owned(), error.to_string());
+        // What was written is read as it was written, by statements that are known to be right.
+        let unread = matches!(
+            error,
+            rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::Utf8Error(..)
+        );
         match error.sqlite_error_code() {
+            _ if unread => LedgerError::Damaged { path, detail },
             Some(ErrorCode::DiskFull) => LedgerError::Full(path),
-            Some(ErrorCode::DatabaseCorrupt) => LedgerError::Damaged { path, detail },
+            Some(
+                ErrorCode::DatabaseCorrupt | ErrorCode::ConstraintViolation | ErrorCode::Unknown,
+            ) => LedgerError::Damaged { path, detail },
             Some(ErrorCode::NotADatabase) => LedgerError::Foreign(path),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => LedgerError::Busy(path),
             Some(
