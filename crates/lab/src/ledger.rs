@@ -4,7 +4,7 @@
 //! stale: other code, another scenario or another seed is another key. A process that wants to run
 //! a trial *claims* it first. It proves that it lives by a lock on a file, which the system lets go
 //! of when the process ends in whatever way, so that the claims of the dead are known as such at
-//! once, without clocks; see decision 11. Whoever runs studies opens a ledger; nothing in here
+//! once, and that it goes on by writing to that file; see decision 11. Whoever runs studies opens a ledger; nothing in here
 //! prints.
 
 mod claims;
@@ -14,6 +14,7 @@ mod error;
 mod export;
 mod gc;
 mod merge;
+mod peers;
 mod read;
 mod saturations;
 mod studies;
@@ -27,14 +28,15 @@ pub use error::LedgerError;
 pub use export::export;
 pub use gc::Removed;
 pub use merge::Merged;
+pub use peers::Seen;
 pub use read::Entry;
 pub(crate) use studies::{Experiment, PlannedCell};
 pub use studies::{StudyCell, StudyEntry, VerdictRecord};
 
-use claims::Owner;
 use core::time::Duration;
+use peers::Owner;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -78,7 +80,7 @@ impl Ledger {
         // Processes come in one at a time, so that one of them makes the tables.
         let door = File::options().create(true).append(true).open(beside(path, "-lock"));
         let door = door.map_err(|error| LedgerError::io(path, &error))?;
-        door.lock().map_err(|error| LedgerError::io(path, &error))?;
+        enter(path, &door)?;
         let mut database = connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
         prepare(path, &mut database)?;
         let ledger = Ledger::with(path, database);
@@ -150,6 +152,19 @@ fn transact<T>(
     let done = work(&transaction)?;
     transaction.commit()?;
     Ok(done)
+}
+
+/// Waits until `door` is free, but not for a process that is stopped behind it.
+fn enter(path: &Path, door: &File) -> Result<(), LedgerError> {
+    const LOOK: Duration = Duration::from_millis(10);
+    for _ in 0..PATIENCE.as_millis() / LOOK.as_millis() {
+        match door.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+            Err(TryLockError::Error(error)) => return Err(LedgerError::io(path, &error)),
+        }
+    }
+    Err(LedgerError::Busy(path.to_owned()))
 }
 
 /// The file beside the ledger at `path` whose name ends with `ending`.

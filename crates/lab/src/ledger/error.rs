@@ -61,7 +61,11 @@ pub enum LedgerError {
         detail: String,
     },
     /// Another process does not let go of it.
-    #[error("{}: another process keeps the ledger locked; run again later", .0.display())]
+    #[error(
+        "{}: another process keeps the ledger locked; if it is stopped, let it go on or end it, \
+         then run again",
+        .0.display()
+    )]
     Busy(PathBuf),
     /// No trial, or more than one, has a key that begins so.
     #[error("{0}")]

@@ -167,6 +167,60 @@ fn the_claims_of_the_dead_are_taken_over_at_once_and_their_locks_go() {
     assert_eq!(left, ["ledger.db", "ledger.db-lock"]);
 }
 
+/// Notes how many trials were taken over.
+#[derive(Default)]
+struct Notes(Mutex<usize>);
+
+impl Watch for Notes {
+    fn takes_over(&self, trials: usize) {
+        *self.0.lock().expect("no panic") += trials;
+    }
+}
+
+#[test]
+fn a_peer_that_is_stopped_blocks_nobody() {
+    let (folder, plan) = (folder(), plan(20));
+    let (stopped, ledger) = (open(&folder), open(&folder));
+    let trials: Vec<(&Plan, u64)> = (0..3).map(|seed| (&plan, seed)).collect();
+    for seed in 0..2 {
+        assert_eq!(stopped.claim(&Key::of(&plan, seed)).expect("it writes"), Claim::Ours);
+    }
+    let (runner, notes) =
+        (Runner::new(2, false, Some(&ledger)).expect("readable"), Notes::default());
+    // In three looks nobody shows that it goes on.
+    let rows = runner.rows_within(&trials, &notes, 3).expect("it does not wait for ever");
+    assert_eq!(*notes.0.lock().expect("no panic"), 2, "it was told");
+    let fresh = Runner::default().rows(&trials, &Unwatched).expect("it runs");
+    assert_eq!(rows, fresh);
+    // When it goes on, it finds that the work is done.
+    stopped.record(&Key::of(&plan, 0), &plan, &fresh[0]).expect("the same row is no news");
+    assert_eq!(stopped.counts().expect("it reads"), (3, 3));
+}
+
+#[test]
+fn a_peer_that_goes_on_keeps_its_claims() {
+    let folder = folder();
+    let (busy, ledger) = (open(&folder), open(&folder));
+    assert_eq!(busy.claim(&Key::of(&plan(20), 1)).expect("it writes"), Claim::Ours);
+    let (lock, mut seen) = (folder.path().join("sub/ledger.db-owner-0"), Seen::default());
+    for look in 0..20_u8 {
+        fs::write(&lock, [look]).expect("written");
+        assert_eq!(ledger.take_over(&mut seen, 2).expect("it reads"), 0);
+    }
+    let looks = (0..5).map(|_| ledger.take_over(&mut seen, 2).expect("it writes"));
+    assert_eq!(looks.sum::<usize>(), 1, "then it has stopped");
+}
+
+#[test]
+fn what_this_process_has_claimed_can_be_given_back_at_once() {
+    let (folder, plan) = (folder(), plan(20));
+    let ledger = open(&folder);
+    ledger.release_all().expect("there is nothing to give back");
+    assert_eq!(ledger.claim(&Key::of(&plan, 1)).expect("it writes"), Claim::Ours);
+    ledger.release_all().expect("it writes");
+    run(&ledger, &plan, 1);
+}
+
 #[test]
 fn a_full_disk_is_told_and_loses_nothing() {
     let (folder, plan) = (folder(), plan(20));
