@@ -74,6 +74,9 @@ impl Ledger {
     /// # Errors
     /// If it cannot be made or written, is damaged, or is of a newer version.
     pub fn open(path: &Path) -> Result<Ledger, LedgerError> {
+        if path == Path::new(":memory:") || path.as_os_str().is_empty() {
+            return Err(LedgerError::NoFile(path.to_owned()));
+        }
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(|error| LedgerError::io(folder, &error))?;
         }

@@ -287,6 +287,7 @@ fn ledgers_that_cannot_be_used_end_with_their_own_code() {
     for (args, code, message) in [
         ("study s.yaml --ledger text.db", 2, "text.db: not a ledger; name another"),
         ("study s.yaml --ledger file/x.db", 3, "cannot open or write the ledger: "),
+        ("study s.yaml --ledger :memory:", 2, "found `:memory:`; legal: the path of a file, or"),
         ("study s.yaml --ledger /proc/x/y.db", 3, "or run with `--no-ledger`"),
         ("ledger list", 2, ".blis/ledger.db: there is no ledger; run a study first"),
         ("ledger merge text.db --ledger new.db", 2, "text.db: not a ledger"),

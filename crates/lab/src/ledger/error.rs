@@ -29,6 +29,9 @@ pub enum LedgerError {
     /// It is a file of something else.
     #[error("{}: not a ledger; name another file with `--ledger`", .0.display())]
     Foreign(PathBuf),
+    /// It is no file at all, so nothing would be kept.
+    #[error("found `{}`; legal: the path of a file, or `--no-ledger` for none", .0.display())]
+    NoFile(PathBuf),
     /// Its content is broken.
     #[error(
         "{}: the ledger is damaged ({detail}); remove damaged lines with `blis ledger gc`, or move \
@@ -101,6 +104,7 @@ impl LedgerError {
             LedgerError::Missing(_)
             | LedgerError::Newer { .. }
             | LedgerError::Foreign(_)
+            | LedgerError::NoFile(_)
             | LedgerError::Unknown(_)
             | LedgerError::Differs { .. } => true,
             LedgerError::Damaged { .. }

@@ -291,6 +291,10 @@ fn ledgers_that_cannot_be_used_say_why() {
     assert!(
         nowhere.contains("cannot open or write the ledger: ") && nowhere.contains("`--no-ledger`")
     );
+    for name in [":memory:", ""] {
+        let refused = Ledger::open(Path::new(name)).expect_err("no file").to_string();
+        assert!(refused.starts_with(&format!("found `{name}`; legal: the path of a file")));
+    }
     let missing = Ledger::open_existing(&folder.path().join("e.db")).expect_err("none").to_string();
     assert!(missing.contains("there is no ledger; run a study first"), "{missing}");
 }
