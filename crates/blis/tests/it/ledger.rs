@@ -70,51 +70,110 @@ pub(super) fn watch(child: &mut Child, looks: u64) -> u64 {
         .unwrap_or(looks)
 }
 
-#[test]
-fn two_hundred_kills_at_any_moment_change_nothing() {
-    const KILLS: usize = 200;
-    let bench = bench();
-    let expected = plain(&bench);
-    let mut whole = start(&bench, "study s.yaml --quiet --format json --ledger whole.db --jobs 1");
+/// Runs the command that `args` makes of the name of a ledger, and kills it at random moments: again
+/// and again until it ends, then with a new ledger, until `kills` kills have hit. `cut` is told the
+/// ledger after each kill, and `ended` what the command printed when it was left to end.
+pub(super) fn killed(
+    bench: &Bench,
+    kills: usize,
+    args: impl Fn(&str) -> String,
+    mut cut: impl FnMut(&str),
+    mut ended: impl FnMut(&Ran, &str),
+) {
+    let mut whole = start(bench, &args("whole.db"));
     let length = watch(&mut whole, u64::MAX);
-    assert_eq!(Ran::from(whole.wait_with_output().expect("ends")).out, expected);
-    let rows_expected = rows(&bench, "whole.db");
-    assert_eq!(rows_expected.len(), TRIALS);
-
-    let (mut kills, mut dice) = (0, 17_u64);
-    let (mut cut_short, mut left_over) = (0, BTreeSet::new());
+    ended(&Ran::from(whole.wait_with_output().expect("ends")), "whole.db");
+    let (mut hit, mut dice) = (0, 17_u64);
     for round in 0.. {
         let name = format!("round{round}.db");
-        let args = format!("study s.yaml --quiet --format json --ledger {name} --jobs 1");
         loop {
             dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
-            let mut child = start(&bench, &args);
-            watch(&mut child, if kills < KILLS { (dice >> 33) % length } else { u64::MAX });
+            let mut child = start(bench, &args(&name));
+            watch(&mut child, if hit < kills { (dice >> 33) % length } else { u64::MAX });
             child.kill().expect("it can be killed, dead or alive");
             let ran = Ran::from(child.wait_with_output().expect("ends"));
-            if ran.code == Some(0) {
-                assert_eq!(ran.out, expected, "round {round}, after {kills} kills");
+            if ran.code.is_some() {
+                ended(&ran, &name);
                 break;
             }
-            assert_eq!((ran.code, ran.err.as_str()), (None, ""), "killed, and nothing else");
-            kills += 1;
-            if bench.path().join(&name).exists()
-                && let Ok(ledger) = Ledger::open_existing(&bench.path().join(&name))
-            {
-                let attempts = ledger.attempts().unwrap_or_default();
-                let finished = attempts.iter().filter(|(.., finished)| *finished == 1).count();
-                cut_short += attempts.len() - finished;
-                left_over.insert(finished);
-            }
+            assert_eq!(ran.err, "", "killed, and nothing else");
+            hit += 1;
+            cut(&name);
         }
-        assert_eq!(rows(&bench, &name), rows_expected, "round {round}");
-        begun(&bench, &name);
-        if kills >= KILLS {
+        if hit >= kills {
             break;
         }
     }
+}
+
+#[test]
+fn two_hundred_kills_at_any_moment_change_nothing() {
+    let bench = bench();
+    let expected = plain(&bench);
+    let (mut cut_short, mut left_over) = (0, BTreeSet::new());
+    let args = |name: &str| format!("study s.yaml --quiet --format json --ledger {name} --jobs 1");
+    let cut = |name: &str| {
+        let path = bench.path().join(name);
+        let found = Ledger::open_existing(&path).and_then(|ledger| ledger.attempts());
+        let attempts = found.unwrap_or_default();
+        let finished = attempts.iter().filter(|(.., finished)| *finished == 1).count();
+        cut_short += attempts.len() - finished;
+        left_over.insert(finished);
+    };
+    killed(&bench, 200, args, cut, |ran, name| {
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), expected.as_str()), "{name}");
+        assert_eq!(rows(&bench, name), rows(&bench, "whole.db"), "{name}");
+        assert_eq!(begun(&bench, name).len(), TRIALS);
+    });
     assert!(cut_short > 0, "some kills hit runs");
     assert!(left_over.len() > 3, "kills came early and late: {left_over:?}");
+}
+
+#[test]
+fn kills_of_a_shard_change_neither_its_rows_nor_the_merged_study() {
+    let bench = bench();
+    let expected = plain(&bench);
+    let other = bench.blis("study s.yaml --quiet --ledger other.db --shard 1/2");
+    assert_eq!(other.code, Some(0), "{}", other.err);
+    let args = |name: &str| format!("study s.yaml --quiet --ledger {name} --shard 0/2 --jobs 2");
+    let mut part = None;
+    killed(
+        &bench,
+        40,
+        args,
+        |_| {},
+        |ran, name| {
+            assert_eq!(ran.code, Some(0), "{}", ran.err);
+            assert_eq!(&rows(&bench, name), part.get_or_insert_with(|| rows(&bench, name)));
+            let merged = bench.blis(&format!("ledger merge other.db --ledger {name}"));
+            assert_eq!(merged.code, Some(0), "{}", merged.err);
+            let ran = bench.blis(&format!("study s.yaml --quiet --format json --ledger {name}"));
+            assert_eq!(
+                (ran.out.as_str(), begun(&bench, name).len()),
+                (expected.as_str(), TRIALS / 2)
+            );
+        },
+    );
+}
+
+/// One of two processes that share a ledger is killed; the other goes on with its part.
+#[test]
+fn a_peer_that_is_killed_blocks_nobody() {
+    let bench = bench();
+    let expected = plain(&bench);
+    let args = |name: &str| format!("study s.yaml --quiet --format json --ledger {name} --jobs 1");
+    let mut dice = 3_u64;
+    for round in 0..20 {
+        let name = format!("shared{round}.db");
+        let (mut first, second) = (start(&bench, &args(&name)), start(&bench, &args(&name)));
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        watch(&mut first, (dice >> 33) % 4_000);
+        first.kill().expect("it can be killed, dead or alive");
+        first.wait().expect("ends");
+        let ran = Ran::from(second.wait_with_output().expect("ends"));
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), expected.as_str()), "{}", ran.err);
+        assert_eq!(rows(&bench, &name).len(), TRIALS);
+    }
 }
 
 #[test]
