@@ -94,6 +94,13 @@ def test_a_search_whose_trials_run_elsewhere_finds_the_same(tmp_path: Path) -> N
     assert best.completed > 0, "what was written can be run"
 
 
+def test_a_report_runs_what_was_sent_away_and_has_not_come_back(tmp_path: Path) -> None:
+    rounds = _core.Rounds.study(json.dumps(STUDY), "file", tmp_path / "ledger.db")
+    keys = [key for key, _ in rounds.needed()]
+    assert rounds.claim(keys) == ["ours"] * len(keys)
+    assert blis.Found(rounds.report()[0]) == blis.study(STUDY, ledger=None)
+
+
 def test_a_row_is_kept_with_its_own_trial_only(tmp_path: Path) -> None:
     scenario = blis.Scenario(num_requests=10)
     one, other = scenario.trial(seed=1), scenario.trial(seed=2)

@@ -8,7 +8,6 @@ use crate::target::Target;
 use blis_fidelity::calibrate;
 use blis_fidelity::measured::{self, grids};
 use blis_scenario::profile::{self, ProfiledMachine};
-use std::path::PathBuf;
 
 /// Fits what `args` name, writes the profile and prints how good it is.
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
@@ -16,7 +15,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
     let padding = calibrate::padding(args.padding.as_deref(), &measured)
         .map_err(|message| Failure::Input(format!("--padding: {message}")))?;
     let runs = calibrate::runs(&measured, &grids(&args.grid, &args.steps), args.block_size)?;
-    let target = args.out.as_deref().map(|out| Target::out(out, &inputs(args))).transpose()?;
+    let target = args.out.as_deref().map(Target::out).transpose()?;
     let file = target.as_ref().map(Output::create).transpose()?;
     let mut found = calibrate::calibrate(runs, padding, machine(args))?;
     if measured.iter().any(|run| run.by_clients) {
@@ -29,10 +28,6 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
         return Ok(());
     }
     show::print(&blis_report::calibrate::document(&found), args.format)
-}
-
-fn inputs(args: &CalibrateArgs) -> Vec<PathBuf> {
-    args.steps.iter().chain(&args.requests).chain(&args.grid).cloned().collect()
 }
 
 fn machine(args: &CalibrateArgs) -> ProfiledMachine {

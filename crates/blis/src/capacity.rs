@@ -15,7 +15,7 @@ use blis_scenario::problem::Place;
 /// failed check.
 pub(crate) fn capacity(args: &CapacityArgs) -> Result<u8, Failure> {
     let outline = outline(args)?;
-    let pages = Pages::open(&args.shown, args.scenario.as_slice())?;
+    let pages = Pages::open(&args.shown)?;
     let trying = Trying::new(&args.trials)?;
     let watch = Trials::new(outline.search.trials() as u64, args.shown.quiet);
     let settled = outline.settle(&trying.runner(), &watch);

@@ -42,7 +42,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         let message = "there is only one scenario; name another, or add an `--arm`".to_owned();
         return Err(Failure::Input(message));
     }
-    let pages = Pages::open(&args.shown, &args.scenarios)?;
+    let pages = Pages::open(&args.shown)?;
     let trying = Trying::new(&args.trials)?;
     let watch = Trials::new(outline.study().trials() as u64, args.shown.quiet);
     let study = settled(outline, &trying, &watch, args.shown.quiet)?;

@@ -43,7 +43,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let seeds = usize::from(args.seeds);
     let asked = Asked { args, study, metrics, levels, against, seeds };
     let trials = asked.trials()?;
-    let pages = Pages::open(&args.shown, &[&args.study])?;
+    let pages = Pages::open(&args.shown)?;
     let trying = Trying::new(&args.trials)?;
     let watch = Trials::new(trials as u64, args.shown.quiet);
     let study = settled(outline.clone(), &trying, &watch, args.shown.quiet)?;

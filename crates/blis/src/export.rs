@@ -35,7 +35,7 @@ fn written(args: &SystemArgs, export: fn(&Plan, &str) -> Exported) -> Result<u8,
             title(args)
         )));
     }
-    Output::whole(&Target::out(&args.out, args.scenario.as_slice())?, &text)?;
+    Output::whole(&Target::out(&args.out)?, &text)?;
     if missing.is_empty() {
         return Ok(DONE);
     }
@@ -49,7 +49,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<(), Failure> {
     let tree = yaml::read_file(&from.config).map_err(Problems::from)?;
     let stem = from.config.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let Imported { text, left_out } = llm_d::import(&tree, &stem.unwrap_or_default())?;
-    Output::whole(&Target::out(&from.out, std::slice::from_ref(&from.config))?, &text)?;
+    Output::whole(&Target::out(&from.out)?, &text)?;
     for part in left_out {
         output::note(&format!("note: left out: {part}"));
     }

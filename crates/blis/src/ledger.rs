@@ -7,17 +7,19 @@ use crate::failure::{self, Failure};
 use crate::output;
 use crate::sheet::Sheet;
 use crate::show;
-use crate::target::Target;
+use crate::target;
 use blis_lab::ledger::{self, Ledger, Merged, Removed};
 use blis_report::ledger as report;
 use blis_report::text::grouped;
 use blis_scenario::json::{self, differences};
+use blis_scenario::problems::every;
 use serde_json::Value;
 use std::path::Path;
 
 /// Does what `args` ask for.
 pub(crate) fn ledger(args: &LedgerArgs) -> Result<u8, Failure> {
     let path = args.ledger.as_path();
+    target::claim_ledger("--ledger", path)?;
     match &args.command {
         LedgerCommand::List(args) => list(&Ledger::open_existing(path)?, args)?,
         LedgerCommand::Show(args) => row(&Ledger::open_existing(path)?, args)?,
@@ -25,6 +27,7 @@ pub(crate) fn ledger(args: &LedgerArgs) -> Result<u8, Failure> {
         LedgerCommand::Merge(args) => merge(path, args)?,
         LedgerCommand::Export(args) => return export(&Ledger::open_existing(path)?, args),
         LedgerCommand::Gc(args) => collect(&Ledger::open_existing(path)?, args)?,
+        LedgerCommand::Check => return check(&Ledger::open_existing(path)?),
     }
     Ok(failure::DONE)
 }
@@ -53,14 +56,7 @@ fn diff(ledger: &Ledger, args: &DiffArgs) -> Result<(), Failure> {
 }
 
 fn merge(into: &Path, args: &MergeArgs) -> Result<(), Failure> {
-    let target = Target::of(into).ok();
-    for from in &args.from {
-        if target.as_ref().is_some_and(|target| target.is_input(from)) {
-            let from = from.display();
-            let message = format!("`{from}` is the target of `--ledger`; name another");
-            return Err(Failure::Input(message));
-        }
-    }
+    every(args.from.iter().map(|from| target::claim_ledger("FILE", from)))?;
     // All must be readable before anything is taken over.
     let others: Vec<Ledger> =
         args.from.iter().map(|path| Ledger::open_existing(path)).collect::<Result<_, _>>()?;
@@ -87,10 +83,24 @@ fn export(ledger: &Ledger, args: &ExportArgs) -> Result<u8, Failure> {
         output::print(&page)?;
         return Ok(failure::DONE);
     }
-    let sheet = Sheet::open(&args.out, args.verify, &[ledger.path()])?;
+    let sheet = Sheet::open("--out", &args.out, args.verify)?;
     let Some(difference) = sheet.put(&page)? else { return Ok(failure::DONE) };
     output::note(&difference);
     output::note("out of date: run the same command without `--verify`");
+    Ok(failure::CHECK_FAILED)
+}
+
+/// Names all that is damaged, which is a failed check.
+fn check(ledger: &Ledger) -> Result<u8, Failure> {
+    let (damage, (trials, _)) = (ledger.damage()?, ledger.counts()?);
+    let path = ledger.path().display();
+    if damage.is_empty() {
+        output::print(&format!("{path}: {} trials, no damage\n", grouped(trials)))?;
+        return Ok(failure::DONE);
+    }
+    let line = |line: &String| format!("{path}: damaged: {line}\n");
+    output::print(&damage.iter().map(line).collect::<Vec<_>>().concat())?;
+    output::note("remove damaged lines with `blis ledger gc`; their trials are run again");
     Ok(failure::CHECK_FAILED)
 }
 
@@ -100,11 +110,12 @@ fn collect(ledger: &Ledger, args: &GcArgs) -> Result<(), Failure> {
     } else {
         (ledger.collect_garbage()?, "removed")
     };
-    let Removed { trials, scenarios, studies, runs } = removed;
+    let Removed { trials, scenarios, studies, runs, damaged } = removed;
     let [trials, scenarios, studies, runs] = [trials, scenarios, studies, runs].map(grouped);
+    let damaged = if damaged == 0 { String::new() } else { format!("{damaged} damaged lines, ") };
     let (left, _) = ledger.counts()?;
     output::print(&format!(
-        "{verb} {trials} trials of other code versions, {scenarios} scenarios, {studies} studies \
+        "{verb} {damaged}{trials} trials of other code versions, {scenarios} scenarios, {studies} studies \
          and {runs} records of unfinished runs; {} has {} trials\n",
         grouped(left),
         ledger.path().display()

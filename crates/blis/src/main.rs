@@ -80,7 +80,7 @@ fn command() -> u8 {
 
 fn end(failure: &Failure) -> u8 {
     if let Some(message) = failure.message() {
-        output::note(&format!("error: {message}"));
+        output::note(&cut(&format!("error: {message}")));
     }
     if matches!(failure, Failure::Internal(_)) {
         output::note(&reproduce());
@@ -94,10 +94,20 @@ fn usage(error: &clap::Error) -> u8 {
     if error.use_stderr() {
         // Its lines are the parser's, what else is hidden in them is the user's.
         let lines: Vec<String> = text.trim_end().lines().map(problem::visible).collect();
-        output::note(&lines.join("\n"));
+        output::note(&cut(&lines.join("\n")));
         return failure::BAD_INPUT;
     }
     output::print(&text).map_or_else(|failure| end(&failure), |()| failure::DONE)
+}
+
+/// A message without what nobody reads of very long lines, which repeat an argument.
+fn cut(text: &str) -> String {
+    const LONGEST: usize = 2_000;
+    let line = |line: &str| match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line.to_owned(),
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {

@@ -7,17 +7,16 @@ use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::progress::Trials;
 use crate::show::Pages;
-use crate::target::Target;
 use crate::trials::Trying;
 use blis_lab::optimize;
 use blis_report::search;
+use blis_scenario::problems::Together;
 
 /// Runs the search that `args` name, prints what it found and writes the strategy.
 pub(crate) fn optimize(args: &OptimizeArgs) -> Result<(), Failure> {
     let outline = optimize::read(&args.search)?;
-    let out = args.out.as_deref().map(|path| Target::new("--out", path, &[&args.search]));
-    let out = out.transpose()?.as_ref().map(Output::create).transpose()?;
-    let pages = Pages::open(&args.shown, &[&args.search])?;
+    let out = Output::open("--out", args.out.as_deref());
+    let (out, pages) = (out, Pages::open(&args.shown)).together()?;
     if out.is_some() && outline.search().objectives.len() > 1 {
         let message = "--out: several objectives give a front, not one best strategy; keep one \
             and turn the others into constraints";

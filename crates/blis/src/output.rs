@@ -5,7 +5,8 @@
 //! synced. What is left unfinished is removed.
 
 use crate::failure::Failure;
-use crate::target::{Kind, Target};
+use crate::target::{self, Kind, Target};
+use blis_scenario::Problem;
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
@@ -42,11 +43,16 @@ struct Temporary {
 
 impl Output {
     /// Opens `target` for writing.
-    pub(crate) fn create(target: &Target) -> Result<Output, Failure> {
-        let (file, temporary) =
-            open(&target.kind, &target.given).map_err(|error| failed(&target.given, &error))?;
+    pub(crate) fn create(target: &Target) -> Result<Output, Problem> {
+        let (file, temporary) = open(&target.kind, &target.given)
+            .map_err(|error| target::unwritable(&target.given, &error))?;
         let path = (!target.is_stdout()).then(|| target.given.clone());
         Ok(Output { path, temporary, writer: BufWriter::new(file) })
+    }
+
+    /// Claims and opens the file that `flag` gives, if it does.
+    pub(crate) fn open(flag: &str, path: Option<&Path>) -> Result<Option<Output>, Problem> {
+        path.map(|path| Output::create(&Target::claim(flag, path)?)).transpose()
     }
 
     /// The same with `first` as its first line.
@@ -70,7 +76,7 @@ impl Output {
     /// A write to it failed.
     pub(crate) fn failure(&self, error: &io::Error) -> Failure {
         match &self.path {
-            Some(path) => failed(path, error),
+            Some(path) => target::unwritable(path, error).into(),
             None => Failure::stdout(error),
         }
     }
@@ -95,6 +101,7 @@ impl Output {
         self.writer.flush()?;
         let Some(Temporary { path, target }) = self.temporary.take() else { return Ok(()) };
         self.writer.get_ref().sync_all()?;
+        target::refuse_input(&target)?;
         path.persist(&target).map_err(|failed| failed.error)?;
         match target.parent() {
             Some(folder) => File::open(folder)?.sync_all(),
@@ -158,11 +165,6 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()
     }
-}
-
-/// A failed write to `path`.
-pub(crate) fn failed(path: &Path, error: &io::Error) -> Failure {
-    Failure::Io(format!("cannot write `{}`: {error}", path.display()))
 }
 
 /// Removes every temporary file.

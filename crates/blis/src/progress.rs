@@ -243,6 +243,14 @@ impl trial::Watch for Trials {
         self.needed.fetch_add(trials as u64, Ordering::Relaxed);
     }
 
+    fn takes_over(&self, trials: usize) {
+        if self.shown != Shown::Nowhere {
+            self.tell(&format!(
+                "note: another process on this ledger has stopped; its {trials} runs are run here"
+            ));
+        }
+    }
+
     fn known(&self, trials: usize) {
         self.known.fetch_add(trials as u64, Ordering::Relaxed);
         self.done.fetch_add(trials as u64, Ordering::Relaxed);

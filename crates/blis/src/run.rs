@@ -16,10 +16,12 @@ use blis_lab::counterfactual::{self, DecisionLog, Options, Regret};
 use blis_metrics::{Listener, Saturation};
 use blis_report::run::{self as report, Finished};
 use blis_report::sections::{Decisions, sections};
-use blis_scenario::{Draft, Names, Plan, RunResult, Trial, replicate, run_scenario};
+use blis_scenario::problem::{Place, Problem};
+use blis_scenario::problems::{Problems, every};
+use blis_scenario::{Names, Plan, RunResult, Trial, replicate, run_scenario};
 use blis_sim::{End, Pace};
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Alternatives of a decision that `--decisions-out` tells, if nothing else is said.
 const ALTERNATIVES: u16 = 3;
@@ -34,14 +36,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     if args.replications > 1 {
         return run_many(args, &plan, weights.as_ref());
     }
-    let targets = targets(args, &inputs(args, &draft, &plan))?;
-    run_one(args, &targets, &plan, weights.as_ref())
-}
-
-/// The files that a run is read from.
-fn inputs(args: &RunArgs, draft: &Draft, plan: &Plan) -> Vec<PathBuf> {
-    let named = [&args.scenario, &args.policy_config].into_iter().flatten();
-    named.chain(&plan.files).cloned().chain(draft.workload_files()).collect()
+    run_one(args, &targets(args)?, &plan, weights.as_ref())
 }
 
 /// The outputs of `args` that are files, by flag.
@@ -55,22 +50,16 @@ fn outputs(args: &RunArgs) -> [(&'static str, Option<&Path>); 5] {
     ]
 }
 
-/// Where they go. Refuses outputs that are one file, or one of `inputs`.
-fn targets(args: &RunArgs, inputs: &[PathBuf]) -> Result<Vec<(&'static str, Target)>, Failure> {
-    let mut targets: Vec<(&str, Target)> = Vec::new();
-    for (flag, path) in outputs(args) {
-        let Some(path) = path else { continue };
-        let refuse = |text: String| Err(Failure::Input(format!("{flag}: {text}")));
+/// Claims where they go.
+fn targets(args: &RunArgs) -> Result<Vec<(&'static str, Target)>, Problems> {
+    let claim = |(flag, path): (&'static str, &Path)| {
         if path == Path::new("-") {
-            return refuse("found `-`; legal: a file (`./-` for one of that name)".to_owned());
+            let message = "found `-`; legal: a file (`./-` for one of that name)";
+            return Err(Problem::new(Place::Flag(flag.into()), "", message));
         }
-        let target = Target::new(flag, path, inputs)?;
-        if let Some((other, _)) = targets.iter().find(|(_, other)| target.is(other)) {
-            return refuse(format!("it is also the file of `{other}`; name another"));
-        }
-        targets.push((flag, target));
-    }
-    Ok(targets)
+        Ok((flag, Target::claim(flag, path)?))
+    };
+    every(outputs(args).into_iter().filter_map(|(flag, path)| Some((flag, path?))).map(claim))
 }
 
 /// Opens an output; `names` must be given to the run as well.

@@ -20,27 +20,34 @@ impl Shard {
     }
 
     fn read(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Shard, String> {
-        let number = |name: &str| variable(name)?.parse::<usize>().ok();
+        let number = |name: &str| -> Result<Option<usize>, String> {
+            let Some(text) = variable(name) else { return Ok(None) };
+            let bad = |_| format!("`{name}` is `{text}`; legal: a number from 0");
+            text.parse().map(Some).map_err(bad)
+        };
         let (index, count) = match text.split_once('/') {
             None if text == "auto" => (None, None),
             Some(("auto", count)) => (None, Some(count.parse().ok())),
             Some((index, count)) => (Some(index.parse().ok()), Some(count.parse().ok())),
             None => (Some(None), Some(None)),
         };
-        let slurm = || {
-            let first = number("SLURM_ARRAY_TASK_MIN").unwrap_or(0);
-            let step = number("SLURM_ARRAY_TASK_STEP").unwrap_or(1).max(1);
-            Some(number("SLURM_ARRAY_TASK_ID")?.checked_sub(first)? / step)
+        let slurm = || -> Result<Option<usize>, String> {
+            let first = number("SLURM_ARRAY_TASK_MIN")?.unwrap_or(0);
+            let step = number("SLURM_ARRAY_TASK_STEP")?.unwrap_or(1).max(1);
+            let task = number("SLURM_ARRAY_TASK_ID")?;
+            Ok(task.and_then(|task| Some(task.checked_sub(first)? / step)))
         };
         let index = match index {
             Some(index) => index.ok_or_else(legal)?,
-            None => slurm().or_else(|| number("JOB_COMPLETION_INDEX")).ok_or(
-                "neither `SLURM_ARRAY_TASK_ID` nor `JOB_COMPLETION_INDEX` is set; legal: I/N",
-            )?,
+            None => {
+                slurm()?.map_or_else(|| number("JOB_COMPLETION_INDEX"), |n| Ok(Some(n)))?.ok_or(
+                    "neither `SLURM_ARRAY_TASK_ID` nor `JOB_COMPLETION_INDEX` is set; legal: I/N",
+                )?
+            }
         };
         let count = match count {
             Some(count) => count.ok_or_else(legal)?,
-            None => number("SLURM_ARRAY_TASK_COUNT")
+            None => number("SLURM_ARRAY_TASK_COUNT")?
                 .ok_or("`SLURM_ARRAY_TASK_COUNT` is not set, so N is unknown; write `auto/N`")?,
         };
         if count == 0 || count > MOST || index >= count {
@@ -92,6 +99,8 @@ mod tests {
             assert!(message.ends_with("e.g. `0/4`"), "{text}: {message}");
         }
         assert!(read("auto/4", &[]).expect_err("no variable").starts_with("neither `SLURM"));
+        let odd = read("auto/4", &[("SLURM_ARRAY_TASK_ID", "abc")]).expect_err("no number");
+        assert_eq!(odd, "`SLURM_ARRAY_TASK_ID` is `abc`; legal: a number from 0");
         let lone = read("auto", &[("JOB_COMPLETION_INDEX", "7")]).expect_err("no count");
         assert!(lone.ends_with("write `auto/N`"), "{lone}");
     }

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::target::Target;
+use blis_scenario::Problem;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,12 +18,12 @@ pub(crate) enum Sheet {
 }
 
 impl Sheet {
-    /// The file `path`, opened before anything runs. It must be none of `inputs`.
-    pub(crate) fn open(path: &Path, verify: bool, inputs: &[&Path]) -> Result<Sheet, Failure> {
+    /// The file `path`, which `flag` gives, opened before anything runs.
+    pub(crate) fn open(flag: &str, path: &Path, verify: bool) -> Result<Sheet, Problem> {
         if verify {
             return Ok(Sheet::Compare(path.to_owned()));
         }
-        Output::create(&Target::new("--out", path, inputs)?).map(Sheet::Write)
+        Output::create(&Target::claim(flag, path)?).map(Sheet::Write)
     }
 
     /// Writes `text`, or says in what the file that is there differs from it.
@@ -89,7 +90,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("x.md");
         let put = |verify: bool, text: &str| {
-            Sheet::open(&path, verify, &[]).expect("it opens").put(text).expect("it can be read")
+            Sheet::open("--out", &path, verify)
+                .expect("it opens")
+                .put(text)
+                .expect("it can be read")
         };
         assert!(put(true, "a\n").expect("a difference").ends_with("is not there"));
         assert!(!path.exists(), "verifying writes nothing");

@@ -7,8 +7,10 @@ use crate::target::Target;
 use blis_report::html::{self, Figures};
 use blis_report::terminal::{self, Screen};
 use blis_report::{Document, markdown};
+use blis_scenario::problems::every;
+use blis_scenario::{Problem, Problems};
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The first line of a Markdown page.
 pub(crate) const MARK: &str = "<!-- Written by `blis`: do not edit. -->\n";
@@ -49,14 +51,12 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Opens the pages of `args`, none of which may be one of `inputs`.
-    pub(crate) fn open<P: AsRef<Path>>(args: &ShownArgs, inputs: &[P]) -> Result<Pages, Failure> {
+    /// Opens the pages of `args`.
+    pub(crate) fn open(args: &ShownArgs) -> Result<Pages, Problems> {
         let open = |path: &PathBuf| {
-            let target = Target::new("--report", path, inputs)?;
-            Ok((path.clone(), Output::create(&target)?))
+            Ok::<_, Problem>((path.clone(), Output::create(&Target::claim("--report", path)?)?))
         };
-        let files = args.report.iter().map(open).collect::<Result<_, Failure>>()?;
-        Ok(Pages { files, layout: args.format })
+        Ok(Pages { files: every(args.report.iter().map(open))?, layout: args.format })
     }
 
     /// Writes the document to each page, as Markdown with its drawings beside it if the name ends
@@ -70,7 +70,7 @@ impl Pages {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
             let page = markdown::page(document, Some(&stem));
             for (name, drawing) in &page.drawings {
-                Output::whole(&Target::of(&path.with_file_name(name))?, drawing)?;
+                Output::whole(&Target::claim("--report", &path.with_file_name(name))?, drawing)?;
             }
             output.fill(&format!("{MARK}{}", page.text))?;
         }

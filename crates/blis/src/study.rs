@@ -9,7 +9,6 @@ use crate::output::{self, Output};
 use crate::progress::{Standing, Trials};
 use crate::shard::Shard;
 use crate::show::Pages;
-use crate::target::Target;
 use crate::trials::Trying;
 use blis_lab::Metric;
 use blis_lab::study::{self, Findings, Outline, Study};
@@ -18,6 +17,7 @@ use blis_report::study as report;
 use blis_report::svg::svg;
 use blis_report::text::grouped;
 use blis_scenario::Plan;
+use blis_scenario::problems::Together;
 use std::path::Path;
 
 /// Runs the studies that `args` name and prints what they found. With `--check`, a refuted
@@ -37,9 +37,9 @@ fn one(args: &StudyArgs, file: &Path) -> Result<u8, Failure> {
     let outline = study::read(file)?;
     let shard = args.shard.as_deref().map(Shard::parse).transpose()?;
     let drawn = drawn(args, outline.study())?;
-    let csv = open("--csv", args.csv.as_deref(), file)?;
-    let plot = open("--plot", args.plot.as_deref(), file)?;
-    let pages = Pages::open(&args.shown, &[file])?;
+    let csv = Output::open("--csv", args.csv.as_deref());
+    let plot = Output::open("--plot", args.plot.as_deref());
+    let (csv, plot, pages) = (csv, plot, Pages::open(&args.shown)).together()?;
     let trying = Trying::new(&args.trials)?;
     let watch = Trials::new(outline.study().trials() as u64, args.shown.quiet);
     let study = settled(outline, &trying, &watch, args.shown.quiet)?;
@@ -118,12 +118,6 @@ fn part(
         grouped(all.len() as u64),
         ledger.path().display()
     ))
-}
-
-/// Opens an output before anything runs.
-fn open(flag: &str, path: Option<&Path>, input: &Path) -> Result<Option<Output>, Failure> {
-    let target = path.map(|path| Target::new(flag, path, &[input])).transpose()?;
-    target.as_ref().map(Output::create).transpose()
 }
 
 /// The number that is drawn.

@@ -1,17 +1,24 @@
 //! Where an output really goes: what a path means once its symbolic links are followed.
 //!
 //! A file is written beside the place where it ends up, so a link stays a link. What is no file (a
-//! device, a pipe, an open file of this process) is written as it stands. Two outputs, or an output
-//! and an input, that are one file are refused before anything runs.
+//! device, a pipe, an open file of this process) is written as it stands.
+//!
+//! An output is opened for a [`Target`] and nothing else, and whoever wants one has to claim it. So
+//! no output is a file that was read, nor one that another flag writes, nor a part of the ledger.
 
-use crate::failure::Failure;
+use blis_scenario::files;
+use blis_scenario::problem::{Place, Problem};
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// The most links that are followed, as Linux does.
 const MOST_LINKS: u32 = 40;
+
+/// What this command writes, by flag.
+static CLAIMED: Mutex<Vec<(String, Identity)>> = Mutex::new(Vec::new());
 
 /// What a path leads to.
 #[derive(Debug)]
@@ -35,49 +42,86 @@ pub(crate) enum Kind {
 }
 
 /// What makes two spellings the same file.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 struct Identity {
     path: Option<PathBuf>,
     /// Device and inode. Character devices have none: `/dev/null` may take any number of outputs.
     inode: Option<(u64, u64)>,
+    /// Whether the files whose names go on with a `-` belong to it.
+    family: bool,
 }
 
 impl Identity {
+    /// The file at `path`, which need not be there.
+    fn of(path: &Path) -> Identity {
+        let inode = fs::metadata(path).ok().as_ref().and_then(inode);
+        Identity { path: follow(path).ok(), inode, family: false }
+    }
+
     fn is(&self, other: &Identity) -> bool {
-        let same = |a: &Option<PathBuf>, b: &Option<PathBuf>| a.is_some() && a == b;
-        same(&self.path, &other.path) || (self.inode.is_some() && self.inode == other.inode)
+        let paths = self.path.as_ref().zip(other.path.as_ref());
+        let has = |head: &Identity, [whole, path]: [&PathBuf; 2]| {
+            let rest = path.as_os_str().as_encoded_bytes();
+            let rest = rest.strip_prefix(whole.as_os_str().as_encoded_bytes());
+            head.family && rest.is_some_and(|rest| rest.starts_with(b"-"))
+        };
+        paths.is_some_and(|(a, b)| a == b || has(self, [a, b]) || has(other, [b, a]))
+            || (self.inode.is_some() && self.inode == other.inode)
+    }
+
+    /// The file as it was named when it was read, if it was.
+    fn read_as(&self) -> Option<PathBuf> {
+        files::opened().into_iter().find(|path| self.is(&Identity::of(path)))
+    }
+
+    /// Claims it for `flag`.
+    fn claim(self, flag: &str) -> Result<(), Problem> {
+        let refuse = |text| Err(Problem::new(Place::Flag(flag.into()), "", text));
+        if let Some(input) = self.read_as() {
+            return refuse(format!("it is the input `{}`; name another file", input.display()));
+        }
+        let mut claimed = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((other, _)) = claimed.iter().find(|(_, other)| self.is(other)) {
+            return refuse(format!("it is also the file of `{other}`; name another"));
+        }
+        claimed.push((flag.to_owned(), self));
+        Ok(())
+    }
+}
+
+/// Claims the ledger at `path`, which `flag` gives, with the files that are kept beside it.
+pub(crate) fn claim_ledger(flag: &str, path: &Path) -> Result<(), Problem> {
+    Identity { family: true, ..Identity::of(path) }.claim(flag)
+}
+
+/// Refuses to write over a file that was read since its place was claimed.
+pub(crate) fn refuse_input(path: &Path) -> io::Result<()> {
+    match Identity::of(path).read_as() {
+        Some(input) => Err(io::Error::other(format!("it is the input `{}`", input.display()))),
+        None => Ok(()),
     }
 }
 
 impl Target {
-    /// What `path`, which `flag` gives, leads to; refused if it is one of `inputs`.
-    pub(crate) fn new<P: AsRef<Path>>(
-        flag: &str,
-        path: &Path,
-        inputs: &[P],
-    ) -> Result<Target, Failure> {
+    /// Claims what `path`, which `flag` gives, leads to.
+    pub(crate) fn claim(flag: &str, path: &Path) -> Result<Target, Problem> {
         let target = Target::of(path)?;
-        let Some(input) = inputs.iter().find(|input| target.is_input(input.as_ref())) else {
-            return Ok(target);
-        };
-        let input = input.as_ref().display();
-        Err(Failure::Input(format!("{flag}: it is the input `{input}`; name another file")))
+        target.identity.clone().claim(flag)?;
+        Ok(target)
     }
 
-    /// Where `--out` goes; `-` is standard output.
-    pub(crate) fn out<P: AsRef<Path>>(path: &Path, inputs: &[P]) -> Result<Target, Failure> {
+    /// Claims where `--out` goes; `-` is standard output.
+    pub(crate) fn out(path: &Path) -> Result<Target, Problem> {
         if path == Path::new("-") {
-            let identity = Identity { path: None, inode: None };
-            return Ok(Target { given: path.to_owned(), kind: Kind::Descriptor(1), identity });
+            let (given, identity) = (path.to_owned(), Identity::default());
+            return Ok(Target { given, kind: Kind::Descriptor(1), identity });
         }
-        Target::new("--out", path, inputs)
+        Target::claim("--out", path)
     }
 
     /// What `path` leads to.
-    pub(crate) fn of(path: &Path) -> Result<Target, Failure> {
-        let fail = |what: &dyn std::fmt::Display| {
-            Failure::Io(format!("cannot write `{}`: {what}", path.display()))
-        };
+    fn of(path: &Path) -> Result<Target, Problem> {
+        let fail = |what: &dyn std::fmt::Display| unwritable(path, what);
         let meta = match fs::metadata(path) {
             Ok(meta) if meta.is_dir() => return Err(fail(&"it is a directory")),
             Ok(meta) => Some(meta),
@@ -97,8 +141,8 @@ impl Target {
             },
         };
         let named = matches!(kind, Kind::File { .. });
-        let identity =
-            Identity { path: named.then_some(end), inode: meta.as_ref().and_then(inode) };
+        let (path_of, inode) = (named.then_some(end), meta.as_ref().and_then(inode));
+        let identity = Identity { path: path_of, inode, family: false };
         Ok(Target { given: path.to_owned(), kind, identity })
     }
 
@@ -106,17 +150,12 @@ impl Target {
     pub(crate) fn is_stdout(&self) -> bool {
         matches!(self.kind, Kind::Descriptor(1))
     }
+}
 
-    /// Whether both are the same file.
-    pub(crate) fn is(&self, other: &Target) -> bool {
-        self.identity.is(&other.identity)
-    }
-
-    /// Whether it is the file that is read as `input`.
-    pub(crate) fn is_input(&self, input: &Path) -> bool {
-        let inode = fs::metadata(input).ok().as_ref().and_then(inode);
-        self.identity.is(&Identity { path: fs::canonicalize(input).ok(), inode })
-    }
+/// The system cannot write `path`.
+pub(crate) fn unwritable(path: &Path, what: &dyn std::fmt::Display) -> Problem {
+    let message = format!("cannot write `{}`: {what}", path.display());
+    Problem { io: true, ..Problem::new(Place::Unknown, "", message) }
 }
 
 fn inode(meta: &Metadata) -> Option<(u64, u64)> {
@@ -184,15 +223,39 @@ mod tests {
     #[test]
     fn spellings_of_a_file_are_one_target() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let at = |name: &str| Target::of(&folder.path().join(name)).expect("legal");
+        let path = |name: &str| folder.path().join(name);
+        let at = |name: &str| Target::of(&path(name)).expect("legal").identity;
         assert!(at("x").is(&at("./x")), "although nothing is there");
         assert!(!at("x").is(&at("y")));
-        fs::write(folder.path().join("x"), "").expect("it can be written");
-        fs::hard_link(folder.path().join("x"), folder.path().join("h")).expect("a link");
-        symlink("x", folder.path().join("s")).expect("a link");
+        fs::write(path("x"), "").expect("it can be written");
+        fs::hard_link(path("x"), path("h")).expect("a link");
+        symlink("x", path("s")).expect("a link");
         assert!(at("x").is(&at("h")) && at("x").is(&at("s")));
-        assert!(at("s").is_input(&folder.path().join("h")));
-        let null = || Target::of(Path::new("/dev/null")).expect("Linux has it");
+        assert!(at("s").is(&Identity::of(&path("h"))));
+        let null = || Target::of(Path::new("/dev/null")).expect("Linux has it").identity;
         assert!(!null().is(&null()), "it takes any number of outputs");
+    }
+
+    #[test]
+    fn a_ledger_is_all_files_whose_names_begin_with_its_own() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let at = |name: &str| Identity::of(&folder.path().join(name));
+        let ledger = Identity { family: true, ..at("l.db") };
+        for name in ["l.db", "l.db-wal", "l.db-shm", "l.db-journal", "l.db-lock", "l.db-owner-3"] {
+            assert!(ledger.is(&at(name)) && at(name).is(&ledger), "{name}");
+        }
+        assert!(!ledger.is(&at("l.db.csv")) && !ledger.is(&at("l.d-wal")) && !ledger.is(&at("x")));
+    }
+
+    #[test]
+    fn a_file_that_is_read_after_its_place_was_claimed_is_not_written_over() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("x");
+        fs::write(&path, "kept").expect("it can be written");
+        let output = crate::output::Output::create(&Target::claim("--out", &path).expect("free"));
+        files::read(&path).expect("it is there");
+        let failure = output.expect("it opens").fill("lost").expect_err("it was read");
+        assert!(failure.message().is_some_and(|text| text.contains("it is the input")));
+        assert_eq!(fs::read_to_string(&path).expect("it is there"), "kept");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::args::lab::TrialArgs;
 use crate::failure::Failure;
-use crate::interrupt;
+use crate::{interrupt, target};
 use blis_lab::{Ledger, Runner};
 use blis_scenario::{RunFailure, Saturations};
 
@@ -18,6 +18,7 @@ impl Trying {
     /// Opens the ledger, if there is to be one, and listens to Ctrl-C.
     pub(crate) fn new(args: &TrialArgs) -> Result<Trying, Failure> {
         interrupt::listen();
+        args.ledger().map(|path| target::claim_ledger("--ledger", path)).transpose()?;
         let ledger = args.ledger().map(Ledger::open).transpose()?;
         let saturations = Runner::new(0, false, ledger.as_ref())?.saturations;
         Ok(Trying { ledger, saturations, jobs: args.jobs.into(), audit: args.audit })

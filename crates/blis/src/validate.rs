@@ -12,7 +12,7 @@ use blis_fidelity::validate::{
 };
 use blis_report::Block;
 use blis_report::validate::{Found, document, outside};
-use blis_scenario::profile;
+use blis_scenario::{files, profile};
 use std::path::{Path, PathBuf};
 
 /// The profile of vLLM that ships.
@@ -47,8 +47,8 @@ struct Part {
 
 /// Compares what `args` name.
 pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
-    let pages = Pages::open::<PathBuf>(&args.shown, &[])?;
     let notes = args.notes.as_deref().map(read_notes).transpose()?;
+    let pages = Pages::open(&args.shown)?;
     interrupt::listen();
     let is_all = args.what.is_empty() && args.data.is_none();
     let found = if is_all && args.profile.is_none() && !args.refit {
@@ -209,7 +209,7 @@ fn steps_of(paths: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 fn read_notes(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|error| {
+    files::open(path).and_then(std::io::read_to_string).map_err(|error| {
         let problem = blis_scenario::Problem::unreadable(&path.display().to_string(), &error);
         Failure::from(problem)
     })

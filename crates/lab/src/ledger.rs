@@ -4,17 +4,21 @@
 //! stale: other code, another scenario or another seed is another key. A process that wants to run
 //! a trial *claims* it first. It proves that it lives by a lock on a file, which the system lets go
 //! of when the process ends in whatever way, so that the claims of the dead are known as such at
-//! once, without clocks; see decision 11. Whoever runs studies opens a ledger; nothing in here
+//! once, and that it goes on by writing to that file; see decision 11. Whoever runs studies opens a ledger; nothing in here
 //! prints.
 
 mod claims;
+#[cfg(test)]
+mod damage;
 mod error;
 mod export;
 mod gc;
 mod merge;
+mod peers;
 mod read;
 mod saturations;
 mod studies;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod views;
@@ -24,14 +28,15 @@ pub use error::LedgerError;
 pub use export::export;
 pub use gc::Removed;
 pub use merge::Merged;
+pub use peers::Seen;
 pub use read::Entry;
 pub(crate) use studies::{Experiment, PlannedCell};
 pub use studies::{StudyCell, StudyEntry, VerdictRecord};
 
-use claims::Owner;
 use core::time::Duration;
+use peers::Owner;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -41,8 +46,9 @@ pub const DEFAULT_PATH: &str = ".blis/ledger.db";
 /// "blis" as a number, in the header of the file.
 const APPLICATION: i64 = 0x626c_6973;
 /// The layout that this program writes.
-const LAYOUT: i64 = 2;
-/// The statements that lead from each layout to the next.
+const LAYOUT: i64 = 3;
+/// The statements that lead from each layout to the next, but for the last step, which gives every
+/// line its checksum.
 const MIGRATIONS: [&str; 2] =
     [include_str!("ledger/schema.sql"), include_str!("ledger/layout2.sql")];
 /// How long to wait for another process to finish a write, which takes milliseconds.
@@ -68,13 +74,16 @@ impl Ledger {
     /// # Errors
     /// If it cannot be made or written, is damaged, or is of a newer version.
     pub fn open(path: &Path) -> Result<Ledger, LedgerError> {
+        if path == Path::new(":memory:") || path.as_os_str().is_empty() {
+            return Err(LedgerError::NoFile(path.to_owned()));
+        }
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(|error| LedgerError::io(folder, &error))?;
         }
         // Processes come in one at a time, so that one of them makes the tables.
         let door = File::options().create(true).append(true).open(beside(path, "-lock"));
         let door = door.map_err(|error| LedgerError::io(path, &error))?;
-        door.lock().map_err(|error| LedgerError::io(path, &error))?;
+        enter(path, &door)?;
         let mut database = connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
         prepare(path, &mut database)?;
         let ledger = Ledger::with(path, database);
@@ -148,6 +157,19 @@ fn transact<T>(
     Ok(done)
 }
 
+/// Waits until `door` is free, but not for a process that is stopped behind it.
+fn enter(path: &Path, door: &File) -> Result<(), LedgerError> {
+    const LOOK: Duration = Duration::from_millis(10);
+    for _ in 0..PATIENCE.as_millis() / LOOK.as_millis() {
+        match door.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+            Err(TryLockError::Error(error)) => return Err(LedgerError::io(path, &error)),
+        }
+    }
+    Err(LedgerError::Busy(path.to_owned()))
+}
+
 /// The file beside the ledger at `path` whose name ends with `ending`.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -163,6 +185,7 @@ fn connect(path: &Path, more: OpenFlags) -> Result<Connection, LedgerError> {
         // A process that is killed loses nothing; a machine that loses power may lose the last
         // trials, which are then run again.
         database.pragma_update(None, "synchronous", "NORMAL")?;
+        sums::define(&database)?;
         Ok(database)
     };
     open().map_err(|error| LedgerError::sqlite(path, &error))
@@ -182,6 +205,7 @@ fn connect_frozen(path: &Path) -> Result<Connection, LedgerError> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
     Connection::open_with_flags(format!("file:{name}?immutable=1"), flags)
+        .and_then(|database| sums::define(&database).map(|()| database))
         .map_err(|error| LedgerError::sqlite(path, &error))
 }
 
@@ -194,6 +218,10 @@ fn check(path: &Path, database: &Connection) -> Result<i64, LedgerError> {
     let (application, layout) = (number("application_id")?, number("user_version")?);
     if application != APPLICATION && (application != 0 || number("schema_version")? != 0) {
         return Err(LedgerError::Foreign(path.to_owned()));
+    }
+    if layout == 0 && application == APPLICATION {
+        let detail = "its version is 0, which blis never writes".to_owned();
+        return Err(LedgerError::Damaged { path: path.to_owned(), detail });
     }
     if layout > LAYOUT {
         let path = path.to_owned();
@@ -214,9 +242,13 @@ fn prepare(path: &Path, database: &mut Connection) -> Result<(), LedgerError> {
             return Ok(());
         }
         transact(database, |transaction| {
-            for statements in MIGRATIONS[done..].iter().copied().chain(views.iter().map(|v| &**v)) {
+            for statements in MIGRATIONS.iter().skip(done) {
                 transaction.execute_batch(statements)?;
             }
+            if layout < LAYOUT {
+                transaction.execute_batch(&sums::migration())?;
+            }
+            views.iter().try_for_each(|view| transaction.execute_batch(view))?;
             transaction.pragma_update(None, "application_id", APPLICATION)?;
             transaction.pragma_update(None, "user_version", LAYOUT)
         })

@@ -9,7 +9,7 @@ pub use crate::key::{Key, document};
 
 use crate::failure::Failure;
 use crate::key::SCHEMA;
-use crate::ledger::{Claim, Ledger, LedgerError};
+use crate::ledger::{Claim, Ledger, LedgerError, Seen};
 use blis_scenario::row::Row;
 use blis_scenario::scenario::{Checked, Draft, Plan, Trial};
 use blis_scenario::yaml::{self, Node, Whole};
@@ -23,6 +23,9 @@ use std::sync::{Mutex, PoisonError};
 
 /// How long to wait before looking again whether others have finished what they claimed.
 const POLL: Duration = Duration::from_millis(20);
+/// So many looks, about half a minute, are enough to see that another process has stopped: one that
+/// goes on shows it every second.
+const LOOKS: u32 = 1_500;
 
 /// A trial as written.
 #[derive(Debug, Deserialize)]
@@ -90,6 +93,9 @@ pub trait Watch: Sync {
 
     /// Told before the saturation of a cluster is measured.
     fn measures(&self, _cell: &str) {}
+
+    /// Told that another process has stopped, so that this one runs what it had claimed.
+    fn takes_over(&self, _trials: usize) {}
 
     /// Told the scenarios of the cells of a study before they are compared.
     fn compares(&self, _plans: &[Plan]) {}
@@ -218,10 +224,16 @@ impl<'a> Runner<'a> {
     ///
     /// # Panics
     /// If a trial panics.
-    pub fn rows<'p>(
+    pub fn rows(&self, trials: &[(&Plan, u64)], watch: &dyn Watch) -> Result<Vec<Row>, Failure> {
+        self.rows_within(trials, watch, LOOKS)
+    }
+
+    /// The same; who does not move for so many looks has stopped.
+    pub(crate) fn rows_within<'p>(
         &self,
         trials: &[(&'p Plan, u64)],
         watch: &dyn Watch,
+        looks: u32,
     ) -> Result<Vec<Row>, Failure> {
         let (first, numbers) = distinct(trials);
         let want = |&(plan, seed): &(&'p Plan, u64)| Wanted {
@@ -240,6 +252,7 @@ impl<'a> Runner<'a> {
         }
         let open = wanted.iter().zip(&rows).filter(|(_, row)| row.is_none());
         watch.open(&open.map(|(wanted, _)| (wanted.plan, wanted.seed)).collect::<Vec<_>>());
+        let mut seen = Seen::default();
         loop {
             let open: Vec<usize> =
                 (0..rows.len()).filter(|&number| rows[number].is_none()).collect();
@@ -254,6 +267,10 @@ impl<'a> Runner<'a> {
             if waits {
                 // Everything that is left is being run by other processes.
                 std::thread::sleep(POLL);
+                let taken = self.ledger.map(|ledger| ledger.take_over(&mut seen, looks));
+                if let Some(taken) = taken.transpose()?.filter(|&taken| taken > 0) {
+                    watch.takes_over(taken);
+                }
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::lab::{Known, name, searched, studied};
 use crate::report::PyDocument;
 use crate::watch::{Signals, interruptible};
 use blis_lab::Failure;
-use blis_lab::ledger::{Claim, Ledger};
+use blis_lab::ledger::{Claim, Ledger, Seen};
 use blis_lab::optimize::{self, Search};
 use blis_lab::study::{self, Study};
 use blis_lab::trial::{self, Elsewhere, Key, Runner};
@@ -33,6 +33,8 @@ pub(crate) struct Rounds {
     asked: Asked,
     ledger: Ledger,
     known: Mutex<Known>,
+    /// What was seen of other processes while waiting for them.
+    seen: Mutex<Seen>,
 }
 
 enum Asked {
@@ -46,7 +48,7 @@ impl Rounds {
     }
 
     fn new(asked: Asked, ledger: Ledger) -> Rounds {
-        Rounds { asked, ledger, known: Mutex::default() }
+        Rounds { asked, ledger, known: Mutex::default(), seen: Mutex::default() }
     }
 }
 
@@ -128,6 +130,15 @@ impl Rounds {
         })
     }
 
+    /// To be called now and then while others are waited for: takes the claims of processes that
+    /// have not moved for so many calls, and gives how many those are.
+    fn take_over(&self, py: Python<'_>, looks: u32) -> PyResult<usize> {
+        interruptible(py, |_| {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(self.ledger.take_over(&mut seen, looks)?)
+        })
+    }
+
     /// Gives claims back whose trials did not come to an end.
     fn release(&self, py: Python<'_>, keys: Vec<String>) -> PyResult<()> {
         interruptible(py, |_| {
@@ -170,6 +181,8 @@ impl Rounds {
     /// is run here.
     fn report(&self, py: Python<'_>) -> PyResult<(PyDocument, Option<String>)> {
         interruptible(py, |watch| {
+            // Nobody else brings the rows of what was sent away and has not come back.
+            self.ledger.release_all()?;
             let runner = Runner::new(0, false, Some(&self.ledger))?;
             match &self.asked {
                 Asked::Study { study, name } => Ok((studied(study, name, &runner, watch)?, None)),

@@ -314,6 +314,11 @@ fn covariance(fields: &Fields, tree: &Node) -> Result<Vec<Vec<f64>>, Problems> {
             let message = format!("found {} numbers; legal: {} (a triangle)", row.len(), i + 1);
             return Err(tree.problem(format!("covariance[{i}]"), message));
         }
+        let variance = row[i].get();
+        if variance < 0.0 {
+            let message = format!("found `{variance}`; legal: a variance, which is 0 or more");
+            return Err(tree.problem(format!("covariance[{i}][{i}]"), message));
+        }
         for (j, cell) in row.iter().enumerate() {
             square[places[i]][places[j]] = cell.get();
             square[places[j]][places[i]] = cell.get();

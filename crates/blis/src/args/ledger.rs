@@ -29,7 +29,9 @@ pub(crate) enum LedgerCommand {
     Merge(MergeArgs),
     /// Write all studies, hypotheses and verdicts as Markdown
     Export(ExportArgs),
-    /// Remove trials of other code versions
+    /// Look for damage; exit with 1 if there is any
+    Check,
+    /// Remove damaged lines and trials of other code versions
     Gc(GcArgs),
 }
 

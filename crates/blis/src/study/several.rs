@@ -19,6 +19,8 @@ use blis_lab::verdict::Outcome;
 use blis_report::html::{self, Figures};
 use blis_report::studies::{Done, csv, document};
 use blis_report::{Block, Document, markdown, search};
+use blis_scenario::problems::{Together, every};
+use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -44,9 +46,7 @@ pub(super) fn run(args: &StudyArgs, files: &[PathBuf]) -> Result<u8, Failure> {
     let shard = args.shard.as_deref().map(Shard::parse).transpose()?;
     let jobs: Vec<Job> = files.iter().map(|file| Job::read(file)).collect::<Result<_, _>>()?;
     let results = args.results.as_deref().map(|folder| results(folder, args.verify)).transpose()?;
-    if let Some(site) = &args.site {
-        make_folder(site)?;
-    }
+    let mut site = args.site.as_deref().map(|folder| pages(folder, &jobs)).transpose()?;
     let trying = Trying::new(&args.trials)?;
     let watch = Trials::new(jobs.iter().map(Job::trials).sum(), args.shown.quiet);
     if let Some(shard) = shard {
@@ -57,8 +57,8 @@ pub(super) fn run(args: &StudyArgs, files: &[PathBuf]) -> Result<u8, Failure> {
     for (number, job) in jobs.into_iter().enumerate() {
         watch.turn_to(&name(&job.file));
         let (one, page) = job.run(&trying, &watch)?;
-        if let Some(site) = &args.site {
-            write_page(site, &one.name, &page)?;
+        if let Some(pages) = &mut site {
+            write_page(pages.pop_front(), &page)?;
         }
         if !args.shown.quiet {
             watch.tell(&format!("{}/{count} {}: {}", number + 1, one.name, one.told()));
@@ -66,8 +66,8 @@ pub(super) fn run(args: &StudyArgs, files: &[PathBuf]) -> Result<u8, Failure> {
         done.push(one);
     }
     drop(watch);
-    if let Some(site) = &args.site {
-        write_page(site, INDEX, &document(&done, Some("{name}.html")))?;
+    if let Some(pages) = &mut site {
+        write_page(pages.pop_front(), &document(&done, Some("{name}.html")))?;
     }
     let all = document(&done, None);
     let differences = match results {
@@ -99,13 +99,22 @@ fn make_folder(path: &Path) -> Result<(), Failure> {
     fs::create_dir_all(path).map_err(failed)
 }
 
+/// Claims the pages of a site: one for each job, and then the index.
+fn pages(folder: &Path, jobs: &[Job]) -> Result<VecDeque<Target>, Failure> {
+    make_folder(folder)?;
+    let names = jobs.iter().map(|job| name(&job.file)).chain([INDEX.to_owned()]);
+    let claim = |name: String| Target::claim("--site", &folder.join(format!("{name}.html")));
+    Ok(every(names.map(claim))?.into())
+}
+
 /// Opens the files of results.
 fn results(folder: &Path, verify: bool) -> Result<[Sheet; 2], Failure> {
     if !verify {
         make_folder(folder)?;
     }
-    let open = |name| Sheet::open(&folder.join(name), verify, &[]);
-    Ok([open(RESULTS[0])?, open(RESULTS[1])?])
+    let open = |name| Sheet::open("--results", &folder.join(name), verify);
+    let (page, rows) = (open(RESULTS[0]), open(RESULTS[1])).together()?;
+    Ok([page, rows])
 }
 
 /// Writes the results, or tells in what those that are there differ.
@@ -132,8 +141,8 @@ fn put(
     Ok(differences)
 }
 
-fn write_page(site: &Path, name: &str, page: &Document) -> Result<(), Failure> {
-    let target = Target::of(&site.join(format!("{name}.html")))?;
+fn write_page(target: Option<Target>, page: &Document) -> Result<(), Failure> {
+    let target = target.expect("there is one for each job and one for the index");
     Output::whole(&target, &html::page(page, Figures::Drawn))
 }
 

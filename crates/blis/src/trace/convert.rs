@@ -12,8 +12,8 @@ use blis_workload::TraceSource;
 
 /// Converts what `args` say.
 pub(super) fn convert(args: &ConvertArgs) -> Result<(), Failure> {
-    let target = Target::out(&args.out, &input::files(&args.input))?;
     let mut source = input::open(&args.input)?;
+    let target = Target::out(&args.out)?;
     interrupt::listen();
     let mut file = TraceFile::create(&target)?;
     while let Some(entry) = source.read_entry()? {

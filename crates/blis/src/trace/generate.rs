@@ -12,15 +12,12 @@ use blis_report::text::grouped;
 use blis_scenario::scenario::Workload;
 use blis_scenario::{Plan, RunFailure};
 use blis_workload::{After, Client, OnRejection, Pacing, TraceError};
-use std::path::PathBuf;
 
 /// Writes what `args` describe.
 pub(super) fn generate(args: &GenerateArgs) -> Result<(), Failure> {
     let draft = args.flags.draft(args.scenario.as_deref(), None)?;
     let plan = settled(&draft)?;
-    let named = args.scenario.iter().chain(&plan.files).cloned();
-    let inputs: Vec<PathBuf> = named.chain(draft.workload_files()).collect();
-    let target = Target::out(&args.out, &inputs)?;
+    let target = Target::out(&args.out)?;
     let retries = "retries are not written: when the trace is replayed, rejected clients give up";
     let retries = retries_in(&plan).then(|| retries.to_owned());
     output::notes(args.quiet, plan.notes.iter().chain(&retries));

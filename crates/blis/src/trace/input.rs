@@ -3,11 +3,11 @@
 use crate::args::TraceInputArgs;
 use crate::failure::Failure;
 use blis_core::Span;
-use blis_scenario::Problem;
 use blis_scenario::problem::{hint, quoted};
+use blis_scenario::{Problem, files};
 use blis_workload::{Sample, SpecError, TraceEdit, TraceFormat, TraceOptions, TraceSource};
 use std::io::{self, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const BUFFER: usize = 256 << 10;
 
@@ -26,17 +26,14 @@ pub(super) fn open(args: &TraceInputArgs) -> Result<TraceSource, Failure> {
         let message = format!("{name}: cannot read: this is a directory; name a trace file");
         return Err(Failure::Input(message));
     }
-    Ok(TraceSource::open(&args.file, &options)?)
+    let file = files::open(&args.file).map_err(|error| Problem::unreadable(&name, &error))?;
+    let reader = Box::new(BufReader::with_capacity(BUFFER, file));
+    Ok(TraceSource::from_reader(reader, &name, &options)?)
 }
 
 /// What messages and reports call it.
 pub(super) fn name(args: &TraceInputArgs) -> String {
     if is_stdin(args) { "standard input".to_owned() } else { args.file.display().to_string() }
-}
-
-/// The files that are read.
-pub(super) fn files(args: &TraceInputArgs) -> Vec<PathBuf> {
-    if is_stdin(args) { Vec::new() } else { vec![args.file.clone()] }
 }
 
 fn is_stdin(args: &TraceInputArgs) -> bool {

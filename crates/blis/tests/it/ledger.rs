@@ -70,51 +70,110 @@ pub(super) fn watch(child: &mut Child, looks: u64) -> u64 {
         .unwrap_or(looks)
 }
 
-#[test]
-fn two_hundred_kills_at_any_moment_change_nothing() {
-    const KILLS: usize = 200;
-    let bench = bench();
-    let expected = plain(&bench);
-    let mut whole = start(&bench, "study s.yaml --quiet --format json --ledger whole.db --jobs 1");
+/// Runs the command that `args` makes of the name of a ledger, and kills it at random moments: again
+/// and again until it ends, then with a new ledger, until `kills` kills have hit. `cut` is told the
+/// ledger after each kill, and `ended` what the command printed when it was left to end.
+pub(super) fn killed(
+    bench: &Bench,
+    kills: usize,
+    args: impl Fn(&str) -> String,
+    mut cut: impl FnMut(&str),
+    mut ended: impl FnMut(&Ran, &str),
+) {
+    let mut whole = start(bench, &args("whole.db"));
     let length = watch(&mut whole, u64::MAX);
-    assert_eq!(Ran::from(whole.wait_with_output().expect("ends")).out, expected);
-    let rows_expected = rows(&bench, "whole.db");
-    assert_eq!(rows_expected.len(), TRIALS);
-
-    let (mut kills, mut dice) = (0, 17_u64);
-    let (mut cut_short, mut left_over) = (0, BTreeSet::new());
+    ended(&Ran::from(whole.wait_with_output().expect("ends")), "whole.db");
+    let (mut hit, mut dice) = (0, 17_u64);
     for round in 0.. {
         let name = format!("round{round}.db");
-        let args = format!("study s.yaml --quiet --format json --ledger {name} --jobs 1");
         loop {
             dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
-            let mut child = start(&bench, &args);
-            watch(&mut child, if kills < KILLS { (dice >> 33) % length } else { u64::MAX });
+            let mut child = start(bench, &args(&name));
+            watch(&mut child, if hit < kills { (dice >> 33) % length } else { u64::MAX });
             child.kill().expect("it can be killed, dead or alive");
             let ran = Ran::from(child.wait_with_output().expect("ends"));
-            if ran.code == Some(0) {
-                assert_eq!(ran.out, expected, "round {round}, after {kills} kills");
+            if ran.code.is_some() {
+                ended(&ran, &name);
                 break;
             }
-            assert_eq!((ran.code, ran.err.as_str()), (None, ""), "killed, and nothing else");
-            kills += 1;
-            if bench.path().join(&name).exists()
-                && let Ok(ledger) = Ledger::open_existing(&bench.path().join(&name))
-            {
-                let attempts = ledger.attempts().unwrap_or_default();
-                let finished = attempts.iter().filter(|(.., finished)| *finished == 1).count();
-                cut_short += attempts.len() - finished;
-                left_over.insert(finished);
-            }
+            assert_eq!(ran.err, "", "killed, and nothing else");
+            hit += 1;
+            cut(&name);
         }
-        assert_eq!(rows(&bench, &name), rows_expected, "round {round}");
-        begun(&bench, &name);
-        if kills >= KILLS {
+        if hit >= kills {
             break;
         }
     }
+}
+
+#[test]
+fn two_hundred_kills_at_any_moment_change_nothing() {
+    let bench = bench();
+    let expected = plain(&bench);
+    let (mut cut_short, mut left_over) = (0, BTreeSet::new());
+    let args = |name: &str| format!("study s.yaml --quiet --format json --ledger {name} --jobs 1");
+    let cut = |name: &str| {
+        let path = bench.path().join(name);
+        let found = Ledger::open_existing(&path).and_then(|ledger| ledger.attempts());
+        let attempts = found.unwrap_or_default();
+        let finished = attempts.iter().filter(|(.., finished)| *finished == 1).count();
+        cut_short += attempts.len() - finished;
+        left_over.insert(finished);
+    };
+    killed(&bench, 200, args, cut, |ran, name| {
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), expected.as_str()), "{name}");
+        assert_eq!(rows(&bench, name), rows(&bench, "whole.db"), "{name}");
+        assert_eq!(begun(&bench, name).len(), TRIALS);
+    });
     assert!(cut_short > 0, "some kills hit runs");
     assert!(left_over.len() > 3, "kills came early and late: {left_over:?}");
+}
+
+#[test]
+fn kills_of_a_shard_change_neither_its_rows_nor_the_merged_study() {
+    let bench = bench();
+    let expected = plain(&bench);
+    let other = bench.blis("study s.yaml --quiet --ledger other.db --shard 1/2");
+    assert_eq!(other.code, Some(0), "{}", other.err);
+    let args = |name: &str| format!("study s.yaml --quiet --ledger {name} --shard 0/2 --jobs 2");
+    let mut part = None;
+    killed(
+        &bench,
+        40,
+        args,
+        |_| {},
+        |ran, name| {
+            assert_eq!(ran.code, Some(0), "{}", ran.err);
+            assert_eq!(&rows(&bench, name), part.get_or_insert_with(|| rows(&bench, name)));
+            let merged = bench.blis(&format!("ledger merge other.db --ledger {name}"));
+            assert_eq!(merged.code, Some(0), "{}", merged.err);
+            let ran = bench.blis(&format!("study s.yaml --quiet --format json --ledger {name}"));
+            assert_eq!(
+                (ran.out.as_str(), begun(&bench, name).len()),
+                (expected.as_str(), TRIALS / 2)
+            );
+        },
+    );
+}
+
+/// One of two processes that share a ledger is killed; the other goes on with its part.
+#[test]
+fn a_peer_that_is_killed_blocks_nobody() {
+    let bench = bench();
+    let expected = plain(&bench);
+    let args = |name: &str| format!("study s.yaml --quiet --format json --ledger {name} --jobs 1");
+    let mut dice = 3_u64;
+    for round in 0..20 {
+        let name = format!("shared{round}.db");
+        let (mut first, second) = (start(&bench, &args(&name)), start(&bench, &args(&name)));
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        watch(&mut first, (dice >> 33) % 4_000);
+        first.kill().expect("it can be killed, dead or alive");
+        first.wait().expect("ends");
+        let ran = Ran::from(second.wait_with_output().expect("ends"));
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), expected.as_str()), "{}", ran.err);
+        assert_eq!(rows(&bench, &name).len(), TRIALS);
+    }
 }
 
 #[test]
@@ -287,6 +346,7 @@ fn ledgers_that_cannot_be_used_end_with_their_own_code() {
     for (args, code, message) in [
         ("study s.yaml --ledger text.db", 2, "text.db: not a ledger; name another"),
         ("study s.yaml --ledger file/x.db", 3, "cannot open or write the ledger: "),
+        ("study s.yaml --ledger :memory:", 2, "found `:memory:`; legal: the path of a file, or"),
         ("study s.yaml --ledger /proc/x/y.db", 3, "or run with `--no-ledger`"),
         ("ledger list", 2, ".blis/ledger.db: there is no ledger; run a study first"),
         ("ledger merge text.db --ledger new.db", 2, "text.db: not a ledger"),
@@ -302,10 +362,48 @@ fn ledgers_that_cannot_be_used_end_with_their_own_code() {
     for (args, message) in [
         ("ledger show x --ledger l.db", "found `x`; legal: the key of a trial"),
         ("ledger show 0123456789 --ledger l.db", "no trial has a key that begins with"),
-        ("ledger merge l.db --ledger l.db", "is the target of `--ledger`"),
+        ("ledger merge ./l.db --ledger l.db", "FILE: it is also the file of `--ledger`"),
     ] {
         let ran = bench.blis(args);
         assert_eq!(ran.code, Some(2), "{args}");
         assert!(ran.err.contains(message), "{args}: {}", ran.err);
     }
+}
+
+#[test]
+fn damage_is_named_by_check_refused_by_merge_and_removed_by_gc() {
+    let bench = bench();
+    let expected = plain(&bench);
+    let study = "study s.yaml --format json --ledger l.db";
+    assert_eq!(bench.blis("study s.yaml --quiet --ledger whole.db").code, Some(0));
+    assert_eq!(bench.blis(study).out, expected);
+    let check = || bench.blis("ledger check --ledger l.db");
+    assert_eq!(check().out, "l.db: 12 trials, no damage\n");
+    // A bit of every row. What the file has besides is left over from before.
+    let mut bytes = std::fs::read(bench.path().join("l.db")).expect("it is there");
+    let field = b"\"injected_requests\":300";
+    let places = bytes.windows(field.len()).enumerate().filter(|(_, window)| *window == field);
+    let places: Vec<usize> = places.map(|(at, _)| at).collect();
+    for at in places {
+        bytes[at + field.len() - 1] ^= 1;
+    }
+    bench.write("l.db", bytes);
+    let keys: BTreeSet<String> = rows(&bench, "whole.db").into_iter().map(|(key, _)| key).collect();
+    let found = check();
+    let named = |line: &str| line.strip_prefix("l.db: damaged: trials: key ").map(str::to_owned);
+    assert_eq!(found.out.lines().filter_map(named).collect::<BTreeSet<_>>(), keys);
+    assert_eq!((found.code, found.out.lines().count()), (Some(1), TRIALS), "{}", found.out);
+    for args in [study, "ledger list --ledger l.db", "ledger merge l.db --ledger new.db"] {
+        let ran = bench.blis(args);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(3), ""), "{args}");
+        assert!(ran.err.contains("l.db: the ledger is damaged ("), "{args}: {}", ran.err);
+        assert!(keys.iter().any(|key| ran.err.contains(key)), "{args}: {}", ran.err);
+    }
+    let gone = bench.blis("ledger gc --ledger l.db");
+    assert!(
+        gone.out.starts_with("removed 12 damaged lines, 0 trials of other code"),
+        "{}",
+        gone.out
+    );
+    assert_eq!((check().code, bench.blis(study).out), (Some(0), expected));
 }

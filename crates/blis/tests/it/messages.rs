@@ -101,3 +101,21 @@ fn preemption_and_eviction_are_chosen_by_flags_as_in_a_file() {
         "--evict: eviction policy `lru`: unknown parameter `x`: this policy has none",
     );
 }
+
+#[test]
+fn very_long_arguments_are_not_repeated_whole() {
+    let long = "x".repeat(100_000);
+    for args in [
+        format!("run --num-requests {long}"),
+        format!("run --replications {long}"),
+        format!("run {long}.yaml"),
+        format!("run --timeline {long}"),
+        format!("study {long} --jobs {long}"),
+        format!("ledger show {long}"),
+        long.clone(),
+    ] {
+        let ran = Bench::new().blis(&args);
+        assert_ne!(ran.code, Some(0));
+        assert!(ran.err.len() < 5_000, "{} bytes: {:.300}", ran.err.len(), ran.err);
+    }
+}

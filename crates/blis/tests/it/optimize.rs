@@ -1,7 +1,7 @@
 //! Searches, from the command line to the strategy file.
 
-use super::ledger::{start, watch};
-use super::{Bench, Ran};
+use super::Bench;
+use super::ledger::killed;
 use blis_lab::Ledger;
 
 pub(super) const SEARCH: &str = "\
@@ -197,31 +197,19 @@ fn sequence(bench: &Bench, ledger: &str) -> Vec<String> {
 
 #[test]
 fn kills_at_any_moment_change_neither_the_sequence_of_a_search_nor_its_answer() {
-    const KILLS: usize = 6;
     let bench = bench();
     let args = |ledger: &str| format!("optimize s.yaml --format json --jobs 1 --ledger {ledger}");
-    let mut whole = start(&bench, &args("whole.db"));
-    let length = watch(&mut whole, u64::MAX);
-    let expected = Ran::from(whole.wait_with_output().expect("ends"));
-    assert_eq!(expected.code, Some(0), "{}", expected.err);
-    let (mut kills, mut dice) = (0, 5_u64);
-    for round in 0.. {
-        let name = format!("cut{round}.db");
-        loop {
-            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
-            let mut child = start(&bench, &args(&name));
-            watch(&mut child, if kills < KILLS { (dice >> 33) % length } else { u64::MAX });
-            child.kill().expect("it can be killed, dead or alive");
-            let ran = Ran::from(child.wait_with_output().expect("ends"));
-            if ran.code == Some(0) {
-                assert_eq!(ran.out, expected.out, "after {kills} kills");
-                break;
-            }
-            kills += 1;
-        }
-        assert_eq!(sequence(&bench, &name), sequence(&bench, "whole.db"), "round {round}");
-        if kills >= KILLS {
-            break;
-        }
-    }
+    let mut expected = None;
+    killed(
+        &bench,
+        6,
+        args,
+        |_| {},
+        |ran, name| {
+            assert_eq!(ran.code, Some(0), "{}", ran.err);
+            let expected = expected.get_or_insert_with(|| ran.out.clone());
+            assert_eq!(ran.out, *expected, "{name}");
+            assert_eq!(sequence(&bench, name), sequence(&bench, "whole.db"), "{name}");
+        },
+    );
 }

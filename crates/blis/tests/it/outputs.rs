@@ -169,6 +169,89 @@ fn outputs_that_are_one_file_or_an_input_are_refused_before_the_run() {
     assert_eq!((bench.files(), bench.read("x")), (before, "kept".to_owned()));
 }
 
+/// Files that name one another.
+const FILES: [(&str, &str); 9] = [
+    (
+        "st.yaml",
+        "question: q?\nbase: base.yaml\nseeds: 1\nmetrics: [completed]\n\
+             arms: [{name: a}, {name: b, set: {strategy: ./strat.yaml}}]\n",
+    ),
+    (
+        "se.yaml",
+        "question: q?\nbase: base.yaml\nstrategy: ./strat.yaml\nobjective: ttft_mean\n\
+             budget: {calls: 4, seeds: 1}\n",
+    ),
+    ("base.yaml", "latency: {model: ./p.yaml}\nworkload: {trace: t}\n"),
+    ("s.yaml", "strategy: ./strat.yaml\nworkload: {trace: t}\n"),
+    ("m.yaml", "model: ./c.json\nhardware: H100\nlatency: {model: roofline}\nslo: chat\n"),
+    (
+        "strat.yaml",
+        "name: mine\nhelp: h\nparameters: {qd: {default: 1, min: 0, max: 9, help: h}}\n\
+             set: {routing: {policy: weighted, scorers: 'qd:{qd}'}}\n",
+    ),
+    ("t", "{\"arrival_us\":1,\"input_tokens\":5,\"output_tokens\":2}\n"),
+    ("p.yaml", include_str!("../../../scenario/profiles/llama-3.1-8b-h200-tp1.yaml")),
+    (
+        "c.json",
+        r#"{"num_hidden_layers": 16, "hidden_size": 2048, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "intermediate_size": 8192, "vocab_size": 128256,
+        "max_position_embeddings": 131072, "torch_dtype": "bfloat16"}"#,
+    ),
+];
+
+/// Whatever a command reads, through whichever file names it, and whatever else it writes.
+#[test]
+fn no_output_writes_over_what_a_command_reads_or_writes_besides() {
+    let bench = Bench::new();
+    let at = |name: &str| bench.path().join(name);
+    for (name, text) in FILES {
+        bench.write(name, text);
+    }
+    symlink("t", at("soft")).expect("a link");
+    fs::hard_link(at("t"), at("hard")).expect("a link");
+    bench.write("old.db", "");
+    fs::create_dir(at("runs")).expect("a folder");
+    bench.write("runs/x.steps.csv", include_str!("../../../../data/h200/prefix80.steps.csv"));
+    let input = |flag: &str, name: &str| format!("{flag}: it is the input `{name}`; name another");
+    let also = |flag: &str, other: &str| format!("{flag}: it is also the file of `{other}`; name");
+    let before = bench.files();
+    for (args, message) in [
+        ("study st.yaml --csv l.db --ledger l.db", also("--ledger", "--csv")),
+        ("study st.yaml --csv l.db-wal --ledger l.db", also("--ledger", "--csv")),
+        ("study st.yaml --plot old.db --ledger ./old.db", also("--ledger", "--plot")),
+        ("study st.yaml --csv base.yaml", input("--csv", "base.yaml")),
+        ("study st.yaml --plot strat.yaml", input("--plot", "./strat.yaml")),
+        ("study st.yaml --report p.yaml", input("--report", "./p.yaml")),
+        ("study st.yaml --report soft", input("--report", "t")),
+        ("study st.yaml --csv hard", input("--csv", "t")),
+        ("study st.yaml --csv x --plot ./x", also("--plot", "--csv")),
+        ("study st.yaml --report x.md --report x.md", also("--report", "--report")),
+        ("study st.yaml --ledger base.yaml", input("--ledger", "base.yaml")),
+        ("compare s.yaml base.yaml --report strat.yaml", input("--report", "./strat.yaml")),
+        ("explain st.yaml --report base.yaml", input("--report", "base.yaml")),
+        ("run s.yaml --timeline strat.yaml", input("--timeline", "./strat.yaml")),
+        ("run m.yaml --timeline c.json", input("--timeline", "./c.json")),
+        ("run base.yaml --results-path p.yaml", input("--results-path", "./p.yaml")),
+        ("capacity m.yaml --report c.json", input("--report", "./c.json")),
+        ("optimize se.yaml --out strat.yaml", input("--out", "./strat.yaml")),
+        ("optimize se.yaml --out x --report x", also("--report", "--out")),
+        ("calibrate runs --out runs/x.steps.csv", input("--out", "runs/x.steps.csv")),
+        ("export llm-d s.yaml --out strat.yaml", input("--out", "./strat.yaml")),
+        ("trace generate s.yaml --out t", input("--out", "t")),
+        ("trace convert t --out hard", input("--out", "t")),
+    ] {
+        let ran = bench.blis(args);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args}: {}", ran.err);
+        assert!(ran.err.contains(&message), "{args}: {}\nnot: {message}", ran.err);
+        assert_eq!(bench.files(), before, "{args}");
+    }
+    let ran = bench.blis("study st.yaml --csv base.yaml --plot strat.yaml --report t");
+    assert_eq!(ran.err.lines().count(), 3, "all at once: {}", ran.err);
+    for (name, text) in FILES {
+        assert_eq!(bench.read(name), text, "{name}");
+    }
+}
+
 const SPECIFICATION: &str = "
 version: '2'
 aggregate_rate: 10

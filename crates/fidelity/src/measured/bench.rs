@@ -6,6 +6,7 @@
 
 use blis_latency::StepShape;
 use blis_latency::fit::log::LoggedStep;
+use blis_scenario::files;
 use blis_scenario::problem::Problem;
 use serde::Deserialize;
 use std::path::Path;
@@ -36,7 +37,9 @@ struct Token {
 /// If it cannot be read, or is not such a file.
 pub(super) fn read_steps(path: &Path) -> Result<Vec<LoggedStep>, Problem> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|e| Problem::unreadable(&name, &e))?;
+    let text = files::open(path)
+        .and_then(std::io::read_to_string)
+        .map_err(|e| Problem::unreadable(&name, &e))?;
     let all: Detailed = serde_json::from_str(&text).map_err(|error| {
         let remedy = "write it with `vllm bench serve --save-result --save-detailed`";
         Problem::of_file(&name, format!("{error}; {remedy}"))

@@ -29,10 +29,13 @@ pub enum LedgerError {
     /// It is a file of something else.
     #[error("{}: not a ledger; name another file with `--ledger`", .0.display())]
     Foreign(PathBuf),
+    /// It is no file at all, so nothing would be kept.
+    #[error("found `{}`; legal: the path of a file, or `--no-ledger` for none", .0.display())]
+    NoFile(PathBuf),
     /// Its content is broken.
     #[error(
-        "{}: the ledger is damaged ({detail}); move it away and run again, or rescue what is left \
-         with `sqlite3 FILE .recover`",
+        "{}: the ledger is damaged ({detail}); remove damaged lines with `blis ledger gc`, or move \
+         it away and run again",
         .path.display()
     )]
     Damaged {
@@ -61,7 +64,11 @@ pub enum LedgerError {
         detail: String,
     },
     /// Another process does not let go of it.
-    #[error("{}: another process keeps the ledger locked; run again later", .0.display())]
+    #[error(
+        "{}: another process keeps the ledger locked; if it is stopped, let it go on or end it, \
+         then run again",
+        .0.display()
+    )]
     Busy(PathBuf),
     /// No trial, or more than one, has a key that begins so.
     #[error("{0}")]
@@ -97,6 +104,7 @@ impl LedgerError {
             LedgerError::Missing(_)
             | LedgerError::Newer { .. }
             | LedgerError::Foreign(_)
+            | LedgerError::NoFile(_)
             | LedgerError::Unknown(_)
             | LedgerError::Differs { .. } => true,
             LedgerError::Damaged { .. }
@@ -120,9 +128,20 @@ impl LedgerError {
     /// What the database library says about the ledger at `path`.
     pub(super) fn sqlite(path: &Path, error: &rusqlite::Error) -> LedgerError {
         let (path, detail) = (path.to_owned(), error.to_string());
+        // What was written is read as it was written, by statements that are known to be right.
+        let unread = matches!(
+            error,
+            rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::Utf8Error(..)
+        );
         match error.sqlite_error_code() {
+            _ if unread => LedgerError::Damaged { path, detail },
             Some(ErrorCode::DiskFull) => LedgerError::Full(path),
-            Some(ErrorCode::DatabaseCorrupt) => LedgerError::Damaged { path, detail },
+            Some(
+                ErrorCode::DatabaseCorrupt | ErrorCode::ConstraintViolation | ErrorCode::Unknown,
+            ) => LedgerError::Damaged { path, detail },
             Some(ErrorCode::NotADatabase) => LedgerError::Foreign(path),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => LedgerError::Busy(path),
             Some(

@@ -1,6 +1,6 @@
 //! Making room: what no run of this program can ask for again.
 
-use super::{Ledger, LedgerError};
+use super::{Ledger, LedgerError, sums};
 use blis_scenario::CODE;
 
 /// What was removed, or would be.
@@ -14,6 +14,8 @@ pub struct Removed {
     pub studies: u64,
     /// Records of runs that were begun, of trials that are gone or never finished.
     pub runs: u64,
+    /// Lines that are damaged.
+    pub damaged: u64,
 }
 
 /// Lines that go, in this order.
@@ -28,12 +30,14 @@ const STALE: [(&str, &str); 7] = [
 ];
 
 impl Ledger {
-    /// Removes the trials that other code has run, which this program can never ask for, and what
-    /// belonged to nothing else; the file shrinks accordingly.
+    /// Removes lines that are damaged, the trials that other code has run, which this program can
+    /// never ask for, and what belonged to nothing else; the file shrinks accordingly.
     ///
     /// # Errors
     /// If the ledger cannot be written.
     pub fn collect_garbage(&self) -> Result<Removed, LedgerError> {
+        // A damaged line need not be where its index says.
+        self.ask(|database| database.execute_batch("REINDEX"))?;
         let removed = self.change(sweep)?;
         self.ask(|database| database.execute_batch("VACUUM"))?;
         Ok(removed)
@@ -53,6 +57,10 @@ impl Ledger {
 
 fn sweep(transaction: &rusqlite::Transaction<'_>) -> rusqlite::Result<Removed> {
     let mut removed = Removed::default();
+    for (table, _) in sums::TABLES {
+        let sql = format!("DELETE FROM {table} WHERE {}", sums::damaged(table));
+        removed.damaged += transaction.execute(&sql, [])? as u64;
+    }
     for (table, stale) in STALE {
         let sql = format!("DELETE FROM {table} WHERE {stale}");
         let mut statement = transaction.prepare(&sql)?;

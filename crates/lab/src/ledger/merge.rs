@@ -1,7 +1,7 @@
 //! Joining ledgers: those of shards, or of several people.
 
 use super::claims::differs;
-use super::{Ledger, LedgerError};
+use super::{Ledger, LedgerError, sums};
 use rusqlite::{Connection, OptionalExtension, Transaction, params, types::Value};
 
 /// What a merge has brought.
@@ -13,17 +13,16 @@ pub struct Merged {
     pub known: u64,
 }
 
-/// Tables that are copied as they are, where the key of a line is not yet known.
-const COPIED: [(&str, usize); 4] =
-    [("scenarios", 2), ("study_trials", 5), ("verdicts", 10), ("saturations", 3)];
-
 impl Ledger {
     /// Takes over all trials, studies and verdicts of `other`. Either all of them are taken over,
     /// or nothing is.
     ///
     /// # Errors
-    /// If one of them cannot be read or written, or a trial has different rows in both.
+    /// If one of them cannot be read or written, anything in them is damaged, or a trial has
+    /// different rows in both.
     pub fn merge(&self, other: &Ledger) -> Result<Merged, LedgerError> {
+        self.verify()?;
+        other.verify()?;
         let theirs = other.lock();
         let mut conflict = None;
         let merged = self.change(|transaction| {
@@ -55,9 +54,7 @@ fn merge(
     let mut select =
         theirs.prepare("SELECT key, code, scenario_hash, seed, row FROM trials ORDER BY id")?;
     let mut known = ours.prepare("SELECT row FROM trials WHERE key = ?1")?;
-    let mut insert = ours.prepare(
-        "INSERT INTO trials (key, code, scenario_hash, seed, row) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?;
+    let mut insert = ours.prepare(&sums::insert("INSERT", "trials"))?;
     let mut lines = select.query([])?;
     while let Some(line) = lines.next()? {
         let (key, row): (String, String) = (line.get(0)?, line.get(4)?);
@@ -71,19 +68,12 @@ fn merge(
             }
         }
     }
-    let mut select = theirs.prepare(
-        "SELECT study, name, question, factors, metrics, code, version FROM studies ORDER BY id",
-    )?;
-    let mut insert = ours.prepare(
-        "INSERT OR IGNORE INTO studies (study, name, question, factors, metrics, code, version) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-    )?;
-    copy(&mut select, &mut insert, 7)?;
-    for (table, columns) in COPIED {
-        let places: Vec<String> = (1..=columns).map(|column| format!("?{column}")).collect();
-        let mut select = theirs.prepare(&format!("SELECT * FROM {table}"))?;
-        let sql = format!("INSERT OR IGNORE INTO {table} VALUES ({})", places.join(", "));
-        copy(&mut select, &mut ours.prepare(&sql)?, columns)?;
+    // The others are copied as they are, where the key of a line is not yet known.
+    for (table, columns) in sums::TABLES.into_iter().filter(|(table, _)| *table != "trials") {
+        let order = if table == "studies" { "ORDER BY id" } else { "" };
+        let sql = format!("SELECT {} FROM {table} {order}", columns.join(", "));
+        let mut insert = ours.prepare(&sums::insert("INSERT OR IGNORE", table))?;
+        copy(&mut theirs.prepare(&sql)?, &mut insert, columns.len())?;
     }
     Ok((merged, None))
 }

@@ -1,6 +1,6 @@
 //! Looking at what a ledger holds.
 
-use super::{Ledger, LedgerError};
+use super::{Ledger, LedgerError, claims};
 use crate::key;
 use blis_scenario::row::Row;
 use rusqlite::{Row as Line, types::ValueRef};
@@ -18,7 +18,7 @@ pub struct Entry {
     pub study: Option<(String, Vec<String>)>,
 }
 
-const SELECT: &str = "SELECT trials.key, trials.code, trials.row, \
+const SELECT: &str = "SELECT trials.key, trials.code, \
     (SELECT studies.name || char(10) || study_trials.levels FROM study_trials \
      JOIN studies USING (study) WHERE study_trials.key = trials.key \
      ORDER BY studies.id DESC LIMIT 1) FROM trials";
@@ -30,6 +30,7 @@ impl Ledger {
     /// If the ledger cannot be read, or a row in it is none.
     pub fn entries(&self, most: u64) -> Result<Vec<Entry>, LedgerError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
+        self.verify()?;
         let texts = self.ask(|database| {
             let sql = format!("{SELECT} ORDER BY trials.id DESC LIMIT ?1");
             let mut statement = database.prepare(&sql)?;
@@ -81,10 +82,13 @@ impl Ledger {
     /// If the ledger cannot be read.
     pub fn document(&self, entry: &Entry) -> Result<String, LedgerError> {
         let run = &entry.row.run;
-        let scenario: String = self.ask(|database| {
-            let sql = "SELECT document FROM scenarios WHERE scenario_hash = ?1";
+        let scenario: Option<String> = self.ask(|database| {
+            let sql = "SELECT CASE WHEN sum IS checksum(?1, document) THEN document END \
+                       FROM scenarios WHERE scenario_hash = ?1";
             database.query_row(sql, [&run.scenario_hash], |row| row.get(0))
         })?;
+        let detail = || self.damaged(format!("scenario {}", run.scenario_hash));
+        let scenario = scenario.ok_or_else(detail)?;
         Ok(key::document(&scenario, &run.scenario_hash, run.seed))
     }
 
@@ -102,8 +106,9 @@ impl Ledger {
         })
     }
 
-    fn entry(&self, (key, code, text, place): Texts) -> Result<Entry, LedgerError> {
-        let row = self.row(&key, &text)?;
+    fn entry(&self, (key, code, place): Texts) -> Result<Entry, LedgerError> {
+        let found = self.ask(|database| claims::find(database, &key))?;
+        let row = self.row(&key, found.flatten())?;
         let study = place.as_deref().and_then(|place| place.split_once('\n'));
         let study = study.map(|(name, levels)| {
             (name.to_owned(), serde_json::from_str(levels).unwrap_or_default())
@@ -112,11 +117,11 @@ impl Ledger {
     }
 }
 
-/// Key, code, row, study and levels.
-type Texts = (String, String, String, Option<String>);
+/// Key, code, study and levels.
+type Texts = (String, String, Option<String>);
 
 fn texts(line: &Line<'_>) -> rusqlite::Result<Texts> {
-    Ok((line.get(0)?, line.get(1)?, line.get(2)?, line.get(3)?))
+    Ok((line.get(0)?, line.get(1)?, line.get(2)?))
 }
 
 /// A seed as the database keeps it.

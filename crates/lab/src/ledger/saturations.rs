@@ -1,6 +1,6 @@
 //! Measured saturations, as the ledger keeps them.
 
-use super::{Ledger, LedgerError};
+use super::{Ledger, LedgerError, sums};
 use blis_scenario::CODE;
 use rusqlite::params;
 use std::collections::BTreeMap;
@@ -11,12 +11,18 @@ impl Ledger {
     /// # Errors
     /// If the ledger cannot be read.
     pub fn saturations(&self) -> Result<BTreeMap<String, f64>, LedgerError> {
-        self.ask(|database| {
-            let sql = "SELECT key, per_sec FROM saturations WHERE code = ?1";
+        let found: BTreeMap<String, Option<f64>> = self.ask(|database| {
+            let sql = "SELECT key, CASE WHEN sum IS checksum(key, code, per_sec) THEN per_sec END \
+                       FROM saturations WHERE code = ?1";
             let mut statement = database.prepare(sql)?;
             let rows = statement.query_map([CODE], |line| Ok((line.get(0)?, line.get(1)?)))?;
             rows.collect()
-        })
+        })?;
+        let whole = |(key, value): (String, Option<f64>)| match value {
+            Some(value) => Ok((key, value)),
+            None => Err(self.damaged(format!("the saturation {key}"))),
+        };
+        found.into_iter().map(whole).collect()
     }
 
     /// Keeps saturations; those with a known key are the same.
@@ -26,7 +32,7 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         self.change(|transaction| {
             let mut insert =
-                transaction.prepare("INSERT OR IGNORE INTO saturations VALUES (?1, ?2, ?3)")?;
+                transaction.prepare(&sums::insert("INSERT OR IGNORE", "saturations"))?;
             for (key, per_sec) in found {
                 insert.execute(params![key, CODE, per_sec])?;
             }

@@ -1,7 +1,7 @@
 //! Studies and their verdicts, as the ledger keeps them.
 
 use super::claims::seed_value;
-use super::{Ledger, LedgerError, read};
+use super::{Ledger, LedgerError, read, sums};
 use crate::key::Key;
 use blis_scenario::CODE;
 use blis_scenario::hash::hash_long;
@@ -114,10 +114,12 @@ impl Ledger {
     ) -> Result<(), LedgerError> {
         let Experiment { key, name, question, factors, metrics } = about;
         self.change(|transaction| {
+            let insert = sums::insert("INSERT", "studies");
             transaction.execute(
-                "INSERT INTO studies (study, name, question, factors, metrics, code, version) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (study) DO UPDATE SET \
-                 name = ?2, metrics = ?5, code = ?6, version = ?7",
+                &format!(
+                    "{insert} ON CONFLICT (study) DO UPDATE SET name = ?2, question = ?3, \
+                     factors = ?4, metrics = ?5, code = ?6, version = ?7, sum = excluded.sum"
+                ),
                 params![
                     key,
                     name,
@@ -128,8 +130,8 @@ impl Ledger {
                     env!("CARGO_PKG_VERSION"),
                 ],
             )?;
-            let mut insert = transaction
-                .prepare("INSERT OR REPLACE INTO study_trials VALUES (?1,?2,?3,?4,?5)")?;
+            let mut insert =
+                transaction.prepare(&sums::insert("INSERT OR REPLACE", "study_trials"))?;
             for cell in cells {
                 for &seed in &cell.seeds {
                     insert.execute(params![
@@ -169,6 +171,7 @@ impl Ledger {
     /// # Errors
     /// If the ledger cannot be read, or a row in it is none.
     pub fn studies(&self) -> Result<Vec<StudyEntry>, LedgerError> {
+        self.verify()?;
         let found: Vec<(StudyEntry, Vec<Cells>)> = self.ask(|database| {
             let mut statement = database.prepare(
                 "SELECT study, name, question, factors, metrics, code, version FROM studies \
@@ -200,7 +203,7 @@ impl Ledger {
                 if study.cells.len() <= number {
                     study.cells.resize(number + 1, StudyCell::default());
                 }
-                let row = text.map(|text| self.row(&key, &text)).transpose()?;
+                let row = text.map(|text| self.row(&key, Some(text))).transpose()?;
                 study.cells[number].levels = names(&levels);
                 study.cells[number].rows.insert(seed, row);
             }
@@ -254,7 +257,7 @@ fn insert_verdict(
     let VerdictRecord { hypothesis, prediction, mechanism, outcome, why, seeds, level, effects } =
         verdict;
     transaction.execute(
-        "INSERT INTO verdicts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        &sums::insert("INSERT", "verdicts"),
         params![
             study, number, hypothesis, prediction, mechanism, outcome, why, seeds, level, effects
         ],

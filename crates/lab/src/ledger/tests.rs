@@ -7,11 +7,11 @@ use blis_scenario::scenario::{Draft, Plan};
 use blis_scenario::{CODE, Saturations};
 use tempfile::TempDir;
 
-fn folder() -> TempDir {
+pub(super) fn folder() -> TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
-fn plan(requests: u32) -> Plan {
+pub(super) fn plan(requests: u32) -> Plan {
     let text = format!("workload: {{distribution: {{num_requests: {requests}, rate: 50}}}}");
     Draft::from_text("s.yaml", &text).expect("YAML").plan().expect("legal")
 }
@@ -167,6 +167,60 @@ fn the_claims_of_the_dead_are_taken_over_at_once_and_their_locks_go() {
     assert_eq!(left, ["ledger.db", "ledger.db-lock"]);
 }
 
+/// Notes how many trials were taken over.
+#[derive(Default)]
+struct Notes(Mutex<usize>);
+
+impl Watch for Notes {
+    fn takes_over(&self, trials: usize) {
+        *self.0.lock().expect("no panic") += trials;
+    }
+}
+
+#[test]
+fn a_peer_that_is_stopped_blocks_nobody() {
+    let (folder, plan) = (folder(), plan(20));
+    let (stopped, ledger) = (open(&folder), open(&folder));
+    let trials: Vec<(&Plan, u64)> = (0..3).map(|seed| (&plan, seed)).collect();
+    for seed in 0..2 {
+        assert_eq!(stopped.claim(&Key::of(&plan, seed)).expect("it writes"), Claim::Ours);
+    }
+    let (runner, notes) =
+        (Runner::new(2, false, Some(&ledger)).expect("readable"), Notes::default());
+    // In three looks nobody shows that it goes on.
+    let rows = runner.rows_within(&trials, &notes, 3).expect("it does not wait for ever");
+    assert_eq!(*notes.0.lock().expect("no panic"), 2, "it was told");
+    let fresh = Runner::default().rows(&trials, &Unwatched).expect("it runs");
+    assert_eq!(rows, fresh);
+    // When it goes on, it finds that the work is done.
+    stopped.record(&Key::of(&plan, 0), &plan, &fresh[0]).expect("the same row is no news");
+    assert_eq!(stopped.counts().expect("it reads"), (3, 3));
+}
+
+#[test]
+fn a_peer_that_goes_on_keeps_its_claims() {
+    let folder = folder();
+    let (busy, ledger) = (open(&folder), open(&folder));
+    assert_eq!(busy.claim(&Key::of(&plan(20), 1)).expect("it writes"), Claim::Ours);
+    let (lock, mut seen) = (folder.path().join("sub/ledger.db-owner-0"), Seen::default());
+    for look in 0..20_u8 {
+        fs::write(&lock, [look]).expect("written");
+        assert_eq!(ledger.take_over(&mut seen, 2).expect("it reads"), 0);
+    }
+    let looks = (0..5).map(|_| ledger.take_over(&mut seen, 2).expect("it writes"));
+    assert_eq!(looks.sum::<usize>(), 1, "then it has stopped");
+}
+
+#[test]
+fn what_this_process_has_claimed_can_be_given_back_at_once() {
+    let (folder, plan) = (folder(), plan(20));
+    let ledger = open(&folder);
+    ledger.release_all().expect("there is nothing to give back");
+    assert_eq!(ledger.claim(&Key::of(&plan, 1)).expect("it writes"), Claim::Ours);
+    ledger.release_all().expect("it writes");
+    run(&ledger, &plan, 1);
+}
+
 #[test]
 fn a_full_disk_is_told_and_loses_nothing() {
     let (folder, plan) = (folder(), plan(20));
@@ -204,7 +258,7 @@ fn ledgers_that_cannot_be_used_say_why() {
     database.pragma_update(None, "user_version", LAYOUT + 1).expect("it obeys");
     drop(database);
     let newer = refusal(&path);
-    assert!(newer.contains("newer version of blis (layout 3, this one knows up to 2)"), "{newer}");
+    assert!(newer.contains("newer version of blis (layout 4, this one knows up to 3)"), "{newer}");
 
     let path = folder.path().join("b.db");
     Connection::open(&path).and_then(|d| d.execute_batch("CREATE TABLE x (y)")).expect("made");
@@ -224,12 +278,23 @@ fn ledgers_that_cannot_be_used_say_why() {
     bytes[4_096..].fill(0xa5);
     fs::write(&path, bytes).expect("written");
     let damaged = refusal(&path);
-    assert!(damaged.contains("the ledger is damaged (") && damaged.contains(".recover"));
+    assert!(damaged.contains("the ledger is damaged (") && damaged.contains("`blis ledger gc`"));
+
+    let path = folder.path().join("f.db");
+    drop(Ledger::open(&path).expect("it opens"));
+    let database = Connection::open(&path).expect("it opens");
+    database.pragma_update(None, "user_version", 0).expect("it obeys");
+    drop(database);
+    assert!(refusal(&path).contains("damaged (its version is 0, which blis never writes)"));
 
     let nowhere = refusal(Path::new("/proc/nowhere/ledger.db"));
     assert!(
         nowhere.contains("cannot open or write the ledger: ") && nowhere.contains("`--no-ledger`")
     );
+    for name in [":memory:", ""] {
+        let refused = Ledger::open(Path::new(name)).expect_err("no file").to_string();
+        assert!(refused.starts_with(&format!("found `{name}`; legal: the path of a file")));
+    }
     let missing = Ledger::open_existing(&folder.path().join("e.db")).expect_err("none").to_string();
     assert!(missing.contains("there is no ledger; run a study first"), "{missing}");
 }
@@ -273,6 +338,46 @@ fn threads_and_ledgers_share_trials_without_running_one_twice() {
     assert!(attempts.iter().all(|&(_, begun, finished)| (begun, finished) == (1, 1)));
 }
 
+/// Takes the rows as they are for what was written.
+fn vouch(ledger: &Ledger) {
+    let columns = sums::columns("trials").join(", ");
+    let sql = format!("UPDATE trials SET sum = checksum({columns})");
+    ledger.change(|transaction| transaction.execute(&sql, [])).expect("it writes");
+}
+
+#[test]
+fn a_ledger_without_checksums_gets_them() {
+    let (folder, plan) = (folder(), plan(20));
+    let ledger = open(&folder);
+    let row = run(&ledger, &plan, 1);
+    for (table, _) in sums::TABLES {
+        let back = format!("ALTER TABLE {table} DROP COLUMN sum; PRAGMA user_version = 2");
+        ledger.ask(|database| database.execute_batch(&back)).expect("as it was");
+    }
+    drop(ledger);
+    let ledger = Ledger::open_existing(&folder.path().join("sub/ledger.db")).expect("it migrates");
+    assert_eq!(ledger.entries(9).expect("it reads")[0].row, row);
+    assert_eq!(ledger.damage().expect("it reads"), Vec::<String>::new());
+}
+
+#[test]
+fn damaged_lines_are_named_and_garbage() {
+    let (folder, plan) = (folder(), plan(20));
+    let ledger = open(&folder);
+    let rows: Vec<Row> = (0..3).map(|seed| run(&ledger, &plan, seed)).collect();
+    let tamper = "UPDATE trials SET row = CAST(x'ff' || row AS TEXT) WHERE seed = 1";
+    ledger.change(|transaction| transaction.execute(tamper, [])).expect("it writes");
+    let (key, named) = (Key::of(&plan, 1), |text: &str| text.contains(Key::of(&plan, 1).text()));
+    assert_eq!(ledger.damage().expect("it reads"), [format!("trials: key {}", key.text())]);
+    assert!(named(&ledger.find(key.text()).expect_err("it is not UTF-8").to_string()));
+    assert!(named(&ledger.entries(1).expect_err("a line is damaged").to_string()));
+    let runner = Runner::new(1, false, Some(&ledger)).expect("readable");
+    let trials: Vec<(&Plan, u64)> = (0..3).map(|seed| (&plan, seed)).collect();
+    assert!(named(&runner.rows(&trials, &Unwatched).expect_err("damaged").to_string()));
+    assert_eq!(ledger.collect_garbage().expect("it writes").damaged, 1);
+    assert_eq!(runner.rows(&trials, &Unwatched).expect("it is run again"), rows);
+}
+
 #[test]
 fn an_audit_runs_again_and_compares() {
     let (folder, plan) = (folder(), plan(20));
@@ -283,6 +388,9 @@ fn an_audit_runs_again_and_compares() {
     let tamper = "UPDATE trials SET row = replace(row, '\"injected_requests\":20', \
                   '\"injected_requests\":21')";
     ledger.change(|transaction| transaction.execute(tamper, [])).expect("it writes");
+    let failure = audit.rows(&[(&plan, 1)], &Unwatched).expect_err("it is damaged").to_string();
+    assert!(failure.contains("damaged (the row of trial "), "{failure}");
+    vouch(&ledger);
     let failure = audit.rows(&[(&plan, 1)], &Unwatched).expect_err("it differs").to_string();
     assert!(failure.contains("differs from the row of this run in `cluster.injected_requests`"));
 }
@@ -299,6 +407,9 @@ fn ledgers_merge_and_contradictions_are_refused_as_a_whole() {
     run(&theirs, &plan, 4);
     let tamper = "UPDATE trials SET row = replace(row, '20', '19') WHERE seed = 3";
     theirs.change(|transaction| transaction.execute(tamper, [])).expect("it writes");
+    let failure = ours.merge(&theirs).expect_err("a row is damaged").to_string();
+    assert!(failure.contains(Key::of(&plan, 3).text()), "{failure}");
+    vouch(&theirs);
     let failure = ours.merge(&theirs).expect_err("they differ").to_string();
     assert!(failure.contains("differs from ") && failure.contains("sub/ledger.db"), "{failure}");
     assert_eq!(ours.counts().expect("it reads"), (4, 4), "nothing of it was taken over");
@@ -313,7 +424,8 @@ fn garbage_is_what_other_code_has_left() {
     assert_eq!(ledger.collect_garbage().expect("it writes"), Removed::default());
     let age = "UPDATE trials SET code = 'older' WHERE id = 1";
     ledger.change(|transaction| transaction.execute(age, [])).expect("it writes");
-    let expected = Removed { trials: 1, scenarios: 1, studies: 0, runs: 1 };
+    vouch(&ledger);
+    let expected = Removed { trials: 1, scenarios: 1, runs: 1, ..Removed::default() };
     assert_eq!(ledger.garbage().expect("it reads"), expected);
     assert_eq!(ledger.counts().expect("it reads"), (2, 1), "that was only a look");
     assert_eq!(ledger.collect_garbage().expect("it writes"), expected);

@@ -52,6 +52,8 @@ fn what_is_wrong_is_named_with_its_place() {
     assert!(refuses("  decode_seqs: [", "  decode_seqs: [7, ").contains("the least and the"));
     assert!(refuses("covariance:\n  - [", "covariance:\n  - [1, ").contains("legal: 1"));
     assert!(refuses("  prefill_seqs: [", "  prefil_seqs: [").contains("`prefill_seqs`"));
+    let negative = refuses("covariance:\n  - [", "covariance:\n  - [-");
+    assert!(negative.contains("legal: a variance, which is 0 or more"), "{negative}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::canonical::{Spell, group};
 use super::machine::Reader;
 use super::workload::beside;
+use crate::files;
 use crate::hash;
 use crate::legal::Coefficient;
 use crate::problem::{Problem, hint, quoted, unknown};
@@ -172,7 +173,8 @@ impl Reader<'_> {
         let name = self.model();
         if is_config(name) {
             let path = beside(self.tree, "model", name);
-            let text = std::fs::read_to_string(&path)
+            let text = files::open(&path)
+                .and_then(std::io::read_to_string)
                 .map_err(|error| Problem::unreadable(&path.display().to_string(), &error))?;
             return ModelShape::from_hf_config(&text)
                 .map_err(|error| self.problem("model", error.to_string()));

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ LARGEST_BATCH = 256
 AHEAD = 2
 """Batches for each core of the cluster that are under way or wait there."""
 POLL_SECONDS = 0.2
+STOPPED_POLLS = 150
+"""After so many polls, half a minute, another process that has not moved has stopped."""
 CORES_SECONDS = 5.0
 """How often the cores of the cluster are counted."""
 
@@ -102,6 +105,9 @@ class Driver:
             if not open_ and not self.sent:
                 # What is left is being run by another process that shares the ledger.
                 time.sleep(POLL_SECONDS)
+                if taken := self.rounds.take_over(STOPPED_POLLS):
+                    text = f"another process on this ledger has stopped; its {taken} runs are run here"
+                    warnings.warn(text, RuntimeWarning, stacklevel=2)
                 open_.extend(waiting)
                 waiting.clear()
             self._fill(open_, waiting)
