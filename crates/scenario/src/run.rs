@@ -54,7 +54,7 @@ impl RunResult {
     /// What the numbers do not show, although whoever reads them must know; not that the run was
     /// interrupted or the cluster overloaded.
     pub fn warnings(&self, plan: &Plan) -> Vec<String> {
-        let (end, sent) = (&self.outcome.end, self.report.cluster.offered);
+        let (end, sent) = (&self.outcome.end, self.outcome.arrived);
         let mut warnings = Vec::new();
         if *end == End::Horizon && plan.horizon.is_none() {
             warnings.push(
