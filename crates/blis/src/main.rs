@@ -128,14 +128,7 @@ fn reproduce() -> String {
 
 /// The command line that was run, as a shell would take it.
 pub(crate) fn command_line() -> String {
-    let words: Vec<String> = std::env::args().skip(1).map(|word| shell_word(&word)).collect();
+    let words: Vec<String> =
+        std::env::args().skip(1).map(|word| blis_export::shell_word(&word)).collect();
     format!("blis {}", words.join(" "))
-}
-
-fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%+@".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
