@@ -37,7 +37,6 @@ mod validate;
 mod workloads;
 
 use args::{Cli, Command};
-use blis_scenario::problem;
 use clap::{CommandFactory, Parser};
 use failure::Failure;
 use std::panic::{self, PanicHookInfo};
@@ -91,9 +90,7 @@ fn end(failure: &Failure) -> u8 {
 fn usage(error: &clap::Error) -> u8 {
     let text = error.render().to_string();
     if error.use_stderr() {
-        // Its lines are the parser's, what else is hidden in them is the user's.
-        let lines: Vec<String> = text.trim_end().lines().map(problem::visible).collect();
-        output::note(&lines.join("\n"));
+        output::note(text.trim_end());
         return failure::BAD_INPUT;
     }
     output::print(&text).map_or_else(|failure| end(&failure), |()| failure::DONE)
