@@ -44,6 +44,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     panic::set_hook(Box::new(report_panic));
+    interrupt::listen();
     // The hook has told what happened; what is left is the exit code.
     let code = panic::catch_unwind(command).unwrap_or(failure::INTERNAL);
     output::remove_unfinished();
