@@ -109,3 +109,5 @@ def test_what_was_not_recorded_is_told() -> None:
         done.decisions()
     with pytest.raises(ValueError, match=r"legal: a number from 0\.001"):
         blis.run(SHARED_PREFIX, num_requests=10, timeline_ms=0)
+    with pytest.raises(blis.ScenarioError, match="samples or more of .* raise `max_gb`"):
+        blis.run(SHARED_PREFIX, num_requests=1000, rate=0.01, timeline_ms=0.001)

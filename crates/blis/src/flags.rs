@@ -2,7 +2,7 @@
 //! line describes. What the flags mean is said in `blis_scenario::scenario::flags`.
 
 use crate::failure::Failure;
-use crate::interrupt::{self, Interruptible};
+use crate::interrupt::Interruptible;
 use blis_scenario::scenario::flags::{FLAGS, Given};
 use blis_scenario::{Draft, Plan, Saturations};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
@@ -40,7 +40,6 @@ impl ScenarioFlags {
 /// The plan of `draft`; a rate that is a share of saturation is measured, until Ctrl-C.
 pub(crate) fn settled(draft: &Draft) -> Result<Plan, Failure> {
     let checked = draft.resolve()?;
-    interrupt::listen();
     Ok(checked.settle(&Saturations::default(), &mut Interruptible)?)
 }
 

@@ -1,11 +1,17 @@
-//! Ctrl-C: once asks the run to stop and shows what there is, twice leaves at once.
+//! Ctrl-C and SIGTERM: what runs is asked to stop and shows what there is. A command that does not
+//! look, and a second Ctrl-C, end the program at once.
 
 use crate::failure::INTERRUPTED;
 use crate::output;
 use blis_sim::{Observer, Progress};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 static ASKED: AtomicBool = AtomicBool::new(false);
+static SEEN: AtomicBool = AtomicBool::new(false);
+
+/// How long a command has to notice.
+const PATIENCE: Duration = Duration::from_millis(800);
 
 /// Starts listening. Without a handler (a system that has none) Ctrl-C ends the program as usual.
 pub(crate) fn listen() {
@@ -13,15 +19,24 @@ pub(crate) fn listen() {
         if ASKED.swap(true, Ordering::SeqCst) {
             leave();
         }
+        std::thread::sleep(PATIENCE);
+        if !SEEN.load(Ordering::SeqCst) {
+            output::note("error: interrupted");
+            leave();
+        }
     });
 }
 
-/// Whether the run was asked to stop.
+/// Whether the program was asked to stop. Whoever looks must stop then.
 pub(crate) fn asked() -> bool {
-    ASKED.load(Ordering::Relaxed)
+    let asked = ASKED.load(Ordering::Relaxed);
+    if asked {
+        SEEN.store(true, Ordering::SeqCst);
+    }
+    asked
 }
 
-#[expect(clippy::exit, reason = "the second Ctrl-C means now, whatever the other threads do")]
+#[expect(clippy::exit, reason = "it means now, whatever the other threads do")]
 fn leave() {
     output::remove_unfinished();
     std::process::exit(INTERRUPTED.into());

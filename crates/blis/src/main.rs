@@ -37,7 +37,6 @@ mod validate;
 mod workloads;
 
 use args::{Cli, Command};
-use blis_scenario::problem;
 use clap::{CommandFactory, Parser};
 use failure::Failure;
 use std::panic::{self, PanicHookInfo};
@@ -45,6 +44,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     panic::set_hook(Box::new(report_panic));
+    interrupt::listen();
     // The hook has told what happened; what is left is the exit code.
     let code = panic::catch_unwind(command).unwrap_or(failure::INTERNAL);
     output::remove_unfinished();
@@ -92,9 +92,7 @@ fn end(failure: &Failure) -> u8 {
 fn usage(error: &clap::Error) -> u8 {
     let text = error.render().to_string();
     if error.use_stderr() {
-        // Its lines are the parser's, what else is hidden in them is the user's.
-        let lines: Vec<String> = text.trim_end().lines().map(problem::visible).collect();
-        output::note(&cut(&lines.join("\n")));
+        output::note(&cut(text.trim_end()));
         return failure::BAD_INPUT;
     }
     output::print(&text).map_or_else(|failure| end(&failure), |()| failure::DONE)
@@ -139,14 +137,7 @@ fn reproduce() -> String {
 
 /// The command line that was run, as a shell would take it.
 pub(crate) fn command_line() -> String {
-    let words: Vec<String> = std::env::args().skip(1).map(|word| shell_word(&word)).collect();
+    let words: Vec<String> =
+        std::env::args().skip(1).map(|word| blis_export::shell_word(&word)).collect();
     format!("blis {}", words.join(" "))
-}
-
-fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%+@".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }

@@ -6,7 +6,9 @@
 
 use crate::failure::Failure;
 use crate::target::{self, Kind, Target};
-use blis_scenario::Problem;
+use blis_scenario::problem::visible_lines;
+use blis_scenario::{Problem, json};
+use std::borrow::Cow;
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
@@ -69,6 +71,7 @@ impl Output {
 
     /// Writes `text` and gives the file its name.
     pub(crate) fn fill(mut self, text: &str) -> Result<(), Failure> {
+        let text = if self.path.is_none() { json::visible(text) } else { Cow::Borrowed(text) };
         self.write_all(text.as_bytes()).map_err(|error| self.failure(&error))?;
         self.finish()
     }
@@ -180,8 +183,14 @@ fn unfinished(change: impl FnOnce(&mut Vec<PathBuf>)) {
     change(&mut UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
-/// Writes `text` to standard output, all of it.
+/// Writes `text` to standard output, all of it. What a terminal would obey is written out, in a way
+/// that JSON has too.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_raw(&json::visible(text))
+}
+
+/// Writes `text`, which may have colours of our own, to standard output, all of it.
+pub(crate) fn print_raw(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout
         .write_all(text.as_bytes())
@@ -202,5 +211,5 @@ pub(crate) fn notes<'a>(quiet: bool, notes: impl IntoIterator<Item = &'a String>
 
 /// Writes a line to standard error. There is nobody left to tell if that fails.
 pub(crate) fn note(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", visible_lines(line));
 }

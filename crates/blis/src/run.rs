@@ -18,7 +18,7 @@ use blis_report::run::{self as report, Finished};
 use blis_report::sections::{Decisions, sections};
 use blis_scenario::problem::{Place, Problem};
 use blis_scenario::problems::{Problems, every};
-use blis_scenario::{Names, Plan, RunResult, Trial, replicate, run_scenario};
+use blis_scenario::{Names, Plan, RunFailure, RunResult, Trial, replicate, run_scenario};
 use blis_sim::{End, Pace};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -171,7 +171,12 @@ fn run_one(
         Some(layout) => show::print(&report::one(&finished), layout)?,
         None => output::print(&sectioned(args, &finished))?,
     }
-    Ok(exit_code(args, plan, std::slice::from_ref(&result)))
+    let code = exit_code(args, plan, std::slice::from_ref(&result));
+    if finished.regret.is_none() && args.counterfactual_k.is_some_and(|k| k > 0) {
+        output::note("interrupted: no decision was taken otherwise");
+        return Ok(failure::INTERRUPTED);
+    }
+    Ok(code)
 }
 
 /// The layout that scripts read.
@@ -184,15 +189,18 @@ fn sectioned(args: &RunArgs, finished: &Finished<'_>) -> String {
     }
 }
 
-/// Takes decisions otherwise, if that is asked for.
+/// Takes decisions otherwise, if that is asked for and not interrupted.
 fn regret(args: &RunArgs, plan: &Plan) -> Result<Option<Regret>, Failure> {
     let Some(alternatives) = args.counterfactual_k.filter(|&k| k > 0) else { return Ok(None) };
     let sample = usize::try_from(args.counterfactual_sample).unwrap_or(usize::MAX);
     let options = Options { alternatives: alternatives.into(), sample, jobs: args.jobs.into() };
     let most = u64::from(args.counterfactual_sample) * u64::from(alternatives);
-    let watch = Trials::new(most, args.quiet);
+    let watch = Trials::new(most + 1, args.quiet);
     let trial = trial(args, plan.seed);
-    Ok(Some(counterfactual::regret(plan, trial, &options, || watch.watch())?))
+    match counterfactual::regret(plan, trial, &options, || watch.watch()) {
+        Err(RunFailure::Interrupted) => Ok(None),
+        found => Ok(Some(found?)),
+    }
 }
 
 fn run_many(args: &RunArgs, plan: &Plan, weights: Option<&Weights>) -> Result<u8, Failure> {

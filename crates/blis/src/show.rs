@@ -41,7 +41,11 @@ pub(crate) fn text(document: &Document, layout: Layout) -> String {
 
 /// Prints the document in a layout.
 pub(crate) fn print(document: &Document, layout: Layout) -> Result<(), Failure> {
-    output::print(&text(document, layout))
+    let text = text(document, layout);
+    match layout {
+        Layout::Table => output::print_raw(&text),
+        _ => output::print(&text),
+    }
 }
 
 /// Where a document goes: pages, opened before anything runs, and standard output.

@@ -2,7 +2,7 @@
 
 use crate::args::lab::TrialArgs;
 use crate::failure::Failure;
-use crate::{interrupt, target};
+use crate::target;
 use blis_lab::{Ledger, Runner};
 use blis_scenario::{RunFailure, Saturations};
 
@@ -15,9 +15,8 @@ pub(crate) struct Trying {
 }
 
 impl Trying {
-    /// Opens the ledger, if there is to be one, and listens to Ctrl-C.
+    /// Opens the ledger, if there is to be one.
     pub(crate) fn new(args: &TrialArgs) -> Result<Trying, Failure> {
-        interrupt::listen();
         args.ledger().map(|path| target::claim_ledger("--ledger", path)).transpose()?;
         let ledger = args.ledger().map(Ledger::open).transpose()?;
         let saturations = Runner::new(0, false, ledger.as_ref())?.saturations;

@@ -2,7 +2,6 @@
 
 use crate::args::ValidateArgs;
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::output;
 use crate::show::Pages;
 use blis_fidelity::measured::{self, Measured};
@@ -49,7 +48,6 @@ struct Part {
 pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     let notes = args.notes.as_deref().map(read_notes).transpose()?;
     let pages = Pages::open(&args.shown)?;
-    interrupt::listen();
     let is_all = args.what.is_empty() && args.data.is_none();
     let found = if is_all && args.profile.is_none() && !args.refit {
         PARTS.iter().map(|part| shipped(args, part)).collect::<Result<Vec<_>, _>>()?

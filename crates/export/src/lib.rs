@@ -13,6 +13,7 @@ pub mod vllm;
 mod write;
 
 pub use coverage::{Fit, Mapping, System};
+pub use write::shell_word;
 
 use blis_scenario::{Draft, Plan, RunFailure};
 

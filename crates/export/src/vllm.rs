@@ -3,7 +3,7 @@
 pub mod schema;
 
 use super::spelled::Spelled;
-use super::write::{Yaml, comment};
+use super::write::{Yaml, comment, shell_word};
 use super::{Exported, Note, comments, coverage};
 use blis_core::SloClass;
 use blis_core::math::{count, float};
@@ -198,12 +198,11 @@ impl Made<'_> {
     }
 
     fn command(&self) -> String {
-        let mut lines = vec![format!("vllm serve {}", self.plan.model)];
+        let mut lines = vec![format!("vllm serve {}", shell_word(&self.plan.model))];
         for (name, value) in &self.flags {
             lines.push(match value {
                 None => format!("  {name}"),
-                Some(value) if value.contains('{') => format!("  {name} '{value}'"),
-                Some(value) => format!("  {name} {value}"),
+                Some(value) => format!("  {name} {}", shell_word(value)),
             });
         }
         lines.join(" \\\n") + "\n"

@@ -1,5 +1,6 @@
-//! Text of exported files: YAML values, and comments that fit a line.
+//! Text of exported files: YAML values, words of a command, and comments that fit a line.
 
+use blis_scenario::problem::visible;
 use std::fmt::Write;
 
 /// Most columns of a comment.
@@ -70,6 +71,39 @@ fn is_plain(text: &str) -> bool {
         && !["true", "false", "null", "yes", "no", "on", "off"].contains(&text)
 }
 
+/// `word` as a shell takes it for this one word.
+pub fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=%+@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// The words of a command as [`shell_word`] writes them; line breaks behind a backslash are spaces.
+pub(super) fn shell_words(command: &str) -> Vec<String> {
+    let (mut words, mut word, mut quoted) = (Vec::new(), None::<String>, false);
+    let mut letters = command.chars();
+    while let Some(letter) = letters.next() {
+        let literal = match letter {
+            '\'' => {
+                quoted = !quoted;
+                word.get_or_insert_default();
+                continue;
+            }
+            letter if quoted => Some(letter),
+            '\\' => letters.next().filter(|&next| next != '\n'),
+            letter => Some(letter).filter(|letter| !letter.is_whitespace()),
+        };
+        match literal {
+            Some(literal) => word.get_or_insert_default().push(literal),
+            None => words.extend(word.take()),
+        }
+    }
+    words.extend(word);
+    words
+}
+
 /// Appends a line.
 pub(super) fn line(out: &mut String, text: &str) {
     writeln!(out, "{text}").expect("text can grow");
@@ -78,14 +112,14 @@ pub(super) fn line(out: &mut String, text: &str) {
 /// `text` as comment lines; lines after the first are indented by `hang`.
 pub(super) fn comment(text: &str, hang: &str) -> String {
     let mut lines = vec![String::from("#")];
-    for word in text.split_whitespace() {
+    for word in text.split_whitespace().map(visible) {
         let last = lines.last_mut().expect("there is always a line");
         if last.chars().count() + 1 + word.chars().count() > COLUMNS && last.len() > 1 {
             lines.push(format!("#{hang}"));
         }
         let last = lines.last_mut().expect("there is always a line");
         last.push(' ');
-        last.push_str(word);
+        last.push_str(&word);
     }
     lines.join("\n") + "\n"
 }

@@ -12,7 +12,7 @@ use blis_scenario::Trial;
 use blis_scenario::pool;
 use blis_scenario::run::{RunFailure, run_scenario};
 use blis_scenario::scenario::Plan;
-use blis_sim::{Observer, Unobserved};
+use blis_sim::{End, Observer};
 
 /// How much is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,7 +196,7 @@ impl Regret {
 /// Runs `plan` with `seed`, then a sample of its decisions otherwise.
 ///
 /// # Errors
-/// If a run fails.
+/// If a run fails, or its observer stops it.
 ///
 /// # Panics
 /// If a run panics.
@@ -208,7 +208,7 @@ pub fn regret<O: Observer>(
 ) -> Result<Regret, RunFailure> {
     let mut log = DecisionLog::new(options.alternatives, plan.instances, trial.seed);
     let mut stories = Stories::default();
-    run_scenario(plan, trial, &mut [&mut log, &mut stories], None, &mut Unobserved)?;
+    told(plan, trial, &mut [&mut log, &mut stories], &mut observe())?;
     let decisions = log.decisions.len();
     let sampled = sample(log.decisions, &stories, options.sample, trial.seed);
     let others: Vec<(RequestId, InstanceId)> = sampled
@@ -218,7 +218,7 @@ pub fn regret<O: Observer>(
     let elsewhere = pool::each(options.jobs, &others, |&overruled| {
         let trial = Trial { overrule: Some(overruled), ..trial };
         let mut stories = Stories::default();
-        run_scenario(plan, trial, &mut [&mut stories], None, &mut observe())?;
+        told(plan, trial, &mut [&mut stories], &mut observe())?;
         Ok::<_, RunFailure>((stories.of(overruled.0), stories.mean_ms()))
     })?;
     let mut elsewhere = elsewhere.into_iter();
@@ -235,6 +235,19 @@ pub fn regret<O: Observer>(
         tried.push(Tried { decision, ttft_ms, alternative_ttft_ms, mean_change_ms });
     }
     Ok(Regret { tried, decisions, finished: stories.finished() })
+}
+
+/// Runs `plan` to its end.
+fn told(
+    plan: &Plan,
+    trial: Trial,
+    listeners: &mut [&mut dyn Listener],
+    observer: &mut dyn Observer,
+) -> Result<(), RunFailure> {
+    match run_scenario(plan, trial, listeners, None, observer)?.outcome.end {
+        End::Interrupted => Err(RunFailure::Interrupted),
+        _ => Ok(()),
+    }
 }
 
 /// At most `most` of the decisions whose requests finished and had another place to go, each with

@@ -14,7 +14,7 @@ use blis_scenario::row::Row;
 use blis_scenario::scenario::{Checked, Draft, Plan, Trial};
 use blis_scenario::yaml::{self, Node, Whole};
 use blis_scenario::{Problem, RunFailure, Saturations, pool, run_scenario};
-use blis_sim::{End, Observer, Progress, Unobserved};
+use blis_sim::{End, Observer, Progress};
 use core::time::Duration;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -41,15 +41,20 @@ struct Fields {
 }
 
 /// The scenario and the seed in the document `text`, which is called `name`. A saturation that is
-/// not among `saturations` is measured.
+/// not among `saturations` is measured, unless `observer` stops that.
 ///
 /// # Errors
 /// If it is no legal trial, or its scenario is not the one that its hash was taken of, e.g. because
 /// a trace has another content here.
-pub fn read(name: &str, text: &str, saturations: &Saturations) -> Result<(Plan, u64), RunFailure> {
+pub fn read(
+    name: &str,
+    text: &str,
+    saturations: &Saturations,
+    observer: &mut dyn Observer,
+) -> Result<(Plan, u64), RunFailure> {
     let tree = yaml::read_text(name, text)?;
     let fields: Fields = yaml::decode(&tree)?;
-    let plan = Draft::from_tree(fields.scenario).resolve()?.settle(saturations, &mut Unobserved)?;
+    let plan = Draft::from_tree(fields.scenario).resolve()?.settle(saturations, observer)?;
     if let Some(hash) = fields.scenario_hash.filter(|hash| *hash != plan.hash()) {
         let message = format!(
             "found `{hash}`, but the scenario has `{}` here: a file it names has changed, or this \

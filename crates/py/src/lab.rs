@@ -14,6 +14,7 @@ use blis_lab::study::{self, Study};
 use blis_lab::trial::{self, Runner, Watch};
 use blis_scenario::profile::{self, ProfiledMachine};
 use blis_scenario::{Plan, Problem, RunFailure, Saturations, policies as listing};
+use blis_sim::Observer;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,8 @@ pub(crate) fn run_trial(py: Python<'_>, trial: &str) -> PyResult<String> {
     let mut signals = Signals::new(Vec::new());
     let row = py.detach(|| {
         failure::caught(|| {
-            let (plan, seed) = trial::read("trial", trial, &Saturations::default())?;
+            let known = Saturations::default();
+            let (plan, seed) = trial::read("trial", trial, &known, &mut signals)?;
             trial::row(&plan, seed, false, &mut signals)
         })
     });
@@ -148,19 +150,23 @@ pub(crate) struct Known {
 
 impl Known {
     /// The plan and the seed of the document `trial`.
-    pub(crate) fn read(&mut self, trial: &str) -> Result<(Plan, u64), RunFailure> {
+    pub(crate) fn read(
+        &mut self,
+        trial: &str,
+        observer: &mut dyn Observer,
+    ) -> Result<(Plan, u64), RunFailure> {
         // A document ends with its seed, and is the same up to there for all of a scenario.
         let found = trial.rsplit_once("\"seed\":").and_then(|(scenario, seed)| {
             let seed = seed.trim().strip_suffix('}')?.trim().parse().ok()?;
             Some((scenario, seed))
         });
         let Some((scenario, seed)) = found else {
-            return trial::read("trial", trial, &self.saturations);
+            return trial::read("trial", trial, &self.saturations, observer);
         };
         if let Some(plan) = self.plans.get(scenario) {
             return Ok((plan.clone(), seed));
         }
-        let (plan, seed) = trial::read("trial", trial, &self.saturations)?;
+        let (plan, seed) = trial::read("trial", trial, &self.saturations, observer)?;
         self.plans.insert(scenario.to_owned(), plan.clone());
         Ok((plan, seed))
     }

@@ -12,6 +12,7 @@ use blis_lab::optimize::{self, Search};
 use blis_lab::study::{self, Study};
 use blis_lab::trial::{self, Elsewhere, Key, Runner};
 use blis_scenario::{Draft, Plan, Problem, Row, RunFailure};
+use blis_sim::Unobserved;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -152,7 +153,7 @@ impl Rounds {
         interruptible(py, |_| {
             let mut known = self.known();
             let read = |(trial, row): &(String, String)| -> Result<_, Failure> {
-                let (plan, seed) = known.read(trial)?;
+                let (plan, seed) = known.read(trial, &mut Unobserved)?;
                 let row = Row::parse(row).map_err(|error| Problem::of_file("row", error))?;
                 if row.run.scenario_hash != plan.hash() || row.run.seed != seed {
                     let message = "it is not the row of its trial: scenario or seed differ";
@@ -171,7 +172,7 @@ impl Rounds {
     /// The files that the trial `document` is read from, by absolute paths.
     fn files(&self, py: Python<'_>, document: &str) -> PyResult<Vec<PathBuf>> {
         interruptible(py, |_| {
-            let (plan, _) = self.known().read(document)?;
+            let (plan, _) = self.known().read(document, &mut Unobserved)?;
             let named = Draft::from_text("trial", &plan.document())?.workload_files();
             Ok(named.into_iter().chain(plan.files.iter().cloned()).collect())
         })
@@ -223,7 +224,7 @@ impl Worker {
         let (plan, seed): (Plan, u64) = {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             known.forget(MOST_KNOWN);
-            known.read(document)?
+            known.read(document, signals)?
         };
         trial::row(&plan, seed, false, signals)
     }

@@ -2,9 +2,10 @@
 
 use crate::failure;
 use crate::policy::{Policy, Tally};
+use crate::watch::Signals;
 use blis_policy::Guests;
 use blis_scenario::scenario::flags::{FLAGS, Given};
-use blis_scenario::{Draft, Plan, Problems};
+use blis_scenario::{Draft, Plan, Problems, Saturations};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +39,12 @@ impl Scenario {
             tallies.push((policy.name(), tally));
         }
         let draft = self.draft.clone().with_guests(guests);
-        let plan = py.detach(|| draft.plan()).map_err(|failed| failure::run(py, &failed))?;
+        let mut signals = Signals::new(Vec::new());
+        let plan = py.detach(|| draft.resolve()?.settle(&Saturations::default(), &mut signals));
+        if let Some(raised) = signals.raised() {
+            return Err(raised);
+        }
+        let plan = plan.map_err(|failed| failure::run(py, &failed))?;
         Ok(Ready { plan, tallies })
     }
 }

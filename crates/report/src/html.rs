@@ -9,6 +9,7 @@ use crate::chart::{Chart, name, unique};
 use crate::model::{Block, Card, Document, Group, Table};
 use crate::svg::{escaped, svg};
 use crate::text::{concat, digits};
+use blis_scenario::json::visible;
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("../assets/page.css");
@@ -51,7 +52,7 @@ pub fn page(document: &Document, figures: Figures) -> String {
 
 /// JSON in a page, for programs; nothing in it can end its element.
 fn embedded(json: &str) -> String {
-    let json = json.replace('<', "\\u003c");
+    let json = visible(json).replace('<', "\\u003c");
     format!("<script type=\"application/json\" id=\"findings\">\n{json}\n</script>\n")
 }
 

@@ -1,8 +1,10 @@
-//! Documents as Markdown pages. Charts are SVG files beside the page.
+//! Documents as Markdown pages. Charts are SVG files beside the page. Names are never taken for tags
+//! of HTML.
 
 use crate::model::{Block, Card, Document, Group, Table};
 use crate::svg::svg;
 use crate::text::{concat, folded, inline};
+use blis_scenario::problem::visible_lines;
 
 /// A page, and the files that it shows.
 #[derive(Clone, Debug)]
@@ -18,7 +20,7 @@ const WIDTH: usize = 100;
 
 /// The document as a page whose drawings begin with `stem`; without one it has none.
 pub fn page(document: &Document, stem: Option<&str>) -> Page {
-    let mut page = Page { text: format!("# {}\n", inline(&document.title)), drawings: Vec::new() };
+    let mut page = Page { text: format!("# {}\n", line(&document.title)), drawings: Vec::new() };
     page.add(&document.blocks, stem, 2);
     page
 }
@@ -28,21 +30,21 @@ impl Page {
         for block in blocks {
             let text = match block {
                 Block::Prose(text) => prose(text),
-                Block::List(items) => concat(items, |item| format!("- {item}\n")),
+                Block::List(items) => concat(items, |item| format!("- {}\n", words(item))),
                 Block::Markdown(text) => text.trim_start().to_owned(),
-                Block::Code(text) => format!("```\n{}\n```\n", text.trim_end()),
+                Block::Code(text) => code(text.trim_end()),
                 Block::Table(one) => table(one, level),
                 Block::Verdict(one) => card(one, level),
-                Block::Warning { text, remedy } if remedy.is_empty() => {
-                    format!("> **Warning:** {text}.\n")
+                Block::Warning { text, remedy } => {
+                    let joint = if remedy.is_empty() { "" } else { "; " };
+                    format!("> **Warning:** {}.\n", words(&format!("{text}{joint}{remedy}")))
                 }
-                Block::Warning { text, remedy } => format!("> **Warning:** {text}; {remedy}.\n"),
                 Block::Chart(chart) => {
                     let Some(stem) = stem else { continue };
                     let file = format!("{stem}-{}.svg", chart.file());
                     let note =
                         if chart.note.is_empty() { String::new() } else { prose(&chart.note) };
-                    let shown = format!("![{}]({file})\n", inline(&chart.title));
+                    let shown = format!("![{}]({file})\n", line(&chart.title));
                     self.drawings.push((file, svg(chart)));
                     if note.is_empty() { shown } else { format!("{shown}\n{note}") }
                 }
@@ -59,6 +61,7 @@ impl Page {
 
     fn group(&mut self, group: &Group, stem: Option<&str>, level: usize) {
         let Group { title, folded, blocks } = group;
+        let title = line(title);
         let before = self.text.len();
         self.add(blocks, stem, level + 1);
         let content = self.text.split_off(before);
@@ -79,7 +82,10 @@ impl Page {
 fn prose(text: &str) -> String {
     let part = |part: &str| {
         let has_lines = part.contains("\n-") || part.trim().starts_with('|');
-        if has_lines { part.trim().to_owned() } else { folded(part, WIDTH, 0, 0) }
+        if has_lines {
+            return part.trim().lines().map(words).collect::<Vec<_>>().join("\n");
+        }
+        folded(&words(part), WIDTH, 0, 0)
     };
     text.trim().split("\n\n").map(part).collect::<Vec<_>>().join("\n\n") + "\n"
 }
@@ -88,16 +94,16 @@ fn card(card: &Card, level: usize) -> String {
     let Card { name, outcome, claim, because, found, .. } = card;
     let because = match because.as_str() {
         "" => String::new(),
-        because => format!("- **because** {}\n", inline(because)),
+        because => format!("- **because** {}\n", line(because)),
     };
-    let (name, claim, found) = (inline(name), inline(claim), inline(found));
-    let head = "#".repeat(level);
-    format!("{head} {name}: {outcome}\n\n- **claim** `{claim}`\n{because}- **found** {found}\n")
+    let head = format!("{} {}: {outcome}\n", "#".repeat(level), line(name));
+    let claim = line(&format!("`{claim}`"));
+    format!("{head}\n- **claim** {claim}\n{because}- **found** {}\n", line(found))
 }
 
 fn table(table: &Table, level: usize) -> String {
-    let escaped = |cell: &String| inline(cell).replace('|', "\\|");
-    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | ")).replace("|  ", "| ");
+    let escaped = |cell: &String| line(cell).replace('|', "\\|");
+    let across = |cells: Vec<String>| format!("| {} |\n", cells.join(" | ")).replace("|  ", "| ");
     let rule = |column: usize| if table.is_numeric(column) { "---:|" } else { "---|" };
     let rule: String = (0..table.header.len()).map(rule).collect();
     let row = |(at, row): (usize, &Vec<String>)| {
@@ -105,19 +111,87 @@ fn table(table: &Table, level: usize) -> String {
         if let (Some(first), Some(link)) = (cells.first_mut(), table.links.get(at)) {
             *first = format!("[{first}]({link})");
         }
-        line(cells)
+        across(cells)
     };
-    let title = match table.title.as_str() {
+    let title = match line(&table.title).as_str() {
         "" => String::new(),
         title => format!("{} {title}\n\n", "#".repeat(level)),
     };
     let rows: String = table.rows.iter().enumerate().map(row).collect();
-    format!("{title}{}|{rule}\n{rows}", line(table.header.iter().map(escaped).collect()))
+    format!("{title}{}|{rule}\n{rows}", across(table.header.iter().map(escaped).collect()))
+}
+
+/// Words on one line.
+fn line(text: &str) -> String {
+    words(&inline(text))
+}
+
+/// Text as it is, within marks that it does not have.
+fn code(text: &str) -> String {
+    let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
+    let marks = "`".repeat(3.max(longest + 1));
+    format!("{marks}\n{}\n{marks}\n", visible_lines(text))
+}
+
+/// Words in which nothing is hidden, and nothing but code looks like a tag.
+fn words(text: &str) -> String {
+    let text = visible_lines(text);
+    let (mut out, mut rest) = (String::new(), text.as_str());
+    while let Some(at) = rest.find(['`', '<', '\\']) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let behind = &from[1..];
+        let taken = match from.as_bytes()[0] {
+            b'<' => {
+                let tag = |next: char| next.is_ascii_alphabetic() || "/!?".contains(next);
+                out.push_str(if behind.starts_with(tag) { "&lt;" } else { "<" });
+                rest = behind;
+                continue;
+            }
+            b'\\' => 1 + behind.chars().next().map_or(0, char::len_utf8),
+            _ => code_span(from),
+        };
+        out.push_str(&from[..taken]);
+        rest = &from[taken..];
+    }
+    out + rest
+}
+
+/// How long the code is that `text` begins with; if its backticks are not closed, how many there
+/// are.
+fn code_span(text: &str) -> usize {
+    let run = |text: &str| text.len() - text.trim_start_matches('`').len();
+    let ticks = run(text);
+    let mut at = ticks;
+    while let Some(next) = text[at..].find('`') {
+        let found = run(&text[at + next..]);
+        at += next + found;
+        if found == ticks {
+            return at;
+        }
+    }
+    ticks
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_never_a_tag_and_code_stays_as_it_is() {
+        for (text, shown) in [
+            ("<script>alert(1)</script>", "&lt;script>alert(1)&lt;/script>"),
+            ("`<b>` and <b>", "`<b>` and &lt;b>"),
+            ("``a`<b>`` <b>", "``a`<b>`` &lt;b>"),
+            ("` <b>", "` &lt;b>"),
+            ("\\` <b> `", "\\` &lt;b> `"),
+            ("p < 0.05, a<1", "p < 0.05, a<1"),
+            ("a\u{202e}b\x1b[2J", "a\\u{202e}b\\u{1b}[2J"),
+        ] {
+            assert_eq!(words(text), shown);
+        }
+        assert_eq!(code("a\n```\nb"), "````\na\n```\nb\n````\n");
+    }
     use crate::chart::{Axis, Chart, Form, Point, Scale};
     use serde_json::Value;
 

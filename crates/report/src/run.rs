@@ -122,8 +122,7 @@ pub fn one(finished: &Finished<'_>) -> Document {
     }
     if (2..=TENANTS_SHOWN).contains(&report.tenants.len()) {
         let sections = finished.result.tenants.iter().zip(&report.tenants);
-        let rows = sections
-            .map(|(name, (_, section))| row(name.escape_debug().to_string(), &OF_TENANT, section));
+        let rows = sections.map(|(name, (_, section))| row(name.clone(), &OF_TENANT, section));
         blocks.push(Table::new("", header("tenant", &OF_TENANT), rows).into());
     }
     blocks.extend(report.decomposition.cluster.as_ref().map(|stats| breakdown(stats).into()));

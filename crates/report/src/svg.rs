@@ -6,6 +6,7 @@
 use crate::chart::{Chart, Form, Mark, Point, Scale, unique};
 use blis_core::math::{float, ln, pow};
 use blis_lab::verdict::bound;
+use blis_scenario::problem::visible_lines;
 use std::fmt::{Arguments, Write};
 
 /// Okabe and Ito's colours, without the yellow.
@@ -90,8 +91,9 @@ fn document(chart: &Chart, (width, height): (f64, f64), body: &str) -> String {
     )
 }
 
-/// Words as they stand in HTML, SVG and their attributes.
+/// Words as they stand in HTML, SVG and their attributes: nothing is a tag, and nothing is hidden.
 pub(crate) fn escaped(words: &str) -> String {
+    let words = visible_lines(words);
     words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

@@ -7,6 +7,7 @@ use crate::chart::{Chart, Form, Point};
 use crate::model::{Block, Card, Document, Group, Table};
 use crate::text::{concat, folded, percent, plain};
 use blis_core::math::{count, float};
+use blis_scenario::problem::visible;
 
 /// What a document is shown on.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +84,7 @@ impl Screen {
                 parts.collect::<Vec<_>>().join("\n")
             }
             Block::List(items) => items.iter().map(|item| self.folded(item, 2) + "\n").collect(),
-            Block::Code(text) => concat(text.lines(), |line| format!("  {line}\n")),
+            Block::Code(text) => concat(text.lines(), |line| format!("  {}\n", visible(line))),
             Block::Table(table) => self.table(table),
             Block::Chart(chart) => self.chart(chart),
             Block::Verdict(card) => self.card(card),
@@ -126,7 +127,7 @@ impl Screen {
     fn chart(self, chart: &Chart) -> String {
         match chart.form {
             Form::Bars if chart.points.iter().all(|point| point.series.is_empty()) => {
-                format!("{}\n{}", self.bold(&chart.title), bars(&chart.points))
+                format!("{}\n{}", self.bold(&self.folded(&chart.title, 0)), bars(&chart.points))
             }
             Form::Timeline => timeline(chart, self.width.min(WIDEST_PROSE)),
             _ => String::new(),
@@ -134,9 +135,9 @@ impl Screen {
     }
 }
 
-/// The width of the text.
+/// The width of the text as it is shown.
 fn wide(text: &str) -> usize {
-    text.chars().count()
+    visible(text).chars().count()
 }
 
 /// How narrow and how wide a column can be: numbers are never folded, headings only between words.
@@ -221,7 +222,8 @@ fn bars(points: &[Point]) -> String {
         let (full, rest) = ((eighths / 8) as usize, (eighths % 8) as usize);
         let end = if rest > 0 { ENDS[rest].to_string() } else { String::new() };
         let bar = "█".repeat(full) + &end;
-        format!("  {:>label$}  {bar:BAR$} {:>7}\n", point.at, percent(share(all)))
+        let at = visible(&point.at);
+        format!("  {at:>label$}  {bar:BAR$} {:>7}\n", percent(share(all)))
     };
     points.iter().map(line).collect()
 }
@@ -237,7 +239,7 @@ fn timeline(chart: &Chart, width: usize) -> String {
     let repeated = (room / points.len()).max(1);
     let values: Vec<f64> =
         values.flat_map(|value| std::iter::repeat_n(value, repeated)).take(room).collect();
-    let middle = format!("{} to {} {}", plain(least), plain(most), chart.value.label);
+    let middle = format!("{} to {} {}", plain(least), plain(most), visible(&chart.value.label));
     let [start, end] = [first, last].map(|point| {
         let seconds = point.at.parse().unwrap_or(0.0);
         format!("{} s", plain(seconds))

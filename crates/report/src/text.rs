@@ -5,6 +5,7 @@ use blis_lab::Metric;
 use blis_lab::stats::Estimate;
 use blis_lab::study::Paired;
 use blis_lab::verdict::number;
+use blis_scenario::problem::visible;
 
 /// What stands where there is no value.
 pub const NONE: &str = "-";
@@ -159,27 +160,33 @@ pub(crate) fn digits(value: f64) -> String {
     short.parse::<f64>().map_or(short, |value| value.to_string())
 }
 
-/// A field of a CSV, in quotes if it needs them.
+/// A field of a CSV: in quotes if it needs them, with all that is hidden written out, and behind an
+/// apostrophe if a spreadsheet would take it for a formula.
 pub fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
+    let mut text = visible(text);
+    let number = || text.trim_end_matches(" %").parse::<f64>().is_ok();
+    if text.len() > 1 && text.starts_with(['=', '+', '-', '@']) && !number() {
+        text.insert(0, '\'');
+    }
+    if text.contains([',', '"']) {
         return format!("\"{}\"", text.replace('"', "\"\""));
     }
-    text.to_owned()
+    text
 }
 
 /// `text` in lines of at most `width` columns, the first indented by `first` spaces and the others
-/// by `others`.
+/// by `others`. What a terminal would obey is written out.
 pub(crate) fn folded(text: &str, width: usize, first: usize, others: usize) -> String {
     let mut lines = vec![" ".repeat(first)];
-    for (index, word) in text.split_whitespace().enumerate() {
+    for (index, word) in text.split_whitespace().map(visible).enumerate() {
         let line = lines.last_mut().expect("there is always a line");
         if index == 0 {
-            line.push_str(word);
+            line.push_str(&word);
         } else if line.chars().count() + 1 + word.chars().count() <= width {
             line.push(' ');
-            line.push_str(word);
+            line.push_str(&word);
         } else {
-            lines.push(" ".repeat(others) + word);
+            lines.push(" ".repeat(others) + &word);
         }
     }
     lines.join("\n")
@@ -229,6 +236,17 @@ mod tests {
     fn fields_are_quoted_only_where_they_must() {
         assert_eq!(quoted("plain"), "plain");
         assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
+    }
+
+    #[test]
+    fn a_field_is_no_formula_and_a_number_stays_a_number() {
+        for formula in ["=1+1", "+cmd|'/C x'!A0", "-2+3", "@SUM(A1)", "--1", "=\t"] {
+            assert!(quoted(formula).starts_with('\''), "{formula}: {}", quoted(formula));
+        }
+        for plain in ["-1", "+2.5", "-3e-5", "-12.5 %", "-", "a=b", "0"] {
+            assert_eq!(quoted(plain), plain);
+        }
+        assert_eq!(quoted("a\r\n\u{1b}[2J"), "a\\r\\n\\u{1b}[2J");
     }
 
     #[test]

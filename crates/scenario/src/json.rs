@@ -1,7 +1,9 @@
 //! JSON objects of reports: keys in order, and numbers that are finite or absent.
 
+use crate::problem::is_hidden;
 use serde::Serialize;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// `value` as JSON, without what is absent.
 ///
@@ -20,6 +22,17 @@ pub fn text(value: &Value) -> String {
     let mut text = text.expect("plain values can be written as JSON");
     text.push('\n');
     text
+}
+
+/// `text` with all that is hidden written as JSON writes it, but for line breaks and tabs: JSON
+/// stays the same.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let hidden = |c: char| is_hidden(c) && !matches!(c, '\n' | '\t');
+    if !text.contains(hidden) {
+        return Cow::Borrowed(text);
+    }
+    let show = |c| if hidden(c) { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+    Cow::Owned(text.chars().map(show).collect())
 }
 
 /// `value` without the fields that have no value: a number without a sample is absent.
@@ -81,6 +94,15 @@ fn compare(path: &str, first: Option<&Value>, second: Option<&Value>, found: &mu
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn hidden_characters_are_written_out_and_the_value_stays_the_same() {
+        let value = json!({"a\u{202e}": "\u{9b}2J\u{7f}\n"});
+        let text = text(&value);
+        let shown = visible(&text);
+        assert!(!shown.contains(|c| is_hidden(c) && c != '\n'), "{shown}");
+        assert_eq!(serde_json::from_str::<Value>(&shown).expect("JSON"), value);
+    }
 
     #[test]
     fn what_has_no_value_is_left_out_of_objects_and_kept_in_lists() {

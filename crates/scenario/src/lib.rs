@@ -12,6 +12,7 @@ pub mod files;
 pub mod hash;
 pub mod json;
 pub mod legal;
+mod limit;
 pub mod names;
 pub mod policies;
 pub mod pool;

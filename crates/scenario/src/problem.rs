@@ -177,16 +177,23 @@ pub fn shown(text: &str) -> String {
     }
 }
 
-/// `text` with all that a terminal obeys instead of showing it (control characters, line breaks,
-/// marks that turn or hide text) written out.
+/// Whether a terminal obeys the character instead of showing it: control characters, line breaks,
+/// marks that turn or hide text.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// `text` with all that is hidden written out.
 pub fn visible(text: &str) -> String {
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
-    let show = |c: char| if hidden(c) { c.escape_debug().to_string() } else { c.to_string() };
+    let show = |c: char| if is_hidden(c) { c.escape_debug().to_string() } else { c.to_string() };
     text.chars().map(show).collect()
+}
+
+/// The same of text that has lines.
+pub fn visible_lines(text: &str) -> String {
+    text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
 }
 
 /// That there is no `what` called `name`, and which there are.

@@ -3,6 +3,7 @@
 //! The binary and every experiment run scenarios through [`run_scenario`] and nothing else, so that
 //! a number is the same wherever it is asked for.
 
+use crate::limit;
 use crate::names::{Named, Names};
 use crate::problem::Problem;
 use crate::problems::Problems;
@@ -54,7 +55,7 @@ impl RunResult {
     /// What the numbers do not show, although whoever reads them must know; not that the run was
     /// interrupted or the cluster overloaded.
     pub fn warnings(&self, plan: &Plan) -> Vec<String> {
-        let (end, sent) = (&self.outcome.end, self.report.cluster.offered);
+        let (end, sent) = (&self.outcome.end, self.outcome.arrived);
         let mut warnings = Vec::new();
         if *end == End::Horizon && plan.horizon.is_none() {
             warnings.push(
@@ -142,6 +143,7 @@ pub fn run_scenario(
     names: Option<Names>,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunFailure> {
+    check_samples(plan, &trial)?;
     let mut source = plan.source(trial.seed)?;
     if let Some(names) = names {
         source = Box::new(Named { source, names });
@@ -187,6 +189,26 @@ pub fn run_scenario(
         found
     });
     Ok(RunResult { seed: trial.seed, report, outcome, tenants, audit })
+}
+
+/// Refuses a run whose samples would take more than its scenario allows. They are taken at least
+/// until the last arrival.
+fn check_samples(plan: &Plan, trial: &Trial) -> Result<(), RunFailure> {
+    let Some(interval) = trial.sample_interval else { return Ok(()) };
+    let mut source = plan.source(trial.seed)?;
+    let mut last = Time::ZERO;
+    let horizon = plan.horizon.unwrap_or(Time::NEVER);
+    let next = |error| run_failure(RunError::Source(error));
+    while last < horizon
+        && let Some(request) = source.next_request().map_err(next)?
+    {
+        last = request.arrival.min(horizon);
+        let samples = last.as_nanos() / interval.as_nanos().max(1);
+        if let Some(message) = limit::of_samples(plan.instances, samples, plan.max_gb) {
+            return Err(Problem::of_file("timeline", message).into());
+        }
+    }
+    Ok(())
 }
 
 /// What oracles are told of the requests to come. Where clients wait for answers, that is what came

@@ -1,11 +1,12 @@
-//! Names as numbers: tenants, sessions and prefix groups are numbered in the order they are first
-//! seen, token streams by a hash, and request ids are only remembered well enough to notice a
+//! Names as numbers: tenants and prefix groups are numbered in the order they are first seen,
+//! sessions and token streams by what they are called, so that a trace that a run has written
+//! reads back as the same numbers; request ids are only remembered well enough to notice a
 //! repetition.
 //!
 //! Used by the client mix and by the trace readers. Nothing here may be iterated in hash order.
 
-use blis_core::StreamId;
 use blis_core::random::mix;
+use blis_core::{SessionId, StreamId};
 use hashbrown::HashTable;
 
 /// Names numbered from 0 in the order they are first seen.
@@ -84,22 +85,41 @@ impl SeenIds {
     }
 }
 
-/// Streams from here on belong to single requests and have no name.
+/// The bits of a stream or session number that belong to one client of a mix.
+pub(crate) const CLIENT_BITS: u32 = 40;
+
+/// Streams from here on belong to single requests or sessions; sessions from here on have a name
+/// that does not give their number.
 pub(crate) const PRIVATE: u64 = 1 << 63;
 
-/// The stream of that name: a plain number below [`PRIVATE`] is the stream's id itself, so that a
-/// written trace reads back as the very same streams; any other name is hashed to 63 bits, so that
-/// no table grows with the trace. Among 10 million names, two share a stream with a probability of
-/// 5 in a million.
+/// The stream of that name: a plain number is the stream's id itself, so that a written trace reads
+/// back as the very same streams; any other name is hashed to 63 bits, so that no table grows with
+/// the trace. Among 10 million names, two share a stream with a probability of 5 in a million.
 pub(crate) fn stream(name: &str) -> StreamId {
-    let number = plain_number(name).filter(|&number| number < PRIVATE);
-    StreamId(number.unwrap_or_else(|| hash(name) >> 1))
+    StreamId(plain_number(name).unwrap_or_else(|| hash(name) >> 1))
 }
 
-/// The stream of the request with this number when its trace names none. The top bit keeps it from
-/// all streams that have a name.
+/// The stream of the request with this number when its trace names none. The two top bits keep it
+/// from all streams of a mix and from names that are no numbers.
 pub(crate) fn own_stream(request: u64) -> StreamId {
-    StreamId(PRIVATE | request)
+    StreamId(PRIVATE | PRIVATE >> 1 | request)
+}
+
+/// The session of that name: what [`session_name`] gives reads back as the same session; any other
+/// name is hashed.
+pub(crate) fn session(name: &str) -> SessionId {
+    let number = name.split_once('-').and_then(|(client, within)| {
+        let (client, within) = (plain_number(client)?, plain_number(within)?);
+        let fits = client < PRIVATE >> CLIENT_BITS && within < 1 << CLIENT_BITS;
+        fits.then_some(client << CLIENT_BITS | within)
+    });
+    SessionId(number.unwrap_or_else(|| PRIVATE | hash(name) >> 1))
+}
+
+/// The name of a session of a mix: the client's number and that of the session within it.
+pub(crate) fn session_name(session: SessionId) -> String {
+    let within = session.0 & ((1 << CLIENT_BITS) - 1);
+    format!("{}-{within}", session.0 >> CLIENT_BITS)
 }
 
 /// The stream that `family` of a format (a prefix group, a session) has under `key`. It is none of
@@ -185,13 +205,23 @@ mod tests {
     #[test]
     fn plain_numbers_are_their_own_stream_and_other_names_differ() {
         assert_eq!(stream("17"), StreamId(17));
-        assert_eq!(stream(&(PRIVATE - 1).to_string()), StreamId(PRIVATE - 1));
+        assert_eq!(stream(&u64::MAX.to_string()), StreamId(u64::MAX));
         let words = (0..100_000).map(|i| format!("r{i}"));
         let odd = ["017", "+17", "", "18446744073709551616", "a\0", "a", "a\0\0"].map(String::from);
-        let private = [PRIVATE, PRIVATE + 1, u64::MAX].map(|number| number.to_string());
-        let names = words.chain(odd).chain(private);
+        let names = words.chain(odd);
         let streams: BTreeSet<StreamId> = names.map(|name| stream(&name)).collect();
-        assert_eq!(streams.len(), 100_010);
-        assert!(streams.iter().all(|stream| stream.0 < PRIVATE), "no name is a private stream");
+        assert_eq!(streams.len(), 100_007);
+        assert!(streams.iter().all(|stream| stream.0 < PRIVATE), "no word is a private stream");
+    }
+
+    #[test]
+    fn a_session_of_a_mix_is_the_same_by_its_name_and_no_other_name_gives_one_of_a_mix() {
+        for number in [0, 7, 1 << CLIENT_BITS, (3 << CLIENT_BITS) | 5, PRIVATE - 1] {
+            assert_eq!(session(&session_name(SessionId(number))), SessionId(number));
+        }
+        let odd = ["", "5", "a-1", "1-a", "01-1", "1-1-1", "8388608-0", "0-1099511627776"];
+        let sessions: BTreeSet<SessionId> = odd.into_iter().map(session).collect();
+        assert_eq!(sessions.len(), odd.len());
+        assert!(sessions.iter().all(|session| session.0 >= PRIVATE));
     }
 }

@@ -13,7 +13,7 @@
 use crate::arrival::ArrivalClock;
 use crate::merge::Merge;
 use crate::mix::{Client, Mix};
-use crate::names::{Names, PRIVATE};
+use crate::names::{CLIENT_BITS, Names, PRIVATE, session_name};
 use crate::rate::Rate;
 use crate::session::{Context, Next, Sessions};
 use blis_core::random::{self, Purpose};
@@ -25,8 +25,6 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::error::Error;
 
-/// The bits of a stream or session number that belong to one client.
-const CLIENT_BITS: u32 = 40;
 /// The bits of a stream number that are a round's.
 const ROUND_BITS: u32 = 10;
 /// The longest conversation in tokens: with prefix, question and answer at their longest it still
@@ -353,9 +351,7 @@ impl Source for MixSource {
         self.tenants.name(tenant.0).to_owned()
     }
 
-    /// The client's number and that of the session within it.
     fn session_name(&self, session: SessionId) -> String {
-        let within = session.0 & ((1 << CLIENT_BITS) - 1);
-        format!("{}-{within}", session.0 >> CLIENT_BITS)
+        session_name(session)
     }
 }

@@ -51,6 +51,7 @@ pub use error::{Skipped, TraceError, TraceErrorKind};
 pub use format::TraceFormat;
 pub use write::{After, write_follow_up, write_header, write_request};
 
+use crate::names::session_name;
 use blis_core::{Ending, Request, RequestId, SessionId, Source, TenantId, Time};
 use chain::{Chains, FollowUp, Group};
 use edit::Slice;
@@ -400,8 +401,8 @@ impl Source for TraceSource {
     }
 
     fn session_name(&self, session: SessionId) -> String {
-        let number = u32::try_from(session.0).expect("a session that this source has numbered");
-        self.roster.sessions.name(number).to_owned()
+        let named = self.roster.sessions.get(&session);
+        named.map_or_else(|| session_name(session), |name| (**name).to_owned())
     }
 }
 

@@ -14,7 +14,6 @@ use blis_workload::TraceSource;
 pub(super) fn convert(args: &ConvertArgs) -> Result<(), Failure> {
     let mut source = input::open(&args.input)?;
     let target = Target::out(&args.out)?;
-    interrupt::listen();
     let mut file = TraceFile::create(&target)?;
     while let Some(entry) = source.read_entry()? {
         if interrupt::asked() {

@@ -22,7 +22,6 @@ pub(super) fn generate(args: &GenerateArgs) -> Result<(), Failure> {
     let retries = retries_in(&plan).then(|| retries.to_owned());
     output::notes(args.quiet, plan.notes.iter().chain(&retries));
     let mut source = plan.source(plan.seed)?;
-    interrupt::listen();
     let mut file = TraceFile::create(&target)?;
     while let Some(request) = next(&mut *source)? {
         if interrupt::asked() {

@@ -287,6 +287,16 @@ fn random_arrivals_beyond_ten_years_are_left_out_and_told() {
 }
 
 #[test]
+fn requests_of_the_warm_up_have_arrived() {
+    let bench = Bench::new();
+    let distribution = "{rate: 10, num_requests: 100}";
+    bench.write("s.yaml", format!("warmup_s: 2\nworkload: {{distribution: {distribution}}}\n"));
+    let ran = bench.blis("run s.yaml --quiet --format json");
+    assert_eq!((ran.code, ran.err.contains("arrive")), (Some(0), false), "{}", ran.err);
+    assert!(ran.json()["cluster"]["injected_requests"].as_u64() < Some(90));
+}
+
+#[test]
 fn a_run_that_stops_at_the_limit_of_a_century_says_so() {
     let bench = Bench::new();
     let run = "run --beta-coeffs 1e9,1e9,1e9 --num-requests 20000 --rate 1e6";

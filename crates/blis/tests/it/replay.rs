@@ -172,3 +172,16 @@ fn a_horizon_cuts_the_recording_where_it_cuts_the_run() {
     assert!(rows.len() < 200, "{} requests arrived", rows.len());
     assert!(rows.iter().any(|row| row[7] != "finished"), "some are left over");
 }
+
+#[test]
+fn consistent_hashes_of_sessions_and_prefixes_point_to_the_same_instances_again() {
+    let closed = conversations(", closed_loop: true");
+    for workload in [GROUPS, &conversations(""), &closed] {
+        for key in ["session", "prefix"] {
+            let rows = replayed(workload, &format!("--routing-policy consistent-hash[key={key}]"));
+            let instances: std::collections::BTreeSet<&String> =
+                rows.iter().map(|row| &row[6]).collect();
+            assert!(instances.len() > 1, "{instances:?}");
+        }
+    }
+}

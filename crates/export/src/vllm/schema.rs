@@ -4,6 +4,7 @@
 //! [Decision 21](../../../../../docs/decisions/0021-export.md) says more.
 
 use super::super::legal::{Legal, table};
+use super::super::write::shell_words;
 use blis_scenario::yaml;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -14,25 +15,23 @@ static FLAGS: LazyLock<BTreeMap<String, Legal>> =
 
 /// What vLLM would not read in the command line `text`; empty if it reads all of it.
 pub fn problems(text: &str) -> Vec<String> {
-    let mut lines = text.lines().filter(|line| !line.starts_with('#'));
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let words = shell_words(&lines.join("\n"));
     let mut found = Vec::new();
-    let first = lines.next().unwrap_or_default().trim_end_matches('\\').trim();
-    if first.strip_prefix("vllm serve ").is_none_or(|model| model.contains(' ')) {
-        found.push(format!("`{first}` is not `vllm serve MODEL`"));
-    }
+    let flags = match &words[..] {
+        [vllm, serve, _, flags @ ..] if vllm == "vllm" && serve == "serve" => flags,
+        _ => return vec!["it is not `vllm serve MODEL`".to_owned()],
+    };
     let mut seen = Vec::new();
-    for line in lines {
-        let line = line.trim_end_matches('\\').trim();
-        let (name, value) = match line.split_once(' ') {
-            None => (line, None),
-            Some((name, value)) => (name, Some(value.trim().trim_matches('\''))),
-        };
+    let mut flags = flags.iter().peekable();
+    while let Some(name) = flags.next() {
+        let value = flags.next_if(|value| !value.starts_with("--"));
         if seen.contains(&name) {
             found.push(format!("{name}: it is given twice"));
         }
         seen.push(name);
         match FLAGS.get(name) {
-            Some(legal) => found.extend(problems_of(name, legal, value)),
+            Some(legal) => found.extend(problems_of(name, legal, value.map(String::as_str))),
             None => found.push(format!("{name}: unknown")),
         }
     }

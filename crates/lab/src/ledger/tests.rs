@@ -39,7 +39,9 @@ fn a_finished_trial_is_found_by_its_content() {
     assert_eq!((entry.key.as_str(), entry.code.as_str()), (key.text(), CODE));
     assert_eq!(entry.row, row);
     let document = ledger.document(&entry).expect("it is there");
-    let (again, seed) = trial::read("t.json", &document, &Saturations::default()).expect("a trial");
+    let known = Saturations::default();
+    let (again, seed) =
+        trial::read("t.json", &document, &known, &mut blis_sim::Unobserved).expect("a trial");
     assert_eq!((again.canonical(), seed), (plan.canonical(), u64::MAX));
     assert_eq!(again.document(), plan.document());
 }

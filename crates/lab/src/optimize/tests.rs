@@ -236,8 +236,9 @@ fn trials_that_are_run_elsewhere_lead_to_the_same_findings() {
         let needed = elsewhere.needed();
         assert!(!needed.is_empty(), "whatever stops it is needed");
         for (key, document) in needed {
-            let (plan, seed) =
-                trial::read("trial", &document, &Saturations::default()).expect("a legal trial");
+            let known = Saturations::default();
+            let read = trial::read("trial", &document, &known, &mut blis_sim::Unobserved);
+            let (plan, seed) = read.expect("a legal trial");
             assert_eq!(trial::Key::of(&plan, seed), key);
             let row = trial::row(&plan, seed, false, &mut blis_sim::Unobserved).expect("a row");
             ledger.record(&key, &plan, &row).expect("it is kept");

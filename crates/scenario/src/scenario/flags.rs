@@ -126,6 +126,8 @@ pub const FLAGS: &[Flag] = &[
         "Delay of KV events to the router, in us [default: 0]"),
     flag(CLUSTER, "horizon", "US", Field("horizon_us"),
         "Stop at this simulated time, in us [default: never]"),
+    flag(CLUSTER, "max-gb", "GB", Field("max_gb"),
+        "Most memory and output of a run by estimate, in GB [default: 4]"),
     flag(CLUSTER, "seed", "N", Field("seed"),
         "Seed of every random draw [default: the workload's, else 42]"),
     flag(POLICY, "strategy", "NAME[PARAMETER=VALUE,...]", Strategy,

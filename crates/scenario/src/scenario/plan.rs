@@ -71,6 +71,8 @@ pub struct Plan {
     /// The cluster's saturation on this workload in arrivals per second, if the rate is a share of
     /// it.
     pub saturation: Option<f64>,
+    /// Most memory and output of a run in GB, by estimate.
+    pub max_gb: u64,
     /// What was accepted although it changes nothing, and other things that the user should know.
     pub notes: Vec<String>,
     /// The files that a specification of the workload names and that were read as well.

@@ -2,6 +2,7 @@
 
 use crate::files::Files;
 use crate::legal::{LONGEST_US, horizon};
+use crate::limit;
 use crate::problem::Place;
 use crate::problems::{Problems, Together, given};
 use crate::scenario::machine::{self, Machine};
@@ -59,6 +60,7 @@ impl Reader<'_> {
             ));
         }
         let oracles = Oracles::of(&scenario.oracles);
+        let [instances, gateways] = counts(scenario);
         notes.extend(oracles.note());
         let plan = Plan {
             name: scenario.name.clone(),
@@ -66,8 +68,8 @@ impl Reader<'_> {
             model: machine.model,
             hardware: machine.hardware,
             tp: machine.tp,
-            instances: scenario.cluster.instances.map_or(1, Whole::get_u32),
-            gateways: scenario.cluster.gateways.map_or(1, Whole::get_u32),
+            instances,
+            gateways,
             engine,
             gateway: gateway(&scenario.gateway),
             signals: signals(&scenario.signals),
@@ -85,6 +87,7 @@ impl Reader<'_> {
             patience: scenario.workload.patience_ms.map(|ms| Span::from_micros_f64(ms.get() * 1e3)),
             workload_name: workload::name(&scenario.workload),
             saturation: None,
+            max_gb: max_gb(scenario),
             notes,
             files: sent.files,
             canonical: String::new(),
@@ -114,6 +117,7 @@ impl Reader<'_> {
             given(&policies, |policies| check_events(&scenario.signals, policies, tree)),
             given(&policies, |policies| given(&sent, |sent| check_oracle(policies, sent, tree))),
             given(&sent, check_has_saturation),
+            check_size(scenario, tree),
         );
         let (machine, engine, tier, policies, sent, _) =
             (machine, engine, tier, policies, sent, checks.together()).together()?;
@@ -202,6 +206,27 @@ fn check_oracle(policies: &Policies, sent: &Resolved, tree: &Node) -> Result<(),
         policies.evict
     );
     Err(tree.problem(path, message))
+}
+
+/// What a run may take, in GB.
+fn max_gb(scenario: &Scenario) -> u64 {
+    scenario.max_gb.map_or(limit::USUAL_GB, Whole::get)
+}
+
+/// Replicas of the gateway and instances must fit memory together.
+fn check_size(scenario: &Scenario, tree: &Node) -> Result<(), Problems> {
+    tree.whole(&["cluster", "max_gb"])?;
+    let [instances, gateways] = counts(scenario);
+    match limit::of_cluster(instances, gateways, max_gb(scenario)) {
+        Some(message) => Err(tree.problem("cluster", message)),
+        None => Ok(()),
+    }
+}
+
+/// How many instances and replicas of the gateway there are.
+fn counts(scenario: &Scenario) -> [u32; 2] {
+    let cluster = &scenario.cluster;
+    [cluster.instances.map_or(1, Whole::get_u32), cluster.gateways.map_or(1, Whole::get_u32)]
 }
 
 /// Clients with a single session have no rate that could be a share of saturation.

@@ -68,6 +68,8 @@ pub struct Scenario {
     pub horizon_us: Option<Whole<1, { u64::MAX }>>,
     /// Requests that arrive earlier than this many seconds are simulated but not counted.
     pub warmup_s: Option<Amount<SliceSeconds>>,
+    /// Most memory and output that a run may take by estimate.
+    pub max_gb: Option<Whole<1, 1_000_000>>,
     /// Targets by class, or the name of a set of them. Where it leaves one open, the workload's own
     /// is used.
     pub slo: SloSpec,

@@ -9,6 +9,8 @@
 use super::TraceError;
 use super::row::{Clock, Roster, Row, Unit};
 use super::table::{Columns, Format, Table, decimal};
+use blis_core::SessionId;
+use std::collections::BTreeMap;
 
 /// What a BurstGPT file has.
 pub(super) static COLUMNS: Columns = Columns {
@@ -28,23 +30,12 @@ const SECONDS: &str = "a number of seconds, 0 or more";
 pub(super) struct BurstGpt {
     clock: Clock,
     /// How many rounds each session has had.
-    rounds: Vec<u32>,
+    rounds: BTreeMap<SessionId, u32>,
 }
 
 impl BurstGpt {
     pub(super) fn new() -> BurstGpt {
-        BurstGpt { clock: Clock::from_first_row(Unit::Seconds), rounds: Vec::new() }
-    }
-
-    /// Counts a round of the session with that number.
-    fn round(&mut self, session: u64) -> u32 {
-        let place = usize::try_from(session).expect("sessions are numbered from 0");
-        if place >= self.rounds.len() {
-            self.rounds.resize(place + 1, 0);
-        }
-        let round = self.rounds[place];
-        self.rounds[place] += 1;
-        round
+        BurstGpt { clock: Clock::from_first_row(Unit::Seconds), rounds: BTreeMap::new() }
     }
 }
 
@@ -63,7 +54,9 @@ impl Format for BurstGpt {
             && input > 0
             && output > 0
         {
-            row.request.round = self.round(session.0);
+            let rounds = self.rounds.entry(session).or_default();
+            row.request.round = *rounds;
+            *rounds += 1;
         }
         Ok(row)
     }

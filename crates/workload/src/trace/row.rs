@@ -7,10 +7,10 @@ use super::TraceError;
 use super::date;
 use super::write::decimal;
 use crate::error::SpecError;
-use crate::names::{Names, name_key, number_key, own_stream};
+use crate::names::{Names, PRIVATE, name_key, number_key, own_stream, session};
 use blis_core::{Content, Request, RequestId, Segment, SessionId, SloClass, Span, TenantId, Time};
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// Reads the rows of one format.
 pub(super) trait Rows: Send {
@@ -25,7 +25,8 @@ pub(super) trait Rows: Send {
 #[derive(Default)]
 pub(super) struct Roster {
     pub(super) tenants: Names,
-    pub(super) sessions: Names,
+    /// Those whose numbers do not tell it.
+    pub(super) sessions: BTreeMap<SessionId, Box<str>>,
 }
 
 /// One row of a trace.
@@ -51,7 +52,11 @@ impl Roster {
     }
 
     pub(super) fn session(&mut self, name: &str) -> SessionId {
-        SessionId(self.sessions.number(name).into())
+        let id = session(name);
+        if id.0 >= PRIVATE {
+            self.sessions.entry(id).or_insert_with(|| name.into());
+        }
+        id
     }
 }
 

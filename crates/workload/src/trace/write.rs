@@ -25,8 +25,7 @@ pub fn write_header(out: &mut dyn Write, rows: u64) -> io::Result<()> {
 
 /// Writes `request` as one line, with the names of its tenant and session. Streams are written as
 /// their ids, so that the line reads back as the same request, and a run of the written trace
-/// repeats the run itself. Private streams of single requests come back under other ids, equal
-/// where they were equal.
+/// repeats the run itself.
 ///
 /// # Errors
 /// If `out` cannot be written to.
