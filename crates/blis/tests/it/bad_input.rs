@@ -96,15 +96,16 @@ fn names_on_flags() {
     refused(
         "--routing-policy wieghted",
         "--routing-policy: unknown routing policy `wieghted`, did you mean `weighted`?; known: \
-         `always-busiest`, `consistent-hash`, `epoch-adaptive`, `kv-adaptive`, `least-loaded`, \
-         `power-of-two`, `random`, `round-robin`, `session-affinity`, `weighted`",
+         `always-busiest`, `cache-aware`, `consistent-hash`, `epoch-adaptive`, `kv-adaptive`, \
+         `least-loaded`, `power-of-two`, `random`, `round-robin`, `session-affinity`, `weighted`",
     );
     refused(
         "--routing-policy weighted --routing-scorers pa:3,queue-deth:2",
         "--routing-scorers: unknown scorer `queue-deth`, did you mean `queue-depth`?; known: \
-         `cost-benefit`, `kv-pressure`, `kv-pressure-slo`, `kv-utilization`, `least-harm`, \
-         `load-balance`, `no-hit-lru`, `precise-prefix`, `predicted-latency`, `prefix-affinity`, \
-         `queue-depth`, `session`, `slo-headroom`, `token-load`",
+         `active-request`, `cost-benefit`, `dynamo-kv`, `kv-pressure`, `kv-pressure-slo`, \
+         `kv-utilization`, `least-harm`, `lmetric`, `load-balance`, `no-hit-lru`, \
+         `precise-prefix`, `predicted-latency`, `prefix-affinity`, `queue`, `queue-depth`, \
+         `running-requests`, `session`, `slo-headroom`, `token-load`",
     );
     refused(
         "--routing-scorers pa:3",

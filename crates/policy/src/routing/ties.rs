@@ -1,7 +1,8 @@
 //! How equally good instances are told apart.
 //!
-//! Used by every policy that takes the least or the most of something. The random choice comes from the request's own dice and
-//! is drawn only if there is a tie, so breaking ties never disturbs anything else.
+//! Used by every policy that takes the least or the most of something. The random choice comes from
+//! the request's own dice and is drawn only if there is a tie, so breaking ties never disturbs
+//! anything else.
 
 use crate::view::{ClusterView, InstanceView};
 use blis_core::{Dice, InstanceId, Param, Values};

@@ -10,14 +10,14 @@
 //! **Parameters** `threshold`: the least cached share of the prompt that makes an instance warm.
 //! `exploration`: the share of requests that are not held to it. `max-penalty` (ms): how much later
 //! the first token may be predicted at the best warm instance than at the best cold one; 0 always
-//! sticks. `ttft`: `throughput` predicts by the tokens under way alone, at `peak-prefill` tokens per
+//! sticks. `ttft`: `throughput` predicts by the tokens under way alone, at `peak-prefill` tokens a
 //! second (`auto`: what the instances reach); `predicted` counts the request's own prefill as well,
 //! so the penalty is net of what the cache saves. `knowledge`: whether hits are guessed from what
 //! was sent or read from KV events. `cpu-weight` (blocks): what a block in the CPU tier is worth if
 //! they are read.
 //!
-//! **Origin** llm-d's `prefix-cache-affinity-filter` with its defaults (llm-d-router ebab687, August
-//! 2026), but for the throughput, which its guides ask to be measured.
+//! **Origin** llm-d's `prefix-cache-affinity-filter` with its defaults (llm-d-router ebab687 of
+//! August 2026), but for the throughput, which its guides ask to be measured.
 
 use crate::predict::Predictor;
 use crate::prelude::*;

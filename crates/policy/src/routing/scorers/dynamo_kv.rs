@@ -11,8 +11,8 @@
 //! from what was sent or read from KV events. `cpu-weight` (blocks): credit for a block in the CPU
 //! tier if they are read.
 //!
-//! **Origin** the KV router of NVIDIA Dynamo with its defaults (`prefill_load_scale` 1, credit 1 for
-//! a block on the GPU and 0.75 on the host, temperature 0; kv-router 07a6c9c, 2026). It counts
+//! **Origin** the KV router of NVIDIA Dynamo with its defaults (`prefill_load_scale` 1, credit 1
+//! for a block on the GPU and 0.75 on the host, temperature 0; kv-router 07a6c9c, 2026). It counts
 //! a block that several requests share once; here it counts for each.
 
 use crate::prelude::*;

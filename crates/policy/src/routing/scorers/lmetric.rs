@@ -9,7 +9,8 @@
 //! **Parameters** `knowledge`: whether hits are guessed from what was sent or read from KV events.
 //! `cpu-weight` (blocks): what a block in the CPU tier is worth if they are read.
 //!
-//! **Origin** LMetric (OSDI'26, arXiv:2603.15202). A product needs no weight between cache and load.
+//! **Origin** LMetric (OSDI'26, arXiv:2603.15202). A product needs no weight between cache and
+//! load.
 
 use crate::predict::Predictor;
 use crate::prelude::*;

@@ -4,8 +4,8 @@
 //! all if all are equal); `threshold` gives 1 - tokens / `threshold`, no less than 0.
 //!
 //! **Reads** the router's own counts (live): `in_flight_tokens` or `unstarted_tokens`; with
-//! `count: projected` and `precise` knowledge `cached_blocks` and `cached_cpu_blocks` (as late as KV
-//! events are).
+//! `count: projected` and `precise` knowledge `cached_blocks` and `cached_cpu_blocks` (as late as
+//! KV events are).
 //!
 //! **Parameters** `count`: `in-flight` counts the whole prompts of all requests that have not
 //! ended; `unstarted` only what must be computed of those without a first token; `projected` adds
@@ -14,8 +14,8 @@
 //! `projected` takes its hits from.
 //!
 //! **Origin** llm-d's `token-load-scorer` is `count=projected,normalise=threshold` (llm-d-router
-//! ebab687, August 2026); the first scale is that of its queue scorer. A request of 30,000 tokens is
-//! not the load of one of 30.
+//! ebab687, August 2026); the first scale is that of its queue scorer. A request of 30,000 tokens
+//! is not the load of one of 30.
 
 use crate::predict::Predictor;
 use crate::prelude::*;
