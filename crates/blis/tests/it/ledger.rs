@@ -71,8 +71,8 @@ pub(super) fn watch(child: &mut Child, looks: u64) -> u64 {
 }
 
 /// Runs the command that `args` makes of the name of a ledger, and kills it at random moments:
-/// again and again until it ends, then with a new ledger, until `kills` kills have hit. `cut` is told the
-/// ledger after each kill, and `ended` what the command printed when it was left to end.
+/// again and again until it ends, then with a new ledger, until `kills` kills have hit. `cut` is
+/// told the ledger after each kill, and `ended` what the command printed when it was left to end.
 pub(super) fn killed(
     bench: &Bench,
     kills: usize,
