@@ -103,7 +103,7 @@ pub(crate) enum Command {
 
 /// `blis run`.
 #[derive(Debug, Args)]
-#[command(args_override_self = true, allow_negative_numbers = true)]
+#[command(allow_negative_numbers = true)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch that users know by name")]
 pub(crate) struct RunArgs {
     /// Scenario file (YAML)
@@ -198,7 +198,7 @@ pub(crate) struct RunArgs {
 
 /// `blis calibrate`.
 #[derive(Debug, Args)]
-#[command(args_override_self = true, allow_negative_numbers = true)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct CalibrateArgs {
     /// Step logs (NAME.steps.csv), or folders of them; or what `vllm bench serve --save-detailed`
     /// wrote (NAME.json)
@@ -247,7 +247,7 @@ pub(crate) struct CalibrateArgs {
 
 /// `blis validate`.
 #[derive(Debug, Args)]
-#[command(args_override_self = true, allow_negative_numbers = true)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct ValidateArgs {
     /// What to predict: workloads of --data by name, or new runs by file (NAME.steps.csv next to
     /// NAME.requests.csv) or folder; a folder without --data is taken as --data [default: all of

@@ -61,7 +61,7 @@ fn command() -> u8 {
         Command::Study(args) => study::study(&args),
         Command::Compare(args) => compare::compare(&args).map(|()| failure::DONE),
         Command::Explain(args) => explain::explain(&args).map(|()| failure::DONE),
-        Command::Optimize(args) => optimize::optimize(&args).map(|()| failure::DONE),
+        Command::Optimize(args) => optimize::optimize(&args),
         Command::Trace(args) => trace::trace(&args).map(|()| failure::DONE),
         Command::Calibrate(args) => calibrate::calibrate(&args).map(|()| failure::DONE),
         Command::Validate(args) => validate::validate(&args).map(|()| failure::DONE),

@@ -3,7 +3,7 @@
 mod file;
 
 use crate::args::lab::OptimizeArgs;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::output::{self, Output};
 use crate::progress::Trials;
 use crate::show::Pages;
@@ -13,7 +13,7 @@ use blis_report::search;
 use blis_scenario::problems::Together;
 
 /// Runs the search that `args` name, prints what it found and writes the strategy.
-pub(crate) fn optimize(args: &OptimizeArgs) -> Result<(), Failure> {
+pub(crate) fn optimize(args: &OptimizeArgs) -> Result<u8, Failure> {
     let outline = optimize::read(&args.search)?;
     let out = Output::open("--out", args.out.as_deref());
     let (out, pages) = (out, Pages::open(&args.shown)).together()?;
@@ -36,5 +36,10 @@ pub(crate) fn optimize(args: &OptimizeArgs) -> Result<(), Failure> {
         (None, _) => {}
     }
     let file = args.search.display().to_string();
-    pages.put(&search::document(&search, &findings, Some(&file)))
+    pages.put(&search::document(&search, &findings, Some(&file)))?;
+    if findings.is_feasible() {
+        return Ok(failure::DONE);
+    }
+    output::note(&format!("check failed: {}", search::NONE_MET));
+    Ok(failure::CHECK_FAILED)
 }

@@ -45,6 +45,7 @@ impl Scenario {
             return Err(raised);
         }
         let plan = plan.map_err(|failed| failure::run(py, &failed))?;
+        refuse_idle(py, &plan, &tallies)?;
         Ok(Ready { plan, tallies })
     }
 }
@@ -109,6 +110,30 @@ impl Scenario {
         let plan = self.resolve(py)?.plan;
         let seed = seed.unwrap_or(plan.seed);
         Ok(blis_lab::trial::document(&plan.document(), &plan.hash(), seed))
+    }
+}
+
+/// Refuses policies in Python that the scenario does not name.
+fn refuse_idle(
+    py: Python<'_>,
+    plan: &Plan,
+    tallies: &[(&'static str, Arc<Tally>)],
+) -> PyResult<()> {
+    let policies = &plan.policies;
+    let spelled = [
+        policies.admission.to_string(),
+        policies.routing.to_string(),
+        policies.order.to_string(),
+        policies.priority.to_string(),
+    ]
+    .join(" ");
+    let part = |c: char| !(c.is_alphanumeric() || c == '-' || c == '_');
+    match tallies.iter().find(|(name, _)| spelled.split(part).all(|word| word != *name)) {
+        Some((name, _)) => {
+            let message = format!("`{name}` is not used; name it in the scenario, or leave it out");
+            Err(failure::plain(py, "PolicyError", &message))
+        }
+        None => Ok(()),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Documents as Markdown pages. Charts are SVG files beside the page. Names are never taken for tags
-//! of HTML.
+//! Documents as Markdown pages. Charts are SVG files beside the page. A name is never taken for a
+//! tag of HTML.
 
 use crate::model::{Block, Card, Document, Group, Table};
 use crate::svg::svg;

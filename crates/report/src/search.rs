@@ -10,9 +10,15 @@ use blis_lab::Metric;
 use blis_lab::optimize::{Candidate, Chosen, Findings, Number, Objective, Search, json};
 use blis_lab::verdict::number;
 
+/// What there is to say of a search without a legal point.
+pub const NONE_MET: &str = "no point that was measured met the constraints";
+
 /// What `search`, which stands in the file `file`, found.
 pub fn document(search: &Search, findings: &Findings, file: Option<&str>) -> Document {
     let mut found = Vec::new();
+    if !findings.is_feasible() && !findings.chosen.is_empty() {
+        found.push(Block::warning(NONE_MET, "loosen them, or search elsewhere"));
+    }
     match &findings.chosen[..] {
         [] => found.push(Block::prose("No point meets the constraints, so none is recommended.")),
         [chosen] if search.objectives.len() == 1 => {

@@ -119,6 +119,11 @@ struct StrategyFields {
 }
 
 impl Strategy {
+    /// The scenario fields that it sets, with `{parameter}` where a value goes.
+    pub fn template(&self) -> &Node {
+        &self.template
+    }
+
     /// The strategy of that name, or in the file of that name, which ends in `.yaml`.
     ///
     /// # Errors

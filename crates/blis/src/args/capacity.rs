@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// `blis capacity`.
 #[derive(Debug, Args)]
-#[command(args_override_self = true, allow_negative_numbers = true)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct CapacityArgs {
     /// Scenario file (YAML)
     pub(crate) scenario: Option<PathBuf>,

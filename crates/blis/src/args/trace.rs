@@ -63,7 +63,7 @@ pub(crate) struct TraceInputArgs {
 
 /// `blis trace inspect`.
 #[derive(Debug, Args)]
-#[command(args_override_self = true, allow_negative_numbers = true)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct InspectArgs {
     #[command(flatten)]
     pub(crate) input: TraceInputArgs,
@@ -84,7 +84,7 @@ pub(crate) struct InspectArgs {
 
 /// `blis trace convert`.
 #[derive(Debug, Args)]
-#[command(args_override_self = true, allow_negative_numbers = true)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct ConvertArgs {
     #[command(flatten)]
     pub(crate) input: TraceInputArgs,
@@ -100,7 +100,7 @@ pub(crate) struct ConvertArgs {
 
 /// `blis trace generate`.
 #[derive(Debug, Args)]
-#[command(args_override_self = true, allow_negative_numbers = true)]
+#[command(allow_negative_numbers = true)]
 pub(crate) struct GenerateArgs {
     /// Scenario file (YAML)
     pub(crate) scenario: Option<PathBuf>,

@@ -1,7 +1,7 @@
 //! `--out`: the recommended strategy as a file, with where it comes from.
 
 use blis_lab::optimize::{Chosen, Findings, Number, Search};
-use blis_report::search::{by_workload, heading, shown_change};
+use blis_report::search::{NONE_MET, by_workload, heading, shown_change};
 use blis_report::text::entry;
 use blis_scenario::problem::visible;
 
@@ -13,6 +13,9 @@ pub(super) fn text(search: &Search, findings: &Findings, chosen: &Chosen) -> Str
         format!("Strategy `{}`, optimised: {}", candidate.name(), search.question),
         format!("Made by: {}", crate::command_line()),
     ];
+    if !findings.is_feasible() {
+        lines.push(format!("Not to be used: {NONE_MET}"));
+    }
     let (calls, seeds) = (findings.calls.len(), search.budget.seeds);
     lines.push(format!(
         "Search: {calls} points, {seeds} seeds each, engine {} with seed {}",

@@ -97,3 +97,90 @@ fn a_trace_that_cannot_say_what_clients_do_is_written_with_a_note() {
     let ran = bench.blis("trace generate --workload-spec w.yaml --out t.jsonl");
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), written));
 }
+
+/// What a terminal would obey.
+fn is_obeyed(c: char) -> bool {
+    (c.is_control() && !matches!(c, '\n' | '\t')) || c == '\u{202e}'
+}
+
+#[test]
+fn names_are_shown_and_never_obeyed() {
+    let bench = Bench::new();
+    let name = "a\\e[2J\\u202e<script>alert(1)</script>";
+    let clients = spec(9_000_000, "aggregate_rate: 5\nnum_requests: 4\n");
+    let tenants = format!("    tenant_id: \"{name}\"\n");
+    bench.write("w.yaml", clients + &tenants);
+    bench.write("s.yaml", format!("name: \"{name}\"\nworkload: {{spec: w.yaml}}\n"));
+    for format in ["table", "json", "blis"] {
+        let ran = bench.blis(&format!("run s.yaml --format {format} --requests-out -"));
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(!ran.out.contains(is_obeyed), "{format}: {}", ran.out);
+        assert!(!ran.err.contains(is_obeyed), "{format}: {}", ran.err);
+    }
+    let json = bench.blis("run s.yaml --format json").json();
+    let shown = json["run"]["name"].as_str().unwrap_or_default().to_owned();
+    assert!(shown.is_empty() || shown.contains('\u{202e}'), "JSON keeps the name: {shown}");
+    bench.write(
+        "study.yaml",
+        format!(
+            "question: \"{name}\"\nbase: s.yaml\narms: [{{name: \"{name}\"}}, {{name: b}}]\n\
+             seeds: 2\nmetrics: [ttft_p99]\n"
+        ),
+    );
+    for format in ["table", "markdown", "html", "json"] {
+        let study = format!("study study.yaml --no-ledger --quiet --format {format}");
+        let ran = bench.blis(&format!("{study} --report p.md --report p.html --plot p.svg"));
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(!ran.out.contains(is_obeyed), "{format}: {}", ran.out);
+        let tag = format == "json" || !ran.out.contains("<script>alert");
+        assert!(tag, "{format}: {}", ran.out);
+    }
+    for page in bench.files().iter().filter(|name| name.starts_with("p")) {
+        let text = bench.read(page);
+        assert!(!text.contains(is_obeyed) && !text.contains("<script>alert"), "{page}: {text}");
+    }
+}
+
+#[test]
+fn no_cell_of_a_table_for_spreadsheets_is_a_formula() {
+    let bench = Bench::new();
+    let clients = spec(9_000_000, "aggregate_rate: 5\nnum_requests: 4\n");
+    bench.write("w.yaml", clients + "    tenant_id: \"=HYPERLINK('x')\"\n");
+    let ran = bench.blis("run --workload-spec w.yaml --requests-out rows.csv");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let rows = bench.read("rows.csv");
+    let cells = || rows.lines().skip(1).flat_map(|row| row.split(','));
+    assert_eq!(cells().filter(|cell| *cell == "'=HYPERLINK('x')").count(), 4, "{rows}");
+    assert!(!cells().any(|cell| cell.starts_with(['=', '@', '+'])), "{rows}");
+}
+
+#[test]
+fn work_without_bound_is_refused_before_it_begins_unless_it_is_asked_for() {
+    let bench = Bench::new();
+    let samples = "run --rate 0.001 --num-requests 50 --num-instances 4 --timeline t.csv \
+                   --timeline-interval-ms 0.001";
+    for (line, told) in [
+        (samples, "error: timeline: "),
+        ("run --num-instances 100000 --num-gateways 1000", "1000 gateways that each know 100000"),
+    ] {
+        let ran = bench.blis(line);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
+        assert!(ran.err.contains(told) && ran.err.contains("(`--max-gb`)"), "{}", ran.err);
+        assert_eq!(bench.files(), [""; 0]);
+    }
+    let few = "run --rate 1 --num-requests 50 --timeline t.csv --timeline-interval-ms 1";
+    assert_eq!(bench.blis(&format!("{few} --max-gb 1")).code, Some(0));
+}
+
+#[test]
+fn a_flag_with_one_value_is_given_once() {
+    let bench = Bench::new();
+    for twice in [
+        "--rate 1 --rate 2",
+        "--format json --format table",
+        "--strategy precise --strategy precise",
+    ] {
+        let ran = bench.blis(&format!("run --num-requests 3 {twice}"));
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{twice}: {}", ran.err);
+    }
+}

@@ -48,6 +48,48 @@ fn a_search_prints_tables_and_writes_a_strategy_that_runs() {
 }
 
 #[test]
+fn a_search_without_a_feasible_point_fails_and_says_so_in_the_file() {
+    let bench = Bench::new();
+    bench.write("s.yaml", SEARCH.replace("tokens_per_sec >= 0.5 * baseline", "ttft_p99 <= 0.001"));
+    let ran = bench.blis("optimize s.yaml --quiet --no-ledger --out best.yaml");
+    let told = "no point that was measured met the constraints";
+    assert_eq!((ran.code, ran.err), (Some(1), format!("check failed: {told}\n")));
+    assert!(ran.out.contains(&format!("warning: {told}")), "{}", ran.out);
+    assert!(bench.read("best.yaml").contains(&format!("# Not to be used: {told}\n")));
+}
+
+#[test]
+fn what_a_search_does_not_use_of_its_base_is_said() {
+    let bench = Bench::new();
+    bench.write(
+        "strategy.yaml",
+        "name: wide\nhelp: a wide batch\n\
+         parameters: {seqs: {default: 64, min: 8, max: 256, help: the batch}}\n\
+         set: {engine: {max_num_running_reqs: '{seqs}'}}\n",
+    );
+    let base = "base: {routing: least-loaded, engine: {max_num_running_reqs: 32}, ";
+    let search = SEARCH.replace("base: {", base).replace("slo-compound", "strategy.yaml");
+    bench.write("s.yaml", search.replace("[pa, qd, gate]", "[seqs]"));
+    let ran = bench.blis("optimize s.yaml --no-ledger");
+    for note in [
+        "note: `routing` of the base gives way to the search\n",
+        "note: `engine.max_num_running_reqs` of the base stands, not that of `strategy.yaml`\n",
+    ] {
+        assert!(ran.err.contains(note), "{}", ran.err);
+    }
+}
+
+#[test]
+fn an_objective_is_named_once() {
+    let bench = Bench::new();
+    let twice = "objective: [critical.ttft_p99, critical.ttft_p99]";
+    bench.write("s.yaml", SEARCH.replace("objective: critical.ttft_p99", twice));
+    let ran = bench.blis("optimize s.yaml --no-ledger");
+    let told = "objective: found `critical.ttft_p99` twice; remove one";
+    assert!(ran.code == Some(2) && ran.err.contains(told), "{}", ran.err);
+}
+
+#[test]
 fn the_json_has_every_call_and_the_fresh_values() {
     let ran = bench().blis("optimize s.yaml --no-ledger --format json");
     let all: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");

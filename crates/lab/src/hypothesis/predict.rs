@@ -35,10 +35,12 @@ fn number(part: &str, whole: &str) -> Result<f64, String> {
         Some(change) => change.trim().parse::<f64>().map(|change| 1.0 + change / 100.0),
         None => part.parse::<f64>(),
     };
-    parsed.ok().filter(|value| value.is_finite()).ok_or_else(|| {
+    // Nothing can become less by more than all of it.
+    let legal = |value: &f64| value.is_finite() && !(part.ends_with('%') && *value < 0.0);
+    parsed.ok().filter(legal).ok_or_else(|| {
         format!(
             "found `{whole}`; legal: a number or a range of the effect, e.g. `0.4`, `0.3..0.5` or \
-             `-60%`"
+             `-60%`, and no change below `-100%`"
         )
     })
 }
@@ -57,5 +59,7 @@ mod tests {
         assert!(read("0.5..0.3").is_err_and(|text| text.contains("the smaller number first")));
         assert!(read("half").is_err_and(|text| text.starts_with("found `half`; legal: a number")));
         assert!(read("nan").is_err());
+        assert_eq!(read("-100%"), Ok((0.0, 0.0)));
+        assert!(read("-200%").is_err_and(|text| text.contains("no change below `-100%`")));
     }
 }

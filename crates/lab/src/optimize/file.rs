@@ -191,6 +191,13 @@ impl Reader<'_> {
             let message = "there is no objective; give `objective` (minimised) or `maximise`";
             return Err(Problem::new(tree.place.clone(), "objective", message).into());
         }
+        let name = |index: usize| all[index].number.name();
+        if let Some(again) = (1..all.len()).find(|&i| (0..i).any(|before| name(before) == name(i)))
+        {
+            let message = format!("found `{}` twice; remove one", name(again));
+            let field = if all[again].maximise { "maximise" } else { "objective" };
+            return Err(tree.problem(field, message));
+        }
         Ok(all)
     }
 

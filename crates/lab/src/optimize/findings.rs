@@ -109,6 +109,11 @@ impl Call {
 }
 
 impl Findings {
+    /// Whether a point that was measured met the constraints.
+    pub fn is_feasible(&self) -> bool {
+        self.calls.iter().any(Call::is_usable)
+    }
+
     /// The least score of the first objective among the legal ones of the first `count` of `calls`,
     /// with its mean.
     pub fn best(calls: &[Call], count: usize) -> Option<(f64, f64)> {

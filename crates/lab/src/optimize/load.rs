@@ -3,11 +3,12 @@
 use super::Load;
 use super::points::Points;
 use crate::failure::Failure;
-use crate::study::patch::{Once, within};
+use crate::study::patch::{Once, settings, within};
 use crate::trial::{Runner, Watch};
 use blis_core::math::{count, float};
 use blis_scenario::problems::{Problems, every};
 use blis_scenario::scenario::{Checked, Draft, Plan, Workload};
+use blis_scenario::strategy;
 use blis_sim::Unobserved;
 use blis_workload::{Mix, Rate};
 
@@ -37,6 +38,7 @@ impl Load {
         watch: &dyn Watch,
     ) -> Result<Vec<String>, Failure> {
         self.saturations = runner.saturations.clone();
+        let replaced = self.replaced(points);
         let hand = self.draft(points, 0, &points.candidates[0].hand);
         let plan = runner.settle(self.checked(&hand)?, watch)?;
         if let (Some(_), Workload::Mix(mix)) = (plan.saturation, &plan.workload)
@@ -46,7 +48,26 @@ impl Load {
             draft.set_amount("rate", "rate", &rate.to_string());
             self.base = draft.into_tree();
         }
-        Ok(plan.notes)
+        Ok(replaced.into_iter().chain(plan.notes).collect())
+    }
+
+    /// What the base says and the search does not use, and the other way round.
+    fn replaced(&self, points: &Points) -> Vec<String> {
+        let policies = strategy::POLICIES.into_iter().chain([strategy::FIELD]);
+        let policies = policies.filter(|part| self.base.has(part));
+        let mut notes: Vec<String> =
+            policies.map(|part| format!("`{part}` of the base gives way to the search")).collect();
+        for candidate in &points.candidates {
+            for (path, _) in settings(candidate.strategy.template()) {
+                let policy = strategy::POLICIES.contains(&path[0].as_str());
+                let (path, name) = (path.join("."), candidate.name());
+                let note = format!("`{path}` of the base stands, not that of `{name}`");
+                if !policy && self.base.has(&path) && !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+        }
+        notes
     }
 
     /// The scenario of candidate number `candidate` with these parameters.

@@ -36,6 +36,7 @@ pub(super) fn patched(
         let path = format!("{field}[{index}]");
         let name = found.keep(tree.required(&path, "name", patch.name.clone()));
         let name = name.unwrap_or_else(|| path.clone());
+        found.keep(tree.check_name(format!("{path}.name"), &name));
         if levels.iter().any(|level| level.name == name) {
             let message = format!("found `{name}` twice; rename one");
             found.keep::<()>(Err(tree.problem(format!("{path}.name"), message)));

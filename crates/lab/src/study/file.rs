@@ -482,12 +482,31 @@ hypotheses:
             ("[900, 800]", "[900, 0]", "s.yaml:8:39: engine.total_kv_blocks: found `0`; legal: a"),
             ("[900, 800]", "900", "sweep.engine.total_kv_blocks: found `900`; legal: a list"),
             ("name: plain", "name: base", "arms[1].name: found `base` twice"),
+            ("name: plain", "name: \"\\u200b\"", "arms[1].name: found a blank name"),
             ("seeds: 2", "seeds: 99999", "seeds: found `99999`; legal: a whole number from 1 to"),
             ("question: does it matter?", "", "field `question` is missing"),
         ] {
             let text = STUDY.replace(from, to);
             assert_ne!(text, STUDY);
             let found = read(&text).expect_err(message);
+            assert!(found.contains(message), "{found}\nnot: {message}");
+        }
+        let claimed = |more: &str| {
+            let workloads = "workloads: [{name: calm}, {name: wild}]\nhypotheses:\n";
+            read(&format!("{STUDY}{workloads}{more}").replace("seed: [1, 2, 3]", "seed: [1, 2]"))
+        };
+        let claim = "claim: ttft_p99(plain) < ttft_p99(base)";
+        for (hypotheses, message) in [
+            (format!("  - {{{claim}, in: [calm, calm]}}\n"), "found `calm` twice; remove one"),
+            (
+                format!("  - {{name: a, {claim}}}\n  - {{name: a, {claim}}}\n"),
+                "hypotheses[1].name: found `a` twice; rename one",
+            ),
+            (format!("  - {{name: H2, {claim}}}\n  - {{{claim}}}\n"), "found `H2` twice"),
+            (format!("  - {{name: ' ', {claim}}}\n"), "hypotheses[0].name: found a blank name"),
+            (format!("  - {{{claim}, predict: -200%}}\n"), "no change below `-100%`"),
+        ] {
+            let found = claimed(&hypotheses).expect_err(message);
             assert!(found.contains(message), "{found}\nnot: {message}");
         }
         let in_cell = read(&STUDY.replace("[900, 800]", "[900, 0]")).expect_err("illegal");

@@ -16,9 +16,15 @@ pub(super) fn hypotheses(
     fields: &[HypothesisFields],
     design: &Design,
 ) -> Result<Vec<Hypothesis>, Problems> {
+    let fields_before = |index: usize| fields[..index].iter().enumerate();
     let all = every(fields.iter().enumerate().map(|(index, fields)| {
         let listed = fields.workloads.as_ref().map(|listed| workloads(tree, index, listed, design));
         let (stated, listed) = (one(tree, index, fields, design), listed.transpose()).together()?;
+        let named = |other: &HypothesisFields, at: usize| name(other, at) == stated.name;
+        if fields_before(index).any(|(at, other)| named(other, at)) {
+            let message = format!("found `{}` twice; rename one", stated.name);
+            return Err(tree.problem(format!("hypotheses[{index}].name"), message));
+        }
         Ok::<_, Problems>(match listed {
             None => vec![stated],
             Some((factor, workloads)) => {
@@ -73,7 +79,18 @@ fn workloads(
         [one] if one == EACH => (0..levels.len()).collect(),
         listed => every(listed.iter().enumerate().map(named))?,
     };
+    let twice = (1..found.len()).find(|&number| found[..number].contains(&found[number]));
+    if let Some(number) = twice {
+        let place = tree.place_of(&format!("{path}[{number}]"));
+        let message = format!("found `{}` twice; remove one", levels[found[number]]);
+        return Err(Problem::new(place, path, message).into());
+    }
     Ok((factor, found))
+}
+
+/// What hypothesis number `index` is called.
+fn name(fields: &HypothesisFields, index: usize) -> String {
+    fields.name.clone().unwrap_or_else(|| format!("H{}", index + 1))
 }
 
 fn one(
@@ -99,13 +116,8 @@ fn one(
             .map_err(|mistake| pointed(at(&format!("fires[{number}]")), text, mistake))?;
         Ok::<_, Problems>((text.clone(), counter))
     }));
-    let ((text, claim), predict, fires) = (claim, predict, fires).together()?;
-    Ok(Hypothesis {
-        name: fields.name.clone().unwrap_or_else(|| format!("H{}", index + 1)),
-        claim,
-        text,
-        predict,
-        because: fields.because.clone(),
-        fires,
-    })
+    let name = name(fields, index);
+    let named = tree.check_name(at("name"), &name);
+    let ((text, claim), predict, fires, ()) = (claim, predict, fires, named).together()?;
+    Ok(Hypothesis { name, claim, text, predict, because: fields.because.clone(), fires })
 }

@@ -257,8 +257,19 @@ impl Given {
     /// Refuses flags that contradict one another.
     ///
     /// # Errors
-    /// If more than one kind of workload is given.
+    /// If more than one kind of workload is given, or one flag twice.
     pub fn check(&self) -> Result<(), Problem> {
+        let same =
+            |at: usize| self.given[..at].iter().any(|(index, ..)| *index == self.given[at].0);
+        if let Some(again) = (1..self.given.len()).find(|&at| same(at)) {
+            let (index, spelling, _) = &self.given[again];
+            let message = "is given twice; keep one of the two";
+            return Err(Problem::new(
+                Place::Flag(spelling.clone().into()),
+                FLAGS[*index].name,
+                message,
+            ));
+        }
         let kinds = ["workload-spec", "trace", "workload"];
         let given: Vec<&str> = kinds
             .into_iter()
@@ -277,8 +288,7 @@ impl Given {
 }
 
 impl Flag {
-    /// Whether it may be given several times. Of several strategies the last counts, but for those
-    /// who compare them.
+    /// Whether it may be given several times, by those who compare strategies.
     pub fn is_repeated(&self) -> bool {
         matches!(self.meaning, Strategy)
     }

@@ -1,7 +1,7 @@
 //! The tree of located nodes that a YAML file, or a set of flags, becomes.
 
 use super::number::float;
-use crate::problem::{Place, Problem};
+use crate::problem::{Place, Problem, is_hidden};
 use crate::problems::Problems;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -152,6 +152,17 @@ impl Node {
             }
             Err(known) => known,
         })
+    }
+
+    /// Refuses a name, which stands at `path`, in which there is nothing to read.
+    ///
+    /// # Errors
+    /// If it is blank.
+    pub fn check_name(&self, path: impl Into<String>, name: &str) -> Result<(), Problems> {
+        match name.chars().all(|c| c.is_whitespace() || is_hidden(c)) {
+            true => Err(self.problem(path, "found a blank name; give one that can be read")),
+            false => Ok(()),
+        }
     }
 
     /// Checks that nothing in the fields at `paths` is broken, so that what is found to be wrong
