@@ -6,7 +6,7 @@
 //! An output is opened for a [`Target`] and nothing else, and whoever wants one has to claim it. So
 //! no output is a file that was read, nor one that another flag writes, nor a part of the ledger.
 
-use blis_scenario::files;
+use blis_scenario::input;
 use blis_scenario::problem::{Place, Problem};
 use std::fs::{self, Metadata};
 use std::io;
@@ -71,7 +71,7 @@ impl Identity {
 
     /// The file as it was named when it was read, if it was.
     fn read_as(&self) -> Option<PathBuf> {
-        files::opened().into_iter().find(|path| self.is(&Identity::of(path)))
+        input::opened().into_iter().find(|path| self.is(&Identity::of(path)))
     }
 
     /// Claims it for `flag`.
@@ -253,7 +253,7 @@ mod tests {
         let path = folder.path().join("x");
         fs::write(&path, "kept").expect("it can be written");
         let output = crate::output::Output::create(&Target::claim("--out", &path).expect("free"));
-        files::read(&path).expect("it is there");
+        input::read(&path).expect("it is there");
         let failure = output.expect("it opens").fill("lost").expect_err("it was read");
         assert!(failure.message().is_some_and(|text| text.contains("it is the input")));
         assert_eq!(fs::read_to_string(&path).expect("it is there"), "kept");

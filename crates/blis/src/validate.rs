@@ -12,7 +12,7 @@ use blis_fidelity::validate::{
 };
 use blis_report::Block;
 use blis_report::validate::{Found, document, outside};
-use blis_scenario::{files, profile};
+use blis_scenario::{input, profile};
 use std::path::{Path, PathBuf};
 
 /// The profile of vLLM that ships.
@@ -209,7 +209,7 @@ fn steps_of(paths: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 fn read_notes(path: &Path) -> Result<String, Failure> {
-    files::open(path).and_then(std::io::read_to_string).map_err(|error| {
+    input::open(path).and_then(std::io::read_to_string).map_err(|error| {
         let problem = blis_scenario::Problem::unreadable(&path.display().to_string(), &error);
         Failure::from(problem)
     })

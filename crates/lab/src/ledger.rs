@@ -4,8 +4,8 @@
 //! stale: other code, another scenario or another seed is another key. A process that wants to run
 //! a trial *claims* it first. It proves that it lives by a lock on a file, which the system lets go
 //! of when the process ends in whatever way, so that the claims of the dead are known as such at
-//! once, and that it goes on by writing to that file; see decision 11. Whoever runs studies opens a ledger; nothing in here
-//! prints.
+//! once, and that it goes on by writing to that file; see decision 11. Whoever runs studies opens a
+//! ledger; nothing in here prints.
 
 mod claims;
 #[cfg(test)]

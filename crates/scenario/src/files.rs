@@ -1,50 +1,20 @@
 //! What was read from files: scenarios that have a file in common, such as the cells of a study,
 //! read it once.
 //!
-//! Whoever writes files asks [`opened`], so that nothing that was read is overwritten.
-//!
 //! A trace is too long to keep, so it is read again in every run. What it holds is hashed when it
 //! is first read, and every later reader gets those bytes or an error.
 
 use crate::hash;
+use crate::input;
 use crate::problem::Problem;
 use crate::problems::Problems;
 use crate::workload_spec::{self, SpecFile, trace_problem};
 use blis_workload::{TraceOptions, TraceSource, TraceSummary};
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// The files that this process has opened to read them.
-static OPENED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-
-/// Opens a file that the user has named, directly or in another file.
-///
-/// # Errors
-/// If the system cannot open it.
-pub fn open(path: &Path) -> io::Result<File> {
-    let file = File::open(path)?;
-    OPENED.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
-    Ok(file)
-}
-
-/// All bytes of a file that the user has named, directly or in another file.
-///
-/// # Errors
-/// If the system cannot open or read it.
-pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// The files that this process has opened to read them, as they were named.
-pub fn opened() -> BTreeSet<PathBuf> {
-    OPENED.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
 
 /// What was read from files, and what was wrong with it. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -118,7 +88,7 @@ pub struct Content {
 
 impl Content {
     fn of(path: &Path) -> io::Result<Content> {
-        let (mut file, mut buffer) = (open(path)?, Vec::new());
+        let (mut file, mut buffer) = (input::open(path)?, Vec::new());
         let mut content = Content::default();
         while read_part(&mut file, &mut buffer)? {
             content.parts.push(hash::hash_more(content.hash(), &buffer));

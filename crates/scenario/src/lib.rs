@@ -10,6 +10,7 @@
 
 pub mod files;
 pub mod hash;
+pub mod input;
 pub mod json;
 pub mod legal;
 pub mod names;

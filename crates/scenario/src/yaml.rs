@@ -16,7 +16,7 @@ pub use node::{Kind, Node};
 pub use number::{Amount, Range, Whole, float, whole};
 pub use shape::{Named, OneOrMany};
 
-use crate::files;
+use crate::input;
 use crate::problem::{Place, Problem};
 use std::fmt;
 use std::io::{self, Read};
@@ -68,7 +68,7 @@ pub fn read_file(path: &Path) -> Result<Node, Problem> {
 /// The bytes of the file `path`, but never many more than are legal.
 fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    files::open(path)?.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes)?;
+    input::open(path)?.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

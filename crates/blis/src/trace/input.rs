@@ -4,7 +4,7 @@ use crate::args::TraceInputArgs;
 use crate::failure::Failure;
 use blis_core::Span;
 use blis_scenario::problem::{hint, quoted};
-use blis_scenario::{Problem, files};
+use blis_scenario::{Problem, input};
 use blis_workload::{Sample, SpecError, TraceEdit, TraceFormat, TraceOptions, TraceSource};
 use std::io::{self, BufReader};
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(super) fn open(args: &TraceInputArgs) -> Result<TraceSource, Failure> {
         let message = format!("{name}: cannot read: this is a directory; name a trace file");
         return Err(Failure::Input(message));
     }
-    let file = files::open(&args.file).map_err(|error| Problem::unreadable(&name, &error))?;
+    let file = input::open(&args.file).map_err(|error| Problem::unreadable(&name, &error))?;
     let reader = Box::new(BufReader::with_capacity(BUFFER, file));
     Ok(TraceSource::from_reader(reader, &name, &options)?)
 }

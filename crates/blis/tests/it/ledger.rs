@@ -70,9 +70,9 @@ pub(super) fn watch(child: &mut Child, looks: u64) -> u64 {
         .unwrap_or(looks)
 }
 
-/// Runs the command that `args` makes of the name of a ledger, and kills it at random moments: again
-/// and again until it ends, then with a new ledger, until `kills` kills have hit. `cut` is told the
-/// ledger after each kill, and `ended` what the command printed when it was left to end.
+/// Runs the command that `args` makes of the name of a ledger, and kills it at random moments:
+/// again and again until it ends, then with a new ledger, until `kills` kills have hit. `cut` is
+/// told the ledger after each kill, and `ended` what the command printed when it was left to end.
 pub(super) fn killed(
     bench: &Bench,
     kills: usize,

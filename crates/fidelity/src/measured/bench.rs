@@ -6,7 +6,7 @@
 
 use blis_latency::StepShape;
 use blis_latency::fit::log::LoggedStep;
-use blis_scenario::files;
+use blis_scenario::input;
 use blis_scenario::problem::Problem;
 use serde::Deserialize;
 use std::path::Path;
@@ -37,7 +37,7 @@ struct Token {
 /// If it cannot be read, or is not such a file.
 pub(super) fn read_steps(path: &Path) -> Result<Vec<LoggedStep>, Problem> {
     let name = path.display().to_string();
-    let text = files::open(path)
+    let text = input::open(path)
         .and_then(std::io::read_to_string)
         .map_err(|e| Problem::unreadable(&name, &e))?;
     let all: Detailed = serde_json::from_str(&text).map_err(|error| {

@@ -3,7 +3,7 @@
 //! Such files are written by programs: no quotes, a header, the same columns in every row. Other
 //! columns may hold anything.
 
-use blis_scenario::files;
+use blis_scenario::input;
 use blis_scenario::problem::{Place, Problem, hint, quoted};
 use blis_scenario::yaml;
 use std::path::Path;
@@ -58,7 +58,7 @@ fn text(path: &Path) -> Result<String, Problem> {
         let message = format!("the file has {} bytes; at most {LARGEST_FILE} are read", meta.len());
         return Err(Problem::of_file(&name, message));
     }
-    let bytes = files::read(path).map_err(|error| unreadable(&error))?;
+    let bytes = input::read(path).map_err(|error| unreadable(&error))?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Problem::of_file(&name, format!("not a text file: byte {at} is not UTF-8"))

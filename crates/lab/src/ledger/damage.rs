@@ -1,5 +1,5 @@
-//! Damaged ledgers: bits that flip, files that are cut, pages that trade places. Whatever becomes of
-//! the file, nobody gets a number from it that is not the one that was written.
+//! Damaged ledgers: bits that flip, files that are cut, pages that trade places. Whatever becomes
+//! of the file, nobody gets a number from it that is not the one that was written.
 
 use super::tests::{folder, plan};
 use super::{Ledger, LedgerError, export};

@@ -1,8 +1,8 @@
 //! Other processes that share the ledger: who has died, and who has stopped.
 //!
-//! A process holds a lock on a file of its own as long as it lives, and writes to it every second as
-//! long as it goes on. Whoever waits for others looks at these files. No clock is read: one that is
-//! stopped is one whose file has stayed the same for many looks.
+//! A process holds a lock on a file of its own as long as it lives, and writes to it every second
+//! as long as it goes on. Whoever waits for others looks at these files. No clock is read: one that
+//! is stopped is one whose file has stayed the same for many looks.
 
 use super::{Ledger, LedgerError, beside};
 use core::time::Duration;

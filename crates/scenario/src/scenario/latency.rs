@@ -3,8 +3,8 @@
 use super::canonical::{Spell, group};
 use super::machine::Reader;
 use super::workload::beside;
-use crate::files;
 use crate::hash;
+use crate::input;
 use crate::legal::Coefficient;
 use crate::problem::{Problem, hint, quoted, unknown};
 use crate::problems::{Problems, Together, every};
@@ -173,7 +173,7 @@ impl Reader<'_> {
         let name = self.model();
         if is_config(name) {
             let path = beside(self.tree, "model", name);
-            let text = files::open(&path)
+            let text = input::open(&path)
                 .and_then(std::io::read_to_string)
                 .map_err(|error| Problem::unreadable(&path.display().to_string(), &error))?;
             return ModelShape::from_hf_config(&text)

@@ -10,7 +10,7 @@
 //! Each chunk becomes a client with its highest rate within the span. What is malformed is refused
 //! with file and line; a chunk that sends nothing in the span is left out, with a note.
 
-use crate::files;
+use crate::input;
 use crate::legal::Finite;
 use crate::problem::{Place, Problem};
 use crate::problems::{Problems, Together, every};
@@ -176,7 +176,7 @@ fn text_of(path: &Path) -> Result<String, Problem> {
         let message = format!("not a file of at most {LARGEST_FILE} bytes");
         return Err(Problem::of_file(&name, message));
     }
-    let bytes = files::read(path).map_err(|error| Problem::unreadable(&name, &error))?;
+    let bytes = input::read(path).map_err(|error| Problem::unreadable(&name, &error))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Problem::of_file(&name, format!("not a text file: byte {at} is not UTF-8"))

@@ -106,8 +106,8 @@ class Driver:
                 # What is left is being run by another process that shares the ledger.
                 time.sleep(POLL_SECONDS)
                 if taken := self.rounds.take_over(STOPPED_POLLS):
-                    text = f"another process on this ledger has stopped; its {taken} runs are run here"
-                    warnings.warn(text, RuntimeWarning, stacklevel=2)
+                    text = "another process on this ledger has stopped; its runs are run here: "
+                    warnings.warn(text + str(taken), RuntimeWarning, stacklevel=2)
                 open_.extend(waiting)
                 waiting.clear()
             self._fill(open_, waiting)
