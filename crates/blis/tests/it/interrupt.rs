@@ -68,7 +68,7 @@ fn every_command_ends_when_it_is_told_to() {
         let mut child = command.spawn().expect("starts");
         let mut pipe = child.stdin.take().expect("a pipe");
         // More than a pipe holds, so that it has begun to read.
-        pipe.write_all(&[b'\n'; 200_000]).expect("it reads");
+        pipe.write_all(&vec![b'\n'; 200_000]).expect("it reads");
         send(&child, signal);
         (child, pipe)
     };
