@@ -92,17 +92,22 @@ pub(crate) const CLIENT_BITS: u32 = 40;
 /// that does not give their number.
 pub(crate) const PRIVATE: u64 = 1 << 63;
 
-/// The stream of that name: a plain number is the stream's id itself, so that a written trace reads
-/// back as the very same streams; any other name is hashed to 63 bits, so that no table grows with
-/// the trace. Among 10 million names, two share a stream with a probability of 5 in a million.
+/// Streams from here on belong to requests of a trace that names none.
+const OWN: u64 = PRIVATE | PRIVATE >> 1;
+
+/// The stream of that name: a plain number below [`OWN`] is the stream's id itself, so that what a
+/// mix has sent reads back as the very same streams; any other name is hashed to 63 bits, so that
+/// no table grows with the trace. Among 10 million names, two share a stream with a probability of
+/// 5 in a million.
 pub(crate) fn stream(name: &str) -> StreamId {
-    StreamId(plain_number(name).unwrap_or_else(|| hash(name) >> 1))
+    let number = plain_number(name).filter(|&number| number < OWN);
+    StreamId(number.unwrap_or_else(|| hash(name) >> 1))
 }
 
 /// The stream of the request with this number when its trace names none. The two top bits keep it
-/// from all streams of a mix and from names that are no numbers.
+/// from all streams that have a name.
 pub(crate) fn own_stream(request: u64) -> StreamId {
-    StreamId(PRIVATE | PRIVATE >> 1 | request)
+    StreamId(OWN | request)
 }
 
 /// The session of that name: what [`session_name`] gives reads back as the same session; any other
@@ -205,12 +210,13 @@ mod tests {
     #[test]
     fn plain_numbers_are_their_own_stream_and_other_names_differ() {
         assert_eq!(stream("17"), StreamId(17));
-        assert_eq!(stream(&u64::MAX.to_string()), StreamId(u64::MAX));
+        assert_eq!(stream(&(OWN - 1).to_string()), StreamId(OWN - 1));
         let words = (0..100_000).map(|i| format!("r{i}"));
         let odd = ["017", "+17", "", "18446744073709551616", "a\0", "a", "a\0\0"].map(String::from);
-        let names = words.chain(odd);
+        let own = [OWN, OWN + 1, u64::MAX].map(|number| number.to_string());
+        let names = words.chain(odd).chain(own);
         let streams: BTreeSet<StreamId> = names.map(|name| stream(&name)).collect();
-        assert_eq!(streams.len(), 100_007);
+        assert_eq!(streams.len(), 100_010);
         assert!(streams.iter().all(|stream| stream.0 < PRIVATE), "no word is a private stream");
     }
 

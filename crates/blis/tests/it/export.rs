@@ -1,6 +1,7 @@
 //! Strategies as configuration of llm-d and vLLM, from the command line.
 
 use super::Bench;
+use std::process::Command;
 
 #[test]
 fn a_strategy_is_exported_by_name_with_its_parameters() {
@@ -108,4 +109,64 @@ fn coverage_lists_every_policy_in_all_layouts() {
         assert!(table.contains(name) && page.contains(&format!("| `{name}` |")), "{name}");
     }
     assert!(all.len() > 60 && all.iter().any(|one| one["fit"] == "none"), "{json}");
+}
+
+/// What a shell makes of the command, as its arguments.
+fn arguments(command: &str) -> Vec<String> {
+    let show = "vllm() { for word in \"$@\"; do printf '%s\\0' \"$word\"; done; }";
+    let output = Command::new("sh").arg("-c").arg(format!("{show}\n{command}")).output();
+    let output = output.expect("there is a shell");
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}\n{command}");
+    let words = String::from_utf8(output.stdout).expect("UTF-8");
+    words.split_terminator('\0').map(str::to_owned).collect()
+}
+
+#[test]
+fn a_shell_takes_every_model_for_one_word() {
+    let bench = Bench::new();
+    let nasty = [
+        "x;id",
+        "a b",
+        "$(id)",
+        "`id`",
+        "it's",
+        "''",
+        "\"q\"",
+        "a\\b",
+        "a\\",
+        "*",
+        "~",
+        "!x",
+        "a&b",
+        "a|b",
+        "a>b",
+        "{a,b}",
+        "#x",
+        "$HOME",
+        "é ü",
+        "x'; id; '",
+        "%s\\0",
+        "[a]",
+        "(a)",
+        "a=b",
+        "\\'",
+    ];
+    for model in nasty.into_iter().flat_map(|one| [one.to_owned(), format!("m/{one} {one}")]) {
+        bench.write(
+            "s.yaml",
+            format!(
+                "model: {}\ntp: 1\nengine: {{total_kv_blocks: 900}}\n\
+                 latency: {{beta_us: [1, 2, 3], alpha_us: [1, 2, 3]}}\n\
+                 routing: {{policy: weighted, scorers: 'pp:2,qd:1'}}\n",
+                serde_json::Value::from(model.as_str())
+            ),
+        );
+        let text = bench.blis("export vllm s.yaml").out;
+        let words = arguments(&text);
+        assert_eq!(words[..2], ["serve".to_owned(), model.clone()], "{text}");
+        let events = words.iter().skip_while(|word| *word != "--kv-events-config").nth(1);
+        let events: serde_json::Value =
+            serde_json::from_str(events.expect("it is given")).expect("JSON");
+        assert_eq!(events["topic"], format!("kv@$(POD_IP):8000@{model}"));
+    }
 }

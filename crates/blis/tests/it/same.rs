@@ -47,9 +47,9 @@ fn a_scenario_written_as_flags_and_as_a_file() {
 }
 
 #[test]
-fn flags_win_over_the_file_and_the_last_flag_wins() {
+fn flags_win_over_the_file() {
     let bench = bench();
-    let ran = bench.blis("run s.yaml --format json --num-requests 7 --num-requests=9");
+    let ran = bench.blis("run s.yaml --format json --num-requests=9");
     assert_eq!(ran.json()["cluster"]["injected_requests"], 9);
 }
 

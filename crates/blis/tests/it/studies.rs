@@ -75,7 +75,7 @@ fn what_a_study_says_besides_is_on_its_pages() {
     let ran = bench.blis("study s.yaml --no-ledger --quiet --report s.md --report s.html");
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let page = bench.read("s.md");
-    assert!(page.contains("## Discussion\n\nLess <work>.\n\nMore of it.\n"), "{page}");
+    assert!(page.contains("## Discussion\n\nLess &lt;work>.\n\nMore of it.\n"), "{page}");
     let html = bench.read("s.html");
     assert!(html.contains("<h2>Discussion</h2>\n<p>Less &lt;work&gt;.</p>\n<p>More of it.</p>"));
 }

@@ -18,7 +18,7 @@ fn bad_intervals_and_outputs_are_refused() {
     }
     refused("--timeline-interval-ms 5", "--timeline-interval-ms: it needs `--timeline FILE`");
     refused(
-        "--timeline t.csv --requests-out ./t.csv",
+        "--timeline ./rows.csv",
         "--timeline: it is also the file of `--requests-out`; name another",
     );
     let ran = Bench::new().blis("run --timeline t.csv --replications 2");

@@ -3,11 +3,9 @@
 use super::*;
 use crate::coverage::System;
 use crate::plan;
-use crate::write::shell_words;
 use blis_policy::kinds;
 use blis_scenario::scenario::Draft;
 use blis_scenario::strategy;
-use std::process::Command;
 
 fn exported(text: &str) -> String {
     let draft = Draft::from_text("s.yaml", text).expect("YAML");
@@ -152,62 +150,5 @@ fn what_vllm_does_not_read_is_found() {
         let bad = good.replacen(from, to, 1);
         assert_ne!(bad, good, "`{from}` is not in\n{good}");
         assert!(!schema::problems(&bad).is_empty(), "`{to}` was accepted");
-    }
-}
-
-/// What a shell makes of the command, as its arguments.
-fn arguments(command: &str) -> Vec<String> {
-    let show = "vllm() { for word in \"$@\"; do printf '%s\\0' \"$word\"; done; }";
-    let output = Command::new("sh").arg("-c").arg(format!("{show}\n{command}")).output();
-    let output = output.expect("there is a shell");
-    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}\n{command}");
-    let words = String::from_utf8(output.stdout).expect("UTF-8");
-    words.split_terminator('\0').map(str::to_owned).collect()
-}
-
-#[test]
-fn a_shell_takes_every_model_for_one_word() {
-    let nasty = [
-        "x;id",
-        "a b",
-        "$(id)",
-        "`id`",
-        "it's",
-        "''",
-        "\"q\"",
-        "a\\b",
-        "a\\",
-        "*",
-        "~",
-        "!x",
-        "a&b",
-        "a|b",
-        "a>b",
-        "{a,b}",
-        "#x",
-        "$HOME",
-        "é ü",
-        "x'; id; '",
-        "%s\\0",
-        "[a]",
-        "(a)",
-        "a=b",
-        "\\'",
-    ];
-    for model in nasty.into_iter().flat_map(|one| [one.to_owned(), format!("m/{one} {one}")]) {
-        let text = exported(&format!(
-            "model: {}\ntp: 1\nengine: {{total_kv_blocks: 900}}\n\
-             latency: {{beta_us: [1, 2, 3], alpha_us: [1, 2, 3]}}\n\
-             routing: {{policy: weighted, scorers: 'pp:2,qd:1'}}\n",
-            serde_json::Value::from(model.as_str())
-        ));
-        let words = arguments(&text);
-        assert_eq!(words[..2], ["serve".to_owned(), model.clone()], "{text}");
-        let command = &text[text.rfind("\nvllm serve").expect("a command")..];
-        assert_eq!(words, shell_words(command)[1..], "{text}");
-        let events = words.iter().skip_while(|word| *word != "--kv-events-config").nth(1);
-        let events: serde_json::Value =
-            serde_json::from_str(events.expect("it is given")).expect("JSON");
-        assert_eq!(events["topic"], format!("kv@$(POD_IP):8000@{model}"));
     }
 }

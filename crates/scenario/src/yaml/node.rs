@@ -159,10 +159,10 @@ impl Node {
     /// # Errors
     /// If it is blank.
     pub fn check_name(&self, path: impl Into<String>, name: &str) -> Result<(), Problems> {
-        match name.chars().all(|c| c.is_whitespace() || is_hidden(c)) {
-            true => Err(self.problem(path, "found a blank name; give one that can be read")),
-            false => Ok(()),
+        if name.chars().any(|c| !c.is_whitespace() && !is_hidden(c)) {
+            return Ok(());
         }
+        Err(self.problem(path, "found a blank name; give one that can be read"))
     }
 
     /// Checks that nothing in the fields at `paths` is broken, so that what is found to be wrong

@@ -25,7 +25,8 @@ pub fn write_header(out: &mut dyn Write, rows: u64) -> io::Result<()> {
 
 /// Writes `request` as one line, with the names of its tenant and session. Streams are written as
 /// their ids, so that the line reads back as the same request, and a run of the written trace
-/// repeats the run itself.
+/// repeats the run itself. Streams of requests whose own trace named none come back under other
+/// ids, equal where they were equal.
 ///
 /// # Errors
 /// If `out` cannot be written to.

@@ -88,11 +88,11 @@ fn names_are_shared_between_lines_and_output_without_a_stream_is_unique() {
 
 #[test]
 fn a_number_for_a_name_is_never_the_private_stream_of_another_line() {
-    let private = (1_u64 << 63).to_string();
+    let private = (3_u64 << 62).to_string();
     let text = [PLAIN, &prompt(&format!("[[\"{private}\",5]]"))].concat();
     let requests = read(text).unwrap();
     let own = requests[0].content.output_stream();
-    assert_eq!(own, StreamId(1 << 63), "the first line has no name");
+    assert_eq!(own, StreamId(3 << 62), "the first line has no name");
     assert_ne!(requests[1].content.segments()[0].stream, own);
 }
 
