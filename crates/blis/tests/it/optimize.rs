@@ -67,8 +67,9 @@ fn what_a_search_does_not_use_of_its_base_is_said() {
          parameters: {seqs: {default: 64, min: 8, max: 256, help: the batch}}\n\
          set: {engine: {max_num_running_reqs: '{seqs}'}}\n",
     );
-    let base = "base: {routing: least-loaded, engine: {max_num_running_reqs: 32}, ";
-    let search = SEARCH.replace("base: {", base).replace("slo-compound", "strategy.yaml");
+    let search = SEARCH.replace("base: {", "base: {routing: least-loaded, ");
+    let search = search.replace("vllm-a100}", "vllm-a100, max_num_running_reqs: 32}");
+    let search = search.replace("slo-compound", "strategy.yaml");
     bench.write("s.yaml", search.replace("[pa, qd, gate]", "[seqs]"));
     let ran = bench.blis("optimize s.yaml --no-ledger");
     for note in [
