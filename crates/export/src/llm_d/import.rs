@@ -112,7 +112,7 @@ impl<'a> Config<'a> {
             let given = pairs.iter().filter_map(|(ours, theirs)| {
                 Some(format!("{ours}={}", parameter(plugin, theirs)?))
             });
-            spell(name, given.collect())
+            spell(name, &given.collect::<Vec<_>>())
         };
         let hits =
             || format!("knowledge={}", self.knowledge(plugin, "prefixMatchInfoProducerName"));
@@ -129,11 +129,11 @@ impl<'a> Config<'a> {
                 Part::Scorer("precise-prefix".to_owned())
             }
             "prefix-cache-scorer" => Part::Scorer("prefix-affinity".to_owned()),
-            "no-hit-lru-scorer" => Part::Scorer(spell("no-hit-lru", vec![hits()])),
+            "no-hit-lru-scorer" => Part::Scorer(spell("no-hit-lru", &[hits()])),
             "token-load-scorer" => Part::Scorer(self.token_load(plugin)),
             "session-affinity-scorer" => Part::Scorer("session".to_owned()),
             "latency-scorer" => Part::Scorer("predicted-latency".to_owned()),
-            "prefix-cache-affinity-filter" => Part::Filter(self.affinity(plugin, hits())),
+            "prefix-cache-affinity-filter" => Part::Filter(affinity(plugin, hits())),
             "max-score-picker" => Part::Picker("max-score"),
             "random-picker" => Part::Picker("random"),
             "weighted-random-picker" => Part::Picker("weighted-random"),
@@ -161,23 +161,23 @@ impl<'a> Config<'a> {
         let threshold = parameter(plugin, "queueThresholdTokens");
         values.extend(threshold.map(|tokens| format!("threshold={tokens}")));
         values.push(format!("knowledge={knowledge}"));
-        spell("token-load", values)
+        spell("token-load", &values)
     }
+}
 
-    fn affinity(&self, plugin: &Node, hits: String) -> String {
-        let given =
-            |ours: &str, theirs: &str| Some(format!("{ours}={}", parameter(plugin, theirs)?));
-        let predicted = parameter(plugin, "ttftSource") == Some("latencyPredictor");
-        let values = [
-            given("threshold", "affinityThreshold"),
-            given("exploration", "explorationProbability"),
-            given("max-penalty", "maxTTFTPenaltyMs"),
-            predicted.then(|| "ttft=predicted".to_owned()),
-            given("peak-prefill", "peakPrefillThroughput").filter(|_| !predicted),
-            Some(hits),
-        ];
-        spell("prefix-affinity-filter", values.into_iter().flatten().collect())
-    }
+/// The filter by cached prefix.
+fn affinity(plugin: &Node, hits: String) -> String {
+    let given = |ours: &str, theirs: &str| Some(format!("{ours}={}", parameter(plugin, theirs)?));
+    let predicted = parameter(plugin, "ttftSource") == Some("latencyPredictor");
+    let values = [
+        given("threshold", "affinityThreshold"),
+        given("exploration", "explorationProbability"),
+        given("max-penalty", "maxTTFTPenaltyMs"),
+        predicted.then(|| "ttft=predicted".to_owned()),
+        given("peak-prefill", "peakPrefillThroughput").filter(|_| !predicted),
+        Some(hits),
+    ];
+    spell("prefix-affinity-filter", &values.into_iter().flatten().collect::<Vec<_>>())
 }
 
 /// What has been put together so far.
@@ -199,7 +199,7 @@ impl Made {
         match config.part(plugin) {
             Part::Filter(filter) => self.filters.push(filter),
             Part::Scorer(scorer) => {
-                self.scorers.push(format!("{scorer}:{}", weight.unwrap_or("1")))
+                self.scorers.push(format!("{scorer}:{}", weight.unwrap_or("1")));
             }
             Part::Picker(picker) => self.picker = Some(picker),
             Part::Admission(_) | Part::Given => {}
@@ -217,12 +217,12 @@ impl Made {
             [] => {}
             [gate] => line(format!("admission: {}", quoted(gate))),
             gates => {
-                line(format!("admission: {}", quoted(&format!("all-of({})", gates.join("; ")))))
+                line(format!("admission: {}", quoted(&format!("all-of({})", gates.join("; ")))));
             }
         }
         match (&self.scorers[..], self.picker) {
             ([], Some("random") | None) if self.filters.is_empty() => {
-                line("routing: random".to_owned())
+                line("routing: random".to_owned());
             }
             (scorers, picker) => {
                 line("routing:".to_owned());
@@ -236,7 +236,7 @@ impl Made {
         }
         // Whatever is wrong with a value is told before the strategy is.
         Draft::from_text("the imported strategy", &set)?.without_workload().resolve()?;
-        let indented: String = set.lines().map(|line| format!("  {line}\n")).collect();
+        let indented = format!("  {}\n", set.trim_end().replace('\n', "\n  "));
         let help = quoted("llm-d's endpoint picker, as configured");
         let text = format!("name: {}\nhelp: {help}\nset:\n{indented}", quoted(name));
         Ok(Imported { text, left_out: self.left_out })
@@ -244,7 +244,7 @@ impl Made {
 }
 
 /// A policy with these parameters.
-fn spell(name: &str, values: Vec<String>) -> String {
+fn spell(name: &str, values: &[String]) -> String {
     if values.is_empty() { name.to_owned() } else { format!("{name}[{}]", values.join(",")) }
 }
 

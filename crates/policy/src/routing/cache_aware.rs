@@ -10,7 +10,7 @@
 //! **Parameters** `threshold`: the least share of the prompt that a match must cover. `absolute`
 //! (requests) and `relative`: when loads are out of balance. `ties`: which of several equals.
 //!
-//! **Origin** the cache-aware policy of SGLang's router with its defaults (sgl-router 026f853,
+//! **Origin** the cache-aware policy of `sgl-router` with its defaults (026f853,
 //! router arguments of 2026). It matches characters; here blocks of tokens.
 
 use crate::prelude::*;

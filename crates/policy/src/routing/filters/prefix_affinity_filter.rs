@@ -94,12 +94,11 @@ impl Filter for PrefixAffinityFilter {
             let worth = self.knowledge.worth(view);
             // A prompt without a full block has a share of 0, and nobody is warm for it.
             *kept = worth > 0.0 && self.knowledge.share(request, view) >= self.threshold;
-            let ttft_ms = match self.token_ms {
-                Some(token_ms) => math::float(view.unstarted_tokens) * token_ms,
-                None => {
-                    let tokens = self.predictor.uncached_tokens(request, worth);
-                    self.predictor.ttft_ms(view, tokens)
-                }
+            let ttft_ms = if let Some(token_ms) = self.token_ms {
+                math::float(view.unstarted_tokens) * token_ms
+            } else {
+                let tokens = self.predictor.uncached_tokens(request, worth);
+                self.predictor.ttft_ms(view, tokens)
             };
             let of_its_kind = &mut soonest[usize::from(*kept)];
             *of_its_kind = of_its_kind.min(ttft_ms);

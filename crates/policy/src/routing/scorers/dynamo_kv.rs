@@ -81,7 +81,7 @@ mod tests {
         (views[1].cached_blocks, views[1].in_flight_tokens) = (4, 48);
         (views[2].cached_blocks, views[2].cached_cpu_blocks) = (0, 4);
         views[3].unstarted_tokens = 32;
-        let mut scores = [f64::NAN; 4];
+        let mut scores = vec![f64::NAN; 4];
         scorer.score(&request(&prompt(&[1, 2, 3, 4])), &cluster(&views), &mut scores);
         assert_eq!(scores, [0.4, 0.6, 1.0, 0.0]);
     }

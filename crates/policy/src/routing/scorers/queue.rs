@@ -47,7 +47,7 @@ mod tests {
     fn requests_that_run_or_are_on_their_way_do_not_count() {
         let mut views = instances(&[0, 0]);
         (views[0].running, views[0].unseen, views[0].in_flight) = (200, 9, 209);
-        let mut scores = [f64::NAN; 2];
+        let mut scores = vec![f64::NAN; 2];
         Queue.score(&request(&NOTHING), &cluster(&views), &mut scores);
         assert_eq!(scores, [1.0; 2]);
     }

@@ -40,7 +40,7 @@ mod tests {
     fn scores_fall_with_the_batch_and_not_with_the_queue() {
         let mut views = instances(&[9, 0, 0]);
         (views[1].running, views[2].running) = (10, 40);
-        let mut scores = [f64::NAN; 3];
+        let mut scores = vec![f64::NAN; 3];
         RunningRequests.score(&request(&NOTHING), &cluster(&views), &mut scores);
         assert_eq!(scores, [1.0, 0.75, 0.0]);
     }

@@ -155,7 +155,7 @@ mod tests {
         let mut views = instances(&[0, 0, 0]);
         (views[0].unstarted_tokens, views[0].cached_blocks) = (100, 3);
         views[2].unstarted_tokens = 950;
-        let mut scores = [f64::NAN; 3];
+        let mut scores = vec![f64::NAN; 3];
         let mut scorer = TokenLoad::new(&values, &Cluster::SMALL);
         scorer.score(&request(&prompt(&[1, 2, 3, 4])), &cluster(&views), &mut scores);
         // 100 + 16, 64, and 950 + 64 of 1,000 tokens.
