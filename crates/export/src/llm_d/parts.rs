@@ -191,26 +191,31 @@ impl<'a> Parts<'a> {
                 let producer = ("sessionIDProducerName", Yaml::text("session-id-producer"));
                 self.scorer_plugin("session-affinity-scorer", vec![producer], weight);
             }
-            "token-load" => {
-                let producer = self.hits(scorer);
-                self.in_flight(Some(producer));
-                let threshold = scorer.number("threshold").unwrap_or_default().ceil();
-                let parameters = vec![("queueThresholdTokens", Yaml::Number(threshold))];
-                self.scorer_plugin("token-load-scorer", parameters, weight);
-                if scorer.value("normalise") == "min-max" {
-                    more.push(
-                        "Scores relative to the other instances have no counterpart: set \
-                         `queueThresholdTokens` to what a busy server has in flight"
-                            .to_owned(),
-                    );
-                }
-                if scorer.value("count") != "projected" {
-                    more.push("Uncached tokens count, and those of the request itself".to_owned());
-                }
-            }
+            "token-load" => more = self.token_load(scorer, weight),
             _ => more.push(format!("Left out, with its weight of {weight}")),
         }
         self.note(scorer, more);
+    }
+
+    /// The scorer by tokens under way; what is different about it.
+    fn token_load(&mut self, scorer: &Spelled, weight: f64) -> Vec<String> {
+        let producer = self.hits(scorer);
+        self.in_flight(Some(producer));
+        let threshold = scorer.number("threshold").unwrap_or_default().ceil();
+        let parameters = vec![("queueThresholdTokens", Yaml::Number(threshold))];
+        self.scorer_plugin("token-load-scorer", parameters, weight);
+        let mut more = Vec::new();
+        if scorer.value("normalise") == "min-max" {
+            more.push(
+                "Scores relative to the other instances have no counterpart: set \
+                 `queueThresholdTokens` to what a busy server has in flight"
+                    .to_owned(),
+            );
+        }
+        if scorer.value("count") != "projected" {
+            more.push("Uncached tokens count, and those of the request itself".to_owned());
+        }
+        more
     }
 
     fn filter(&mut self, filter: &Spelled) {
