@@ -186,7 +186,7 @@ fn over_budget(breach: &serde_saphyr::budget::BudgetBreach) -> String {
 }
 
 /// `text` in double quotes, as YAML and JSON both read it.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 

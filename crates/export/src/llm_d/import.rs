@@ -3,7 +3,7 @@
 //! The file may also be Helm values that have the configuration as a text inside, as llm-d's guides
 //! ship it. Every part without a counterpart gets a line; nothing is guessed.
 
-use blis_scenario::yaml::{self, Kind, Node};
+use blis_scenario::yaml::{self, Kind, Node, quoted};
 use blis_scenario::{Draft, Problem, Problems};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -246,10 +246,6 @@ impl Made {
 /// A policy with these parameters.
 fn spell(name: &str, values: &[String]) -> String {
     if values.is_empty() { name.to_owned() } else { format!("{name}[{}]", values.join(",")) }
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 fn items(list: Option<&Node>) -> &[Node] {
