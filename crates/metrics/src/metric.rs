@@ -177,7 +177,7 @@ macro_rules! latency {
     };
 }
 
-static REQUESTS: [Definition; 6] = [
+static REQUESTS: [Definition; 7] = [
     requests("offered", "injected_requests", |s| Some(float(s.offered)))
         .count(Neither, "requests that arrived"),
     requests("admitted", "", |s| Some(float(s.admitted())))
@@ -186,6 +186,8 @@ static REQUESTS: [Definition; 6] = [
         .count(More, "requests all of whose tokens left the server"),
     requests("rejected", "rejected_requests", |s| Some(float(s.rejected)))
         .count(Less, "requests refused by admission"),
+    requests("refused_share", "", |s| s.refused_share())
+        .share(Less, "share of the requests that arrived and were refused by admission"),
     requests("abandoned", "abandoned_requests", |s| Some(float(s.abandoned)))
         .count(Less, "requests whose clients gave up before the first token"),
     requests("preemptions", "preemption_count", |s| Some(float(s.preemptions)))
@@ -207,11 +209,17 @@ static RATES: [Definition; 4] = [
         .share(More, "share of the offered requests that met all their latency targets"),
 ];
 
-static CLUSTER: [Definition; 13] = [
+static CLUSTER: [Definition; 14] = [
     cluster("steady_responses_per_sec", "steady.responses_per_sec", |r| r.steady.responses_per_sec)
         .rate("completed requests per second in the second half of the arrivals"),
     cluster("steady_tokens_per_sec", "steady.tokens_per_sec", |r| r.steady.tokens_per_sec)
         .rate("output tokens per second in the second half of the arrivals"),
+    Definition {
+        kind: Kind::Total,
+        better: More,
+        about: "time until an overloaded cluster's queue grows for good",
+        ..cluster("time_to_overload", "", |r| r.overloaded_from_s.map(|s| 1e3 * s))
+    },
     cluster("jain_fairness", "cluster.jain_fairness", |r| r.jain_fairness)
         .share(More, "Jain's index over tenants of completed / offered: 1 is fair"),
     cluster("hit_rate", "kv.hit_rate", |r| r.kv.hit_rate)

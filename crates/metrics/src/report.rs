@@ -38,6 +38,9 @@ pub struct Report {
     pub jain_fairness: Option<f64>,
     /// Whether the cluster kept up with its arrivals; absent if nothing arrived.
     pub saturation: Option<Saturation>,
+    /// When an overloaded cluster last had fewer requests waiting than it has instances, in s;
+    /// absent if it kept up.
+    pub overloaded_from_s: Option<f64>,
     /// Time average of the number of requests between arrival and close: (sum of their times in the
     /// system) / duration. A request closes when its last step ends, so this is the arrival rate
     /// times (mean E2E less output processing), exactly.
@@ -55,16 +58,19 @@ pub struct Report {
     pub curves: Option<Distributions>,
 }
 
-/// Whether a run came to a steady state, and what it did then. Judged by the times to first token
-/// in order of arrival, warm-up included even if the other numbers leave it out.
+/// Whether a run came to a steady state, and what it did then. The whole run is judged, even if the
+/// other numbers leave out the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Steady {
-    /// When it had warmed up, in s (MSER-5); absent if it never did.
+    /// When it had warmed up, in s (MSER-5 of the times to first token); absent if it never did.
     pub warmup_s: Option<f64>,
-    /// Half of the 95 % interval of the mean over the mean, from 20 batches after the warm-up.
-    pub ttft_half_width: Option<f64>,
-    /// Correlation of neighbouring batches; near 1 if the run is too short.
+    /// By how much more requests were inside in the second half of what follows the warm-up than
+    /// in the first, over their mean number.
+    pub drift: Option<f64>,
+    /// The standard error of that.
+    pub drift_error: Option<f64>,
+    /// Correlation of the numbers inside in neighbouring twentieths; near 1 in a run too short.
     pub batch_correlation: Option<f64>,
     /// Requests that finished in the second half of the arrival period, per second of it.
     pub responses_per_sec: Option<f64>,
@@ -73,10 +79,35 @@ pub struct Steady {
 }
 
 impl Steady {
-    /// Whether the run was too short for its numbers to be steady: it never settled, or what comes
-    /// after its warm-up is too little, or still moves as a whole.
+    /// Runs of one scenario are long enough if the numbers of requests inside in neighbouring
+    /// twentieths of them correlate by less than this.
+    pub const MOST_CORRELATION: f64 = 0.6;
+
+    /// Whether `runs` of one scenario were too short for their numbers to be steady, judged
+    /// together: the numbers inside in neighbouring twentieths correlate by more than `most`, or
+    /// move by more than 2 % from the first half to the second, surely. The number inside tells
+    /// because it remembers: latencies of single requests vary so much that those of a short run
+    /// seem steady.
+    pub fn are_too_short<'a>(runs: impl IntoIterator<Item = &'a Steady>, most: f64) -> bool {
+        let (mut n, mut drift, mut squares, mut correlation) = (0.0, 0.0, 0.0, 0.0);
+        for run in runs {
+            let (Some(moved), Some(error), Some(found)) =
+                (run.drift, run.drift_error, run.batch_correlation)
+            else {
+                return true;
+            };
+            n += 1.0;
+            drift += moved;
+            squares += error * error;
+            correlation += found;
+        }
+        let sure = 3.0 * squares.sqrt();
+        n > 0.0 && (correlation > most * n || drift.abs() > sure.max(0.02 * n))
+    }
+
+    /// Whether this run alone was too short.
     pub fn is_too_short(&self) -> bool {
-        self.warmup_s.is_none() || self.batch_correlation.is_none_or(|found| found > 0.5)
+        Steady::are_too_short([self], Steady::MOST_CORRELATION)
     }
 }
 
@@ -173,6 +204,11 @@ impl Section {
     /// Requests that were let in.
     pub fn admitted(&self) -> u64 {
         self.offered - self.rejected - self.unservable
+    }
+
+    /// The share of the requests that admission refused.
+    pub fn refused_share(&self) -> Option<f64> {
+        (self.offered > 0).then(|| float(self.rejected) / float(self.offered))
     }
 }
 

@@ -1,5 +1,5 @@
-//! When a run had warmed up, and whether it was long enough: from its times to first token in order
-//! of arrival.
+//! When a run had warmed up, by its times to first token in order of arrival, and whether it was
+//! long enough, by the number of requests inside.
 
 use blis_core::math::float;
 
@@ -7,10 +7,19 @@ use blis_core::math::float;
 const FIVE: usize = 5;
 /// Batches that the length of a run is judged by.
 const BATCHES: usize = 20;
-/// Two-sided 95 % quantile of Student's t for as many batches less one.
-const T_BATCHES: f64 = 2.093;
 /// With fewer values after the warm-up there is nothing to judge.
 const FEWEST: usize = 5 * BATCHES;
+
+/// How a series moves, seen in 20 batches of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Movement {
+    /// The mean of the second half less that of the first, over the mean of all.
+    pub(crate) drift: f64,
+    /// The standard error of that, if batches are independent.
+    pub(crate) error: f64,
+    /// The correlation of neighbouring batches: near 1 where the series moves as a whole.
+    pub(crate) correlation: f64,
+}
 
 /// How many of the first `values` to leave out so that the mean of the others is the surest: MSER-5
 /// (White 1997). Means of five values stand for them; the cut with the smallest standard error of
@@ -34,10 +43,8 @@ pub(crate) fn warm_up(values: &[f64]) -> Option<usize> {
     (2 * best.0 <= means.len() && !means.is_empty()).then_some(best.0 * FIVE)
 }
 
-/// How sure the mean of `values` is by itself: half of its 95 % interval over its size, and the
-/// correlation of neighbouring batches, both from 20 batches. Batches that go along with each other
-/// are too short to be independent, and so is the run. `None` for fewer than 100 values.
-pub(crate) fn batch_means(values: &[f64]) -> Option<(f64, f64)> {
+/// How `values` move; `None` for fewer than 100.
+pub(crate) fn movement(values: &[f64]) -> Option<Movement> {
     if values.len() < FEWEST {
         return None;
     }
@@ -47,12 +54,22 @@ pub(crate) fn batch_means(values: &[f64]) -> Option<(f64, f64)> {
     let off: Vec<f64> = means.iter().map(|value| value - center).collect();
     let squares: f64 = off.iter().map(|off| off * off).sum();
     if center <= 0.0 || squares <= 0.0 {
-        return Some((0.0, 0.0));
+        return Some(Movement::default());
     }
-    let n = float(BATCHES as u64);
-    let half_width = T_BATCHES * (squares / (n - 1.0) / n).sqrt();
+    let (first, second) = means.split_at(BATCHES / 2);
+    let variance = squared_error(first) + squared_error(second);
     let products: f64 = off.windows(2).map(|pair| pair[0] * pair[1]).sum();
-    Some((half_width / center, products / squares))
+    Some(Movement {
+        drift: (mean(second) - mean(first)) / center,
+        error: variance.sqrt() / center,
+        correlation: products / squares,
+    })
+}
+
+/// The square of the standard error of the mean of independent `values`.
+fn squared_error(values: &[f64]) -> f64 {
+    let (n, center) = (float(values.len() as u64), mean(values));
+    values.iter().map(|value| (value - center) * (value - center)).sum::<f64>() / (n - 1.0) / n
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -90,15 +107,17 @@ mod tests {
     }
 
     #[test]
-    fn batches_tell_how_sure_a_mean_is() {
-        let (width, correlation) = batch_means(&noise(4_000)).expect("enough");
-        // The standard error of 4,000 values is 1.6 % of their mean.
-        assert!((0.02..0.05).contains(&width), "{width}");
-        assert!(correlation.abs() < 0.5, "{correlation}");
+    fn batches_tell_whether_a_series_moves_as_a_whole() {
+        let steady = movement(&noise(4_000)).expect("enough");
+        // The standard error of 2,000 values is 2.2 % of their mean, that of a difference 3.2 %.
+        assert!((0.02..0.05).contains(&steady.error), "{steady:?}");
+        assert!(steady.drift.abs() < 0.1 && steady.correlation.abs() < 0.5, "{steady:?}");
         let tide = |(i, value): (usize, &f64)| value + 2.0 + cos(float(i as u64) / 640.0);
         let swaying: Vec<f64> = noise(4_000).iter().enumerate().map(tide).collect();
-        assert!(batch_means(&swaying).is_some_and(|(_, correlation)| correlation > 0.5));
-        assert_eq!(batch_means(&[1.0; 99]), None);
-        assert_eq!(batch_means(&[1.0; 200]), Some((0.0, 0.0)));
+        assert!(movement(&swaying).is_some_and(|found| found.correlation > 0.5));
+        let rising: Vec<f64> = (0..400).map(float).collect();
+        assert!(movement(&rising).is_some_and(|found| (found.drift - 1.0).abs() < 0.01));
+        assert_eq!(movement(&[1.0; 99]), None);
+        assert_eq!(movement(&[1.0; 200]), Some(Movement::default()));
     }
 }

@@ -146,6 +146,8 @@ struct Cluster {
     offered_per_sec: Option<f64>,
     jain_fairness: Option<f64>,
     saturation: Option<Saturation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overloaded_from_s: Option<f64>,
     mean_in_system: Option<f64>,
     #[serde(flatten)]
     engine_time: Option<EngineTime>,
@@ -160,6 +162,7 @@ impl From<Row> for Wire {
             offered_per_sec: report.offered_per_sec,
             jain_fairness: report.jain_fairness,
             saturation: report.saturation,
+            overloaded_from_s: report.overloaded_from_s,
             mean_in_system: report.mean_in_system,
             engine_time: report.engine_time,
         };
@@ -207,6 +210,7 @@ impl TryFrom<Wire> for Row {
             decomposition: wire.decomposition,
             jain_fairness: wire.cluster.jain_fairness,
             saturation: wire.cluster.saturation,
+            overloaded_from_s: wire.cluster.overloaded_from_s,
             mean_in_system: wire.cluster.mean_in_system,
             offered_per_sec: wire.cluster.offered_per_sec,
             duration_s: wire.run.simulated_seconds,

@@ -27,6 +27,7 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
         decomposition,
         jain_fairness,
         saturation: _,
+        overloaded_from_s,
         mean_in_system,
         offered_per_sec,
         duration_s,
@@ -57,9 +58,16 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
     check.number("mean_in_system", *mean_in_system);
     check.number("offered_per_sec", *offered_per_sec);
     check.number("duration_s", Some(*duration_s));
-    let Steady { warmup_s, ttft_half_width, batch_correlation, responses_per_sec, tokens_per_sec } =
-        *steady;
-    for value in [warmup_s, ttft_half_width, responses_per_sec, tokens_per_sec] {
+    check.number("overloaded_from_s", *overloaded_from_s);
+    let Steady {
+        warmup_s,
+        drift,
+        drift_error,
+        batch_correlation,
+        responses_per_sec,
+        tokens_per_sec,
+    } = *steady;
+    for value in [warmup_s, drift.map(f64::abs), drift_error, responses_per_sec, tokens_per_sec] {
         check.number("steady", value);
     }
     check.share("batch_correlation", batch_correlation.map(f64::abs));

@@ -14,7 +14,7 @@ use crate::end::RunEnd;
 use crate::fact::{Fact, Listener, Record, Stage, Status};
 use crate::report::{
     Decomposition, EngineTime, InstanceSection, KvSection, Latency, PoolSection, Report,
-    RoutingSection, Section, SplitStats,
+    RoutingSection, Saturation, Section, SplitStats,
 };
 use crate::sample::{Groups, WeightedSamples, float_sum};
 use crate::slo::SloTargets;
@@ -30,7 +30,7 @@ const CLASSES: usize = SloClass::ALL.len();
 
 /// Listens to a run and reports its numbers.
 ///
-/// Costs 80 bytes for each request that ran and 16 for each that arrived, plus the distinct
+/// Costs 80 bytes for each request that ran and 24 for each that arrived, plus the distinct
 /// inter-token gaps.
 #[derive(Debug, Default)]
 pub struct Summary {
@@ -49,6 +49,8 @@ pub struct Summary {
     last_opening: u64,
     /// Arrival to first scheduling of each request, or to its being turned away, by id, in ns.
     delays: Vec<u64>,
+    /// When requests left, in ns.
+    closings: Vec<u64>,
     /// Sum of the times between arrival and close, in ns.
     time_in_system: u128,
     /// Whether the distributions of latencies are reported.
@@ -150,6 +152,12 @@ impl Summary {
         let split = decomposition::split_of(&self.rows, 0..self.rows.len());
         let ran = !self.rows.is_empty();
         let instances = self.instance_sections(elapsed, whole);
+        let load = saturation::judge(self.arrival_period(), &self.delays).filter(|_| ran);
+        let overloaded_from = (load == Some(Saturation::Overloaded))
+            .then(|| {
+                saturation::overloaded_from(self.arrival_period(), &self.delays, instances.len())
+            })
+            .flatten();
         Report {
             tenants: self.tenant_sections(&cluster_latencies, elapsed),
             engine_time: EngineTime::mean(&instances),
@@ -163,7 +171,8 @@ impl Summary {
             },
             classes,
             jain_fairness: self.fairness(),
-            saturation: saturation::judge(self.arrival_period(), &self.delays).filter(|_| ran),
+            saturation: load,
+            overloaded_from_s: overloaded_from.map(|at| Span::from_nanos(at).as_secs_f64()),
             mean_in_system: per(float_sum(self.time_in_system), float(whole.as_nanos())),
             offered_per_sec: offered(&self.arrivals),
             mechanisms: BTreeMap::new(),
@@ -323,6 +332,7 @@ impl Summary {
         };
         let promised = record.deadline.is_some() || !self.targets.of(record.class).is_empty();
         let attained = promised.then_some(attained);
+        self.closings.push(at.as_nanos());
         self.time_in_system += u128::from(at.saturating_since(record.arrival).as_nanos());
         let counts = record.arrival >= self.from;
         if counts {

@@ -43,9 +43,20 @@ pub(super) fn judge(arrivals: &[u64], waits: &[u64]) -> Option<Saturation> {
     })
 }
 
+/// When fewer than `instances` waited last, in ns: when the last request came that found it so.
+pub(super) fn overloaded_from(arrivals: &[u64], waits: &[u64], instances: usize) -> Option<u64> {
+    let ends = arrivals.iter().zip(waits).filter(|&(_, &wait)| wait != NEVER);
+    let mut exits: Vec<u64> = ends.map(|(arrival, wait)| arrival + wait).collect();
+    sort_runs(&mut exits);
+    let found = |&(before, &arrival): &(usize, &u64)| {
+        before.saturating_sub(exits.partition_point(|&exit| exit <= arrival)) < instances
+    };
+    arrivals.iter().enumerate().rev().find(found).map(|(_, &arrival)| arrival)
+}
+
 /// Sorts a list made of a few ascending runs, one per instance, by merging them.
 #[expect(clippy::stable_sort_primitive, reason = "only the stable sort makes use of runs")]
-fn sort_runs(times: &mut [u64]) {
+pub(super) fn sort_runs(times: &mut [u64]) {
     times.sort();
 }
 

@@ -2,9 +2,10 @@
 //!
 //! Only the summary calls it, once at the end of a run.
 
+use super::saturation::sort_runs;
 use super::{NEVER, Summary, per};
 use crate::report::Steady;
-use crate::steady::{batch_means, warm_up};
+use crate::steady::{movement, warm_up};
 use blis_core::Span;
 use blis_core::math::float;
 
@@ -16,18 +17,38 @@ impl Summary {
     pub(super) fn steady(&self) -> Steady {
         let (times, ttfts) = self.first_tokens();
         let cut = warm_up(&ttfts);
-        let batches = cut.and_then(|cut| batch_means(&ttfts[cut..]));
+        // What never settles is judged by its second half.
+        let from = cut.unwrap_or(ttfts.len() / 2);
+        let moves = times.get(from).and_then(|&from| movement(&self.inside(from)));
         let (responses, tokens) = self.throughput();
         Steady {
             warmup_s: cut.map(|cut| match cut {
                 0 => 0.0,
                 cut => Span::from_nanos(times[cut]).as_secs_f64(),
             }),
-            ttft_half_width: batches.map(|(width, _)| width),
-            batch_correlation: batches.map(|(_, correlation)| correlation),
+            drift: moves.map(|found| found.drift),
+            drift_error: moves.map(|found| found.error),
+            batch_correlation: moves.map(|found| found.correlation),
             responses_per_sec: responses,
             tokens_per_sec: tokens,
         }
+    }
+
+    /// How many requests each arrival of the arrival period from `from` on finds inside, itself
+    /// included: waiting or running.
+    fn inside(&self, from: u64) -> Vec<f64> {
+        let mut ends = self.closings.clone();
+        sort_runs(&mut ends);
+        let arrivals = self.arrival_period();
+        let skip = arrivals.partition_point(|&arrival| arrival < from);
+        let mut gone = 0;
+        let inside = |(before, &arrival): (usize, &u64)| {
+            while ends.get(gone).is_some_and(|&end| end <= arrival) {
+                gone += 1;
+            }
+            float((before + 1).saturating_sub(gone) as u64)
+        };
+        (skip..).zip(&arrivals[skip..]).map(inside).collect()
     }
 
     /// Arrivals and times to first token of those that have one, both in ns and in order of

@@ -292,9 +292,25 @@ fn steady_throughput_is_the_offered_load_of_a_stable_cluster() {
     assert!(!all.steady.is_too_short(), "{:?}", all.steady);
     let overload = simulate(&single_server_jobs(5_000, 1.6, 2), ONE);
     assert!(overload.steady.is_too_short(), "{:?}", overload.steady);
+    assert!(all.overloaded_from_s.is_none() && overload.overloaded_from_s.is_some());
     let found = overload.steady.responses_per_sec.expect("requests finished");
     let offered = overload.offered_per_sec.expect("requests arrived");
     assert!(found < 0.7 * offered, "{found} of {offered}: what is served, not what is sent");
+}
+
+#[test]
+fn the_longer_a_run_near_saturation_is_the_less_it_is_too_short() {
+    let short = |requests: u64, load: f64| {
+        let found = |seed: &u64| {
+            let run = simulate(&single_server_jobs(requests, load, *seed), ONE);
+            run.steady.is_too_short()
+        };
+        (1..=6).filter(found).count()
+    };
+    let found = [1_500, 20_000, 200_000].map(|requests| short(requests, 0.98));
+    assert!(found.is_sorted_by(|more, less| more >= less), "{found:?}");
+    assert!(found[0] >= 3 && found[2] <= 1, "{found:?}");
+    assert!(short(1_500, 0.4) <= 1, "where nobody waits a short run is enough");
 }
 
 /// A thousand requests a second for two seconds, and then ten a second for ten, which are round

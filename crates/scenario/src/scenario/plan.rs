@@ -4,6 +4,7 @@ use crate::files::{Content, open_trace};
 use crate::hash;
 use crate::legal::LONGEST_US;
 use crate::problem::Problem;
+use crate::scenario::Draft;
 use crate::scenario::canonical::canonical;
 use crate::scenario::oracles::Oracles;
 use crate::yaml::Node;
@@ -13,7 +14,7 @@ use blis_metrics::SloTargets;
 use blis_policy::evict::belady;
 use blis_policy::{Chosen, Cluster, Policies};
 use blis_sim::{Config, Engine, Gateway, Pace, Pool, Signals};
-use blis_workload::{Mix, TraceOptions};
+use blis_workload::{Activity, Mix, Rate, TraceOptions};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -255,6 +256,30 @@ impl Plan {
         let mut plan = self.clone();
         plan.warmup = Time::ZERO + Span::from_secs_f64(seconds);
         plan.tree.set(&["warmup_s"], Node::from_flag("warmup", &seconds.to_string()));
+        plan.name_itself();
+        plan
+    }
+
+    /// How many requests a run has, if that can be changed without changing what is asked: they
+    /// come at a rate that stays the same, until there are so many.
+    pub fn steady_requests(&self) -> Option<u64> {
+        let Workload::Mix(mix) = &self.workload else { return None };
+        let always = mix.clients.iter().all(|client| client.activity == Activity::default());
+        let steady = matches!(mix.rate, Rate::Steady(_)) && always;
+        let endless = self.horizon.is_none() && mix.horizon.is_none();
+        mix.num_requests.filter(|_| steady && endless)
+    }
+
+    /// The same with so many requests, if it has a number of them.
+    #[must_use]
+    pub fn with_requests(&self, requests: u64) -> Plan {
+        let mut plan = self.clone();
+        if let Workload::Mix(mix) = &mut plan.workload {
+            mix.num_requests = Some(requests);
+        }
+        let mut draft = Draft::from_tree(plan.tree);
+        draft.set_amount("length", "num_requests", &requests.to_string());
+        plan.tree = draft.into_tree();
         plan.name_itself();
         plan
     }
