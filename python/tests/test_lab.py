@@ -13,6 +13,16 @@ from conftest import ROOT, Command
 import blis
 from blis import _core
 
+OUTCOMES = {
+    "confirmed",
+    "refuted",
+    "equivalent within 2 %",
+    "no effect",
+    "too short",
+    "overloaded",
+    "inconclusive",
+}
+
 STUDY: dict[str, Any] = {
     "question": "does it matter where requests go?",
     "base": {
@@ -67,7 +77,7 @@ def test_a_study_gives_what_the_command_prints(tmp_path: Path, command: Command)
     found = blis.study(file, ledger=ledger)
     arguments = ["study", str(file), "--format", "json", "--quiet", "--ledger", str(ledger)]
     assert found == json.loads(command(*arguments))
-    assert found["hypotheses"][0]["verdict"] in {"confirmed", "refuted", "inconclusive"}
+    assert found["hypotheses"][0]["verdict"] in OUTCOMES
     assert found == blis.study(STUDY, ledger=None, jobs=1)
     verdict = found["hypotheses"][0]["verdict"]
     assert f"\n{verdict} " in found.report()

@@ -100,8 +100,8 @@ fn part(
     let Shard { index, count } = shard;
     let kept = |failure| trying.kept(failure);
     // Every part needs to know it, and finds the same.
-    let warmup = study.settle(&trying.runner(), watch).map_err(kept)?;
-    let plans = study.plans(warmup);
+    let lengths = study.lengths(&trying.runner(), watch).map_err(kept)?;
+    let plans = study.plans(&lengths);
     let Some(ledger) = trying.ledger() else {
         return Err(Failure::Input("--shard: it needs a ledger".to_owned()));
     };

@@ -8,7 +8,7 @@ use blis_core::SloClass;
 use blis_core::math::float;
 use blis_metrics::Report;
 use blis_metrics::metric::{
-    self, Better, CAPACITY, Definition, FEWEST_INSTANCES, MECHANISM, Mean,
+    self, Better, CAPACITY, Definition, FEWEST_INSTANCES, Kind, MECHANISM, Mean,
     Value::{Counted, OfCluster, OfRequests, Searched},
 };
 use blis_scenario::problem::{hint, unknown};
@@ -163,6 +163,11 @@ impl Metric {
     /// there is a sample that is worth looking at.
     pub fn is_ratio(&self) -> bool {
         self.mean() == Some(Mean::Geometric)
+    }
+
+    /// Whether it is a latency of requests.
+    pub fn is_latency(&self) -> bool {
+        self.what.kind == Kind::Latency
     }
 
     /// Its unit; empty for counts and shares.

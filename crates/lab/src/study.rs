@@ -13,6 +13,7 @@ mod compare;
 pub(crate) mod file;
 pub(crate) mod findings;
 pub mod json;
+mod lengths;
 mod levels;
 pub(crate) mod patch;
 mod predictions;
@@ -23,16 +24,18 @@ pub use crate::design::{Design, Factor, Warmup};
 pub use arms::Component;
 pub use compare::{Sides, compare};
 pub use file::{Form, form, read, read_text, warmup_flag};
-pub use findings::{Capacities, Findings, Paired};
+pub use findings::{Capacities, Findings, Mean, Paired};
+pub use lengths::Lengths;
 pub use setup::Stated;
 
 use crate::capacity::Question;
-use crate::design::{self, PILOT_SEED};
+use crate::design;
 use crate::failure::Failure;
 use crate::hypothesis::Hypothesis;
 use crate::metric::Metric;
 use crate::trial::{Runner, Watch};
 use crate::verdict::{ALPHA, Judge};
+use blis_metrics::Steady;
 use blis_scenario::Files;
 use blis_scenario::problems::Problems;
 use blis_scenario::row::Row;
@@ -196,65 +199,77 @@ impl Study {
     /// # Errors
     /// The failure of the first run, in their order, that failed.
     pub fn run(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Findings, Failure> {
-        let warmup = self.settle(runner, watch)?;
-        let plans = self.plans(warmup);
-        self.judge(&plans, warmup, runner, watch)
+        let lengths = self.lengths(runner, watch)?;
+        self.judge(lengths, runner, watch)
     }
 
-    /// Runs `plans`, which are those of its cells with this warm-up, until its hypotheses are
-    /// answered.
+    /// Runs its cells at these lengths, or longer, until its hypotheses are answered.
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
     pub fn judge(
         &self,
-        plans: &[Plan],
-        warmup: Option<f64>,
+        mut lengths: Lengths,
         runner: &Runner<'_>,
         watch: &dyn Watch,
     ) -> Result<Findings, Failure> {
-        watch.compares(plans);
-        let mut rows: Vec<Vec<Row>> = vec![Vec::new(); plans.len()];
+        let rows = self.first_look(&mut lengths, runner, watch)?;
+        let plans = self.plans(&lengths);
         let subjects = self.subjects()?;
         let mut climb = self.climb(&subjects, runner, watch)?;
-        let mut capacities = vec![Vec::new(); subjects.len()];
+        let capacities = vec![Vec::new(); subjects.len()];
         let looks = (self.seeds, self.max_seeds);
         let mut judge = Judge::new(&self.hypotheses, &self.design, looks, ALPHA);
+        let mut found = Findings { rows, lengths, verdicts: Vec::new(), capacities };
         while let Some(seeds) = judge.next_look() {
-            let known = rows.first().map_or(0, Vec::len);
-            let new = self.first_seeds(seeds).split_off(known);
-            let found = by_plan(plans, &new, runner, watch)?;
-            for (cell, found) in rows.iter_mut().zip(found) {
-                cell.extend(found);
+            let new = self.first_seeds(seeds).split_off(found.seeds());
+            let more = by_plan(&plans, &new, runner, watch)?;
+            for (cell, more) in found.rows.iter_mut().zip(more) {
+                cell.extend(more);
             }
             if let Some(climb) = &mut climb {
-                let found = climb.capacities(&new)?;
-                capacities.iter_mut().zip(found).for_each(|(all, found)| all.extend(found));
+                let known = found.capacities.first().map_or(0, Vec::len);
+                let more = climb.capacities(&self.first_seeds(seeds).split_off(known))?;
+                found.capacities.iter_mut().zip(more).for_each(|(all, more)| all.extend(more));
             }
-            judge.look(&Findings::of(&rows, &capacities));
+            judge.look(&self.evidence(&found));
         }
-        Ok(Findings { rows, warmup, verdicts: judge.finish(), capacities })
+        found.verdicts = judge.finish();
+        Ok(found)
     }
 
-    /// What to leave out of each run, in s; `None`: what the scenarios say. With `auto`, one run of
-    /// each cell tells how long it takes to settle, and the longest counts for all but those whose
-    /// arm, workload or swept values say it themselves. A run that never settles has none, and is
-    /// told about where its numbers are.
+    /// The rows of each cell in the seeds of the first look; runs that are too short are made
+    /// longer, as far as that is allowed.
+    fn first_look(
+        &self,
+        lengths: &mut Lengths,
+        runner: &Runner<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Vec<Row>>, Failure> {
+        let seeds = self.first_seeds(self.seeds);
+        let mut rows: Vec<Vec<Row>> = vec![Vec::new(); self.cells.len()];
+        let mut open: Vec<usize> = (0..rows.len()).collect();
+        while !open.is_empty() {
+            let all = self.plans(lengths);
+            watch.compares(&all);
+            let plans: Vec<Plan> = open.iter().map(|&cell| all[cell].clone()).collect();
+            for (&cell, found) in open.iter().zip(by_plan(&plans, &seeds, runner, watch)?) {
+                rows[cell] = found;
+            }
+            open = self.lengthen(lengths, &rows, Steady::MOST_CORRELATION);
+        }
+        Ok(rows)
+    }
+
+    /// What to leave out of each run as it is written, in s; `None`: what the scenarios say. With
+    /// `auto`, one run of each cell tells how long it takes to settle, and the longest counts for
+    /// all but those whose arm, workload or swept values say it themselves.
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
     pub fn settle(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Option<f64>, Failure> {
-        match self.warmup {
-            Warmup::Given => return Ok(None),
-            Warmup::Seconds(seconds) => return Ok(Some(seconds)),
-            Warmup::Auto => {}
-        }
-        let asked = self.cells.iter().filter(|cell| !cell.own_warmup);
-        let trials: Vec<(&Plan, u64)> = asked.map(|cell| (&cell.plan, PILOT_SEED)).collect();
-        let rows = runner.rows(&trials, watch)?;
-        let longest = rows.iter().filter_map(|row| row.report.steady.warmup_s);
-        // To the millisecond, so that it can be written down.
-        Ok(Some((longest.fold(0.0, f64::max) * 1e3).ceil() / 1e3))
+        let silent = Study { hypotheses: Vec::new(), ..self.clone() };
+        Ok(silent.lengths(runner, watch)?.warmup)
     }
 
     /// The rows of some cells in the first `seeds` seeds, with this warm-up.
@@ -274,11 +289,6 @@ impl Study {
     ) -> Result<Vec<Vec<Row>>, Failure> {
         let plans: Vec<Plan> = cells.iter().map(|&cell| self.plan(cell, warmup)).collect();
         by_plan(&plans, &self.first_seeds(seeds), runner, watch)
-    }
-
-    /// The scenarios of its cells with this warm-up.
-    pub fn plans(&self, warmup: Option<f64>) -> Vec<Plan> {
-        self.cells.iter().map(|cell| cell.plan_from(warmup)).collect()
     }
 }
 

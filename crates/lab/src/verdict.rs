@@ -2,10 +2,11 @@
 //!
 //! [`Judge`] looks at the evidence after as many seeds as were fixed beforehand, answers what can
 //! be answered and says when to stop. A claim is *confirmed* if the interval of its effect lies
-//! where it says, *refuted* if it lies where it denies, and *inconclusive* otherwise; levels are
-//! corrected for the looks and for the number of hypotheses (see [`stats`](crate::stats)). There
-//! is no verdict if the mechanism that a claim rests on never did anything. Every verdict has a
-//! sentence that says why.
+//! where it says, *refuted* if it lies where it denies, *equivalent* if neither and both sides are
+//! the same within 2 %, and *inconclusive* otherwise; levels are corrected for the looks and for
+//! the number of hypotheses (see [`stats`](crate::stats)). There is no verdict if the mechanism
+//! that a claim rests on never did anything, and none on latencies of runs that were too short or
+//! overloaded. Every verdict has a sentence that says why.
 
 mod contrast;
 mod judge;
@@ -27,16 +28,18 @@ pub trait Evidence {
     /// The value of `metric` in the run of `cell` with seed number `seed`; `None` without a sample.
     fn value(&self, cell: usize, seed: usize, metric: &Metric) -> Option<f64>;
 
-    /// What makes the numbers of that run doubtful.
-    fn doubt(&self, cell: usize, seed: usize) -> Doubt;
+    /// Why the latencies of the runs of `cell` with the first `seeds` seeds say nothing.
+    fn doubt(&self, _cell: usize, _seeds: usize) -> Doubt {
+        Doubt::default()
+    }
 }
 
-/// What makes the numbers of a run doubtful.
+/// Why the latencies of runs say nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Doubt {
-    /// Requests came faster than they were served.
+    /// Requests came faster than they were served: the longer the run, the longer they wait.
     pub overloaded: bool,
-    /// The run never came to a steady state, or its mean is not sure by itself.
+    /// The runs did not come to a steady state.
     pub too_short: bool,
 }
 
@@ -47,16 +50,39 @@ pub enum Outcome {
     Confirmed,
     /// It does not.
     Refuted,
+    /// Neither, and what it compares is the same within 2 %.
+    Equivalent,
+    /// What it compares is the same in every run: whatever it is about never did anything.
+    NoEffect,
+    /// It is about latencies of runs that did not come to a steady state.
+    TooShort,
+    /// It is about latencies of runs in which queues grow without bound.
+    Overloaded,
     /// Nobody can tell.
     Inconclusive,
 }
 
 impl Outcome {
+    /// All there are, in the order of reports.
+    pub const ALL: [Outcome; 7] = [
+        Outcome::Confirmed,
+        Outcome::Refuted,
+        Outcome::Equivalent,
+        Outcome::NoEffect,
+        Outcome::TooShort,
+        Outcome::Overloaded,
+        Outcome::Inconclusive,
+    ];
+
     /// The word for it.
     pub const fn name(self) -> &'static str {
         match self {
             Outcome::Confirmed => "confirmed",
             Outcome::Refuted => "refuted",
+            Outcome::Equivalent => "equivalent within 2 %",
+            Outcome::NoEffect => "no effect",
+            Outcome::TooShort => "too short",
+            Outcome::Overloaded => "overloaded",
             Outcome::Inconclusive => "inconclusive",
         }
     }

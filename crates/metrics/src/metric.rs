@@ -186,7 +186,7 @@ static REQUESTS: [Definition; 7] = [
         .count(More, "requests all of whose tokens left the server"),
     requests("rejected", "rejected_requests", |s| Some(float(s.rejected)))
         .count(Less, "requests refused by admission"),
-    requests("refused_share", "", |s| s.refused_share())
+    requests("refused_share", "", Section::refused_share)
         .share(Less, "share of the requests that arrived and were refused by admission"),
     requests("abandoned", "abandoned_requests", |s| Some(float(s.abandoned)))
         .count(Less, "requests whose clients gave up before the first token"),

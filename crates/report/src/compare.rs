@@ -71,7 +71,7 @@ fn object(study: &Study, findings: &Findings) -> Value {
     };
     present(json!({
         "seeds": findings.rows[0].iter().map(|row| row.run.seed).collect::<Vec<u64>>(),
-        "warmup_s": findings.warmup,
+        "warmup_s": findings.lengths.warmup,
         "arms": (0..study.cells.len()).map(arm).collect::<Vec<_>>(),
     }))
 }

@@ -9,6 +9,7 @@ use crate::chart::{Chart, name, unique};
 use crate::model::{Block, Card, Document, Group, Table};
 use crate::svg::{escaped, svg};
 use crate::text::{concat, digits};
+use blis_lab::verdict::Outcome;
 use blis_scenario::json::visible;
 use std::fmt::Write;
 
@@ -138,9 +139,10 @@ impl Body {
         let charts = charts.iter().filter(|_| self.figures == Figures::Scripted);
         let charts = concat(charts, |chart| self.figure(chart));
         format!(
-            "<article class=\"card {outcome}\">\n<h3><span class=\"badge\">{outcome}</span> {}</h3>\
+            "<article class=\"card {}\">\n<h3><span class=\"badge\">{outcome}</span> {}</h3>\
              \n<p><code>{}</code></p>\n{because}<p>{}.</p>\n<ul class=\"effects\">\n{effects}</ul>\n\
              {charts}</article>\n",
+            tone(outcome),
             escaped(name),
             escaped(claim),
             escaped(found),
@@ -204,12 +206,23 @@ fn data_uri(csv: &str) -> String {
     uri
 }
 
+/// The class of what has this outcome.
+fn tone(outcome: &str) -> &str {
+    match outcome {
+        "confirmed" | "refuted" => outcome,
+        _ => "inconclusive",
+    }
+}
+
 /// A table that can be wider than the screen.
 fn table(table: &Table) -> String {
     let line = |name: &str, cells: &[String], link: Option<&String>| {
         let cell = |(column, text): (usize, &String)| {
             let class = match text.as_str() {
-                "no" | "confirmed" | "refuted" | "inconclusive" => format!(" class=\"{text}\""),
+                "no" => " class=\"no\"".to_owned(),
+                _ if Outcome::ALL.iter().any(|it| it.name() == text) => {
+                    format!(" class=\"{}\"", tone(text))
+                }
                 _ if table.is_numeric(column) => " class=\"n\"".to_owned(),
                 _ => String::new(),
             };

@@ -78,7 +78,7 @@ pub struct Table {
 pub struct Card {
     /// The name of the hypothesis.
     pub name: String,
-    /// `confirmed`, `refuted` or `inconclusive`.
+    /// The word for what the runs say, e.g. `confirmed`.
     pub outcome: &'static str,
     /// What it claims.
     pub claim: String,

@@ -147,11 +147,13 @@ pub fn many(runs: &[Finished<'_>], wall_seconds: f64, cpu_seconds: Option<f64>) 
     let mut rows: Vec<Vec<String>> = runs.iter().map(shown).collect();
     let interval = |(_, get, _): &Column<Report>| {
         let values: Option<Vec<f64>> = runs.iter().map(|run| get(&run.result.report)).collect();
-        values.and_then(|values| Interval::of(&values))
+        values.and_then(|values| Interval::of(&values, true))
     };
-    for (name, part) in
-        [("mean", (|found| found.mean) as fn(Interval) -> f64), ("± 95 %", |it| it.half_width)]
-    {
+    for (name, part) in [
+        ("mean", (|it| it.mean) as fn(Interval) -> f64),
+        ("95 % from", |it| it.low),
+        ("to", |it| it.high),
+    ] {
         let cells = OF_RUN.iter().map(|column| column.2(interval(column).map(part)));
         rows.push(std::iter::once(name.to_owned()).chain(cells).chain([String::new()]).collect());
     }

@@ -110,8 +110,7 @@ fn conditions(search: &Search, findings: &Findings) -> String {
     };
     format!(
         "{}: {} points of {} parameters, {} seeds each{dropped}{on}, engine {}; {met} met the \
-         constraints{refused}. Confirmed on {} fresh seeds; ± is the half-width of a 95 % \
-         interval.",
+         constraints{refused}. Confirmed on {} fresh seeds; means have 95 % intervals.",
         names.join(", "),
         findings.calls.len(),
         search.points.space.len(),

@@ -18,8 +18,8 @@ use blis_scenario::Row;
 use std::collections::BTreeSet;
 
 /// What all verdicts of a study have in common.
-const CAUTION: &str =
-    "The probability that any verdict is wrong is at most 5 %, including interim looks.";
+const CAUTION: &str = "The probability that any verdict is wrong is at most 5 %, including interim \
+                       looks. This covers the choice of seeds, not errors of the model.";
 /// A longer table by class is a detail.
 const MOST_CLASS_ROWS: usize = 64;
 /// So many of the cells that a warning is about are named.
@@ -62,7 +62,7 @@ fn conditions(study: &Study, findings: &Findings) -> String {
         Study::FIRST_SEED => String::new(),
         first => format!(" from {first} on"),
     };
-    let warmup = match findings.warmup {
+    let warmup = match findings.lengths.warmup {
         Some(seconds) if seconds > 0.0 => {
             let own = study.cells.iter().any(|cell| cell.own_warmup);
             let except = if own { " (unless a cell sets its own warm-up)" } else { "" };
@@ -70,10 +70,17 @@ fn conditions(study: &Study, findings: &Findings) -> String {
         }
         _ => String::new(),
     };
+    let times = findings.lengths.times.iter().copied().max().unwrap_or(1);
+    let longer = match findings.lengths.times.iter().filter(|&&times| times > 1).count() {
+        0 => String::new(),
+        many => format!(
+            "; the runs of {many} cells are up to {times} times as long as written, to be steady"
+        ),
+    };
     let cells = if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") };
     let seeds = if seeds == 1 { "1 seed".to_owned() } else { format!("{seeds} seeds") };
     format!(
-        "{cells}, {seeds} each{from}{most}; ± is the half-width of a 95 % interval{warmup}; {}.",
+        "{cells}, {seeds} each{from}{most}; means have 95 % intervals{warmup}{longer}; {}.",
         sent(study)
     )
 }
@@ -293,9 +300,8 @@ pub fn csv(study: &Study, findings: &Findings) -> String {
 
 /// How many verdicts there are of each kind, in words.
 pub fn tally(outcomes: &[Outcome]) -> String {
-    let kinds = [Outcome::Confirmed, Outcome::Refuted, Outcome::Inconclusive];
     let count = |kind: Outcome| outcomes.iter().filter(|outcome| **outcome == kind).count();
-    let told = kinds.map(|kind| (count(kind), kind.name()));
+    let told = Outcome::ALL.map(|kind| (count(kind), kind.name()));
     let told = told.iter().filter(|(count, _)| *count > 0);
     let told: Vec<String> = told.map(|(count, name)| format!("{count} {name}")).collect();
     if told.is_empty() { "no claims".to_owned() } else { told.join(", ") }

@@ -3,7 +3,7 @@
 use blis_core::math::{count, float};
 use blis_lab::Metric;
 use blis_lab::stats::Estimate;
-use blis_lab::study::Paired;
+use blis_lab::study::{Mean, Paired};
 use blis_lab::verdict::number;
 use blis_scenario::problem::visible;
 
@@ -91,18 +91,19 @@ pub fn titled(name: String, unit: &str) -> String {
     if unit.is_empty() { name } else { format!("{name}, {unit}") }
 }
 
-/// A mean with half of its interval, short enough for a table.
-pub fn entry(metric: &Metric, mean: Option<(f64, Option<f64>)>) -> String {
+/// A mean with its interval, short enough for a table.
+pub fn entry(metric: &Metric, mean: Option<Mean>) -> String {
     let share = metric.name().ends_with("rate") || metric.name().ends_with("attainment");
     let show = |value: f64| match value {
         value if share => percent(value),
         value if value >= 99.95 => whole(value),
         value => plain(value),
     };
-    dash(mean, |(mean, half_width)| match half_width {
-        // Counts that no seed has need no interval.
-        Some(half_width) if mean != 0.0 || half_width != 0.0 => {
-            format!("{} ±{}", show(mean).trim_end_matches(" %"), show(half_width))
+    let bare = |value: f64| show(value).trim_end_matches(" %").to_owned();
+    dash(mean, |(mean, interval)| match interval {
+        // Counts that all seeds have in common need no interval.
+        Some((low, high)) if low < high => {
+            format!("{} ({} to {})", bare(mean), bare(low), show(high))
         }
         _ => show(mean),
     })

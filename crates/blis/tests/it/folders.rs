@@ -4,7 +4,15 @@ use super::{Bench, Ran};
 
 const FIRST: &str = "\
 question: do more instances help?
-base: {workload: {distribution: {rate: 120, num_requests: 400}}}
+base:
+  latency: {model: constant, step_us: 1000}
+  engine: {max_num_running_reqs: 1, total_kv_blocks: 1000}
+  workload:
+    distribution:
+      rate: 80
+      num_requests: 400
+      prompt_tokens: {mean: 16, stdev: 0}
+      output_tokens: {mean: 10, stdev: 8, min: 1, max: 40}
 arms:
   - {name: one}
   - {name: two, set: {cluster: {instances: 2}}}

@@ -5,8 +5,14 @@ use super::Bench;
 const STUDY: &str = "\
 question: do more instances help?
 base:
-  engine: {preset: vllm-a100}
-  workload: {distribution: {rate: 120, num_requests: 600}}
+  latency: {model: constant, step_us: 1000}
+  engine: {max_num_running_reqs: 1, total_kv_blocks: 1000, async_scheduling: false}
+  workload:
+    distribution:
+      rate: 80
+      num_requests: 600
+      prompt_tokens: {mean: 16, stdev: 0}
+      output_tokens: {mean: 10, stdev: 8, min: 1, max: 40}
 components:
   second: {cluster: {instances: 2}}
   order: {scheduler: sjf}
@@ -16,6 +22,7 @@ arms:
 references: false
 metrics: [ttft_mean, ttft_p99]
 seeds: 4
+warmup: 0s
 hypotheses:
   - {name: faster, claim: ttft_mean(two) < ttft_mean(one), because: each has half of the requests}
   - {name: slower, claim: ttft_p99(two) > ttft_p99(one)}

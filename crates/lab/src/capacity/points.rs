@@ -3,7 +3,7 @@
 use super::climb::{is_short, is_stable};
 use super::{Judged, Point, Slo, Standing};
 use crate::metric::Metric;
-use crate::verdict::{Doubt, Evidence, seen};
+use crate::verdict::{Evidence, seen};
 use blis_core::math::float;
 use blis_scenario::row::Row;
 
@@ -13,10 +13,6 @@ struct Rows<'a>(&'a [&'a Row]);
 impl Evidence for Rows<'_> {
     fn value(&self, _: usize, seed: usize, metric: &Metric) -> Option<f64> {
         metric.of(&self.0[seed].report)
-    }
-
-    fn doubt(&self, _: usize, seed: usize) -> Doubt {
-        Doubt { overloaded: !is_stable(self.0[seed]), too_short: is_short(self.0[seed]) }
     }
 }
 

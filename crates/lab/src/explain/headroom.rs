@@ -110,7 +110,7 @@ impl Headroom {
         let floors = pool::each(runner.jobs, &self.seeds, |&seed| floor(&self.arm, seed))?;
         Ok(Reached {
             oracles: std::iter::once(Oracles::NONE).chain(oracles).collect(),
-            findings: Findings { rows, warmup: None, verdicts: Vec::new(), capacities: Vec::new() },
+            findings: Findings { rows, ..Findings::default() },
             floors: floors.into_iter().collect::<Result<_, _>>()?,
         })
     }

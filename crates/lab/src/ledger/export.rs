@@ -24,23 +24,21 @@ pub fn export(studies: &[StudyEntry]) -> String {
         page.push_str("\nNo study has been run yet.\n");
         return page;
     }
-    page.push_str("\n| study | question | trials | confirmed | refuted | inconclusive |\n");
+    page.push_str("\n| study | question | trials | confirmed | refuted | other |\n");
     page.push_str("|---|---|---:|---:|---:|---:|\n");
     for study in &studies {
         let (finished, wanted) = progress(study);
         let count = |outcome: &str| {
             study.verdicts.iter().filter(|verdict| verdict.outcome == outcome).count()
         };
+        let (confirmed, refuted) = (count("confirmed"), count("refuted"));
+        let other = study.verdicts.len() - confirmed - refuted;
         let (name, question) = (cell(&study.name), cell(&study.question));
         let trials =
             if finished == wanted { wanted.to_string() } else { format!("{finished} of {wanted}") };
-        let counts = ["confirmed", "refuted", "inconclusive"].map(count);
-        let [confirmed, refuted, inconclusive] = counts;
         line(
             &mut page,
-            format_args!(
-                "| {name} | {question} | {trials} | {confirmed} | {refuted} | {inconclusive} |"
-            ),
+            format_args!("| {name} | {question} | {trials} | {confirmed} | {refuted} | {other} |"),
         );
     }
     for study in &studies {
@@ -114,13 +112,13 @@ fn heading(metric: &Metric) -> String {
     }
 }
 
-/// The mean over seeds, with half of its 95 % interval.
+/// The mean over seeds, with its 95 % interval.
 fn mean(metric: &Metric, rows: &BTreeMap<u64, Option<Row>>) -> String {
     let values: Vec<f64> =
         rows.values().flatten().filter_map(|row| metric.of(&row.report)).collect();
-    match (Interval::of(&values), values.first()) {
-        (Some(interval), _) => {
-            format!("{} ±{}", digits(interval.mean), digits(interval.half_width))
+    match (Interval::of(&values, metric.is_ratio()), values.first()) {
+        (Some(Interval { mean, low, high }), _) => {
+            format!("{} ({} to {})", digits(mean), digits(low), digits(high))
         }
         (None, Some(&value)) => digits(value),
         (None, None) => "-".to_owned(),

@@ -19,7 +19,7 @@ pub struct VerdictRecord {
     pub prediction: String,
     /// Why that should be so.
     pub mechanism: Option<String>,
-    /// `confirmed`, `refuted` or `inconclusive`.
+    /// The word for what the runs say, e.g. `confirmed`.
     pub outcome: String,
     /// Why, in one sentence.
     pub why: String,

@@ -450,7 +450,7 @@ fn the_exported_page_has_studies_verdicts_and_numbers() {
     let study = crate::study::read(&path).expect("legal");
     let study = study.settle(&Runner::default(), &Unwatched).expect("legal");
     let ledger = open(&folder);
-    let plans = study.plans(None);
+    let plans = study.plans(&crate::study::Lengths::default());
     let key = study.record(&ledger, "s", &plans, 2).expect("it writes");
     assert!(export(&ledger.studies().expect("it reads")).contains("| 0 of 4 | 0 | 0 | 0 |"));
     let runner = Runner::new(1, false, Some(&ledger)).expect("readable");
@@ -482,7 +482,7 @@ fn the_exported_page_has_studies_verdicts_and_numbers() {
         assert!(page.contains(line), "{page}\nhas no line\n{line}");
     }
     let mean = findings.mean(1, &study.metrics[0]).expect("there are samples").0;
-    assert!(page.contains(&format!("| two | 2 | {mean:.1} ±")), "{page}");
+    assert!(page.contains(&format!("| two | 2 | {mean:.1} (")), "{page}");
 }
 
 #[test]
@@ -517,7 +517,7 @@ fn seeds_that_only_shards_ran_do_not_count() {
     let study = crate::study::read(&path).expect("legal");
     let study = study.settle(&Runner::default(), &Unwatched).expect("legal");
     let ledger = open(&folder);
-    let plans = study.plans(None);
+    let plans = study.plans(&crate::study::Lengths::default());
     let seeds = |ledger: &Ledger| ledger.studies().expect("it reads")[0].cells[0].rows.len();
     study.record(&ledger, "s", &plans, 5).expect("it writes");
     assert_eq!(seeds(&ledger), 5);

@@ -4,7 +4,7 @@ use super::number::{Number, Runs};
 use super::{LEVEL, Search};
 use crate::stats::{Estimate as Spread, estimate};
 use crate::study::Paired;
-use crate::study::findings::mean;
+use crate::study::findings::{Mean, mean};
 use blis_optimize::{Estimate, Sensitivity};
 
 /// What a search found.
@@ -134,8 +134,8 @@ impl Findings {
     }
 
     /// Their mean, with its interval if there are several; `None` if there is no sample.
-    pub fn mean(&self, cell: usize, number: &Number) -> Option<(f64, Option<f64>)> {
-        mean(&self.values(cell, number))
+    pub fn mean(&self, cell: usize, number: &Number) -> Option<Mean> {
+        mean(&self.values(cell, number), &number.metric)
     }
 
     /// How `number` in cell `cell` compares with that of the hand-set point; `None` for fewer than

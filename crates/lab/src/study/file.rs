@@ -38,6 +38,8 @@ const MOST_TRIALS: usize = 100_000;
 const DEFAULT_SEEDS: u64 = 3;
 /// Studies that claim something start with more: fewer can hardly tell anything.
 const DEFAULT_SEEDS_CLAIMING: u64 = 5;
+/// Studies that claim something add seeds until they can tell, up to so many.
+const DEFAULT_MAX_SEEDS_CLAIMING: u64 = 40;
 /// Most hypotheses of a study.
 const MOST_HYPOTHESES: usize = 64;
 
@@ -235,14 +237,14 @@ impl Reader<'_> {
     fn seeds(&self) -> Result<(usize, usize), Problems> {
         let Reader { fields, tree } = self;
         tree.whole(&["seeds"])?;
-        let default = match fields.hypotheses[..] {
-            [] => DEFAULT_SEEDS,
-            _ => DEFAULT_SEEDS_CLAIMING,
+        let (default, at_most) = match fields.hypotheses[..] {
+            [] => (DEFAULT_SEEDS, 0),
+            _ => (DEFAULT_SEEDS_CLAIMING, DEFAULT_MAX_SEEDS_CLAIMING),
         };
         let most = fields.max_seeds.map(Whole::get);
         let first =
             fields.seeds.map_or_else(|| most.map_or(default, |most| most.min(default)), Whole::get);
-        let most = most.unwrap_or(first);
+        let most = most.unwrap_or(first.max(at_most));
         if most < first {
             let message = format!("found `{most}`; legal: at least `seeds`, which is {first}");
             return Err(tree.problem("max_seeds", message));

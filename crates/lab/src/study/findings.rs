@@ -1,11 +1,13 @@
 //! What the runs of a study gave.
 
+use super::lengths::{Lengths, are_too_short, is_overloaded};
+use super::{Study, Warmup};
 use crate::interval::Interval;
 use crate::metric::Metric;
 use crate::stats::{Estimate, estimate};
 use crate::verdict::{Doubt, Evidence, Verdict};
 use blis_core::math::ln;
-use blis_metrics::Saturation;
+use blis_metrics::{Saturation, Steady};
 use blis_scenario::row::Row;
 
 /// What the runs of a study gave.
@@ -13,8 +15,8 @@ use blis_scenario::row::Row;
 pub struct Findings {
     /// For each cell, the row of each seed.
     pub rows: Vec<Vec<Row>>,
-    /// How much of each run was left out, in s, if the study says so.
-    pub warmup: Option<f64>,
+    /// How long runs were, and what was left out of them.
+    pub lengths: Lengths,
     /// What they say about the hypotheses, in the order of the study.
     pub verdicts: Vec<Verdict>,
     /// For each cell, the capacity of each seed, if the study asks for it.
@@ -46,7 +48,10 @@ impl Findings {
 
     /// The value of `metric` in the run of `cell` with seed number `seed`.
     pub fn value(&self, cell: usize, seed: usize, metric: &Metric) -> Option<f64> {
-        Findings::of(&self.rows, &self.capacities).value(cell, seed, metric)
+        if metric.is_searched() {
+            return self.capacities.get(cell)?.get(seed).copied().flatten();
+        }
+        metric.of(&self.rows[cell][seed].report)
     }
 
     /// Whether the cluster kept up, in the worst of a cell's runs; `-` if nobody knows.
@@ -62,8 +67,8 @@ impl Findings {
     }
 
     /// Their mean, with its interval if there are several; `None` if there is no sample.
-    pub fn mean(&self, cell: usize, metric: &Metric) -> Option<(f64, Option<f64>)> {
-        mean(&self.values(cell, metric))
+    pub fn mean(&self, cell: usize, metric: &Metric) -> Option<Mean> {
+        mean(&self.values(cell, metric), metric)
     }
 
     /// How `metric` of `cell` compares with that of `other`, with intervals that leave out the
@@ -73,17 +78,15 @@ impl Findings {
         let both = |seed| Some((self.value(cell, seed, metric)?, self.value(other, seed, metric)?));
         Paired::of(&(0..seeds).filter_map(both).collect::<Vec<_>>(), level)
     }
-
-    /// `rows` and capacities as evidence.
-    pub(super) fn of<'a>(rows: &'a [Vec<Row>], capacities: &'a [Vec<Option<f64>>]) -> Rows<'a> {
-        Rows { rows, capacities }
-    }
 }
 
-/// The mean of `values`, with its interval if there are several; `None` if there is none.
-pub(crate) fn mean(values: &[f64]) -> Option<(f64, Option<f64>)> {
-    match Interval::of(values) {
-        Some(interval) => Some((interval.mean, Some(interval.half_width))),
+/// A mean over seeds, with the ends of its interval if there are several.
+pub type Mean = (f64, Option<(f64, f64)>);
+
+/// The mean of `values` of `metric`; `None` if there is none.
+pub(crate) fn mean(values: &[f64], metric: &Metric) -> Option<Mean> {
+    match Interval::of(values, metric.is_ratio()) {
+        Some(Interval { mean, low, high }) => Some((mean, Some((low, high)))),
         None => values.first().map(|&value| (value, None)),
     }
 }
@@ -99,25 +102,32 @@ impl Paired {
     }
 }
 
-/// Rows by cell and seed, as evidence.
-pub(super) struct Rows<'a> {
-    rows: &'a [Vec<Row>],
-    capacities: &'a [Vec<Option<f64>>],
+impl Study {
+    /// What was found so far, as evidence.
+    pub(super) fn evidence<'a>(&'a self, found: &'a Findings) -> Found<'a> {
+        Found { study: self, found }
+    }
 }
 
-impl Evidence for Rows<'_> {
+/// The findings of a study, as evidence.
+pub(super) struct Found<'a> {
+    study: &'a Study,
+    found: &'a Findings,
+}
+
+impl Evidence for Found<'_> {
     fn value(&self, cell: usize, seed: usize, metric: &Metric) -> Option<f64> {
-        if metric.is_searched() {
-            return self.capacities.get(cell)?.get(seed).copied().flatten();
-        }
-        metric.of(&self.rows[cell][seed].report)
+        self.found.value(cell, seed, metric)
     }
 
-    fn doubt(&self, cell: usize, seed: usize) -> Doubt {
-        let report = &self.rows[cell][seed].report;
+    /// Only of requests that come at a steady rate: other scenarios are what they are.
+    fn doubt(&self, cell: usize, seeds: usize) -> Doubt {
+        let rows = &self.found.rows[cell][..seeds];
+        let asked = self.study.cells[cell].plan.steady_requests().is_some();
+        let too_short = || are_too_short(rows, Steady::MOST_CORRELATION);
         Doubt {
-            overloaded: report.saturation == Some(Saturation::Overloaded),
-            too_short: report.steady.is_too_short(),
+            overloaded: asked && is_overloaded(rows),
+            too_short: asked && self.study.warmup == Warmup::Auto && too_short(),
         }
     }
 }

@@ -16,7 +16,7 @@ pub fn object(study: &Study, findings: &Findings) -> Value {
         "question": study.question,
         "seeds": seeds.iter().map(|row| row.run.seed).collect::<Vec<u64>>(),
         "max_seeds": study.max_seeds,
-        "warmup_s": findings.warmup,
+        "warmup_s": findings.lengths.warmup,
         "discussion": study.discussion,
         "cells": cells.map(|(at, one)| cell(study, findings, at, one)).collect::<Vec<_>>(),
         "hypotheses": verdicts.map(|(asked, found)| judged(asked, found)).collect::<Vec<_>>(),
@@ -30,7 +30,8 @@ fn cell(study: &Study, findings: &Findings, number: usize, cell: &Cell) -> Map<S
         let mean = findings.mean(number, metric);
         let numbers = json!({
             "mean": mean.map(|(mean, _)| mean),
-            "half_width": mean.and_then(|(_, half_width)| half_width),
+            "low": mean.and_then(|(_, interval)| Some(interval?.0)),
+            "high": mean.and_then(|(_, interval)| Some(interval?.1)),
             "values": findings.values(number, metric),
         });
         (metric.name(), numbers)

@@ -20,15 +20,16 @@ impl Study {
         runner: &Runner<'_>,
         watch: &dyn Watch,
     ) -> Result<Findings, Failure> {
-        let warmup = self.settle(runner, watch)?;
-        let plans = self.plans(warmup);
+        let lengths = self.lengths(runner, watch)?;
+        let plans = self.plans(&lengths);
         if let Some(ledger) = runner.ledger {
             // Before they are run, so that what an interrupted study has finished is known as its
             // own.
             self.record(ledger, name, &plans, self.seeds)?;
         }
-        let findings = self.judge(&plans, warmup, runner, watch)?;
+        let findings = self.judge(lengths, runner, watch)?;
         if let Some(ledger) = runner.ledger {
+            let plans = self.plans(&findings.lengths);
             let key = self.record(ledger, name, &plans, findings.seeds())?;
             ledger.record_verdicts(&key, &records(self, &findings))?;
         }

@@ -133,7 +133,11 @@ fn run(text: &str) -> Findings {
 fn a_study_runs_until_its_hypotheses_are_answered() {
     let text = "
 question: do more instances help?
-base: {workload: {distribution: {rate: 120, num_requests: 600}}}
+base:
+  latency: {model: constant, step_us: 1000}
+  engine: {max_num_running_reqs: 1, total_kv_blocks: 1000}
+  workload: {distribution: {rate: 60, num_requests: 1000, prompt_tokens: {mean: 16, stdev: 0}, \
+output_tokens: {mean: 10, stdev: 8, min: 1, max: 40}}}
 arms:
   - {name: one}
   - {name: two, set: {cluster: {instances: 2}}}
@@ -148,15 +152,23 @@ hypotheses:
 ";
     let findings = run(text);
     let outcomes: Vec<Outcome> = findings.verdicts.iter().map(|v| v.outcome).collect();
-    let expected = [Outcome::Confirmed, Outcome::Refuted, Outcome::Inconclusive];
+    let expected = [Outcome::Confirmed, Outcome::Refuted, Outcome::NoEffect];
     assert_eq!(outcomes, expected, "{:#?}", findings.verdicts);
     assert!(findings.verdicts[2].why.starts_with("the mechanism never fired: preemptions(one)"));
-    assert_eq!(findings.seeds(), 12, "the third is never answered");
-    assert!(findings.warmup.is_some(), "claims cut the warm-up by default");
+    assert!(findings.seeds() < 12, "all are answered");
+    assert!(findings.lengths.warmup.is_some(), "claims cut the warm-up by default");
+    assert_eq!(findings.lengths.times, [1, 1], "a thousand are enough at 62 % load");
     let again = run(text);
     assert_eq!(again.verdicts, findings.verdicts);
-    let answered = text.replace(", fires: [preemptions(one)]", "");
-    assert!(run(&answered).seeds() < 12, "zero preemptions are no more than zero");
+    // At 99 % load not even what is allowed is enough; at 125 % no run is.
+    let claim = &text[..text.find("    because:").expect("it has a reason")];
+    for (rate, outcome) in [("95", Outcome::TooShort), ("120", Outcome::Overloaded)] {
+        let near = run(&claim.replace("rate: 60", &format!("rate: {rate}")));
+        assert_eq!(near.verdicts[0].outcome, outcome, "{}", near.verdicts[0]);
+        assert_eq!(near.seeds(), 3, "more seeds do not help");
+        assert_eq!(near.lengths.of(0) > 1, outcome == Outcome::TooShort, "{:?}", near.lengths);
+        assert_eq!(near.lengths.of(0), near.lengths.of(1), "arms are sent the same requests");
+    }
 }
 
 #[test]
@@ -170,7 +182,7 @@ seeds: 2
 warmup: 5s
 ";
     let findings = run(text);
-    assert_eq!(findings.warmup, Some(5.0));
+    assert_eq!(findings.lengths.warmup, Some(5.0));
     let offered = Metric::parse("offered").expect("known");
     for seed in 0..2 {
         let counted = |cell: usize| findings.values(cell, &offered)[seed];
@@ -301,7 +313,7 @@ fn a_workload_that_says_its_warm_up_keeps_it() {
         assert_eq!(own, [true, true, false, false, false, false]);
         let warmup = study.settle(&Runner::default(), &Unwatched).expect("it runs");
         let expected = seconds.or(warmup).expect("it is known");
-        let plans = study.plans(warmup);
+        let plans = study.plans(&Lengths { warmup, ..Lengths::default() });
         for (plan, own) in plans.iter().zip(own) {
             let left_out = plan.warmup.as_secs_f64();
             let expected = if own { 0.0 } else { expected };

@@ -11,6 +11,9 @@ use crate::hypothesis::{Claim, Comparison, Expr, Reference, Relation};
 use crate::stats::{Estimate, by_student, estimate};
 use blis_core::math::ln;
 
+/// What is the same within this share is equivalent.
+const EQUIVALENT: f64 = 0.02;
+
 /// One comparison at one level of everything that it does not name.
 #[derive(Clone, Debug)]
 pub(super) struct Part<'a> {
@@ -92,6 +95,8 @@ pub(super) struct Contrast {
     /// One a seed, on the scale; logarithms of ratios.
     values: Vec<f64>,
     checks: Vec<Check>,
+    /// What is asked of equivalent sides; empty where the claim does not compare two of them.
+    equal: Vec<Check>,
     missing: usize,
 }
 
@@ -125,12 +130,27 @@ impl<'a> Part<'a> {
         all.into_iter().map(|free| Part { comparison, free }).collect()
     }
 
-    /// The cells that it looks at.
-    pub(super) fn cells(&self, design: &Design) -> Vec<usize> {
+    /// The cells whose latencies it looks at.
+    pub(super) fn latencies_of(&self, design: &Design) -> Vec<usize> {
         let references = self.comparison.references();
-        // What is searched does not depend on the runs of the cell itself.
-        let own = references.iter().filter(|reference| !reference.metric.is_searched());
-        own.map(|reference| design.cell(&reference.at(&self.free))).collect()
+        let latencies = references.iter().filter(|reference| reference.metric.is_latency());
+        latencies.map(|reference| design.cell(&reference.at(&self.free))).collect()
+    }
+
+    /// Whether it says that one side is less than the other, not no more.
+    pub(super) fn is_strict(&self) -> bool {
+        matches!(self.comparison.relation, Relation::Below | Relation::Above)
+    }
+
+    /// The first cell of each side.
+    pub(super) fn sides(&self, design: &Design) -> Vec<usize> {
+        let Comparison { left, right, .. } = self.comparison;
+        let first = |side: &'a Expr| {
+            let mut found = Vec::new();
+            side.collect(&mut found);
+            found.first().map(|reference| design.cell(&reference.at(&self.free)))
+        };
+        [left, right].into_iter().filter_map(first).collect()
     }
 
     fn value(
@@ -161,14 +181,23 @@ impl<'a> Part<'a> {
         let pairs: Vec<(f64, f64)> = (0..seeds).filter_map(both).collect();
         let missing = seeds - pairs.len();
         let scale = self.scale(&pairs);
-        let (values, checks) = match scale {
+        let unscaled = |side: &Expr| side.factored().0.total_cmp(&1.0).is_eq();
+        let two = scale != Scale::Value && unscaled(left) && unscaled(right);
+        let relations = [Some(*relation), two.then_some(Relation::About(EQUIVALENT))];
+        let checks = |check: &dyn Fn(f64, Relation) -> Check| {
+            relations.map(|asked| {
+                let checks = asked.map(|asked| checks(asked, |side| check(side, asked)));
+                checks.unwrap_or_default()
+            })
+        };
+        let (values, [checks, equal]) = match scale {
             Scale::Value => {
                 let bound = right.constant().unwrap_or_default();
                 let values: Vec<f64> = pairs.iter().map(|&(left, _)| left).collect();
-                let checks = checks(*relation, |side| Check {
+                let checks = checks(&|side, relation| Check {
                     values: values.clone(),
                     bound: bound * side,
-                    relation: *relation,
+                    relation,
                 });
                 (values, checks)
             }
@@ -176,24 +205,24 @@ impl<'a> Part<'a> {
                 let asked = right.factored().0 / left.factored().0;
                 let log = |&(left, right): &(f64, f64)| ln(left / right) + ln(asked);
                 let values: Vec<f64> = pairs.iter().map(log).collect();
-                let checks = checks(*relation, |side| Check {
+                let checks = checks(&|side, relation| Check {
                     values: values.clone(),
                     bound: ln(asked * side),
-                    relation: *relation,
+                    relation,
                 });
                 (values, checks)
             }
             Scale::Difference => {
                 let values = pairs.iter().map(|&(left, right)| left - right).collect();
-                let checks = checks(*relation, |side| Check {
+                let checks = checks(&|side, relation| Check {
                     values: pairs.iter().map(|&(left, right)| left - side * right).collect(),
                     bound: 0.0,
-                    relation: *relation,
+                    relation,
                 });
                 (values, checks)
             }
         };
-        Contrast { scale, values, checks, missing }
+        Contrast { scale, values, checks, equal, missing }
     }
 
     fn scale(&self, pairs: &[(f64, f64)]) -> Scale {
@@ -304,6 +333,12 @@ fn unit(expr: &Expr) -> &'static str {
 }
 
 impl Contrast {
+    /// Whether both sides are equivalent at this level.
+    pub(super) fn is_equivalent(&self, level: f64) -> bool {
+        let holds = |check: &Check| check.answer(level) == Some(true);
+        !self.equal.is_empty() && self.equal.iter().all(holds)
+    }
+
     /// Whether it holds at this level; `None`: nobody can tell.
     pub(super) fn answer(&self, level: f64) -> Option<bool> {
         let answers: Vec<Option<bool>> =

@@ -1,7 +1,7 @@
 //! The judge: looks when it is time to, and answers what can be answered.
 
 use super::contrast::{Contrast, Effect, Part};
-use super::{Evidence, Outcome, Verdict, sentence};
+use super::{Doubt, Evidence, Outcome, Verdict, sentence};
 use crate::design::Design;
 use crate::hypothesis::{Expr, Hypothesis, Reference};
 use crate::stats::{Sequence, step_down};
@@ -15,6 +15,8 @@ pub struct Judge<'a> {
     /// The look that is next.
     look: usize,
     open: Vec<usize>,
+    /// How many are closed of which nothing is said that could be wrong: they count as open ones.
+    silent: usize,
     verdicts: Vec<Option<Verdict>>,
 }
 
@@ -30,7 +32,8 @@ impl<'a> Judge<'a> {
         let count = hypotheses.len();
         let sequence = Sequence::new(first, most, count, alpha);
         let open = (0..count).collect();
-        Judge { hypotheses, design, sequence, look: 0, open, verdicts: vec![None; count] }
+        let verdicts = vec![None; count];
+        Judge { hypotheses, design, sequence, look: 0, open, silent: 0, verdicts }
     }
 
     /// After how many seeds to look next; `None` if everything is answered, or no look is left.
@@ -52,8 +55,19 @@ impl<'a> Judge<'a> {
             .collect();
         let (sequence, look) = (&self.sequence, self.look);
         let verdicts = &mut self.verdicts;
+        for index in std::mem::take(&mut self.open) {
+            match cases[index].without_verdict() {
+                Some(outcome) => {
+                    let level = sequence.level(look, 1);
+                    verdicts[index] = Some(cases[index].verdict(outcome, level));
+                    self.silent += 1;
+                }
+                None => self.open.push(index),
+            }
+        }
+        let silent = self.silent;
         step_down(&mut self.open, |index, open| {
-            let level = sequence.level(look, open);
+            let level = sequence.level(look, open + silent);
             let outcome = cases[index].outcome(level);
             if outcome != Outcome::Inconclusive {
                 verdicts[index] = Some(cases[index].verdict(outcome, level));
@@ -62,7 +76,7 @@ impl<'a> Judge<'a> {
         });
         if look + 1 == sequence.looks().len() {
             for &index in &self.open {
-                let level = sequence.level(look, self.open.len());
+                let level = sequence.level(look, self.open.len() + silent);
                 verdicts[index] = Some(cases[index].verdict(Outcome::Inconclusive, level));
             }
         }
@@ -88,6 +102,8 @@ pub(super) struct Case<'a> {
     pub(super) evidence: &'a dyn Evidence,
     /// The mean of each counter of the mechanism.
     pub(super) fired: Vec<Option<f64>>,
+    /// The cells whose latencies it is about, and why they say nothing.
+    pub(super) doubts: Vec<(usize, Doubt)>,
 }
 
 impl<'a> Case<'a> {
@@ -101,13 +117,19 @@ impl<'a> Case<'a> {
             let contrast = part.contrast(design, evidence, seeds);
             (part, contrast)
         };
-        let parts = Part::all(&hypothesis.claim, design).into_iter().map(with).collect();
+        let parts: Vec<(Part<'_>, Contrast)> =
+            Part::all(&hypothesis.claim, design).into_iter().map(with).collect();
+        let mut cells: Vec<usize> =
+            parts.iter().flat_map(|(part, _)| part.latencies_of(design)).collect();
+        cells.sort_unstable();
+        cells.dedup();
+        let doubts = cells.into_iter().map(|cell| (cell, evidence.doubt(cell, seeds))).collect();
         let fired = hypothesis
             .fires
             .iter()
             .map(|(_, counter)| fired(counter, design, evidence, seeds))
             .collect();
-        Case { hypothesis, design, parts, seeds, evidence, fired }
+        Case { hypothesis, design, parts, seeds, evidence, fired, doubts }
     }
 
     /// A counter of the mechanism that stood still in every run.
@@ -115,6 +137,21 @@ impl<'a> Case<'a> {
         let mut counters = self.hypothesis.fires.iter().zip(&self.fired);
         let still = |mean: &Option<f64>| mean.is_none_or(|mean| mean.total_cmp(&0.0).is_eq());
         counters.find(|(_, mean)| still(mean)).map(|((text, _), _)| text.as_str())
+    }
+
+    /// Why there is none, whatever the numbers say.
+    fn without_verdict(&self) -> Option<Outcome> {
+        let identical = self.parts.iter().all(|(_, contrast)| contrast.is_equality());
+        // That a number is no more than its equal is true; that it is less is not worth refuting.
+        let strict = |(part, _): &(Part<'_>, Contrast)| part.is_strict();
+        if identical && (self.silent().is_some() || self.parts.iter().any(strict)) {
+            return Some(Outcome::NoEffect);
+        }
+        let doubts = || self.doubts.iter().map(|(_, doubt)| doubt);
+        if doubts().any(|doubt| doubt.overloaded) {
+            return Some(Outcome::Overloaded);
+        }
+        doubts().any(|doubt| doubt.too_short).then_some(Outcome::TooShort)
     }
 
     fn outcome(&self, level: f64) -> Outcome {
@@ -128,6 +165,10 @@ impl<'a> Case<'a> {
             Outcome::Confirmed
         } else if self.parts.iter().any(|(_, contrast)| contrast.answer(shared) == Some(false)) {
             Outcome::Refuted
+        } else if self.parts.iter().all(|(_, contrast)| {
+            contrast.is_equivalent(level) || contrast.answer(level) == Some(true)
+        }) {
+            Outcome::Equivalent
         } else {
             Outcome::Inconclusive
         }

@@ -3,7 +3,8 @@
 use super::contrast::{Effect, Scale};
 use super::judge::Case;
 use super::{Doubt, Outcome};
-use blis_core::math::count;
+use crate::metric::Metric;
+use blis_core::math::{count, float};
 
 /// The sentence of a case with this outcome; `effects` are those of its parts, and part `index` is
 /// the telling one.
@@ -12,9 +13,22 @@ pub(super) fn why(case: &Case<'_>, outcome: Outcome, index: usize, effects: &[Ef
         1 => "1 seed".to_owned(),
         seeds => format!("{seeds} seeds"),
     };
-    if let Some(counter) = case.silent() {
-        let silence = format!("the mechanism never fired: {counter} is 0 in all runs");
-        return [silence, seeds].join("; ") + &doubts(case);
+    let silence =
+        case.silent().map(|it| format!("the mechanism never fired: {it} is 0 in all runs"));
+    match (outcome, silence) {
+        (Outcome::NoEffect, Some(silence)) => {
+            return format!("{silence}, and the arms are identical; {seeds}");
+        }
+        (Outcome::Inconclusive, Some(silence)) => return format!("{silence}; {seeds}"),
+        (Outcome::TooShort, _) => {
+            let places = places(case, |doubt| doubt.too_short);
+            return format!(
+                "the number of requests inside still moves, in runs as long as are allowed: \
+                 {places}; {seeds}"
+            );
+        }
+        (Outcome::Overloaded, _) => return overloaded(case, index, &seeds),
+        _ => {}
     }
     let effect = &effects[index];
     let what = if case.parts[index].1.is_equality() {
@@ -26,13 +40,13 @@ pub(super) fn why(case: &Case<'_>, outcome: Outcome, index: usize, effects: &[Ef
         (1, _) => String::new(),
         (parts, Outcome::Confirmed) => format!(" (the closest of {parts})"),
         (parts, Outcome::Refuted) => format!(" (the clearest of {parts})"),
-        (parts, Outcome::Inconclusive) => format!(" (the least clear of {parts})"),
+        (parts, _) => format!(" (the least clear of {parts})"),
     };
     let missing = match effect.missing {
         0 => String::new(),
         missing => format!(", {missing} of them without a sample"),
     };
-    let about = [prediction(case, effect), mechanism(case), doubts(case)].concat();
+    let about = [prediction(case, effect), mechanism(case)].concat();
     format!("{what}{which}; {seeds}{missing}{about}")
 }
 
@@ -40,7 +54,8 @@ pub(super) fn why(case: &Case<'_>, outcome: Outcome, index: usize, effects: &[Ef
 pub(super) fn telling(case: &Case<'_>, outcome: Outcome, level: f64) -> usize {
     let mut least = (0, f64::INFINITY);
     for (index, (_, contrast)) in case.parts.iter().enumerate() {
-        let clear = outcome == Outcome::Inconclusive && contrast.answer(level) == Some(true);
+        let open = matches!(outcome, Outcome::Inconclusive | Outcome::Equivalent);
+        let clear = open && contrast.answer(level) == Some(true);
         let margin = contrast.margin(level);
         if !clear && margin < least.1 {
             least = (index, margin);
@@ -86,34 +101,53 @@ fn mechanism(case: &Case<'_>) -> String {
     counters.map(counter).collect()
 }
 
-/// What makes the numbers of the runs that were looked at doubtful.
-fn doubts(case: &Case<'_>) -> String {
-    let mut cells: Vec<usize> =
-        case.parts.iter().flat_map(|(part, _)| part.cells(case.design)).collect();
-    cells.sort_unstable();
-    cells.dedup();
-    let named = |least: usize, has: fn(Doubt) -> bool| {
-        let cell = |&cell: &usize| {
-            let runs = (0..case.seeds).filter(|&seed| has(case.evidence.doubt(cell, seed))).count();
-            let name = case.design.names(cell).join(", ");
-            let place = if name.is_empty() { String::new() } else { format!("{name} in ") };
-            (runs >= least).then(|| format!("{place}{runs} of {} runs", case.seeds))
-        };
-        cells.iter().filter_map(cell).collect::<Vec<String>>()
+/// The cells that have a doubt.
+fn places(case: &Case<'_>, has: fn(Doubt) -> bool) -> String {
+    let doubtful = case.doubts.iter().filter(|(_, doubt)| has(*doubt));
+    let name = |&(cell, _): &(usize, Doubt)| match case.design.names(cell).join(", ") {
+        name if name.is_empty() => "all runs".to_owned(),
+        name => name,
     };
-    let overloaded = named(1, |doubt| doubt.overloaded);
-    // One of a few may look so by chance.
-    let short = named(1 + case.seeds / 4, |doubt| doubt.too_short);
-    let overloaded = if overloaded.is_empty() {
-        String::new()
-    } else {
-        format!("; overloaded: {}, so latencies grow with the run", some(&overloaded))
-    };
-    if short.is_empty() {
-        return overloaded;
-    }
-    format!("{overloaded}; too short to be steady: {}", some(&short))
+    some(&doubtful.map(name).collect::<Vec<String>>())
 }
+
+/// What is compared where latencies grow with the run: of the cells of part `index`, in the order
+/// of the claim, the mean over seeds of what does not.
+fn overloaded(case: &Case<'_>, index: usize, seeds: &str) -> String {
+    let cells = case.parts[index].0.sides(case.design);
+    let number = |(name, words, scale, unit): &(&str, &str, f64, &str)| {
+        let metric = Metric::parse(name).expect("it is in the table");
+        let mean = |&cell: &usize| {
+            let of = |seed| case.evidence.value(cell, seed, &metric);
+            let values: Vec<f64> = (0..case.seeds).filter_map(of).collect();
+            let count = float(values.len() as u64);
+            (!values.is_empty()).then(|| scale * values.iter().sum::<f64>() / count)
+        };
+        let told = |mean: Option<f64>| mean.map_or_else(|| "-".to_owned(), number);
+        let means: Vec<Option<f64>> = cells.iter().map(mean).collect();
+        means.iter().any(Option::is_some).then(|| {
+            let values: Vec<String> = means.into_iter().map(told).collect();
+            format!("{words} {}{unit}", values.join(" and "))
+        })
+    };
+    let told: Vec<String> = INSTEAD.iter().filter_map(number).collect();
+    let names: Vec<String> = cells.iter().map(|&cell| case.design.names(cell).join(", ")).collect();
+    format!(
+        "queues grow without bound, and latencies with the length of the run: {}; instead, of {}: \
+         {}; {seeds}",
+        places(case, |doubt| doubt.overloaded),
+        names.join(" and "),
+        told.join(", ")
+    )
+}
+
+/// What can be compared of overloaded clusters: name, words, factor and unit.
+const INSTEAD: [(&str, &str, f64, &str); 4] = [
+    ("goodput_per_sec", "goodput", 1.0, "/s"),
+    ("responses_per_sec", "responses", 1.0, "/s"),
+    ("refused_share", "refused", 100.0, " %"),
+    ("time_to_overload", "overloaded after", 1e-3, " s"),
+];
 
 /// The first few of a list.
 fn some(places: &[String]) -> String {

@@ -24,9 +24,9 @@ pub fn chart(study: &Study, findings: &Findings, metric: &Metric) -> Option<Char
         factors.iter().map(|&one| cell.levels[one].clone()).collect::<Vec<_>>().join(", ")
     };
     let point = |(number, cell): (usize, &Cell)| {
-        let (mean, half_width) = findings.mean(number, metric)?;
-        let point = |at: String| match half_width {
-            Some(half) => Point::named(at, mean).between(mean - half, mean + half),
+        let (mean, interval) = findings.mean(number, metric)?;
+        let point = |at: String| match interval {
+            Some((low, high)) => Point::named(at, mean).between(low, high),
             None => Point::named(at, mean),
         };
         let Some((&along, others)) = swept.split_last() else {

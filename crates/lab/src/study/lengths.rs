@@ -1,0 +1,158 @@
+//! How long runs are, and what is left out of them.
+//!
+//! A claim about requests that come at a steady rate is one about the steady state. So runs are
+//! doubled until the numbers of requests inside are steady, first by a pilot of each cell and then
+//! by all seeds of the first look; arms that are compared stay of one length. Scenarios that end by
+//! themselves (traces, ramps, horizons) are run as they are written.
+
+use super::Study;
+use crate::design::{PILOT_SEED, Warmup};
+use crate::failure::Failure;
+use crate::trial::{Runner, Watch};
+use blis_core::math::{float, ln};
+use blis_metrics::{Saturation, Steady};
+use blis_scenario::row::Row;
+use blis_scenario::scenario::Plan;
+use std::collections::BTreeMap;
+
+/// The most requests of a run that is made longer, for each instance, and by how much it is at
+/// most.
+const MOST_PER_INSTANCE: u64 = 32_000;
+const MOST_TIMES: u64 = 16;
+/// One run knows its correlation less well than all seeds together do: the pilot is stricter.
+const PILOT_CORRELATION: f64 = 0.45;
+
+/// Runs that differ by more than this in their mean number of requests inside are too short. A
+/// queue that forgets after t requests makes the means of runs of n requests differ by about the
+/// root of 2 t / n, and an empty start makes them too low by about t / n: 1 % for this.
+const MOST_SPREAD: f64 = 0.15;
+
+/// How long runs are, and what is left out of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lengths {
+    /// What is left out of each run, in s; `None`: what the scenarios say.
+    pub warmup: Option<f64>,
+    /// How many times as long as written the runs of each cell are; empty: no longer.
+    pub times: Vec<u64>,
+}
+
+impl Lengths {
+    /// How many times as long as written the runs of `cell` are.
+    pub fn of(&self, cell: usize) -> u64 {
+        self.times.get(cell).copied().unwrap_or(1)
+    }
+}
+
+/// Whether most of these runs were overloaded.
+pub(super) fn is_overloaded(rows: &[Row]) -> bool {
+    let overloaded = |row: &&Row| row.report.saturation == Some(Saturation::Overloaded);
+    2 * rows.iter().filter(overloaded).count() > rows.len()
+}
+
+/// Whether these runs of one cell were too short to be steady, and not for growing without bound:
+/// each of them moves as a whole, or they differ too much.
+pub(super) fn are_too_short(rows: &[Row], most: f64) -> bool {
+    let steady = rows.iter().map(|row| &row.report.steady);
+    !is_overloaded(rows) && (Steady::are_too_short(steady, most) || spread(rows) > MOST_SPREAD)
+}
+
+/// The standard deviation over seeds of the mean number of requests inside, as a share of it; 0 for
+/// fewer than three.
+fn spread(rows: &[Row]) -> f64 {
+    let inside = rows.iter().filter_map(|row| row.report.mean_in_system);
+    let logs: Vec<f64> = inside.filter(|&mean| mean > 0.0).map(ln).collect();
+    if logs.len() < 3 {
+        return 0.0;
+    }
+    let n = float(logs.len() as u64);
+    let mean = logs.iter().sum::<f64>() / n;
+    (logs.iter().map(|log| (log - mean) * (log - mean)).sum::<f64>() / (n - 1.0)).sqrt()
+}
+
+impl Study {
+    /// Finds with a pilot of each cell, whose seed is no other's, how long its runs must be and
+    /// what to leave out of them: the longest that any needs, the same for all but those whose arm,
+    /// workload or swept values say it themselves.
+    ///
+    /// # Errors
+    /// The failure of the first run, in their order, that failed.
+    pub fn lengths(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Lengths, Failure> {
+        let mut lengths = Lengths { warmup: None, times: vec![1; self.cells.len()] };
+        match self.warmup {
+            Warmup::Given => return Ok(lengths),
+            Warmup::Seconds(seconds) => {
+                return Ok(Lengths { warmup: Some(seconds), ..lengths });
+            }
+            Warmup::Auto => {}
+        }
+        let claims = !self.hypotheses.is_empty();
+        let mut rows: Vec<Vec<Row>> = vec![Vec::new(); self.cells.len()];
+        let own = |cell: usize| self.cells[cell].own_warmup;
+        let mut open: Vec<usize> = (0..rows.len()).filter(|&cell| claims || !own(cell)).collect();
+        while !open.is_empty() {
+            let plans = self.plans(&lengths);
+            let trials: Vec<(&Plan, u64)> =
+                open.iter().map(|&cell| (&plans[cell], PILOT_SEED)).collect();
+            for (&cell, row) in open.iter().zip(runner.rows(&trials, watch)?) {
+                rows[cell] = vec![row];
+            }
+            open = self.lengthen(&mut lengths, &rows, PILOT_CORRELATION);
+        }
+        let shared = rows.iter().enumerate().filter(|&(cell, _)| !own(cell));
+        let cuts = shared.flat_map(|(_, rows)| rows).filter_map(|row| row.report.steady.warmup_s);
+        // To the millisecond, so that it can be written down.
+        lengths.warmup = Some((cuts.fold(0.0, f64::max) * 1e3).ceil() / 1e3);
+        Ok(lengths)
+    }
+
+    /// Doubles the runs of cells that were too short, and of those that they are compared with, as
+    /// far as that is allowed. The value is the cells that must be run again.
+    pub(super) fn lengthen(
+        &self,
+        lengths: &mut Lengths,
+        rows: &[Vec<Row>],
+        most: f64,
+    ) -> Vec<usize> {
+        if self.hypotheses.is_empty() || self.warmup != Warmup::Auto {
+            return Vec::new();
+        }
+        let arm = self.design.factor("arm");
+        let mut places: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+        for cell in 0..self.cells.len() {
+            let mut levels = self.design.levels(cell);
+            if let Some(arm) = arm {
+                levels[arm] = 0;
+            }
+            places.entry(levels).or_default().push(cell);
+        }
+        let longer = |&cell: &usize| {
+            let plan = &self.cells[cell].plan;
+            let times = 2 * lengths.of(cell);
+            let most = MOST_PER_INSTANCE * u64::from(plan.instances);
+            let fits = |requests: u64| requests.saturating_mul(times) <= most;
+            times <= MOST_TIMES && plan.steady_requests().is_some_and(fits)
+        };
+        let short = |&cell: &usize| are_too_short(&rows[cell], most);
+        let places = places.into_values();
+        let again: Vec<usize> = places
+            .filter(|cells| cells.iter().any(short) && cells.iter().all(longer))
+            .flatten()
+            .collect();
+        for &cell in &again {
+            lengths.times[cell] *= 2;
+        }
+        again
+    }
+
+    /// The scenarios of its cells at these lengths.
+    pub fn plans(&self, lengths: &Lengths) -> Vec<Plan> {
+        let plan = |cell: usize| {
+            let plan = self.plan(cell, lengths.warmup);
+            match (lengths.of(cell), plan.steady_requests()) {
+                (times @ 2.., Some(requests)) => plan.with_requests(times * requests),
+                _ => plan,
+            }
+        };
+        (0..self.cells.len()).map(plan).collect()
+    }
+}
