@@ -276,12 +276,11 @@ impl<'a> Bench<'a> {
         let requests = (TURNOVERS * running).max(whole_sessions);
         let requests = requests.clamp(LEAST_REQUESTS, MOST_REQUESTS);
         let (flow, _) = self.run(rate, requests, seed, observer)?;
-        if flow.arrivals == 0 {
-            let message = "the cluster is too slow: at a rate it might keep up with, no request \
-                           arrives within the longest run; give the rate in requests per second";
-            return Err(self.written.problem(message).into());
-        }
-        Ok(flow.served())
+        flow.served().ok_or_else(|| {
+            let message = "the cluster is too slow: at a rate it might keep up with, no request is \
+                           served while others arrive; give the rate in requests per second";
+            self.written.problem(message).into()
+        })
     }
 
     /// Sends so many requests at `rate`; also returns when the last of them ended.
@@ -350,15 +349,16 @@ impl Flow {
     }
 
     /// Arrivals a second that were served in the best quarter of the time until the last opening.
-    /// Before it the batches fill, and long after it queues may have changed what is cached.
-    fn served(mut self) -> f64 {
+    /// Before it the batches fill, and long after it queues may have changed what is cached. `None`
+    /// if there are none.
+    fn served(mut self) -> Option<f64> {
         self.ends.sort_unstable();
         let sixteenth = (self.last_opening / 16).max(1);
         let gone = |until: u64| self.ends.partition_point(|&end| end <= until * sixteenth);
         let most = (4..=16).map(|until| gone(until) - gone(until - 4)).max().unwrap_or(0);
         let quarter = Span::from_nanos(4 * sixteenth).as_secs_f64();
-        // A server that served nobody in time is overloaded by any rate, not by an infinite one.
-        float(most.max(1) as u64) / quarter * self.openings_per_arrival()
+        let per_sec = float(most as u64) / quarter;
+        (most > 0).then(|| per_sec * self.openings_per_arrival())
     }
 }
 

@@ -122,7 +122,10 @@ fn scenarios_are_compared_seed_by_seed() {
 
 #[test]
 fn what_is_left_to_gain_is_told_with_the_floor_and_what_decisions_were_worth() {
-    let bench = bench();
+    let bench = Bench::new();
+    let arms = &STUDY[STUDY.find("components:").expect("it has components")..];
+    let base = "base: {workload: {distribution: {rate: 120, num_requests: 600}}}";
+    bench.write("s.yaml", format!("question: what is left to gain?\n{base}\n{arms}"));
     let metrics = "--metrics ttft_mean,ttft_p99,hit_rate";
     let ran = bench.blis(&format!(
         "explain s.yaml --seeds 3 --no-ledger {metrics} --counterfactual-sample 9 --format json \
