@@ -432,20 +432,6 @@ workload: {distribution: {rate: 1, prompt_tokens: {mean: 16, stdev: 0}, output_t
     }
 
     #[test]
-    #[ignore = "minutes: cargo test --release -p blis-scenario -- --ignored a_million"]
-    fn a_million_requests_are_stable_at_97_percent_and_not_at_103() {
-        for preset in ["orthogonal-slo", "orthogonal-slo-32", "chatbot"] {
-            let text = format!(
-                "{{hardware: H200, tp: 1, latency: {{model: profile}}, strategy: llm-d-default, \
-                 cluster: {{instances: 8}}, workload: {{preset: {preset}}}}}"
-            );
-            let stable = Some(blis_metrics::Saturation::Stable);
-            assert_eq!(load(&text, "97%", "1000000"), stable, "{preset}");
-            assert_ne!(load(&text, "103%", "1000000"), stable, "{preset}");
-        }
-    }
-
-    #[test]
     fn conversations_saturate_too_counted_by_sessions() {
         // Four rounds of 10 ms each, one after the other.
         let text = ONE_BY_ONE.replace(
