@@ -137,11 +137,6 @@ impl<'a> Part<'a> {
         latencies.map(|reference| design.cell(&reference.at(&self.free))).collect()
     }
 
-    /// Whether it says that one side is less than the other, not no more.
-    pub(super) fn is_strict(&self) -> bool {
-        matches!(self.comparison.relation, Relation::Below | Relation::Above)
-    }
-
     /// The first cell of each side.
     pub(super) fn sides(&self, design: &Design) -> Vec<usize> {
         let Comparison { left, right, .. } = self.comparison;

@@ -1,7 +1,7 @@
 //! The judge: looks when it is time to, and answers what can be answered.
 
 use super::contrast::{Contrast, Effect, Part};
-use super::{Doubt, Evidence, Outcome, Verdict, sentence};
+use super::{ALPHA, Doubt, Evidence, Outcome, Verdict, sentence};
 use crate::design::Design;
 use crate::hypothesis::{Expr, Hypothesis, Reference};
 use crate::stats::{Sequence, step_down};
@@ -142,9 +142,9 @@ impl<'a> Case<'a> {
     /// Why there is none, whatever the numbers say.
     fn without_verdict(&self) -> Option<Outcome> {
         let identical = self.parts.iter().all(|(_, contrast)| contrast.is_equality());
-        // That a number is no more than its equal is true; that it is less is not worth refuting.
-        let strict = |(part, _): &(Part<'_>, Contrast)| part.is_strict();
-        if identical && (self.silent().is_some() || self.parts.iter().any(strict)) {
+        // A claim that holds of equal numbers is true of them; another is not worth refuting.
+        let fails = |(_, contrast): &(Part<'_>, Contrast)| contrast.answer(ALPHA) == Some(false);
+        if identical && (self.silent().is_some() || self.parts.iter().any(fails)) {
             return Some(Outcome::NoEffect);
         }
         let doubts = || self.doubts.iter().map(|(_, doubt)| doubt);
