@@ -17,7 +17,7 @@ use blis_scenario::{Problem, RunFailure, Saturations, pool, run_scenario};
 use blis_sim::{End, Observer, Progress};
 use core::time::Duration;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -209,7 +209,7 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// If there is no saturation, `watch` stops the measurement, or the ledger cannot be written.
     pub fn settle(&self, checked: Checked, watch: &dyn Watch) -> Result<Plan, Failure> {
-        let measures = checked.needs_saturation();
+        let measures = checked.unmeasured(&self.saturations).is_some();
         if measures {
             watch.measures(&checked.plan().workload_name);
         }
@@ -218,6 +218,22 @@ impl<'a> Runner<'a> {
             ledger.record_saturations(&self.saturations.all())?;
         }
         Ok(plan)
+    }
+
+    /// The plans of `all`, in their order. Each saturation is measured once, and as many at a time
+    /// as trials are run.
+    ///
+    /// # Errors
+    /// If there is no saturation, `watch` stops the measurement, or the ledger cannot be written.
+    pub fn settle_all(&self, all: Vec<Checked>, watch: &dyn Watch) -> Result<Vec<Plan>, Failure> {
+        let mut keys = BTreeSet::new();
+        let mut is_first = |checked: &&Checked| {
+            checked.unmeasured(&self.saturations).is_some_and(|key| keys.insert(key))
+        };
+        let unknown: Vec<&Checked> = all.iter().filter(|one| is_first(one)).collect();
+        let settled = pool::each(self.jobs, &unknown, |one| self.settle((*one).clone(), watch))?;
+        settled.into_iter().collect::<Result<Vec<Plan>, Failure>>()?;
+        all.into_iter().map(|one| self.settle(one, watch)).collect()
     }
 
     /// The rows of `trials`, in their order, which do not depend on how many run at a time nor on

@@ -58,11 +58,6 @@ impl Checked {
         let Checked { plan, rate } = self;
         (canonical::canonical(plan), rate.as_ref().map(|written| written.rate.clone()))
     }
-
-    /// Whether the rate is a share of saturation.
-    pub fn needs_saturation(&self) -> bool {
-        self.rate.is_some()
-    }
 }
 
 /// The kinds of workload, by their field under `workload`.

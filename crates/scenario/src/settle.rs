@@ -17,9 +17,9 @@ use crate::scenario::canonical::canonical;
 use crate::scenario::{Checked, Draft, Oracles, Plan, Trial, Workload};
 use blis_core::math::{count, float};
 use blis_core::{Span, Time};
-use blis_metrics::{Fact, Listener, Status};
+use blis_metrics::{Fact, Listener, SloTargets, Status};
 use blis_policy::{Guests, PartsText, Policies, Routing};
-use blis_sim::{End, Observer, Unobserved};
+use blis_sim::{End, Observer, Signals, Unobserved};
 use blis_workload::{Activity, Client, Mix, Rate, Think};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -109,6 +109,15 @@ impl Checked {
         plan.name_itself();
         Ok(plan)
     }
+
+    /// What tells the saturation that must be measured first from others, if one must.
+    pub fn unmeasured(&self, known: &Saturations) -> Option<String> {
+        let Checked { plan, rate } = self;
+        let (Some(written), Workload::Mix(mix)) = (rate, &plan.workload) else { return None };
+        let key = Bench::new(plan, mix, written).key();
+        let is_known = known.lock().contains_key(&key);
+        (!is_known).then_some(key)
+    }
 }
 
 impl Draft {
@@ -129,8 +138,20 @@ fn reference(plan: &Plan) -> Plan {
     let policies = Policies { routing, ..Policies::default() };
     // One gateway that knows all it sends: what the engines can do, not how well they are fed.
     let (horizon, patience, gateways) = (None, None, 1);
-    let (oracles, warmup) = (Oracles::NONE, Time::ZERO);
-    Plan { gateways, policies, oracles, horizon, warmup, patience, ..plan.clone() }
+    let (oracles, warmup, slo) = (Oracles::NONE, Time::ZERO, SloTargets::default());
+    let (signals, hears_events) = (Signals::default(), false);
+    Plan {
+        gateways,
+        signals,
+        hears_events,
+        policies,
+        oracles,
+        horizon,
+        warmup,
+        patience,
+        slo,
+        ..plan.clone()
+    }
 }
 
 /// The mix at a rate that never changes but by chance, and with clients that wait.
@@ -381,7 +402,7 @@ mod tests {
     /// A server that takes one request at a time, for 10 steps of 1 ms each.
     const ONE_BY_ONE: &str = "
 latency: {model: constant, step_us: 1000}
-engine: {max_num_running_reqs: 1, total_kv_blocks: 1000}
+engine: {max_num_running_reqs: 1, total_kv_blocks: 1000, async_scheduling: false}
 workload: {distribution: {rate: 1, prompt_tokens: {mean: 16, stdev: 0}, output_tokens: {mean: 10, stdev: 0}}}
 ";
 
