@@ -18,7 +18,7 @@ pub(crate) const MARK: &str = "<!-- Written by `blis`: do not edit. -->\n";
 const WIDTH: usize = 100;
 
 /// The terminal that standard output is, or a page of 100 columns. `COLUMNS` says otherwise.
-fn screen() -> Screen {
+fn screen(details: bool) -> Screen {
     let is_terminal = std::io::stdout().is_terminal();
     let found = terminal_size::terminal_size().filter(|_| is_terminal);
     let given = std::env::var_os("COLUMNS").and_then(|text| text.to_str()?.parse().ok());
@@ -26,13 +26,14 @@ fn screen() -> Screen {
     Screen {
         width: given.or(found).unwrap_or(WIDTH),
         colour: is_terminal && std::env::var_os("NO_COLOR").is_none(),
+        details,
     }
 }
 
-/// The document in a layout.
-pub(crate) fn text(document: &Document, layout: Layout) -> String {
+/// The document in a layout, with or without what follows its answer.
+fn text(document: &Document, layout: Layout, details: bool) -> String {
     match layout {
-        Layout::Table => terminal::text(document, screen()),
+        Layout::Table => terminal::text(document, screen(details)),
         Layout::Markdown => markdown::page(document, None).text,
         Layout::Html => html::page(document, Figures::Scripted),
         Layout::Json => blis_scenario::json::text(&document.data),
@@ -41,7 +42,11 @@ pub(crate) fn text(document: &Document, layout: Layout) -> String {
 
 /// Prints the document in a layout.
 pub(crate) fn print(document: &Document, layout: Layout) -> Result<(), Failure> {
-    let text = text(document, layout);
+    put(document, layout, false)
+}
+
+fn put(document: &Document, layout: Layout, details: bool) -> Result<(), Failure> {
+    let text = text(document, layout, details);
     match layout {
         Layout::Table => output::print_raw(&text),
         _ => output::print(&text),
@@ -52,6 +57,7 @@ pub(crate) fn print(document: &Document, layout: Layout) -> Result<(), Failure> 
 pub(crate) struct Pages {
     files: Vec<(PathBuf, Output)>,
     layout: Layout,
+    details: bool,
 }
 
 impl Pages {
@@ -60,12 +66,25 @@ impl Pages {
         let open = |path: &PathBuf| {
             Ok::<_, Problem>((path.clone(), Output::create(&Target::claim("--report", path)?)?))
         };
-        Ok(Pages { files: every(args.report.iter().map(open))?, layout: args.format })
+        Ok(Pages {
+            files: every(args.report.iter().map(open))?,
+            layout: args.format,
+            details: false,
+        })
+    }
+
+    /// The same, with what follows the answer printed if `details`.
+    pub(crate) fn detailed(self, details: bool) -> Pages {
+        Pages { details, ..self }
     }
 
     /// Writes the document to each page, as Markdown with its drawings beside it if the name ends
     /// in `.md`, else as HTML, and prints it.
     pub(crate) fn put(self, document: &Document) -> Result<(), Failure> {
+        let rest = match self.files.first() {
+            Some((page, _)) => format!("{}, or `--tables`", page.display()),
+            None => "`--report FILE.html`, or `--tables`".to_owned(),
+        };
         for (path, output) in self.files {
             if path.extension().is_none_or(|ending| ending != "md") {
                 output.fill(&html::page(document, Figures::Scripted))?;
@@ -78,6 +97,10 @@ impl Pages {
             }
             output.fill(&format!("{MARK}{}", page.text))?;
         }
-        print(document, self.layout)
+        put(document, self.layout, self.details)?;
+        if self.layout == Layout::Table && !self.details && !document.answer.is_empty() {
+            output::print(&format!("\nAll verdicts, tables and charts: {rest}\n"))?;
+        }
+        Ok(())
     }
 }

@@ -10,9 +10,11 @@ use crate::progress::{Standing, Trials};
 use crate::shard::Shard;
 use crate::show::Pages;
 use crate::trials::Trying;
+use blis_export::llm_d;
 use blis_lab::Metric;
 use blis_lab::study::{self, Findings, Outline, Study};
 use blis_lab::verdict::Outcome;
+use blis_report::Block;
 use blis_report::study as report;
 use blis_report::svg::svg;
 use blis_report::text::grouped;
@@ -59,7 +61,9 @@ fn one(args: &StudyArgs, file: &Path) -> Result<u8, Failure> {
         (Some(_), None) => output::note("note: no samples, so --plot was not written"),
         (None, _) => {}
     }
-    pages.put(&report::document(&study, &findings, Some(&file.display().to_string())))?;
+    let mut document = report::document(&study, &findings, Some(&file.display().to_string()));
+    document.answer.extend(deployed(&study, &findings).map(Block::prose));
+    pages.detailed(args.tables).put(&document)?;
     let refuted = findings.verdicts.iter().any(|verdict| verdict.outcome == Outcome::Refuted);
     Ok(if args.check && refuted { failure::CHECK_FAILED } else { failure::DONE })
 }
@@ -81,6 +85,22 @@ fn found(name: &str, study: &Study, trying: &Trying, watch: &Trials) -> Result<F
     watch.compare(Standing::of(study));
     let findings = study.run_recorded(name, &trying.runner(), watch);
     findings.map_err(|failure| trying.kept(failure))
+}
+
+/// How to deploy the safest arm, if it is one of the strategies that have a name.
+fn deployed(study: &Study, findings: &Findings) -> Option<String> {
+    let arm = study.answer(findings)?.regrets.first()?.arm;
+    let factor = study.design.factor("arm")?;
+    let fields = study.level_fields(factor, arm);
+    let only = |(path, _): &(String, String)| path == "strategy" || path.starts_with("signals.");
+    let (_, name) = fields.iter().find(|(path, _)| path == "strategy")?;
+    let cell = (0..study.cells.len()).find(|&cell| study.design.levels(cell)[factor] == arm)?;
+    let missing = llm_d::export(&study.cells[cell].plan, name).missing.join(", ");
+    match (fields.iter().all(only) && study.with(arm).is_empty(), missing.as_str()) {
+        (false, _) => None,
+        (true, "") => Some(format!("To deploy it in llm-d: `blis export llm-d --strategy {name}`")),
+        (true, missing) => Some(format!("llm-d has no counterpart for its {missing}.")),
+    }
 }
 
 /// What the ledger calls the study: the name of its file.

@@ -6,6 +6,7 @@
 //! are judged as seeds come in; when all are answered, or no seed is left, the study is done.
 //! Everything is checked before anything runs.
 
+mod answer;
 mod arms;
 mod capacity;
 mod cells;
@@ -21,6 +22,7 @@ mod recorded;
 mod setup;
 
 pub use crate::design::{Design, Factor, Warmup};
+pub use answer::{Answer, Place, Ranked, Regret};
 pub use arms::Component;
 pub use compare::{Sides, compare};
 pub use file::{Form, form, read, read_text, warmup_flag};
@@ -98,8 +100,9 @@ impl Outline {
     /// The failure of the first measurement that failed.
     pub fn settle(self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Study, Failure> {
         let Outline { mut study, cells } = self;
-        for (cell, checked) in study.cells.iter_mut().zip(cells) {
-            cell.plan = runner.settle(checked, watch)?;
+        let plans = runner.settle_all(cells, watch)?;
+        for (cell, plan) in study.cells.iter_mut().zip(plans) {
+            cell.plan = plan;
         }
         Ok(study)
     }

@@ -15,7 +15,7 @@ impl PyDocument {
     /// Its text: `table` for terminals of `width` columns, `markdown`, `html` or `json`.
     fn text(&self, layout: &str, width: usize) -> PyResult<String> {
         match layout {
-            "table" => Ok(terminal::text(&self.0, Screen { width, colour: false })),
+            "table" => Ok(terminal::text(&self.0, Screen { width, colour: false, details: true })),
             "markdown" => Ok(markdown::page(&self.0, None).text),
             "html" => Ok(html::page(&self.0, Figures::Scripted)),
             "json" => Ok(blis_scenario::json::text(&self.0.data)),

@@ -35,7 +35,8 @@ pub enum Figures {
 /// The document as a page.
 pub fn page(document: &Document, figures: Figures) -> String {
     let title = escaped(&document.title);
-    let body = Body { figures }.blocks(&document.blocks);
+    let body = Body { figures };
+    let body = body.blocks(&document.answer) + &body.blocks(&document.blocks);
     let data = match serde_json::to_string(&document.data) {
         Ok(data) if !document.data.is_null() => embedded(&data),
         _ => String::new(),

@@ -21,6 +21,7 @@ const WIDTH: usize = 100;
 /// The document as a page whose drawings begin with `stem`; without one it has none.
 pub fn page(document: &Document, stem: Option<&str>) -> Page {
     let mut page = Page { text: format!("# {}\n", line(&document.title)), drawings: Vec::new() };
+    page.add(&document.answer, stem, 2);
     page.add(&document.blocks, stem, 2);
     page
 }

@@ -9,6 +9,9 @@ use serde_json::Value;
 pub struct Document {
     /// The headline.
     pub title: String,
+    /// What a reader needs first, on one screen. Terminals show the rest only if asked to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answer: Vec<Block>,
     /// What follows it.
     pub blocks: Vec<Block>,
     /// The same for programs, as the command's `--format json` prints it.
@@ -95,7 +98,13 @@ pub struct Card {
 impl Document {
     /// A document with this headline.
     pub fn new(title: impl Into<String>, blocks: Vec<Block>, data: Value) -> Document {
-        Document { title: title.into(), blocks, data }
+        Document { title: title.into(), answer: Vec::new(), blocks, data }
+    }
+
+    /// The same with this on its first screen.
+    #[must_use]
+    pub fn answered(self, answer: Vec<Block>) -> Document {
+        Document { answer, ..self }
     }
 
     /// The document as JSON.

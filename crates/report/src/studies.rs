@@ -2,9 +2,9 @@
 
 use crate::model::{Block, Document, Table};
 use crate::study::tally;
-use crate::text::{inline, quoted};
+use crate::text::{effect, inline, quoted};
 use blis_lab::study::{Findings, Study};
-use blis_lab::verdict::{Outcome, Scale, Verdict, number};
+use blis_lab::verdict::Outcome;
 use serde_json::{Value, json};
 
 /// What became of a study or a search.
@@ -87,16 +87,6 @@ impl Done {
         });
         self.judged.iter().map(row).chain(search).collect()
     }
-}
-
-/// The effect that decided a verdict, with its interval; `x` is a ratio.
-fn effect(verdict: &Verdict) -> String {
-    let Some(effect) = verdict.effects.get(verdict.telling) else { return "-".to_owned() };
-    let Some(found) = effect.estimate else { return "too few samples".to_owned() };
-    let times = if effect.scale == Scale::Ratio { "x " } else { "" };
-    let unit = if effect.unit.is_empty() { String::new() } else { format!(" {}", effect.unit) };
-    let (mean, low, high) = (number(found.mean), number(found.low), number(found.high));
-    format!("{times}{mean} ({low} to {high}){unit}")
 }
 
 /// All verdicts, a row each, which lead to `page` of their study if there are any, e.g.

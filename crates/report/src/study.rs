@@ -1,5 +1,6 @@
 //! What a study found: verdicts, tables and charts, and its runs as CSV.
 
+mod answer;
 mod charts;
 mod setup;
 
@@ -49,6 +50,7 @@ pub fn document(study: &Study, findings: &Findings, file: Option<&str>) -> Docum
         Block::folded("Setup", setup::blocks(study, file)),
     ];
     Document::new(study.question.clone(), blocks, json::object(study, findings))
+        .answered(answer::answer(study, findings))
 }
 
 /// How the numbers came about.
@@ -255,20 +257,28 @@ fn mechanisms(study: &Study, findings: &Findings) -> Option<Table> {
     (!names.is_empty()).then(|| Table::new(title, header, rows))
 }
 
-/// What the numbers do not show, once for all cells that have it.
+/// What the numbers do not show, once for all cells that have it. Of warnings that differ in their
+/// numbers and brackets only, the one with the largest number is told.
 fn warnings(study: &Study, findings: &Findings) -> Vec<Block> {
-    let mut told: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut told: Vec<(String, &str, Vec<String>)> = Vec::new();
     for (cell, rows) in study.cells.iter().zip(&findings.rows) {
         let name = cell.levels.join(", ");
         for warning in rows.iter().flat_map(|row| &row.warnings) {
-            match told.iter_mut().find(|(text, _)| text == warning) {
-                None => told.push((warning, vec![name.clone()])),
-                Some((_, cells)) if cells.contains(&name) => {}
-                Some((_, cells)) => cells.push(name.clone()),
+            let shape = shape(warning);
+            let Some((_, text, cells)) = told.iter_mut().find(|(known, ..)| *known == shape) else {
+                told.push((shape, warning, vec![name.clone()]));
+                continue;
+            };
+            cells.retain(|cell| *cell != name);
+            if leading(warning) > leading(text) {
+                *text = warning;
+                cells.insert(0, name.clone());
+            } else {
+                cells.push(name.clone());
             }
         }
     }
-    let warning = |(text, cells): (&str, Vec<String>)| match &cells[..] {
+    let warning = |(_, text, cells): (String, &str, Vec<String>)| match &cells[..] {
         [one] if one.is_empty() => Block::warning(text, ""),
         [some @ .., _] if some.len() >= MOST_PLACES => {
             let (named, more) = (some[..MOST_PLACES].join("; "), cells.len() - MOST_PLACES);
@@ -277,6 +287,25 @@ fn warnings(study: &Study, findings: &Findings) -> Vec<Block> {
         cells => Block::warning(format!("{text} ({})", cells.join("; ")), ""),
     };
     told.into_iter().map(warning).collect()
+}
+
+/// A warning without its numbers and what stands in brackets.
+fn shape(warning: &str) -> String {
+    let mut depth = 0_u32;
+    let kept = |&letter: &char| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && !letter.is_ascii_digit()
+    };
+    warning.chars().filter(kept).collect()
+}
+
+/// The number that a warning begins with; 0 if it begins with none.
+fn leading(warning: &str) -> u64 {
+    warning.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0)
 }
 
 /// One row a run: the levels of its cell, its seed, and every number that was asked for.

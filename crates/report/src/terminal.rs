@@ -16,6 +16,8 @@ pub struct Screen {
     pub width: usize,
     /// Whether it shows bold and colours.
     pub colour: bool,
+    /// Whether it shows more than the answer of a document that has one.
+    pub details: bool,
 }
 
 /// Lines of prose are no longer than this, however wide the screen is.
@@ -33,7 +35,8 @@ const HEIGHTS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 /// Lengths of the end of a bar, in eighths.
 const ENDS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// The document for `screen`. Verdicts come last, because that is what stays on the screen.
+/// The document for `screen`. Verdicts and the answer come last, because that is what stays on the
+/// screen.
 pub fn text(document: &Document, screen: Screen) -> String {
     let is_verdict = |block: &&Block| match block {
         Block::Group(group) => group.blocks.iter().any(|one| matches!(one, Block::Verdict(_))),
@@ -42,13 +45,17 @@ pub fn text(document: &Document, screen: Screen) -> String {
     let (verdicts, others): (Vec<&Block>, Vec<&Block>) =
         document.blocks.iter().partition(is_verdict);
     let title = screen.bold(&screen.folded(&document.title, 0)) + "\n";
+    let answer = screen.blocks(&document.answer.iter().collect::<Vec<_>>());
+    if !document.answer.is_empty() && !screen.details {
+        return format!("{title}\n{answer}");
+    }
     let mut out = title + &screen.blocks(&[others, verdicts].concat());
     let hidden: Vec<&str> = document.blocks.iter().filter_map(hidden).collect();
     if !hidden.is_empty() {
         let text = format!("not shown: {}; add `--format html`", hidden.join(", ").to_lowercase());
         out = out + "\n" + &screen.folded(&text, 0) + "\n";
     }
-    out
+    if answer.is_empty() { out } else { format!("{out}\n{answer}") }
 }
 
 fn hidden(block: &Block) -> Option<&str> {

@@ -4,7 +4,7 @@ use blis_core::math::{count, float};
 use blis_lab::Metric;
 use blis_lab::stats::Estimate;
 use blis_lab::study::{Mean, Paired};
-use blis_lab::verdict::number;
+use blis_lab::verdict::{Scale, Verdict, number};
 use blis_scenario::problem::visible;
 
 /// What stands where there is no value.
@@ -107,6 +107,16 @@ pub fn entry(metric: &Metric, mean: Option<Mean>) -> String {
         }
         _ => show(mean),
     })
+}
+
+/// The effect that decided a verdict, with its interval; `x` is a ratio.
+pub(crate) fn effect(verdict: &Verdict) -> String {
+    let Some(effect) = verdict.effects.get(verdict.telling) else { return "-".to_owned() };
+    let Some(found) = effect.estimate else { return "too few samples".to_owned() };
+    let times = if effect.scale == Scale::Ratio { "x " } else { "" };
+    let unit = if effect.unit.is_empty() { String::new() } else { format!(" {}", effect.unit) };
+    let (mean, low, high) = (number(found.mean), number(found.low), number(found.high));
+    format!("{times}{mean} ({low} to {high}){unit}")
 }
 
 /// Those of `items` that there are, as a list in a sentence.

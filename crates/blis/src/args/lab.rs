@@ -54,6 +54,10 @@ pub(crate) struct StudyArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) check: bool,
 
+    /// Print all verdicts and tables before the answer
+    #[arg(long, conflicts_with_all = ["format", "all"])]
+    pub(crate) tables: bool,
+
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
 

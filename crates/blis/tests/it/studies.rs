@@ -37,7 +37,7 @@ fn bench() -> Bench {
 #[test]
 fn a_refuted_hypothesis_is_a_failed_check() {
     let bench = bench();
-    let ran = bench.blis("study s.yaml --no-ledger --report s.md");
+    let ran = bench.blis("study s.yaml --no-ledger --tables --report s.md");
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(ran.out.contains("confirmed faster: ttft_mean(two) < ttft_mean(one)"), "{}", ran.out);
     assert!(ran.out.contains("refuted slower: ttft_p99(two) > ttft_p99(one)"), "{}", ran.out);
@@ -54,8 +54,24 @@ fn a_refuted_hypothesis_is_a_failed_check() {
     );
     let drawing = bench.read("s-ttft-mean-ms.svg");
     assert!(drawing.contains("ttft_mean, ms"), "the drawing is beside it");
-    let checked = bench.blis("study s.yaml --no-ledger --check");
+    let checked = bench.blis("study s.yaml --no-ledger --tables --check");
     assert_eq!((checked.code, checked.out), (Some(1), ran.out), "the same, but for the exit code");
+}
+
+#[test]
+fn a_study_ends_with_its_answer_on_one_screen() {
+    let bench = bench();
+    let ran = bench.blis("study s.yaml --no-ledger --report s.html");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert!(lines.len() <= 40, "{}", ran.out);
+    assert!(lines[2].starts_with("Best by ttft_mean: two, "), "{}", ran.out);
+    assert!(ran.out.contains("slower  refuted    x 0."), "{}", ran.out);
+    assert!(ran.out.contains("not errors of the model"), "{}", ran.out);
+    assert!(ran.out.ends_with("All verdicts, tables and charts: s.html, or `--tables`\n"));
+    let page = bench.read("s.html");
+    let (answer, verdicts) = (page.find("Best by ttft_mean"), page.find("<h2>Verdicts</h2>"));
+    assert!(answer.is_some() && answer < verdicts, "the page begins with it");
 }
 
 #[test]
@@ -152,9 +168,9 @@ fn what_is_left_to_gain_is_told_with_the_floor_and_what_decisions_were_worth() {
     let page = bench.read("p.html");
     assert!(page.contains("<h2>Room for improvement</h2>") && page.contains("oracle router"));
     let text = bench.blis("explain s.yaml --seeds 3 --no-ledger --counterfactual-sample 9").out;
-    assert!(
-        text.contains("what oracles reach: ttft_mean") && text.contains("No policy can go below")
-    );
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("what oracles reach: ttft_mean, ms"), "{text}");
+    assert!(words.contains("No policy can go below"), "{text}");
     assert!(text.contains("value of routing decisions"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
 }

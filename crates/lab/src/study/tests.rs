@@ -337,3 +337,36 @@ fn the_arm_of_a_study_may_choose_a_strategy_and_sweep_its_parameters() {
     assert_eq!(plan.routing(), "weighted(prefix-affinity:5,queue-depth:2; max-score)");
     assert_eq!(plan.scheduler(), "fcfs");
 }
+
+#[test]
+fn the_answer_ranks_arms_by_place_and_leaves_out_overloaded_ones() {
+    let text = "
+question: which?
+base:
+  latency: {model: constant, step_us: 1000}
+  engine: {max_num_running_reqs: 1, total_kv_blocks: 1000, async_scheduling: false}
+workloads:
+  - {name: calm, set: {workload: {distribution: {rate: 50, num_requests: 900, prompt_tokens: {mean: 16, stdev: 0}, output_tokens: {mean: 10, stdev: 0}}}}}
+  - {name: busy, set: {workload: {distribution: {rate: 150, num_requests: 900, prompt_tokens: {mean: 16, stdev: 0}, output_tokens: {mean: 10, stdev: 0}}}}}
+arms:
+  - {name: one}
+  - {name: two, set: {cluster: {instances: 2}}}
+  - {name: also two, set: {cluster: {instances: 2}, routing: round-robin}}
+references: false
+metrics: [ttft_p99]
+seeds: 4
+";
+    let study = read(text).expect("legal");
+    let findings = study.run(&Runner::default(), &Unwatched).expect("it runs");
+    let answer = study.answer(&findings).expect("arms differ");
+    let names: Vec<&str> = answer.places.iter().map(|place| place.name.as_str()).collect();
+    assert_eq!(names, ["calm", "busy"]);
+    let last = answer.places[0].ranked.last().expect("three arms");
+    assert!(last.arm == 0 && !last.is_level(), "one server is slower for sure: {last:?}");
+    assert!(answer.places[0].ranked[1].is_level(), "two equal arms cannot be told apart");
+    let busy: Vec<usize> = answer.places[1].ranked.iter().map(|one| one.arm).collect();
+    assert_eq!((busy.len(), &answer.places[1].overloaded[..]), (2, &[0][..]));
+    let worst = answer.regrets.last().expect("three arms");
+    assert_eq!((worst.arm, worst.times, worst.place), (0, None, 1), "it does not keep up");
+    assert!(answer.regrets[0].times.is_some_and(|times| (1.0..1.1).contains(&times)));
+}

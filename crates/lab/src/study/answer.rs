@@ -1,0 +1,151 @@
+//! The answer of a study: which arm is best where, and which is nowhere far from the best.
+
+use super::{Findings, Mean, Study};
+use crate::metric::Metric;
+use crate::stats::Estimate;
+use crate::verdict::Evidence;
+use blis_core::math::ln;
+
+/// Paired intervals of the ranking leave out the truth with this probability, each.
+const LEVEL: f64 = 0.05;
+
+/// Which arm is best, by the first metric of the study that has a better side.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The metric.
+    pub metric: Metric,
+    /// Each combination of what is not an arm, in the order of the cells.
+    pub places: Vec<Place>,
+    /// What each arm of the file loses where it loses most; the least first.
+    pub regrets: Vec<Regret>,
+}
+
+/// The arms at one combination of what is not an arm.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Its levels; empty if cells differ in their arms only.
+    pub name: String,
+    /// The arms that can be compared, the best first.
+    pub ranked: Vec<Ranked>,
+    /// The arms whose latencies grow with the length of the run.
+    pub overloaded: Vec<usize>,
+}
+
+/// An arm at a place.
+#[derive(Clone, Copy, Debug)]
+pub struct Ranked {
+    /// Which arm.
+    pub arm: usize,
+    /// Its cell.
+    pub cell: usize,
+    /// Its mean over seeds.
+    pub mean: Mean,
+    /// How many times the best one's it is, paired by seed; `None` for the best, and where ratios
+    /// say nothing.
+    pub times_best: Option<Estimate>,
+}
+
+/// What an arm loses where it loses most.
+#[derive(Clone, Copy, Debug)]
+pub struct Regret {
+    /// Which arm.
+    pub arm: usize,
+    /// How many times as bad as the best it is; `None` if it is overloaded there.
+    pub times: Option<f64>,
+    /// The place.
+    pub place: usize,
+}
+
+impl Ranked {
+    /// Whether the runs cannot tell it from the best.
+    pub fn is_level(&self) -> bool {
+        self.times_best.is_some_and(|ratio| ratio.low <= 1.0 && 1.0 <= ratio.high)
+    }
+}
+
+impl Study {
+    /// Which arm is best, if cells differ in their arms and a metric has a better side.
+    pub fn answer(&self, findings: &Findings) -> Option<Answer> {
+        let arm = self.design.factor("arm").filter(|&arm| self.design.factors[arm].stated > 1)?;
+        let metric = *self.metrics.iter().find(|metric| metric.less_is_better().is_some())?;
+        let mut places: Vec<Place> = Vec::new();
+        for cell in 0..self.cells.len() {
+            let mut levels = self.design.names(cell);
+            let is_arm = self.design.levels(cell)[arm];
+            levels.remove(arm);
+            let name = levels.join(", ");
+            let index = places.iter().position(|place| place.name == name);
+            let index = index.unwrap_or_else(|| {
+                places.push(Place { name, ranked: Vec::new(), overloaded: Vec::new() });
+                places.len() - 1
+            });
+            // Arms that were added for reference are no candidates.
+            if is_arm >= self.design.factors[arm].stated {
+                continue;
+            }
+            let place = &mut places[index];
+            if metric.is_latency() && self.is_overloaded(findings, cell) {
+                place.overloaded.push(is_arm);
+            } else if let Some(mean) = findings.mean(cell, &metric) {
+                place.ranked.push(Ranked { arm: is_arm, cell, mean, times_best: None });
+            }
+        }
+        places.iter_mut().for_each(|place| place.rank(findings, &metric));
+        let regrets = regrets(&places, &metric);
+        Some(Answer { metric, places, regrets })
+    }
+
+    fn is_overloaded(&self, findings: &Findings, cell: usize) -> bool {
+        self.evidence(findings).doubt(cell, findings.seeds()).overloaded
+    }
+}
+
+impl Place {
+    fn rank(&mut self, findings: &Findings, metric: &Metric) {
+        let less = metric.less_is_better() == Some(true);
+        self.ranked.sort_by(|one, other| {
+            let order = one.mean.0.total_cmp(&other.mean.0);
+            if less { order } else { order.reverse() }
+        });
+        let Some(best) = self.ranked.first().map(|best| best.cell) else { return };
+        for one in &mut self.ranked[1..] {
+            let paired = findings.paired(one.cell, best, metric, LEVEL);
+            one.times_best = paired.and_then(|paired| paired.ratio);
+        }
+    }
+}
+
+/// What each arm that was run everywhere loses where it loses most; the least first, then in the
+/// order of the file.
+fn regrets(places: &[Place], metric: &Metric) -> Vec<Regret> {
+    let worse =
+        |ratio: f64| if metric.less_is_better() == Some(true) { ratio } else { 1.0 / ratio };
+    let at = |arm: usize, place: usize| {
+        let here = &places[place];
+        if here.overloaded.contains(&arm) {
+            // Where nobody keeps up nobody loses.
+            return (!here.ranked.is_empty()).then_some(Regret { arm, times: None, place });
+        }
+        let best = here.ranked.first()?.mean.0;
+        let found = here.ranked.iter().find(|one| one.arm == arm)?;
+        let times = worse(found.mean.0 / best);
+        Some(Regret { arm, times: ln(times).is_finite().then_some(times), place })
+    };
+    let mut arms: Vec<usize> = places.iter().flat_map(Place::arms).collect();
+    arms.sort_unstable();
+    arms.dedup();
+    let size = |regret: &Regret| regret.times.unwrap_or(f64::INFINITY);
+    let worst = |&arm: &usize| {
+        let all = (0..places.len()).filter_map(|place| at(arm, place));
+        all.max_by(|one, other| size(one).total_cmp(&size(other)))
+    };
+    let mut all: Vec<Regret> = arms.iter().filter_map(worst).collect();
+    all.sort_by(|one, other| size(one).total_cmp(&size(other)));
+    all
+}
+
+impl Place {
+    fn arms(&self) -> Vec<usize> {
+        self.ranked.iter().map(|one| one.arm).chain(self.overloaded.iter().copied()).collect()
+    }
+}

@@ -1,0 +1,239 @@
+//! The answer of a study, on one screen: what is best where, what it costs, what is not known.
+
+use super::{CAUTION, tally};
+use crate::model::{Block, Table, blocks};
+use crate::text::{effect, entry, heading, listed, percent, ranged, sentence};
+use blis_core::SloClass;
+use blis_core::math::float;
+use blis_lab::Metric;
+use blis_lab::study::{Answer, Findings, Paired, Place, Ranked, Study};
+use blis_lab::verdict::{Outcome, number};
+use blis_scenario::Row;
+
+/// More places or claims do not fit on a screen.
+const MOST_PLACES: usize = 10;
+const MOST_CLAIMS: usize = 10;
+/// So many arms are named beside the best, and so many costs.
+const MOST_NAMED: usize = 2;
+const MOST_COSTS: usize = 3;
+/// A change below this share is no cost.
+const LEAST_COST: f64 = 0.02;
+
+/// What a reader needs first.
+pub(super) fn answer(study: &Study, findings: &Findings) -> Vec<Block> {
+    let found = study.answer(findings);
+    let mut all = Vec::new();
+    if let Some(found) = &found {
+        all.push(Block::prose(best(study, found)));
+        all.push(places(study, found).into());
+        all.extend(costs(study, findings, found).map(Block::prose));
+    }
+    all.extend(claims(study, findings));
+    if all.is_empty() {
+        return all;
+    }
+    all.push(Block::prose(unknown(study, findings, found.as_ref())));
+    all
+}
+
+/// What an arm is called.
+pub(super) fn arm(study: &Study, level: usize) -> &str {
+    let arms = study.design.factors.iter().find(|factor| factor.name == "arm");
+    arms.map_or("", |arms| arms.levels[level].as_str())
+}
+
+/// Which arm to take, in two sentences.
+fn best(study: &Study, found: &Answer) -> String {
+    let metric = found.metric.name();
+    if let [place] = &found.places[..] {
+        let Some(first) = place.ranked.first() else {
+            return format!("Every arm is overloaded, so {metric} measures the length of the run.");
+        };
+        let value = entry(&found.metric, Some(first.mean));
+        let told =
+            format!("Best by {metric}: {}, {value} {}", arm(study, first.arm), found.metric.unit());
+        return format!("{}.{}", told.trim_end(), also(study, place));
+    }
+    let less = found.metric.less_is_better() == Some(true);
+    let told = |times: Option<f64>| match times {
+        Some(times) if less => format!("{} times the best", number(times)),
+        Some(times) => format!("{} of the best", number(1.0 / times)),
+        None => "overloaded".to_owned(),
+    };
+    let place = |index: usize| &found.places[index].name;
+    let mut regrets = found.regrets.iter();
+    let Some(first) = regrets.next() else {
+        return format!("No arm can be ranked by {metric}.");
+    };
+    let next: Vec<String> = regrets
+        .take(MOST_NAMED)
+        .map(|one| format!("{} ({}, {})", arm(study, one.arm), told(one.times), place(one.place)))
+        .collect();
+    let next = if next.is_empty() { String::new() } else { format!(" Next: {}.", next.join("; ")) };
+    format!(
+        "Safest choice by {metric}: {}, which at its worst is {} ({}).{next}",
+        arm(study, first.arm),
+        told(first.times),
+        place(first.place)
+    )
+}
+
+/// The arms that cannot be told from the best.
+fn also(study: &Study, place: &Place) -> String {
+    match level(study, place) {
+        same if same.is_empty() => String::new(),
+        same => format!(" The runs cannot tell {same} from it."),
+    }
+}
+
+fn level(study: &Study, place: &Place) -> String {
+    let same: Vec<&Ranked> = place.ranked.iter().filter(|one| one.is_level()).collect();
+    let names = same.iter().take(MOST_NAMED).map(|one| Some(arm(study, one.arm).to_owned()));
+    let more = same.len().saturating_sub(MOST_NAMED);
+    let more = (more > 0).then(|| format!("{more} more"));
+    listed(names.chain([more]))
+}
+
+/// A row for each place: the best arm, those as good, and the next.
+fn places(study: &Study, found: &Answer) -> Table {
+    let row = |place: &Place| {
+        let best = place.ranked.first();
+        let name = best.map_or("all are overloaded", |best| arm(study, best.arm));
+        let value = best.map_or_else(String::new, |best| entry(&found.metric, Some(best.mean)));
+        let same = Some(level(study, place)).filter(|same| !same.is_empty());
+        let next = place.ranked.iter().skip(1).find(|one| !one.is_level());
+        let next = next.map(|next| {
+            let times =
+                next.times_best.map_or_else(String::new, |it| format!(" x {}", ranged(&it)));
+            format!("{}{times}", arm(study, next.arm))
+        });
+        let next = [same.map(|same| format!("as good: {same}")), next];
+        vec![place.name.clone(), name.to_owned(), value, listed(next)]
+    };
+    let shown = found.places.iter().take(MOST_PLACES);
+    let mut rows: Vec<Vec<String>> = shown.map(row).collect();
+    if let more @ 1.. = found.places.len().saturating_sub(MOST_PLACES) {
+        rows.push(vec![format!("{more} more"), "see the tables".to_owned()]);
+    }
+    let others = study.factors.iter().filter(|factor| *factor != "arm").map(|it| Some(it.clone()));
+    let value = heading(&found.metric);
+    Table::new("", [&listed(others), "best", &value, "next, times the best"], rows)
+        .keyed(2)
+        .without_empty()
+}
+
+/// What surely gets worse with the safest arm, against the first arm of the file.
+fn costs(study: &Study, findings: &Findings, found: &Answer) -> Option<String> {
+    let winner = found.regrets.first()?.arm;
+    if winner == 0 {
+        return None;
+    }
+    let reports = findings.rows.iter().flatten().map(|row| &row.report);
+    let classes = SloClass::ALL.into_iter().filter(|class| {
+        reports.clone().any(|report| report.classes.iter().any(|(it, _)| it == class))
+    });
+    let of_class = |class: SloClass| {
+        ["ttft_p99", "e2e_mean", "refused_share"]
+            .map(|name| Metric::parse(&format!("{}.{name}", class.name())))
+    };
+    let metrics = study.metrics.iter().copied();
+    let metrics: Vec<Metric> =
+        metrics.chain(classes.flat_map(of_class).filter_map(Result::ok)).collect();
+    let mut costs: Vec<(f64, String)> = Vec::new();
+    for place in &found.places {
+        let cell = |arm: usize| place.ranked.iter().find(|one| one.arm == arm).map(|one| one.cell);
+        let (Some(cell), Some(base)) = (cell(winner), cell(0)) else { continue };
+        for metric in &metrics {
+            let paired = findings.paired(cell, base, metric, 0.05);
+            let Some((size, told)) = paired.and_then(|it| worse(metric, &it)) else { continue };
+            let at =
+                if place.name.is_empty() { String::new() } else { format!(" ({})", place.name) };
+            costs.push((size, format!("{} {told}{at}", metric.name())));
+        }
+    }
+    costs.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let (winner, base) = (arm(study, winner), arm(study, 0));
+    if costs.is_empty() {
+        return Some(format!(
+            "Against {base}, {winner} costs nobody anything that shows: no metric of the study and \
+             no class is surely worse by 2 %."
+        ));
+    }
+    let more = costs.len().saturating_sub(MOST_COSTS);
+    let more = (more > 0).then(|| format!("{more} more"));
+    let named = costs.into_iter().take(MOST_COSTS).map(|(_, told)| Some(told));
+    Some(format!("Against {base}, {winner} costs: {}.", listed(named.chain([more]))))
+}
+
+/// How much worse it surely is, and that in words.
+fn worse(metric: &Metric, paired: &Paired) -> Option<(f64, String)> {
+    let less = metric.less_is_better()?;
+    let sure = |low: f64, high: f64| if less { low } else { -high };
+    match paired.ratio {
+        Some(ratio) => {
+            let size = if less { ratio.low - 1.0 } else { 1.0 / ratio.high - 1.0 };
+            (size > LEAST_COST).then(|| (size, format!("x {}", ranged(&ratio))))
+        }
+        None => {
+            let size = sure(paired.difference.low, paired.difference.high);
+            (size > LEAST_COST).then(|| (size, format!("+ {}", ranged(&paired.difference))))
+        }
+    }
+}
+
+/// The verdicts, a line each.
+fn claims(study: &Study, findings: &Findings) -> Vec<Block> {
+    if study.hypotheses.is_empty() {
+        return Vec::new();
+    }
+    let outcomes: Vec<Outcome> = findings.verdicts.iter().map(|verdict| verdict.outcome).collect();
+    let told = Block::prose(sentence(&format!("claims: {}", tally(&outcomes))));
+    if outcomes.len() > MOST_CLAIMS {
+        return vec![told];
+    }
+    let rows = study.hypotheses.iter().zip(&findings.verdicts).map(|(asked, found)| {
+        vec![asked.name.clone(), found.outcome.name().to_owned(), effect(found)]
+    });
+    blocks([Table::new("", ["claim", "verdict", "effect"], rows).keyed(2)])
+}
+
+/// What the numbers do not say.
+fn unknown(study: &Study, findings: &Findings, found: Option<&Answer>) -> String {
+    let open = [Outcome::Inconclusive, Outcome::TooShort, Outcome::Overloaded];
+    let open = findings.verdicts.iter().filter(|verdict| open.contains(&verdict.outcome)).count();
+    let open = (open > 0).then(|| format!("Claims still open: {open}."));
+    let overloaded = found
+        .map_or(0, |found| found.places.iter().map(|place| place.overloaded.len()).sum::<usize>());
+    let overloaded = (overloaded > 0).then(|| {
+        format!("{overloaded} of {} cells are overloaded and not ranked.", study.cells.len())
+    });
+    let (far, most) = extrapolated(findings);
+    let far = (most > 0.01).then(|| {
+        format!(
+            "{} of all steps, {} in the worst cell, are outside the range that the latency model \
+             was fitted to.",
+            percent(far),
+            percent(most)
+        )
+    });
+    let caution = if study.hypotheses.is_empty() {
+        "Intervals are 95 % each and cover the choice of seeds, not errors of the model."
+    } else {
+        CAUTION
+    };
+    let parts = [open, overloaded, far].into_iter().flatten();
+    parts.chain([caution.to_owned()]).collect::<Vec<_>>().join(" ")
+}
+
+/// The share of steps outside the range of the latency model: of all cells, and the largest.
+fn extrapolated(findings: &Findings) -> (f64, f64) {
+    let steps = |rows: &Vec<Row>| {
+        let far: u64 = rows.iter().filter_map(|row| row.run.extrapolated_steps).sum();
+        let instances = rows.iter().flat_map(|row| &row.report.instances);
+        (far, instances.map(|instance| instance.steps).sum::<u64>())
+    };
+    let share = |(far, all): (u64, u64)| float(far) / float(all.max(1));
+    let cells: Vec<(u64, u64)> = findings.rows.iter().map(steps).collect();
+    let all = cells.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    (share(all), cells.into_iter().map(share).fold(0.0, f64::max))
+}
