@@ -19,14 +19,15 @@ mod number;
 mod outside;
 mod points;
 mod race;
+mod recommend;
 mod search;
 #[cfg(test)]
 mod tests;
 
-pub use blis_optimize::{Estimate, Influence, Plateau, Sensitivity};
+pub use blis_optimize::{Influence, Plateau, Sensitivity};
 pub use constraint::Constraint;
 pub use file::{read, read_text};
-pub use findings::{Call, Chosen, Control, Findings, Front, Outcome};
+pub use findings::{Call, Chosen, Control, Findings, Front, Outcome, Rival};
 pub use number::{Number, Runs};
 pub use outside::Measures;
 pub use points::{Candidate, Points};
@@ -126,8 +127,6 @@ pub struct Budget {
     pub batch: usize,
     /// Whether points that are surely worse after their first seed are run with no others.
     pub racing: bool,
-    /// The share of its requests that a run of the first points has, before the engine learns.
-    pub early: Option<f64>,
 }
 
 /// Who says which points are measured.

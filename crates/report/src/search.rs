@@ -4,7 +4,7 @@ mod charts;
 mod tables;
 
 use crate::model::{Block, Document, blocks};
-use crate::text::{change, dash, percent, titled};
+use crate::text::{change, dash, titled};
 use blis_core::math::exp;
 use blis_lab::Metric;
 use blis_lab::optimize::{Candidate, Chosen, Findings, Number, Objective, Search, json};
@@ -25,8 +25,9 @@ pub fn document(search: &Search, findings: &Findings, file: Option<&str>) -> Doc
             found.push(tables::outcome(search, findings).into());
             found.extend(blocks(tables::by_workload(search, findings)));
             found.extend(tables::constraints(search, findings).map(Into::into));
-            found.extend(verdict(search, chosen).map(Block::Prose));
+            found.extend(verdict(search, chosen));
             found.push(tables::parameters(search, findings, chosen).into());
+            found.extend(tables::rivals(search, findings).map(Into::into));
         }
         _ => {
             found.push(tables::front(search, findings).into());
@@ -120,29 +121,25 @@ fn conditions(search: &Search, findings: &Findings) -> String {
     )
 }
 
-/// What to believe, in a sentence.
-fn verdict(search: &Search, chosen: &Chosen) -> Option<String> {
-    let mut text = Vec::new();
-    let by_hand = chosen.candidate == 0 && chosen.settings == search.points.candidates[0].hand;
-    if by_hand {
-        text.push("Nothing better than the hand-set point was found.".to_owned());
+/// What to know about the recommended point.
+fn verdict(search: &Search, chosen: &Chosen) -> Vec<Block> {
+    let hand = &search.points.candidates[chosen.candidate].hand;
+    if chosen.candidate == 0 && chosen.settings == *hand {
+        return vec![Block::prose("Nothing surely better than the hand-set point was found.")];
     }
-    if let Some(expected) = chosen.expected.filter(|_| !by_hand) {
-        let show = |score: f64| gain(&search.objectives[0], score);
-        text.push(format!(
-            "The model of the search expected {} ({} to {}).",
-            show(expected.value),
-            show(expected.low.min(expected.high)),
-            show(expected.low.max(expected.high))
-        ));
-    }
-    if let Some(feasibility) = chosen.feasibility.filter(|p| *p < 0.95) {
-        text.push(format!(
-            "No point meets the constraints with 95 % probability; this one does with {}.",
-            percent(feasibility)
-        ));
-    }
-    (!text.is_empty()).then(|| text.join(" "))
+    let changed =
+        |name: &String| !hand.iter().any(|own| own.0 == *name && chosen.settings.contains(own));
+    let ends = search.points.on_bound(chosen.candidate, &chosen.settings);
+    let ends: Vec<String> =
+        ends.into_iter().filter(changed).map(|name| format!("`{name}`")).collect();
+    let warning = |ends: Vec<String>| {
+        let text = format!("at a bound of its range: {}", ends.join(", "));
+        Block::warning(
+            &text,
+            "a better value may lie beyond it; widen the range if that makes sense",
+        )
+    };
+    Some(ends).filter(|ends| !ends.is_empty()).map(warning).into_iter().collect()
 }
 
 /// A score as a change against the hand-set point.

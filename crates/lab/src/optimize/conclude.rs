@@ -1,9 +1,9 @@
-//! What a search comes to: the recommended point or the front, and what matters.
+//! What a search learned besides: what matters, and what the front is worth.
 
 use super::findings::{Chosen, Front};
-use super::search::{Explored, MOST_MODELLED};
-use super::{Search, Sensitivity};
-use blis_optimize::{pareto, recommend, sensitivity, sensitivity_around};
+use super::search::Explored;
+use super::{Plateau, Search, Sensitivity};
+use blis_optimize::{pareto, sensitivity, sensitivity_around};
 
 impl Search {
     /// What matters for objective `k`: around the one point that is recommended, or around the best
@@ -15,52 +15,18 @@ impl Search {
         k: usize,
     ) -> Option<Sensitivity> {
         let history = found.optimizer.history();
-        match chosen {
-            [one] if self.objectives.len() == 1 => sensitivity_around(history, k, one.call),
-            _ => sensitivity(history, k),
-        }
-    }
-
-    /// What is recommended: a point for one objective, the front for several.
-    pub(super) fn choose(&self, explored: &Explored) -> Vec<Chosen> {
-        let history = explored.optimizer.history();
-        let chosen = |call: usize| Chosen {
-            call,
-            candidate: explored.calls[call].candidate,
-            settings: explored.calls[call].settings.clone(),
-            expected: None,
-            feasibility: None,
-        };
-        if self.objectives.len() > 1 {
-            let front = explored.front();
-            if !front.is_empty() {
-                return front.into_iter().map(chosen).collect();
+        let [one] = chosen else { return sensitivity(history, k) };
+        let mut found = sensitivity_around(history, k, one.call)?;
+        let point = &history.observations()[one.call].point;
+        for (dimension, influence) in found.dimensions.iter_mut().enumerate() {
+            if let Plateau::Range { within_noise, not_worse } = &mut influence.plateau {
+                let scale = self.points.scale_of(dimension, point);
+                for end in [within_noise, not_worse].into_iter().flat_map(|(a, b)| [a, b]) {
+                    *end *= scale;
+                }
             }
         }
-        if explored.calls.len() > MOST_MODELLED {
-            let feasible = (0..explored.calls.len()).filter(|&i| explored.calls[i].feasible);
-            let score = |i: &usize| explored.calls[*i].scores[0];
-            let best = feasible.filter(|i| score(i).is_finite());
-            let best = best.min_by(|a, b| score(a).total_cmp(&score(b)));
-            return best.map(chosen).into_iter().collect();
-        }
-        let found = recommend(history, 0);
-        // A point that measured no better is no reason to change anything.
-        let hand = explored.calls.first().filter(|first| {
-            first.is_usable()
-                && self.points.hand(0) == Some(history.observations()[0].point.clone())
-        });
-        if let (Some(_), Some(found)) = (hand, &found)
-            && explored.calls[found.index].scores[0] >= 0.0
-        {
-            return vec![chosen(0)];
-        }
-        let with = found.map(|found| Chosen {
-            expected: Some(found.objective),
-            feasibility: Some(found.feasibility),
-            ..chosen(found.index)
-        });
-        with.into_iter().collect()
+        Some(found)
     }
 
     /// For several objectives, what the points of the search and of its control dominate, below a
@@ -98,7 +64,7 @@ impl Search {
 
 impl Explored {
     /// The legal points that no other dominates.
-    fn front(&self) -> Vec<usize> {
+    pub(super) fn front(&self) -> Vec<usize> {
         let legal: Vec<usize> =
             (0..self.calls.len()).filter(|&i| self.calls[i].is_usable()).collect();
         let scores: Vec<Vec<f64>> = legal.iter().map(|&i| self.calls[i].scores.clone()).collect();

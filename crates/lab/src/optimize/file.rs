@@ -20,11 +20,10 @@ use super::{Budget, Engine, Load, Objective, Search};
 use crate::study::file::{PatchFields, base, workloads};
 use crate::study::patch::Once;
 use blis_optimize::Grid;
-use blis_scenario::legal::EarlyShare;
 use blis_scenario::problem::{Problem, unknown};
 use blis_scenario::problems::{Problems, Together, every, given};
 use blis_scenario::strategy;
-use blis_scenario::yaml::{self, Amount, Node, OneOrMany, Whole};
+use blis_scenario::yaml::{self, Node, OneOrMany, Whole};
 use blis_scenario::{Files, Saturations};
 use serde::Deserialize;
 use std::path::Path;
@@ -60,7 +59,6 @@ struct BudgetFields {
     seed: Option<Whole<0, { u64::MAX }>>,
     batch: Option<Whole<1, 64>>,
     racing: Option<bool>,
-    early: Option<Amount<EarlyShare>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -241,7 +239,6 @@ fn budget(tree: &Node, fields: &BudgetFields) -> Result<Budget, Problems> {
         seed: fields.seed.map_or(0, Whole::get),
         batch: size(fields.batch.map_or(DEFAULT_BATCH, Whole::get)),
         racing: fields.racing.unwrap_or(true),
-        early: fields.early.map(|share| share.get()).filter(|share| *share < 1.0),
     })
 }
 

@@ -1,6 +1,8 @@
 //! All that a search found, as one JSON object.
 
-use super::{Call, Chosen, Findings, Front, Influence, Number, Plateau, Search, Sensitivity};
+use super::{
+    Call, Chosen, Findings, Front, Influence, Number, Plateau, Rival, Search, Sensitivity,
+};
 use blis_scenario::json::present;
 use serde_json::{Map, Value, json};
 
@@ -34,6 +36,7 @@ pub fn object(search: &Search, findings: &Findings) -> Value {
         "hand_set": point(search, 0, &search.points.candidates[0].hand, &findings.hand),
         "fresh_hand_set": fresh(search, findings, 0),
         "recommended": recommended(&findings.chosen, &findings.calls, 1),
+        "rivals": findings.rivals.iter().map(rival).collect::<Vec<_>>(),
         "front": findings.front.as_ref().map(front),
         "sensitivity": sensitivities,
         "calls": calls(search, &findings.calls),
@@ -79,13 +82,11 @@ fn chosen(
     (one, call): (&Chosen, &Call),
     cell: usize,
 ) -> Value {
-    let expected =
-        one.expected.map(|it| json!({"value": it.value, "low": it.low, "high": it.high}));
     json!({
         "call": one.call + 1,
+        "legal": one.legal,
         "search": point(search, one.candidate, &one.settings, &call.means),
-        "expected_score": expected,
-        "feasibility": one.feasibility,
+        "on_bound": search.points.on_bound(one.candidate, &one.settings),
         "fresh": fresh(search, findings, cell),
     })
 }
@@ -127,6 +128,15 @@ fn measured(findings: &Findings, cell: usize, number: &Number) -> Value {
         "values": findings.values(cell, number),
         "difference": paired.map(|paired| paired.difference),
         "ratio": paired.and_then(|paired| paired.ratio),
+    })
+}
+
+fn rival(rival: &Rival) -> Value {
+    json!({
+        "call": rival.call + 1,
+        "seeds": rival.seeds,
+        "legal": rival.legal,
+        "worse": rival.worse,
     })
 }
 

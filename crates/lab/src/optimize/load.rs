@@ -5,12 +5,11 @@ use super::points::Points;
 use crate::failure::Failure;
 use crate::study::patch::{Once, settings, within};
 use crate::trial::{Runner, Watch};
-use blis_core::math::{count, float};
 use blis_scenario::problems::{Problems, every};
 use blis_scenario::scenario::{Checked, Draft, Plan, Workload};
 use blis_scenario::strategy;
 use blis_sim::Unobserved;
-use blis_workload::{Mix, Rate};
+use blis_workload::Rate;
 
 impl Load {
     /// Checks the hand-set point of every candidate.
@@ -78,24 +77,6 @@ impl Load {
         settings: &[(String, String)],
     ) -> Result<Plan, Failure> {
         self.plan_of(&self.draft(points, candidate, settings))
-    }
-
-    /// The same with a share of its requests, if their number is given.
-    pub(super) fn plan_early(
-        &self,
-        points: &Points,
-        candidate: usize,
-        settings: &[(String, String)],
-        share: f64,
-    ) -> Result<Plan, Failure> {
-        let plan = self.plan(points, candidate, settings)?;
-        let Workload::Mix(Mix { num_requests: Some(requests), .. }) = &plan.workload else {
-            return Ok(plan);
-        };
-        let fewer = count(float(*requests) * share).max(1);
-        let mut draft = self.draft(points, candidate, settings);
-        draft.set_amount("early", "num_requests", &fewer.to_string());
-        self.plan_of(&draft)
     }
 
     fn draft(&self, points: &Points, candidate: usize, settings: &[(String, String)]) -> Draft {

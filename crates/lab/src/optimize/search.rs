@@ -1,5 +1,6 @@
 //! The loop: ask, run, tell; then conclude, and run what is recommended again.
 
+use super::constraint::Constraint;
 use super::findings::{Call, Control, Findings};
 use super::number::{Number, Runs};
 use super::race::Noise;
@@ -36,18 +37,13 @@ pub(super) struct Sample {
     constraints: Values,
 }
 
-/// What was measured at the hand-set point: with runs of their whole length, and with those that
-/// the first points have, if these are shorter.
-struct Hand {
-    whole: Sample,
-    early: Option<Sample>,
-}
-
 /// What an engine came to.
 pub(super) struct Explored {
-    engine: Engine,
+    pub(super) engine: Engine,
     pub(super) optimizer: Box<dyn Optimizer>,
     pub(super) calls: Vec<Call>,
+    /// What was measured at each of them.
+    pub(super) samples: Vec<Sample>,
     noise: Noise,
     /// What met the constraints with all seeds.
     legal: Vec<Observation>,
@@ -64,7 +60,9 @@ impl Search {
     /// About how many runs it takes, with those of a control if there is to be one.
     pub fn trials(&self, control: bool) -> usize {
         let searches = 1 + usize::from(control);
-        let runs = searches * (self.budget.calls * self.budget.seeds + self.confirm) + self.confirm;
+        let race = self.most_seeds() - self.budget.seeds;
+        let explored = self.budget.calls * self.budget.seeds + self.confirm;
+        let runs = searches * (explored + 2 * race) + self.confirm;
         runs * self.loads.len()
     }
 
@@ -102,20 +100,18 @@ impl Search {
         let seeds = self.seeds();
         self.note(runner, &[(0, "by hand".to_owned())], &points, &seeds)?;
         let runs = by_point(&points, &seeds, runner, watch)?;
-        let mut hand = Hand { whole: self.sample(&runs[0]), early: None };
-        self.check_samples(&hand.whole)?;
-        if self.budget.early.is_some() {
-            let plans = self.plans_early(0, &self.points.candidates[0].hand)?;
-            let runs = by_point(&[plans], &seeds, runner, watch)?;
-            hand.early = Some(self.sample(&runs[0]));
-        }
-        let found = self.explore(self.budget.engine, &hand, runner, watch)?;
+        let mut hand = self.sample(&runs[0]);
+        self.check_samples(&hand)?;
+        let by_hand = hand.means(self.budget.seeds);
+        let mut found = self.explore(self.budget.engine, &hand, runner, watch)?;
         let random = || self.explore(Engine::Random, &hand, runner, watch);
-        let random = control.then(random).transpose()?;
-        let chosen = self.choose(&found);
-        let of_control = random.as_ref().map(|random| self.choose(random));
-        let all = chosen.iter().chain(of_control.iter().flatten());
-        for one in all {
+        let mut random = control.then(random).transpose()?;
+        let (chosen, rivals) = self.recommend(&mut found, &mut hand, runner, watch)?;
+        let of_control = match &mut random {
+            Some(random) => self.recommend(random, &mut hand, runner, watch)?.0,
+            None => Vec::new(),
+        };
+        for one in chosen.iter().chain(&of_control) {
             points.push(self.plans(one.candidate, &one.settings)?);
         }
         let fresh = self.fresh_seeds();
@@ -131,14 +127,15 @@ impl Search {
                 .collect(),
         };
         let control = random.map(|random| Control {
-            chosen: of_control.unwrap_or_default(),
+            chosen: of_control,
             front: fronts.as_ref().map(|(_, front)| front.clone()),
             calls: random.calls,
         });
         Ok(Findings {
-            hand: hand.whole.means(),
+            hand: by_hand,
             calls: found.calls,
             chosen,
+            rivals,
             front: fronts.map(|(front, _)| front),
             sensitivities,
             fresh,
@@ -163,12 +160,17 @@ impl Search {
     /// The seeds that every point is measured with. No study runs with them, so that a study of
     /// what was found is not one of what it was fitted to.
     pub fn seeds(&self) -> Vec<u64> {
-        (FIRST_SEED..).take(self.budget.seeds).collect()
+        self.seeds_to(self.budget.seeds)
+    }
+
+    /// Those that a point is measured with which has so many.
+    pub(super) fn seeds_to(&self, count: usize) -> Vec<u64> {
+        (FIRST_SEED..).take(count).collect()
     }
 
     /// The seeds that the outcome is confirmed with: none of them was seen by the search.
     pub fn fresh_seeds(&self) -> Vec<u64> {
-        (FIRST_SEED..).skip(self.budget.seeds).take(self.confirm).collect()
+        (FIRST_SEED..).skip(self.most_seeds()).take(self.confirm).collect()
     }
 
     pub(super) fn problem(&self) -> Problem {
@@ -222,7 +224,7 @@ impl Search {
     fn explore(
         &self,
         engine: Engine,
-        hand: &Hand,
+        hand: &Sample,
         runner: &Runner<'_>,
         watch: &dyn Watch,
     ) -> Result<Explored, Failure> {
@@ -230,13 +232,14 @@ impl Search {
             engine,
             optimizer: self.engine(engine),
             calls: Vec::new(),
+            samples: Vec::new(),
             noise: Noise::of(self.objectives.len(), self.constraints.len()),
             legal: Vec::new(),
         };
         if let Some(point) = self.points.hand(0) {
-            let observation = self.observation(point, &hand.whole, &hand.whole);
+            let observation = self.observation(point, hand, hand);
             let settings = (0, self.points.candidates[0].hand.clone());
-            self.tell(&mut explored, observation, settings, &hand.whole);
+            self.tell(&mut explored, observation, settings, hand.clone());
         }
         while explored.calls.len() < self.budget.calls {
             let count = self.batch(engine, explored.calls.len());
@@ -244,14 +247,9 @@ impl Search {
             if points.is_empty() {
                 break;
             }
-            let early = hand.early.as_ref().filter(|_| explored.calls.len() < INITIAL);
-            let hand = early.unwrap_or(&hand.whole);
             let asked = |point: Point| {
                 let settings = self.points.settings(&point);
-                let plans = match early {
-                    Some(_) => self.plans_early(settings.0, &settings.1),
-                    None => self.plans(settings.0, &settings.1),
-                };
+                let plans = self.plans(settings.0, &settings.1);
                 Asked { point, settings, plans }
             };
             let asked: Vec<Asked> = points.into_iter().map(asked).collect();
@@ -261,7 +259,7 @@ impl Search {
                     Ok(_) => {
                         let sample = self.sample(&runs.next().unwrap_or_default());
                         let observation = self.observation(point, &sample, hand);
-                        self.tell(&mut explored, observation, settings, &sample);
+                        self.tell(&mut explored, observation, settings, sample);
                     }
                     // Ranges can hold what is illegal together, e.g. weights that are all 0.
                     Err(refused) => self.tell_refused(&mut explored, point, settings, &refused),
@@ -316,12 +314,12 @@ impl Search {
         Ok(runs)
     }
 
-    fn tell(
+    pub(super) fn tell(
         &self,
         explored: &mut Explored,
         observation: Observation,
         (candidate, settings): (usize, Vec<(String, String)>),
-        sample: &Sample,
+        sample: Sample,
     ) {
         let seeds = sample.seeds();
         let all = seeds == self.budget.seeds;
@@ -329,7 +327,7 @@ impl Search {
         let call = Call {
             candidate,
             settings,
-            means: sample.means(),
+            means: sample.means(seeds),
             scores: observation.objectives.iter().map(|measured| measured.mean).collect(),
             feasible: observation.is_feasible(),
             seeds,
@@ -343,6 +341,7 @@ impl Search {
             explored.legal.push(observation.clone());
         }
         explored.calls.push(call);
+        explored.samples.push(sample);
         explored.optimizer.tell(observation).expect("the point is one of the space");
     }
 
@@ -359,7 +358,7 @@ impl Search {
             constraints: vec![vec![None]; self.constraints.len()],
         };
         let observation = self.observation(point, &none, &none);
-        self.tell(explored, observation, settings, &none);
+        self.tell(explored, observation, settings, none);
         if let Some(call) = explored.calls.last_mut() {
             call.seeds = 0;
             call.refused = Some(why.to_string());
@@ -376,17 +375,6 @@ impl Search {
         self.loads.iter().map(plan).collect()
     }
 
-    /// The same with fewer requests, where their number is given.
-    fn plans_early(
-        &self,
-        candidate: usize,
-        settings: &[(String, String)],
-    ) -> Result<Vec<Plan>, Failure> {
-        let share = self.budget.early.unwrap_or(1.0);
-        let plan = |load: &Load| load.plan_early(&self.points, candidate, settings, share);
-        self.loads.iter().map(plan).collect()
-    }
-
     pub(super) fn sample(&self, runs: &[Vec<Row>]) -> Sample {
         let values = |number: &Number| number.values(runs);
         Sample {
@@ -399,22 +387,21 @@ impl Search {
     /// differs between seeds goes when each is compared with the hand-set point's run of that seed.
     pub(super) fn observation(&self, point: Point, sample: &Sample, hand: &Sample) -> Observation {
         let objectives = self.objectives.iter().zip(&sample.objectives).zip(&hand.objectives);
+        let objectives = objectives.map(|((objective, values), hand)| {
+            measured(&paired(values, hand, |value, hand| objective.score(value, hand)))
+        });
+        let objectives = objectives.collect();
+        Observation { point, objectives, constraints: self.excesses(sample, hand) }
+    }
+
+    /// By how much `sample` breaks each constraint: at most 0 where it holds.
+    pub(super) fn excesses(&self, sample: &Sample, hand: &Sample) -> Vec<Measured> {
         let constraints = self.constraints.iter().zip(&sample.constraints).zip(&hand.constraints);
-        Observation {
-            point,
-            objectives: objectives
-                .map(|((objective, values), hand)| {
-                    measured(values, hand, |value, hand| objective.score(value, hand))
-                })
-                .collect(),
-            constraints: constraints
-                .map(|((constraint, values), hand)| {
-                    measured(values, hand, |value, hand| {
-                        constraint.excess(value, hand.unwrap_or(0.0))
-                    })
-                })
-                .collect(),
-        }
+        let excess = |((constraint, values), hand): ((&Constraint, &Vec<_>), &Vec<_>)| {
+            let excess = |value, hand: Option<f64>| constraint.excess(value, hand.unwrap_or(0.0));
+            measured(&paired(values, hand, excess))
+        };
+        constraints.map(excess).collect()
     }
 }
 
@@ -431,14 +418,21 @@ pub(super) fn by_point(
 
 impl Sample {
     /// How many seeds it is of.
-    fn seeds(&self) -> usize {
+    pub(super) fn seeds(&self) -> usize {
         self.objectives.first().map_or(0, Vec::len)
     }
 
-    /// The mean of each objective; `None` if a seed has no sample.
-    fn means(&self) -> Vec<Option<f64>> {
+    /// Adds what further seeds gave.
+    pub(super) fn extend(&mut self, more: Sample) {
+        let own = self.objectives.iter_mut().chain(&mut self.constraints);
+        own.zip(more.objectives.into_iter().chain(more.constraints))
+            .for_each(|(own, more)| own.extend(more));
+    }
+
+    /// The mean of each objective over the first `seeds` seeds; `None` if one has no sample.
+    fn means(&self, seeds: usize) -> Vec<Option<f64>> {
         let mean = |values: &Vec<Option<f64>>| {
-            let all: Option<Vec<f64>> = values.iter().copied().collect();
+            let all: Option<Vec<f64>> = values.iter().take(seeds).copied().collect();
             all.map(|values| Measured::of(&values).mean)
         };
         self.objectives.iter().map(mean).collect()
@@ -458,21 +452,25 @@ impl Objective {
     }
 }
 
-/// The mean over seeds of what `score` makes of a value and the hand-set point's value, which is
-/// left out for all seeds if one of them has none. A seed without a sample leaves no number.
-fn measured(
+/// What `score` makes of the value of each seed and the hand-set point's value, which is left out for
+/// all seeds if one of them has none. A seed without a sample gives no number.
+pub(super) fn paired(
     values: &[Option<f64>],
     hand: &[Option<f64>],
     score: impl Fn(f64, Option<f64>) -> f64,
-) -> Measured {
+) -> Vec<f64> {
     let paired = hand.iter().all(Option::is_some);
     let scores = values.iter().zip(hand).map(|(value, hand)| match value {
         Some(value) => score(*value, hand.filter(|_| paired)),
         None => f64::NAN,
     });
-    let scores: Vec<f64> = scores.collect();
+    scores.collect()
+}
+
+/// Their mean; infinite if one of them is no number.
+fn measured(scores: &[f64]) -> Measured {
     if scores.iter().any(|score| !score.is_finite()) {
         return Measured { mean: f64::INFINITY, variance: None };
     }
-    Measured::of(&scores)
+    Measured::of(scores)
 }
