@@ -12,6 +12,7 @@ mod conclude;
 mod constraint;
 mod file;
 mod findings;
+mod guard;
 pub mod json;
 mod load;
 mod named;
@@ -28,12 +29,14 @@ pub use blis_optimize::{Influence, Plateau, Sensitivity};
 pub use constraint::Constraint;
 pub use file::{read, read_text};
 pub use findings::{Call, Chosen, Control, Findings, Front, Outcome, Rival};
+pub use guard::{Group, Guard, Guards};
 pub use number::{Number, Runs};
 pub use outside::Measures;
 pub use points::{Candidate, Points};
 
 use crate::failure::Failure;
 use crate::trial::{Runner, Watch};
+use blis_metrics::SloTargets;
 use blis_scenario::yaml::Node;
 use blis_scenario::{Files, Saturations};
 
@@ -51,6 +54,8 @@ pub struct Search {
     pub objectives: Vec<Objective>,
     /// What must hold.
     pub constraints: Vec<Constraint>,
+    /// What no recommendation may do.
+    pub guards: Guards,
     /// How much it may cost.
     pub budget: Budget,
     /// How many fresh seeds the outcome is run with.
@@ -75,6 +80,8 @@ pub struct Load {
     saturations: Saturations,
     /// What was read from the files that it names.
     files: Files,
+    /// What its classes were promised, once it is settled.
+    slo: SloTargets,
 }
 
 /// A search that was read and checked, whose rates may be shares of saturations that nobody has

@@ -12,6 +12,7 @@ mod cells;
 mod compare;
 pub(crate) mod file;
 pub(crate) mod findings;
+mod gates;
 pub mod json;
 mod lengths;
 mod levels;
@@ -25,6 +26,7 @@ pub use arms::Component;
 pub use compare::{Sides, compare};
 pub use file::{Form, form, read, read_text, warmup_flag};
 pub use findings::{Capacities, Findings, Mean, Paired};
+pub use gates::NeedlessGate;
 pub use lengths::Lengths;
 pub use setup::Stated;
 

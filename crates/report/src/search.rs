@@ -19,6 +19,7 @@ pub fn document(search: &Search, findings: &Findings, file: Option<&str>) -> Doc
     if !findings.is_feasible() && !findings.chosen.is_empty() {
         found.push(Block::warning(NONE_MET, "loosen them, or search elsewhere"));
     }
+    found.extend(findings.taken_back.iter().map(taken_back));
     match &findings.chosen[..] {
         [] => found.push(Block::prose("No point meets the constraints, so none is recommended.")),
         [chosen] if search.objectives.len() == 1 => {
@@ -26,6 +27,7 @@ pub fn document(search: &Search, findings: &Findings, file: Option<&str>) -> Doc
             found.extend(blocks(tables::by_workload(search, findings)));
             found.extend(tables::constraints(search, findings).map(Into::into));
             found.extend(verdict(search, chosen));
+            found.push(tables::costs(search, findings).into());
             found.push(tables::parameters(search, findings, chosen).into());
             found.extend(tables::rivals(search, findings).map(Into::into));
         }
@@ -85,7 +87,7 @@ pub fn shown_change(findings: &Findings, cell: usize, number: &Number) -> String
 pub fn by_workload(search: &Search, metric: Metric) -> Vec<Number> {
     let number = |(index, name): (usize, &str)| {
         let workload = Some((index, name.to_owned()));
-        Number { metric, workload }
+        Number { metric, tenant: None, workload }
     };
     search.workloads().into_iter().enumerate().map(number).collect()
 }
@@ -118,6 +120,15 @@ fn conditions(search: &Search, findings: &Findings) -> String {
         budget.seeds,
         budget.engine.name(),
         findings.fresh_seeds()
+    )
+}
+
+/// What was not recommended because it would do harm.
+fn taken_back((call, guard): &(usize, String)) -> Block {
+    let text = format!("call {} does harm on fresh seeds: `{guard}` fails", call + 1);
+    Block::warning(
+        text,
+        "it is not recommended; `guards` in the file of the search says what counts",
     )
 }
 

@@ -1,6 +1,8 @@
 //! What a search learned besides: what matters, and what the front is worth.
 
 use super::findings::{Chosen, Front};
+use super::guard::Guard;
+use super::number::Runs;
 use super::search::Explored;
 use super::{Plateau, Search, Sensitivity};
 use blis_optimize::{pareto, sensitivity, sensitivity_around};
@@ -27,6 +29,38 @@ impl Search {
             }
         }
         Some(found)
+    }
+
+    /// Takes back those of `chosen` that break a guard on fresh seeds. Where one point is
+    /// recommended, the hand-set point takes its place.
+    pub(super) fn take_back(
+        &self,
+        chosen: &mut Vec<Chosen>,
+        fresh: &mut Vec<Runs>,
+        guards: &[Guard],
+    ) -> Vec<(usize, String)> {
+        let broken = |runs: &Runs, hand: &Runs| {
+            let breaks = |guard: &&Guard| guard.excess_of(runs, hand).mean > 0.0;
+            guards.iter().find(breaks).map(|guard| guard.text.clone())
+        };
+        let mut taken_back = Vec::new();
+        for number in (0..chosen.len()).rev() {
+            let cell = number + 1;
+            let Some(text) = broken(&fresh[cell], &fresh[0]) else { continue };
+            taken_back.push((chosen[number].call, text));
+            if chosen.len() > 1 {
+                chosen.remove(number);
+                fresh.remove(cell);
+            } else if self.points.hand(0).is_some() {
+                let settings = self.points.candidates[0].hand.clone();
+                chosen[number] = Chosen { call: 0, candidate: 0, settings, legal: true };
+                let hand = fresh[0].clone();
+                fresh[cell] = hand;
+            } else {
+                chosen[number].legal = false;
+            }
+        }
+        taken_back
     }
 
     /// For several objectives, what the points of the search and of its control dominate, below a

@@ -19,6 +19,8 @@ pub struct Findings {
     pub chosen: Vec<Chosen>,
     /// What it was compared with last, best first.
     pub rivals: Vec<Rival>,
+    /// What was not recommended because it breaks a guard on fresh seeds: its call, and the guard.
+    pub taken_back: Vec<(usize, String)>,
     /// For several objectives, what the front is worth.
     pub front: Option<Front>,
     /// What matters, for each objective; empty if there are too few or too many points to tell.

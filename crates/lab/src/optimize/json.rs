@@ -1,7 +1,7 @@
 //! All that a search found, as one JSON object.
 
 use super::{
-    Call, Chosen, Findings, Front, Influence, Number, Plateau, Rival, Search, Sensitivity,
+    Call, Chosen, Findings, Front, Group, Influence, Number, Plateau, Rival, Search, Sensitivity,
 };
 use blis_scenario::json::present;
 use serde_json::{Map, Value, json};
@@ -33,10 +33,12 @@ pub fn object(search: &Search, findings: &Findings) -> Value {
         "engine_seed": search.budget.seed,
         "search_seeds": search.budget.seeds,
         "fresh_seeds": search.fresh_seeds(),
+        "guards": {"refused": search.guards.refused, "class_order": search.guards.class_order},
         "hand_set": point(search, 0, &search.points.candidates[0].hand, &findings.hand),
         "fresh_hand_set": fresh(search, findings, 0),
         "recommended": recommended(&findings.chosen, &findings.calls, 1),
         "rivals": findings.rivals.iter().map(rival).collect::<Vec<_>>(),
+        "taken_back": findings.taken_back.iter().map(taken_back).collect::<Vec<_>>(),
         "front": findings.front.as_ref().map(front),
         "sensitivity": sensitivities,
         "calls": calls(search, &findings.calls),
@@ -108,7 +110,7 @@ fn fresh(search: &Search, findings: &Findings, cell: usize) -> Map<String, Value
     let constraints: Vec<Value> = (0..search.constraints.len()).map(constraint).collect();
     let workload = |(index, name): (usize, &str)| {
         let metrics = search.metrics().into_iter().map(|metric| {
-            let number = Number { metric, workload: Some((index, name.to_owned())) };
+            let number = Number { metric, tenant: None, workload: Some((index, name.to_owned())) };
             (metric.name(), measured(findings, cell, &number))
         });
         (name.to_owned(), metrics.collect())
@@ -116,7 +118,21 @@ fn fresh(search: &Search, findings: &Findings, cell: usize) -> Map<String, Value
     let workloads: Map<String, Value> =
         search.workloads().into_iter().enumerate().map(workload).collect();
     let workloads = (!workloads.is_empty()).then(|| ("workloads".to_owned(), json!(workloads)));
-    let constraints = [("constraints".to_owned(), json!(constraints))];
+    let group = |group: Group| {
+        let numbers = Group::NUMBERS.map(|name| group.number(name));
+        let numbers = Group::NUMBERS.into_iter().zip(numbers);
+        let numbers = numbers.map(|(name, number)| (name, measured(findings, cell, &number)));
+        let mut fields: Map<String, Value> =
+            numbers.map(|(name, measured)| (name.to_owned(), measured)).collect();
+        fields.insert("requests_of".to_owned(), json!(group.name()));
+        if let Some((_, name)) = &group.workload {
+            fields.insert("workload".to_owned(), json!(name));
+        }
+        fields
+    };
+    let groups: Vec<_> = search.groups(&findings.fresh[0]).into_iter().map(group).collect();
+    let constraints =
+        [("constraints".to_owned(), json!(constraints)), ("groups".to_owned(), json!(groups))];
     objectives.chain(constraints).chain(workloads).collect()
 }
 
@@ -129,6 +145,10 @@ fn measured(findings: &Findings, cell: usize, number: &Number) -> Value {
         "difference": paired.map(|paired| paired.difference),
         "ratio": paired.and_then(|paired| paired.ratio),
     })
+}
+
+fn taken_back((call, guard): &(usize, String)) -> Value {
+    json!({"call": call + 1, "breaks": guard})
 }
 
 fn rival(rival: &Rival) -> Value {

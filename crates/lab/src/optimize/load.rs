@@ -40,6 +40,7 @@ impl Load {
         let replaced = self.replaced(points);
         let hand = self.draft(points, 0, &points.candidates[0].hand);
         let plan = runner.settle(self.checked(&hand)?, watch)?;
+        self.slo = plan.slo;
         if let (Some(_), Workload::Mix(mix)) = (plan.saturation, &plan.workload)
             && let Rate::Steady(rate) = mix.rate
         {

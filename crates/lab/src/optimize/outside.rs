@@ -2,7 +2,7 @@
 //! a point of it.
 
 use super::Search;
-use super::search::by_point;
+use super::search::{Hand, by_point};
 use crate::failure::Failure;
 use crate::trial::{Runner, Watch};
 use blis_core::Value;
@@ -92,8 +92,10 @@ impl Search {
         }
         let seeds = self.seeds();
         let found = by_point(&points, &seeds, runner, watch)?;
-        let sample = self.sample(&found[0]);
-        let hand = found.last().map_or_else(|| sample.clone(), |runs| self.sample(runs));
+        let of = |runs| self.sample(runs, &[]);
+        let sample = of(&found[0]);
+        let hand = found.last().map_or_else(|| sample.clone(), of);
+        let hand = Hand { sample: hand, guards: Vec::new() };
         let observation = self.observation(point, &sample, &hand);
         let excesses = observation.constraints.iter().map(|measured| measured.mean).collect();
         Ok(Measures { objectives: sample.objectives, excesses })

@@ -7,7 +7,7 @@
 //! differs from the hand-set point only where that can be measured.
 
 use super::findings::{Chosen, Rival};
-use super::search::{Explored, Sample, by_point, paired};
+use super::search::{Explored, Hand, Sample, by_point, paired};
 use super::{LEVEL, Search};
 use crate::failure::Failure;
 use crate::stats::{Estimate, estimate};
@@ -25,12 +25,12 @@ const FEW: usize = 8;
 struct Finals<'a> {
     search: &'a Search,
     explored: &'a mut Explored,
-    hand: &'a mut Sample,
+    hand: &'a mut Hand,
     runner: &'a Runner<'a>,
     watch: &'a dyn Watch,
     /// How many seeds each finalist is run with.
     seeds: usize,
-    /// How many points may still be run with a seed.
+    /// How many runs the race may still take.
     left: usize,
 }
 
@@ -46,7 +46,7 @@ impl Search {
     pub(super) fn recommend(
         &self,
         explored: &mut Explored,
-        hand: &mut Sample,
+        hand: &mut Hand,
         runner: &Runner<'_>,
         watch: &dyn Watch,
     ) -> Result<(Vec<Chosen>, Vec<Rival>), Failure> {
@@ -125,7 +125,7 @@ impl Finals<'_> {
     }
 
     /// Measures the point of `call` with the hand-set values of `parameters`; `None` if it is not
-    /// legal, or the budget does not allow it.
+    /// legal.
     fn with_hand(&mut self, call: usize, parameters: &[usize]) -> Result<Option<usize>, Failure> {
         let call = &self.explored.calls[call];
         let points = &self.search.points;
@@ -139,16 +139,12 @@ impl Finals<'_> {
             found
         } else {
             let Ok(plans) = self.search.plans(candidate, &settings) else { return Ok(None) };
-            if self.left < self.seeds {
-                return Ok(None);
-            }
             let number = self.explored.calls.len();
             let label = self.search.label(self.explored.engine, number + 1);
             let (plans, seeds) = ([plans], self.search.seeds());
             self.search.note(self.runner, &[label], &plans, &seeds)?;
             let runs = by_point(&plans, &seeds, self.runner, self.watch)?;
-            let sample = self.search.sample(&runs[0]);
-            self.left = self.left.saturating_sub(seeds.len());
+            let sample = self.search.sample(&runs[0], &self.hand.guards);
             let observation = self.search.observation(point, &sample, self.hand);
             self.search.tell(self.explored, observation, (candidate, settings), sample);
             number
@@ -162,13 +158,15 @@ impl Finals<'_> {
     /// Runs `calls` with as many seeds as finalists have; whether there was anything to run.
     fn run(&mut self, calls: &[usize]) -> Result<bool, Failure> {
         let hand = (0, self.search.points.candidates[0].hand.clone());
-        let have = self.hand.seeds();
+        let have = self.hand.sample.seeds();
         if have < self.seeds {
             let more = self.more(&[(0, "by hand".to_owned())], &[hand], have)?;
-            more.into_iter().for_each(|more| self.hand.extend(more));
+            for more in more {
+                self.hand.sample.extend(more);
+            }
         }
         if self.search.points.hand(0).is_some() {
-            self.explored.samples[0].clone_from(self.hand);
+            self.explored.samples[0].clone_from(&self.hand.sample);
         }
         let seeds_of = |finals: &Finals<'_>, call: usize| finals.explored.samples[call].seeds();
         let mut short: Vec<usize> =
@@ -205,18 +203,18 @@ impl Finals<'_> {
         let search = self.search;
         let plans = points.iter().map(|(candidate, settings)| search.plans(*candidate, settings));
         let plans = plans.collect::<Result<Vec<_>, _>>()?;
-        let seeds = search.seeds_to(self.seeds).split_off(have);
+        let seeds = Search::first_seeds(self.seeds).split_off(have);
         search.note(self.runner, labels, &plans, &seeds)?;
         self.left = self.left.saturating_sub(plans.len() * seeds.len());
         let runs = by_point(&plans, &seeds, self.runner, self.watch)?;
-        Ok(runs.iter().map(|runs| search.sample(runs)).collect())
+        Ok(runs.iter().map(|runs| search.sample(runs, &self.hand.guards)).collect())
     }
 
     /// How much worse than the hand-set point `call` is with each of its seeds.
     fn scores(&self, call: usize) -> Vec<f64> {
         let objective = &self.search.objectives[0];
         let values = &self.explored.samples[call].objectives[0];
-        paired(values, &self.hand.objectives[0], |value, hand| objective.score(value, hand))
+        paired(values, &self.hand.sample.objectives[0], |value, hand| objective.score(value, hand))
     }
 
     fn mean(&self, call: usize) -> f64 {

@@ -2,6 +2,7 @@
 
 use super::constraint::Constraint;
 use super::findings::{Call, Control, Findings};
+use super::guard::Guard;
 use super::number::{Number, Runs};
 use super::race::Noise;
 use super::{Engine, Load, Objective, Search};
@@ -15,7 +16,6 @@ use blis_optimize::{
     evolution,
 };
 use blis_scenario::problem::Place;
-use blis_scenario::row::Row;
 use blis_scenario::scenario::Plan;
 
 /// Points that fill the space before a model is trusted.
@@ -35,6 +35,13 @@ type Values = Vec<Vec<Option<f64>>>;
 pub(super) struct Sample {
     pub(super) objectives: Values,
     constraints: Values,
+    guards: Values,
+}
+
+/// What points are compared with: the hand-set point, and what must hold beside it.
+pub(super) struct Hand {
+    pub(super) sample: Sample,
+    pub(super) guards: Vec<Guard>,
 }
 
 /// What an engine came to.
@@ -100,13 +107,14 @@ impl Search {
         let seeds = self.seeds();
         self.note(runner, &[(0, "by hand".to_owned())], &points, &seeds)?;
         let runs = by_point(&points, &seeds, runner, watch)?;
-        let mut hand = self.sample(&runs[0]);
-        self.check_samples(&hand)?;
-        let by_hand = hand.means(self.budget.seeds);
+        let guards = self.guards_on(&runs[0]);
+        let mut hand = Hand { sample: self.sample(&runs[0], &guards), guards };
+        self.check_samples(&hand.sample)?;
+        let by_hand = hand.sample.means(self.budget.seeds);
         let mut found = self.explore(self.budget.engine, &hand, runner, watch)?;
         let random = || self.explore(Engine::Random, &hand, runner, watch);
         let mut random = control.then(random).transpose()?;
-        let (chosen, rivals) = self.recommend(&mut found, &mut hand, runner, watch)?;
+        let (mut chosen, rivals) = self.recommend(&mut found, &mut hand, runner, watch)?;
         let of_control = match &mut random {
             Some(random) => self.recommend(random, &mut hand, runner, watch)?.0,
             None => Vec::new(),
@@ -118,7 +126,8 @@ impl Search {
         let label = |cell| self.fresh_label(cell, chosen.len());
         let labels: Vec<_> = (0..points.len()).map(label).collect();
         self.note(runner, &labels, &points, &fresh)?;
-        let fresh = by_point(&points, &fresh, runner, watch)?;
+        let mut fresh = by_point(&points, &fresh, runner, watch)?;
+        let taken_back = self.take_back(&mut chosen, &mut fresh, &hand.guards);
         let fronts = self.fronts(&found, random.as_ref());
         let sensitivities = match found.calls.len() {
             count if count > MOST_MODELLED => Vec::new(),
@@ -136,6 +145,7 @@ impl Search {
             calls: found.calls,
             chosen,
             rivals,
+            taken_back,
             front: fronts.map(|(front, _)| front),
             sensitivities,
             fresh,
@@ -160,11 +170,11 @@ impl Search {
     /// The seeds that every point is measured with. No study runs with them, so that a study of
     /// what was found is not one of what it was fitted to.
     pub fn seeds(&self) -> Vec<u64> {
-        self.seeds_to(self.budget.seeds)
+        Search::first_seeds(self.budget.seeds)
     }
 
-    /// Those that a point is measured with which has so many.
-    pub(super) fn seeds_to(&self, count: usize) -> Vec<u64> {
+    /// The first `count` seeds of every search.
+    pub(super) fn first_seeds(count: usize) -> Vec<u64> {
         (FIRST_SEED..).take(count).collect()
     }
 
@@ -173,26 +183,27 @@ impl Search {
         (FIRST_SEED..).skip(self.most_seeds()).take(self.confirm).collect()
     }
 
-    pub(super) fn problem(&self) -> Problem {
+    /// What an engine searches, where there are so many guards.
+    pub(super) fn problem(&self, guards: usize) -> Problem {
         Problem {
             space: self.points.space.clone(),
             objectives: self.objectives.len(),
-            constraints: self.constraints.len(),
+            constraints: self.constraints.len() + guards.min(1),
         }
     }
 
     /// The finest grid that the budget pays for; `None` if there is none.
     pub(super) fn grid_steps(&self) -> Option<usize> {
         let fits = |steps: usize| {
-            let size = Grid::new(self.problem(), steps).size();
+            let size = Grid::new(self.problem(0), steps).size();
             size.is_some_and(|size| size <= self.budget.calls as u64)
         };
         let finest = (2..=self.budget.calls).take_while(|&steps| fits(steps)).last();
         finest.filter(|_| fits(2))
     }
 
-    fn engine(&self, engine: Engine) -> Box<dyn Optimizer> {
-        let (problem, seed) = (self.problem(), self.budget.seed);
+    fn engine(&self, engine: Engine, hand: &Hand) -> Box<dyn Optimizer> {
+        let (problem, seed) = (self.problem(hand.guards.len()), self.budget.seed);
         match engine {
             Engine::Gp => {
                 let hands = (0..self.points.candidates.len()).filter_map(|k| self.points.hand(k));
@@ -224,22 +235,22 @@ impl Search {
     fn explore(
         &self,
         engine: Engine,
-        hand: &Sample,
+        hand: &Hand,
         runner: &Runner<'_>,
         watch: &dyn Watch,
     ) -> Result<Explored, Failure> {
         let mut explored = Explored {
             engine,
-            optimizer: self.engine(engine),
+            optimizer: self.engine(engine, hand),
             calls: Vec::new(),
             samples: Vec::new(),
-            noise: Noise::of(self.objectives.len(), self.constraints.len()),
+            noise: Noise::of(self.objectives.len(), self.constraints.len() + 1),
             legal: Vec::new(),
         };
         if let Some(point) = self.points.hand(0) {
-            let observation = self.observation(point, hand, hand);
+            let observation = self.observation(point, &hand.sample, hand);
             let settings = (0, self.points.candidates[0].hand.clone());
-            self.tell(&mut explored, observation, settings, hand.clone());
+            self.tell(&mut explored, observation, settings, hand.sample.clone());
         }
         while explored.calls.len() < self.budget.calls {
             let count = self.batch(engine, explored.calls.len());
@@ -257,12 +268,15 @@ impl Search {
             for Asked { point, settings, plans } in asked {
                 match plans {
                     Ok(_) => {
-                        let sample = self.sample(&runs.next().unwrap_or_default());
+                        let runs = runs.next().unwrap_or_default();
+                        let sample = self.sample(&runs, &hand.guards);
                         let observation = self.observation(point, &sample, hand);
                         self.tell(&mut explored, observation, settings, sample);
                     }
                     // Ranges can hold what is illegal together, e.g. weights that are all 0.
-                    Err(refused) => self.tell_refused(&mut explored, point, settings, &refused),
+                    Err(why) => {
+                        self.tell_refused(&mut explored, point, settings, (&why, hand));
+                    }
                 }
             }
         }
@@ -275,7 +289,7 @@ impl Search {
         &self,
         explored: &Explored,
         asked: &[Asked],
-        hand: &Sample,
+        hand: &Hand,
         runner: &Runner<'_>,
         watch: &dyn Watch,
     ) -> Result<Vec<Runs>, Failure> {
@@ -297,7 +311,7 @@ impl Search {
         let hopes = |number: &usize| {
             let observation = self.observation(
                 legal[*number].1.point.clone(),
-                &self.sample(&runs[*number]),
+                &self.sample(&runs[*number], &hand.guards),
                 hand,
             );
             !explored.noise.is_hopeless(&observation, &explored.legal, self.budget.seeds)
@@ -351,13 +365,14 @@ impl Search {
         explored: &mut Explored,
         point: Point,
         settings: (usize, Vec<(String, String)>),
-        why: &Failure,
+        (why, hand): (&Failure, &Hand),
     ) {
         let none = Sample {
             objectives: vec![vec![None]; self.objectives.len()],
             constraints: vec![vec![None]; self.constraints.len()],
+            guards: vec![vec![None]; hand.guards.len()],
         };
-        let observation = self.observation(point, &none, &none);
+        let observation = self.observation(point, &none, hand);
         self.tell(explored, observation, settings, none);
         if let Some(call) = explored.calls.last_mut() {
             call.seeds = 0;
@@ -375,18 +390,20 @@ impl Search {
         self.loads.iter().map(plan).collect()
     }
 
-    pub(super) fn sample(&self, runs: &[Vec<Row>]) -> Sample {
+    pub(super) fn sample(&self, runs: &Runs, guards: &[Guard]) -> Sample {
         let values = |number: &Number| number.values(runs);
         Sample {
             objectives: self.objectives.iter().map(|objective| values(&objective.number)).collect(),
             constraints: self.constraints.iter().map(|bound| values(&bound.number)).collect(),
+            guards: guards.iter().map(|guard| guard.values(runs)).collect(),
         }
     }
 
     /// What an engine is told about `point`. Requests are the same at every point, so most of what
     /// differs between seeds goes when each is compared with the hand-set point's run of that seed.
-    pub(super) fn observation(&self, point: Point, sample: &Sample, hand: &Sample) -> Observation {
-        let objectives = self.objectives.iter().zip(&sample.objectives).zip(&hand.objectives);
+    pub(super) fn observation(&self, point: Point, sample: &Sample, hand: &Hand) -> Observation {
+        let by_hand = &hand.sample.objectives;
+        let objectives = self.objectives.iter().zip(&sample.objectives).zip(by_hand);
         let objectives = objectives.map(|((objective, values), hand)| {
             measured(&paired(values, hand, |value, hand| objective.score(value, hand)))
         });
@@ -394,14 +411,20 @@ impl Search {
         Observation { point, objectives, constraints: self.excesses(sample, hand) }
     }
 
-    /// By how much `sample` breaks each constraint: at most 0 where it holds.
-    pub(super) fn excesses(&self, sample: &Sample, hand: &Sample) -> Vec<Measured> {
-        let constraints = self.constraints.iter().zip(&sample.constraints).zip(&hand.constraints);
+    /// By how much `sample` breaks each constraint, and the guard that it breaks most: at most 0
+    /// where they hold.
+    pub(super) fn excesses(&self, sample: &Sample, hand: &Hand) -> Vec<Measured> {
+        let Hand { sample: by_hand, guards } = hand;
+        let guards = guards.iter().zip(&sample.guards).zip(&by_hand.guards);
+        let guards = guards.map(|((guard, values), hand)| guard.excess(values, hand));
+        let worst = guards.max_by(|a, b| a.mean.total_cmp(&b.mean));
+        let constraints = &by_hand.constraints;
+        let constraints = self.constraints.iter().zip(&sample.constraints).zip(constraints);
         let excess = |((constraint, values), hand): ((&Constraint, &Vec<_>), &Vec<_>)| {
             let excess = |value, hand: Option<f64>| constraint.excess(value, hand.unwrap_or(0.0));
             measured(&paired(values, hand, excess))
         };
-        constraints.map(excess).collect()
+        constraints.map(excess).chain(worst).collect()
     }
 }
 
@@ -424,9 +447,10 @@ impl Sample {
 
     /// Adds what further seeds gave.
     pub(super) fn extend(&mut self, more: Sample) {
-        let own = self.objectives.iter_mut().chain(&mut self.constraints);
-        own.zip(more.objectives.into_iter().chain(more.constraints))
-            .for_each(|(own, more)| own.extend(more));
+        let Sample { objectives, constraints, guards } = more;
+        let own = self.objectives.iter_mut().chain(&mut self.constraints).chain(&mut self.guards);
+        let more = objectives.into_iter().chain(constraints).chain(guards);
+        own.zip(more).for_each(|(own, more)| own.extend(more));
     }
 
     /// The mean of each objective over the first `seeds` seeds; `None` if one has no sample.

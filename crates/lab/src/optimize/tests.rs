@@ -1,5 +1,6 @@
 //! Whole searches on a small cluster: what they ask for, resume, recommend and refuse.
 
+mod safety;
 mod workloads;
 
 use super::file::search;

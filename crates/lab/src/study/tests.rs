@@ -337,3 +337,21 @@ fn the_arm_of_a_study_may_choose_a_strategy_and_sweep_its_parameters() {
     assert_eq!(plan.routing(), "weighted(prefix-affinity:5,queue-depth:2; max-score)");
     assert_eq!(plan.scheduler(), "fcfs");
 }
+
+#[test]
+fn a_gate_that_refuses_what_every_arm_without_one_serves_is_found() {
+    let text = format!("{STRATEGY}references: false\nseeds: 3\nmax_seeds: 3\n");
+    let gates = |text: &str| {
+        let outline = file::study(&yaml::read_text("s.yaml", text).expect("well-formed"));
+        let settled = outline.expect("legal").settle(&Runner::default(), &Unwatched);
+        let study = settled.expect("legal");
+        let found = study.run(&Runner::default(), &Unwatched).expect("it runs");
+        study.needless_gates(&found)
+    };
+    let found = gates(&text);
+    let [gate] = found[..] else { panic!("one arm has a gate: {found:?}") };
+    assert_eq!((gate.cell, gate.class, gate.served_in), (1, blis_core::SloClass::Standard, 0));
+    assert!(gate.refused > 0.1 && gate.refused < 1.0, "{gate:?}");
+    // Where nobody can serve everybody, refusing is right.
+    assert_eq!(gates(&text.replace("rate: 8,", "rate: 800,")), []);
+}

@@ -2,9 +2,11 @@
 
 use super::{by_workload as each, free, gain, heading, is_short, settings, short, shown_change};
 use crate::model::Table;
-use crate::text::{dash, entry, percent, plain, titled};
+use crate::text::{change, dash, entry, percent, plain, points_change, titled};
 use blis_lab::Metric;
-use blis_lab::optimize::{Call, Chosen, Findings, Influence, Number, Plateau, Rival, Search};
+use blis_lab::optimize::{
+    Call, Chosen, Findings, Group, Influence, Number, Plateau, Rival, Search,
+};
 use blis_lab::verdict::number;
 
 /// After how many calls the best so far is shown.
@@ -80,6 +82,26 @@ fn listed(search: &Search, findings: &Findings, metric: Metric) -> Table {
     };
     let header = std::iter::once("call").chain(search.workloads());
     Table::new(title(metric), header, (0..=findings.chosen.len()).map(row))
+}
+
+/// What the recommended point costs whom: by class and tenant, beside the hand-set point.
+pub(super) fn costs(search: &Search, findings: &Findings) -> Table {
+    let row = |number: Number| {
+        let mean = |cell: usize| {
+            let mean = findings.mean(cell, &number).map(|(mean, _)| (mean, None));
+            entry(&number.metric, mean)
+        };
+        let change = match findings.paired(1, &number) {
+            Some(paired) if !number.metric.is_ratio() => points_change(&paired.difference),
+            paired => dash(paired, |paired| change(&paired)),
+        };
+        [heading(&number), mean(0), mean(1), change]
+    };
+    let groups = search.groups(&findings.fresh[0]);
+    let numbers = |group: &Group| Group::NUMBERS.map(|name| group.number(name));
+    let rows = groups.iter().flat_map(numbers).map(row);
+    let header = ["number", "by hand", "found", "change (95 %)"];
+    Table::new("what it costs whom, on fresh seeds", header, rows)
 }
 
 /// How the constraints fare on fresh seeds.
