@@ -21,6 +21,7 @@ mod outside;
 mod points;
 mod race;
 mod recommend;
+mod sample;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -28,7 +29,7 @@ mod tests;
 pub use blis_optimize::{Influence, Plateau, Sensitivity};
 pub use constraint::Constraint;
 pub use file::{read, read_text};
-pub use findings::{Call, Chosen, Control, Findings, Front, Outcome, Rival};
+pub use findings::{Call, Chosen, Control, Findings, Front, Outcome, Refusal, Rival};
 pub use guard::{Group, Guard, Guards};
 pub use number::{Number, Runs};
 pub use outside::Measures;

@@ -12,7 +12,7 @@ mod cells;
 mod compare;
 pub(crate) mod file;
 pub(crate) mod findings;
-mod gates;
+pub(crate) mod gates;
 pub mod json;
 mod lengths;
 mod levels;

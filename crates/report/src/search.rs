@@ -4,10 +4,10 @@ mod charts;
 mod tables;
 
 use crate::model::{Block, Document, blocks};
-use crate::text::{change, dash, titled};
+use crate::text::{change, dash, percent, titled};
 use blis_core::math::exp;
 use blis_lab::Metric;
-use blis_lab::optimize::{Candidate, Chosen, Findings, Number, Objective, Search, json};
+use blis_lab::optimize::{Candidate, Chosen, Findings, Number, Objective, Refusal, Search, json};
 use blis_lab::verdict::number;
 
 /// What there is to say of a search without a legal point.
@@ -19,6 +19,7 @@ pub fn document(search: &Search, findings: &Findings, file: Option<&str>) -> Doc
     if !findings.is_feasible() && !findings.chosen.is_empty() {
         found.push(Block::warning(NONE_MET, "loosen them, or search elsewhere"));
     }
+    found.extend(findings.needless_refusals.iter().map(needless));
     found.extend(findings.taken_back.iter().map(taken_back));
     match &findings.chosen[..] {
         [] => found.push(Block::prose("No point meets the constraints, so none is recommended.")),
@@ -120,6 +121,17 @@ fn conditions(search: &Search, findings: &Findings) -> String {
         budget.seeds,
         budget.engine.name(),
         findings.fresh_seeds()
+    )
+}
+
+/// A gate of the hand-set point that refuses what could be served.
+fn needless(refusal: &Refusal) -> Block {
+    let at = refusal.workload.as_ref().map_or_else(String::new, |name| format!(" on {name}"));
+    let (share, class) = (percent(refusal.refused), refusal.class.name());
+    let text = format!("the hand-set point refuses {share} of the {class} requests{at}");
+    Block::warning(
+        text,
+        "without its gate it serves everybody: the gate refuses what could be served",
     )
 }
 

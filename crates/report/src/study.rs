@@ -121,8 +121,8 @@ fn gates(study: &Study, findings: &Findings) -> Vec<Block> {
         let [cell, other] = [gate.cell, gate.served_in].map(|it| study.cells[it].levels.join(", "));
         let (refused, class) = (percent(gate.refused), gate.class.name());
         let text = format!("`{cell}` refuses {refused} of the {class} requests");
-        let served = format!("`{other}` serves all of them, so does every arm without refusals: ");
-        Block::warning(text, served + "the gate refuses what could be served")
+        let served = format!("`{other}` and all other arms without refusals serve everybody");
+        Block::warning(text, format!("{served}: the gate refuses what could be served"))
     };
     study.needless_gates(findings).into_iter().map(gate).collect()
 }

@@ -1,10 +1,13 @@
 //! What a search learned besides: what matters, and what the front is worth.
 
-use super::findings::{Chosen, Front};
+use super::findings::{Chosen, Front, Refusal};
 use super::guard::Guard;
 use super::number::Runs;
-use super::search::Explored;
-use super::{Plateau, Search, Sensitivity};
+use super::search::{Explored, by_point};
+use super::{Load, Plateau, Search, Sensitivity};
+use crate::failure::Failure;
+use crate::study::gates::{refused_by_class, serves_everybody};
+use crate::trial::{Runner, Watch};
 use blis_optimize::{pareto, sensitivity, sensitivity_around};
 
 impl Search {
@@ -46,7 +49,8 @@ impl Search {
         let mut taken_back = Vec::new();
         for number in (0..chosen.len()).rev() {
             let cell = number + 1;
-            let Some(text) = broken(&fresh[cell], &fresh[0]) else { continue };
+            let text = broken(&fresh[cell], &fresh[0]).filter(|_| chosen[number].legal);
+            let Some(text) = text else { continue };
             taken_back.push((chosen[number].call, text));
             if chosen.len() > 1 {
                 chosen.remove(number);
@@ -61,6 +65,42 @@ impl Search {
             }
         }
         taken_back
+    }
+
+    /// What the hand-set point refuses on fresh seeds and would serve without its gate.
+    pub(super) fn needless_refusals(
+        &self,
+        fresh: &[Runs],
+        runner: &Runner<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Refusal>, Failure> {
+        let refused: Vec<_> = fresh[0].iter().map(|rows| refused_by_class(rows)).collect();
+        if refused.iter().all(Vec::is_empty) {
+            return Ok(Vec::new());
+        }
+        let open = |load: &Load| load.plan_without_gate(&self.points);
+        let plans = self.loads.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let (plans, seeds) = ([plans], self.fresh_seeds());
+        let (number, _) = self.fresh_label(fresh.len(), fresh.len());
+        self.note(
+            runner,
+            &[(number, "fresh: by hand without its gate".to_owned())],
+            &plans,
+            &seeds,
+        )?;
+        let runs = by_point(&plans, &seeds, runner, watch)?;
+        let mut found = Vec::new();
+        for ((load, refused), rows) in self.loads.iter().zip(refused).zip(&runs[0]) {
+            if rows.iter().all(serves_everybody) {
+                let workload = &load.name;
+                found.extend(refused.into_iter().map(|(class, refused)| Refusal {
+                    workload: workload.clone(),
+                    class,
+                    refused,
+                }));
+            }
+        }
+        Ok(found)
     }
 
     /// For several objectives, what the points of the search and of its control dominate, below a

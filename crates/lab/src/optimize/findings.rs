@@ -5,6 +5,7 @@ use super::{LEVEL, Search};
 use crate::stats::{Estimate as Spread, estimate};
 use crate::study::Paired;
 use crate::study::findings::{Mean, mean};
+use blis_core::SloClass;
 use blis_optimize::Sensitivity;
 
 /// What a search found.
@@ -21,6 +22,8 @@ pub struct Findings {
     pub rivals: Vec<Rival>,
     /// What was not recommended because it breaks a guard on fresh seeds: its call, and the guard.
     pub taken_back: Vec<(usize, String)>,
+    /// What the hand-set point refuses and would serve without its gate.
+    pub needless_refusals: Vec<Refusal>,
     /// For several objectives, what the front is worth.
     pub front: Option<Front>,
     /// What matters, for each objective; empty if there are too few or too many points to tell.
@@ -77,6 +80,17 @@ pub struct Rival {
     pub worse: Option<Spread>,
     /// Whether it met the constraints on them.
     pub legal: bool,
+}
+
+/// Requests that are refused although they could be served.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// In which workload; absent if the file has no list of them.
+    pub workload: Option<String>,
+    /// Of which class.
+    pub class: SloClass,
+    /// Which share of that class.
+    pub refused: f64,
 }
 
 /// What the front of several objectives is worth.

@@ -2,8 +2,8 @@
 //!
 //! No class and no tenant may have more of its requests refused than at the hand-set point, but for
 //! one percentage point, and no class may wait longer for its first tokens than a less important
-//! one does, unless it already does so at the hand-set point. An engine is told of all guards as one
-//! constraint, that of the guard that is broken most.
+//! one does, unless it already does so at the hand-set point. An engine is told of one guard of
+//! each kind, the one that is broken most.
 
 use super::number::{Number, Runs};
 use super::{LEVEL, Search};
@@ -14,6 +14,7 @@ use blis_core::math::ln;
 use blis_optimize::Measured;
 use blis_scenario::row::Row;
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// Which guards there are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -146,6 +147,13 @@ impl Search {
         };
         by_target.then(class.index().cmp(&than.index())) == Ordering::Less
     }
+}
+
+/// The places of the guards of each kind, which stand together.
+pub(super) fn kinds(guards: &[Guard]) -> impl Iterator<Item = Range<usize>> {
+    let orders = guards.iter().filter(|guard| matches!(guard.rule, Rule::Order(..))).count();
+    let first = guards.len() - orders;
+    [0..first, first..guards.len()].into_iter().filter(|kind| !kind.is_empty())
 }
 
 fn sends(rows: &[Row], class: SloClass) -> bool {

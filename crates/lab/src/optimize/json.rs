@@ -1,7 +1,8 @@
 //! All that a search found, as one JSON object.
 
 use super::{
-    Call, Chosen, Findings, Front, Group, Influence, Number, Plateau, Rival, Search, Sensitivity,
+    Call, Chosen, Findings, Front, Group, Influence, Number, Plateau, Refusal, Rival, Search,
+    Sensitivity,
 };
 use blis_scenario::json::present;
 use serde_json::{Map, Value, json};
@@ -38,6 +39,7 @@ pub fn object(search: &Search, findings: &Findings) -> Value {
         "fresh_hand_set": fresh(search, findings, 0),
         "recommended": recommended(&findings.chosen, &findings.calls, 1),
         "rivals": findings.rivals.iter().map(rival).collect::<Vec<_>>(),
+        "needless_refusals": findings.needless_refusals.iter().map(refusal).collect::<Vec<_>>(),
         "taken_back": findings.taken_back.iter().map(taken_back).collect::<Vec<_>>(),
         "front": findings.front.as_ref().map(front),
         "sensitivity": sensitivities,
@@ -145,6 +147,11 @@ fn measured(findings: &Findings, cell: usize, number: &Number) -> Value {
         "difference": paired.map(|paired| paired.difference),
         "ratio": paired.and_then(|paired| paired.ratio),
     })
+}
+
+fn refusal(refusal: &Refusal) -> Value {
+    let Refusal { workload, class, refused } = refusal;
+    json!({"workload": workload, "class": class.name(), "refused": refused})
 }
 
 fn taken_back((call, guard): &(usize, String)) -> Value {

@@ -8,6 +8,7 @@ use crate::trial::{Runner, Watch};
 use blis_scenario::problems::{Problems, every};
 use blis_scenario::scenario::{Checked, Draft, Plan, Workload};
 use blis_scenario::strategy;
+use blis_scenario::yaml::Node;
 use blis_sim::Unobserved;
 use blis_workload::Rate;
 
@@ -78,6 +79,13 @@ impl Load {
         settings: &[(String, String)],
     ) -> Result<Plan, Failure> {
         self.plan_of(&self.draft(points, candidate, settings))
+    }
+
+    /// That of the hand-set point with everybody admitted.
+    pub(super) fn plan_without_gate(&self, points: &Points) -> Result<Plan, Failure> {
+        let mut tree = points.tree(&self.base, 0, &points.candidates[0].hand);
+        tree.set(&["admission"], Node::from_flag("admission", "always-admit"));
+        self.plan_of(&Draft::from_tree(tree))
     }
 
     fn draft(&self, points: &Points, candidate: usize, settings: &[(String, String)]) -> Draft {

@@ -2,7 +2,8 @@
 //! a point of it.
 
 use super::Search;
-use super::search::{Hand, by_point};
+use super::sample::Hand;
+use super::search::by_point;
 use crate::failure::Failure;
 use crate::trial::{Runner, Watch};
 use blis_core::Value;

@@ -7,7 +7,8 @@
 //! differs from the hand-set point only where that can be measured.
 
 use super::findings::{Chosen, Rival};
-use super::search::{Explored, Hand, Sample, by_point, paired};
+use super::sample::{Hand, Sample, paired};
+use super::search::{Explored, by_point};
 use super::{LEVEL, Search};
 use crate::failure::Failure;
 use crate::stats::{Estimate, estimate};

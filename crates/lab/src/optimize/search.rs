@@ -1,19 +1,17 @@
 //! The loop: ask, run, tell; then conclude, and run what is recommended again.
 
-use super::constraint::Constraint;
 use super::findings::{Call, Control, Findings};
-use super::guard::Guard;
-use super::number::{Number, Runs};
+use super::guard;
+use super::number::Runs;
 use super::race::Noise;
+use super::sample::{Hand, Sample};
 use super::{Engine, Load, Objective, Search};
 use crate::failure::Failure;
 use crate::metric::Metric;
 use crate::study::by_plan;
 use crate::trial::{Runner, Watch};
-use blis_core::math::ln;
 use blis_optimize::{
-    Bayes, Grid, Measured, Observation, Optimizer, Point, Problem, Quasi, Random, Settings,
-    evolution,
+    Bayes, Grid, Observation, Optimizer, Point, Problem, Quasi, Random, Settings, evolution,
 };
 use blis_scenario::problem::Place;
 use blis_scenario::scenario::Plan;
@@ -26,23 +24,6 @@ const FIRST_SEED: u64 = 10_001;
 const HEAP: usize = 16;
 /// With more measurements, models take longer than they are worth.
 pub(super) const MOST_MODELLED: usize = 400;
-
-/// The values of some metrics, one a seed, where a run has a sample.
-type Values = Vec<Vec<Option<f64>>>;
-
-/// What was measured at a point.
-#[derive(Clone, Debug)]
-pub(super) struct Sample {
-    pub(super) objectives: Values,
-    constraints: Values,
-    guards: Values,
-}
-
-/// What points are compared with: the hand-set point, and what must hold beside it.
-pub(super) struct Hand {
-    pub(super) sample: Sample,
-    pub(super) guards: Vec<Guard>,
-}
 
 /// What an engine came to.
 pub(super) struct Explored {
@@ -127,6 +108,7 @@ impl Search {
         let labels: Vec<_> = (0..points.len()).map(label).collect();
         self.note(runner, &labels, &points, &fresh)?;
         let mut fresh = by_point(&points, &fresh, runner, watch)?;
+        let needless_refusals = self.needless_refusals(&fresh, runner, watch)?;
         let taken_back = self.take_back(&mut chosen, &mut fresh, &hand.guards);
         let fronts = self.fronts(&found, random.as_ref());
         let sensitivities = match found.calls.len() {
@@ -146,6 +128,7 @@ impl Search {
             chosen,
             rivals,
             taken_back,
+            needless_refusals,
             front: fronts.map(|(front, _)| front),
             sensitivities,
             fresh,
@@ -183,12 +166,12 @@ impl Search {
         (FIRST_SEED..).skip(self.most_seeds()).take(self.confirm).collect()
     }
 
-    /// What an engine searches, where there are so many guards.
+    /// What an engine searches, where there are so many kinds of guards.
     pub(super) fn problem(&self, guards: usize) -> Problem {
         Problem {
             space: self.points.space.clone(),
             objectives: self.objectives.len(),
-            constraints: self.constraints.len() + guards.min(1),
+            constraints: self.constraints.len() + guards,
         }
     }
 
@@ -203,7 +186,7 @@ impl Search {
     }
 
     fn engine(&self, engine: Engine, hand: &Hand) -> Box<dyn Optimizer> {
-        let (problem, seed) = (self.problem(hand.guards.len()), self.budget.seed);
+        let (problem, seed) = (self.problem(guard::kinds(&hand.guards).count()), self.budget.seed);
         match engine {
             Engine::Gp => {
                 let hands = (0..self.points.candidates.len()).filter_map(|k| self.points.hand(k));
@@ -244,7 +227,10 @@ impl Search {
             optimizer: self.engine(engine, hand),
             calls: Vec::new(),
             samples: Vec::new(),
-            noise: Noise::of(self.objectives.len(), self.constraints.len() + 1),
+            noise: Noise::of(
+                self.objectives.len(),
+                self.constraints.len() + guard::kinds(&hand.guards).count(),
+            ),
             legal: Vec::new(),
         };
         if let Some(point) = self.points.hand(0) {
@@ -367,11 +353,7 @@ impl Search {
         settings: (usize, Vec<(String, String)>),
         (why, hand): (&Failure, &Hand),
     ) {
-        let none = Sample {
-            objectives: vec![vec![None]; self.objectives.len()],
-            constraints: vec![vec![None]; self.constraints.len()],
-            guards: vec![vec![None]; hand.guards.len()],
-        };
+        let none = self.no_sample(hand);
         let observation = self.observation(point, &none, hand);
         self.tell(explored, observation, settings, none);
         if let Some(call) = explored.calls.last_mut() {
@@ -389,43 +371,6 @@ impl Search {
         let plan = |load: &Load| load.plan(&self.points, candidate, settings);
         self.loads.iter().map(plan).collect()
     }
-
-    pub(super) fn sample(&self, runs: &Runs, guards: &[Guard]) -> Sample {
-        let values = |number: &Number| number.values(runs);
-        Sample {
-            objectives: self.objectives.iter().map(|objective| values(&objective.number)).collect(),
-            constraints: self.constraints.iter().map(|bound| values(&bound.number)).collect(),
-            guards: guards.iter().map(|guard| guard.values(runs)).collect(),
-        }
-    }
-
-    /// What an engine is told about `point`. Requests are the same at every point, so most of what
-    /// differs between seeds goes when each is compared with the hand-set point's run of that seed.
-    pub(super) fn observation(&self, point: Point, sample: &Sample, hand: &Hand) -> Observation {
-        let by_hand = &hand.sample.objectives;
-        let objectives = self.objectives.iter().zip(&sample.objectives).zip(by_hand);
-        let objectives = objectives.map(|((objective, values), hand)| {
-            measured(&paired(values, hand, |value, hand| objective.score(value, hand)))
-        });
-        let objectives = objectives.collect();
-        Observation { point, objectives, constraints: self.excesses(sample, hand) }
-    }
-
-    /// By how much `sample` breaks each constraint, and the guard that it breaks most: at most 0
-    /// where they hold.
-    pub(super) fn excesses(&self, sample: &Sample, hand: &Hand) -> Vec<Measured> {
-        let Hand { sample: by_hand, guards } = hand;
-        let guards = guards.iter().zip(&sample.guards).zip(&by_hand.guards);
-        let guards = guards.map(|((guard, values), hand)| guard.excess(values, hand));
-        let worst = guards.max_by(|a, b| a.mean.total_cmp(&b.mean));
-        let constraints = &by_hand.constraints;
-        let constraints = self.constraints.iter().zip(&sample.constraints).zip(constraints);
-        let excess = |((constraint, values), hand): ((&Constraint, &Vec<_>), &Vec<_>)| {
-            let excess = |value, hand: Option<f64>| constraint.excess(value, hand.unwrap_or(0.0));
-            measured(&paired(values, hand, excess))
-        };
-        constraints.map(excess).chain(worst).collect()
-    }
 }
 
 /// The runs of some points, each of which is the scenarios of its workloads.
@@ -437,64 +382,4 @@ pub(super) fn by_point(
 ) -> Result<Vec<Runs>, Failure> {
     let mut rows = by_plan(&points.concat(), seeds, runner, watch)?.into_iter();
     Ok(points.iter().map(|plans| rows.by_ref().take(plans.len()).collect()).collect())
-}
-
-impl Sample {
-    /// How many seeds it is of.
-    pub(super) fn seeds(&self) -> usize {
-        self.objectives.first().map_or(0, Vec::len)
-    }
-
-    /// Adds what further seeds gave.
-    pub(super) fn extend(&mut self, more: Sample) {
-        let Sample { objectives, constraints, guards } = more;
-        let own = self.objectives.iter_mut().chain(&mut self.constraints).chain(&mut self.guards);
-        let more = objectives.into_iter().chain(constraints).chain(guards);
-        own.zip(more).for_each(|(own, more)| own.extend(more));
-    }
-
-    /// The mean of each objective over the first `seeds` seeds; `None` if one has no sample.
-    fn means(&self, seeds: usize) -> Vec<Option<f64>> {
-        let mean = |values: &Vec<Option<f64>>| {
-            let all: Option<Vec<f64>> = values.iter().take(seeds).copied().collect();
-            all.map(|values| Measured::of(&values).mean)
-        };
-        self.objectives.iter().map(mean).collect()
-    }
-}
-
-impl Objective {
-    /// How much worse `value` is than the hand-set point's: the logarithm of the ratio where only
-    /// ratios mean something, else the difference.
-    pub fn score(&self, value: f64, hand: Option<f64>) -> f64 {
-        let sign = if self.maximise { -1.0 } else { 1.0 };
-        if self.number.metric.is_ratio() {
-            let hand = hand.filter(|hand| *hand > 0.0).unwrap_or(1.0);
-            return if value > 0.0 { sign * ln(value / hand) } else { f64::NAN };
-        }
-        sign * (value - hand.unwrap_or(0.0))
-    }
-}
-
-/// What `score` makes of the value of each seed and the hand-set point's value, which is left out for
-/// all seeds if one of them has none. A seed without a sample gives no number.
-pub(super) fn paired(
-    values: &[Option<f64>],
-    hand: &[Option<f64>],
-    score: impl Fn(f64, Option<f64>) -> f64,
-) -> Vec<f64> {
-    let paired = hand.iter().all(Option::is_some);
-    let scores = values.iter().zip(hand).map(|(value, hand)| match value {
-        Some(value) => score(*value, hand.filter(|_| paired)),
-        None => f64::NAN,
-    });
-    scores.collect()
-}
-
-/// Their mean; infinite if one of them is no number.
-fn measured(scores: &[f64]) -> Measured {
-    if scores.iter().any(|score| !score.is_finite()) {
-        return Measured { mean: f64::INFINITY, variance: None };
-    }
-    Measured::of(scores)
 }

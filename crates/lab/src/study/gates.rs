@@ -7,7 +7,8 @@
 use super::{Findings, Study};
 use crate::stats::estimate;
 use blis_core::SloClass;
-use blis_metrics::{Report, Saturation};
+use blis_core::math::float;
+use blis_metrics::Saturation;
 use blis_scenario::row::Row;
 
 /// A smaller share of a class is not worth a warning.
@@ -39,13 +40,10 @@ impl Study {
             }
             let open: Vec<usize> = (0..self.cells.len())
                 .filter(|&other| self.differ_in_arm(cell, other))
-                .filter(|&other| findings.rows[other].iter().all(|row| refuses_none(&row.report)))
+                .filter(|&other| findings.rows[other].iter().all(refuses_nobody))
                 .collect();
-            let keeps_up = |&other: &usize| {
-                let stable = |row: &Row| row.report.saturation == Some(Saturation::Stable);
-                findings.rows[other].iter().all(stable)
-            };
-            if let (Some(&served_in), true) = (open.first(), open.iter().all(keeps_up)) {
+            let serves = |&other: &usize| findings.rows[other].iter().all(serves_everybody);
+            if let (Some(&served_in), true) = (open.first(), open.iter().all(serves)) {
                 let gate = |(class, refused)| NeedlessGate { cell, class, refused, served_in };
                 found.extend(refused.into_iter().map(gate));
             }
@@ -62,20 +60,26 @@ impl Study {
     }
 }
 
-fn refuses_none(report: &Report) -> bool {
-    report.cluster.rejected == 0 && report.cluster.offered > 0
+fn refuses_nobody(row: &Row) -> bool {
+    row.report.cluster.rejected == 0
+}
+
+/// Whether nobody is refused, and the cluster keeps up.
+pub(crate) fn serves_everybody(row: &Row) -> bool {
+    refuses_nobody(row) && row.report.saturation == Some(Saturation::Stable)
 }
 
 /// The classes of which more than so much is refused, surely, and how much.
-fn refused_by_class(rows: &[Row]) -> Vec<(SloClass, f64)> {
+pub(crate) fn refused_by_class(rows: &[Row]) -> Vec<(SloClass, f64)> {
     let share = |row: &Row, wanted: SloClass| {
         let mut classes = row.report.classes.iter();
         classes.find(|(class, _)| *class == wanted).and_then(|(_, section)| section.refused_share())
     };
     let refused = |class: SloClass| {
         let shares: Vec<f64> = rows.iter().filter_map(|row| share(row, class)).collect();
-        let found = estimate(&shares, LEVEL)?;
-        (found.low > WORTH_TELLING).then_some((class, found.mean))
+        let mean = shares.iter().sum::<f64>() / float(shares.len() as u64);
+        let least = estimate(&shares, LEVEL).map_or(mean, |found| found.low);
+        (least > WORTH_TELLING).then_some((class, mean))
     };
     SloClass::ALL.into_iter().filter_map(refused).collect()
 }

@@ -48,8 +48,12 @@ fn cell(study: &Study, findings: &Findings, number: usize, cell: &Cell) -> Map<S
 fn gates(study: &Study, findings: &Findings) -> Vec<Value> {
     let levels = |cell: usize| json!(study.cells[cell].levels);
     let gate = |gate: NeedlessGate| {
-        let (class, cell) = (gate.class.name(), levels(gate.cell));
-        json!({"cell": cell, "class": class, "refused": gate.refused, "served_in": levels(gate.served_in)})
+        json!({
+            "cell": levels(gate.cell),
+            "class": gate.class.name(),
+            "refused": gate.refused,
+            "served_in": levels(gate.served_in),
+        })
     };
     study.needless_gates(findings).into_iter().map(gate).collect()
 }

@@ -5,6 +5,7 @@ use crate::ledger::Ledger;
 use crate::optimize::{Call, Chosen, Findings, Group, LEVEL, Number, Search};
 use crate::stats::estimate;
 use crate::trial::{Runner, Unwatched};
+use blis_core::SloClass;
 use blis_core::math::ln;
 
 /// Two classes and two tenants with conversations, where refusing reports shortens the tail of
@@ -84,6 +85,21 @@ fn where_nothing_has_an_effect_everything_stays_at_its_default() {
     let found = run(&text, &Runner::default(), false);
     assert!(found.calls.iter().all(|call| call.scores[0].abs() <= 0.0));
     assert_eq!(found.chosen[0].call, 0, "the hand-set point");
+}
+
+#[test]
+fn a_gate_of_the_hand_set_point_that_refuses_what_could_be_served_is_told() {
+    let refusals = |rate: &str| {
+        let text = TENANTS.replace("gate=64,age-weight=50", "gate=1");
+        let text = text.replace("aggregate_rate: 320\n      num_requests: 1200", rate);
+        let text = text.replace("calls: 14", "calls: 4");
+        run(&format!("{text}parameters: [qd]\n"), &Runner::default(), false).needless_refusals
+    };
+    let found = refusals("aggregate_rate: 120\n      num_requests: 1200");
+    let [refusal] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((refusal.class, refusal.workload.as_ref()), (SloClass::Sheddable, None));
+    assert!(refusal.refused > 0.05, "{refusal:?}");
+    assert_eq!(refusals("aggregate_rate: 900\n      num_requests: 3000"), [], "too many to serve");
 }
 
 #[test]
