@@ -150,11 +150,8 @@ fn verdict(search: &Search, chosen: &Chosen) -> Vec<Block> {
     if chosen.candidate == 0 && chosen.settings == *hand {
         return vec![Block::prose("Nothing surely better than the hand-set point was found.")];
     }
-    let changed =
-        |name: &String| !hand.iter().any(|own| own.0 == *name && chosen.settings.contains(own));
     let ends = search.points.on_bound(chosen.candidate, &chosen.settings);
-    let ends: Vec<String> =
-        ends.into_iter().filter(changed).map(|name| format!("`{name}`")).collect();
+    let ends: Vec<String> = ends.iter().map(|name| format!("`{name}`")).collect();
     let warning = |ends: Vec<String>| {
         let text = format!("at a bound of its range: {}", ends.join(", "));
         Block::warning(

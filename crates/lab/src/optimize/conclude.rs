@@ -22,10 +22,13 @@ impl Search {
         let history = found.optimizer.history();
         let [one] = chosen else { return sensitivity(history, k) };
         let mut found = sensitivity_around(history, k, one.call)?;
-        let point = &history.observations()[one.call].point;
+        // Where the model has it: weights may be written smaller.
+        let space = &self.points.space;
+        let unit = space.unit(&history.observations()[one.call].point).ok()?;
+        let point = space.point(&unit);
         for (dimension, influence) in found.dimensions.iter_mut().enumerate() {
             if let Plateau::Range { within_noise, not_worse } = &mut influence.plateau {
-                let scale = self.points.scale_of(dimension, point);
+                let scale = self.points.scale_of(dimension, &point);
                 for end in [within_noise, not_worse].into_iter().flat_map(|(a, b)| [a, b]) {
                     *end *= scale;
                 }

@@ -201,3 +201,43 @@ impl Guard {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn excess(rule: Rule, values: &[f64], hand: &[f64]) -> f64 {
+        let some = |values: &[f64]| values.iter().copied().map(Some).collect::<Vec<_>>();
+        let guard = Guard { text: String::new(), rule };
+        guard.excess(&some(values), &some(hand)).mean
+    }
+
+    fn number(name: &str) -> Number {
+        Number::of_all(Metric::parse(name).expect("known"))
+    }
+
+    #[test]
+    fn a_point_more_may_be_refused_than_by_hand_on_the_same_seeds() {
+        let refused = |own: &[f64]| {
+            excess(Rule::Refused(number("refused_share"), 0.01), own, &[0.1, 0.2, 0.3])
+        };
+        assert!(refused(&[0.1, 0.2, 0.32]) <= 0.0, "0.7 points more");
+        assert!(refused(&[0.12, 0.22, 0.32]) > 0.0, "two points more");
+        assert!(refused(&[0.2, 0.2]) > 0.0, "with the first two seeds");
+    }
+
+    #[test]
+    fn an_order_is_kept_as_surely_as_it_is_by_hand() {
+        let order = |own: &[f64], hand: &[f64]| {
+            let numbers = ["critical.ttft_p99", "standard.ttft_p99"].map(number);
+            let [first, second] = numbers;
+            excess(Rule::Order(first, second), own, hand)
+        };
+        let (ordered, inverted, neither) = ([-0.9, -1.0, -1.1], [0.9, 1.0, 1.1], [-0.2, 0.1, 0.2]);
+        assert!(order(&[-0.1, 0.1, 0.1], &ordered) > 0.0, "kept by hand, lost on average");
+        assert!(order(&[-0.2, 0.1, 0.1], &ordered) <= 0.0);
+        assert!(order(&neither, &neither) <= 0.0, "nobody keeps it");
+        assert!(order(&inverted, &neither) > 0.0, "surely inverted");
+        assert!(order(&inverted, &inverted) <= 0.0, "by hand too");
+    }
+}

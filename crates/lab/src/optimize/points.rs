@@ -195,18 +195,20 @@ impl Points {
         Some((self.point_of(candidate, &settings)?, settings))
     }
 
-    /// The parameters of candidate number `candidate` that are free and lie on a bound of their
-    /// range in `settings`. A weight of which only the ratio to others matters has a bound at its
-    /// lower end alone.
+    /// The free parameters of candidate number `candidate` that are not as by hand in `settings` and
+    /// lie on a bound of their range. A weight of which only the ratio to others matters has a
+    /// bound at its lower end alone.
     pub fn on_bound(&self, candidate: usize, settings: &[(String, String)]) -> Vec<String> {
         let is_weight = |slot: usize| self.weights.iter().any(|group| group.contains(&slot));
         let slots = self.slots.iter().enumerate();
+        let slots = slots.filter(|(_, slot)| slot.candidate == candidate);
         let on = slots.filter_map(|(index, slot)| {
             let (name, text) = settings.get(slot.parameter)?;
             let (min, max, _) = self.range(slot.dimension)?;
             let value = yaml::float(text)?;
             let at_end = value <= min || (value >= max && !is_weight(index));
-            (slot.candidate == candidate && at_end).then(|| name.clone())
+            let changed = self.candidates[candidate].hand[slot.parameter].1 != *text;
+            (at_end && changed).then(|| name.clone())
         });
         on.collect()
     }
