@@ -95,5 +95,5 @@ fn by_model(bench: &Bench, run: &[Row]) -> usize {
         let point = parse_point(&bench.problem, &row.point);
         history.tell(bench.observation(point, &row.measured)).expect("a point of the problem");
     }
-    recommend(&history, 0).expect("something was told").index
+    recommend(&history, 0).expect("something was told")
 }

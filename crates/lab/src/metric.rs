@@ -6,11 +6,11 @@
 
 use blis_core::SloClass;
 use blis_core::math::float;
-use blis_metrics::Report;
 use blis_metrics::metric::{
     self, Better, CAPACITY, Definition, FEWEST_INSTANCES, Kind, MECHANISM, Mean,
     Value::{Counted, OfCluster, OfRequests, Searched},
 };
+use blis_metrics::{Report, Section};
 use blis_scenario::problem::{hint, unknown};
 
 /// A metric of all requests, of those of a class, or of the whole cluster.
@@ -129,6 +129,15 @@ impl Metric {
         }
     }
 
+    /// Its value for some of the requests of a run; `None` if it is one of the whole cluster, or
+    /// there is no sample.
+    pub(crate) fn of_requests(&self, requests: &Section) -> Option<f64> {
+        match self.what.value {
+            OfRequests(value) => value(requests),
+            _ => None,
+        }
+    }
+
     /// Its name.
     pub fn name(&self) -> String {
         if let Some(mechanism) = &self.mechanism {
@@ -179,7 +188,6 @@ impl Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use blis_metrics::Section;
 
     #[test]
     fn every_name_of_the_table_reads_back() {

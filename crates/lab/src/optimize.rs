@@ -12,6 +12,7 @@ mod conclude;
 mod constraint;
 mod file;
 mod findings;
+mod guard;
 pub mod json;
 mod load;
 mod named;
@@ -19,20 +20,24 @@ mod number;
 mod outside;
 mod points;
 mod race;
+mod recommend;
+mod sample;
 mod search;
 #[cfg(test)]
 mod tests;
 
-pub use blis_optimize::{Estimate, Influence, Plateau, Sensitivity};
+pub use blis_optimize::{Influence, Plateau, Sensitivity};
 pub use constraint::Constraint;
 pub use file::{read, read_text};
-pub use findings::{Call, Chosen, Control, Findings, Front, Outcome};
+pub use findings::{Call, Chosen, Control, Findings, Front, Outcome, Refusal, Rival};
+pub use guard::{Group, Guard, Guards};
 pub use number::{Number, Runs};
 pub use outside::Measures;
 pub use points::{Candidate, Points};
 
 use crate::failure::Failure;
 use crate::trial::{Runner, Watch};
+use blis_metrics::SloTargets;
 use blis_scenario::yaml::Node;
 use blis_scenario::{Files, Saturations};
 
@@ -50,6 +55,8 @@ pub struct Search {
     pub objectives: Vec<Objective>,
     /// What must hold.
     pub constraints: Vec<Constraint>,
+    /// What no recommendation may do.
+    pub guards: Guards,
     /// How much it may cost.
     pub budget: Budget,
     /// How many fresh seeds the outcome is run with.
@@ -74,6 +81,8 @@ pub struct Load {
     saturations: Saturations,
     /// What was read from the files that it names.
     files: Files,
+    /// What its classes were promised, once it is settled.
+    slo: SloTargets,
 }
 
 /// A search that was read and checked, whose rates may be shares of saturations that nobody has
@@ -126,8 +135,6 @@ pub struct Budget {
     pub batch: usize,
     /// Whether points that are surely worse after their first seed are run with no others.
     pub racing: bool,
-    /// The share of its requests that a run of the first points has, before the engine learns.
-    pub early: Option<f64>,
 }
 
 /// Who says which points are measured.

@@ -13,6 +13,7 @@ mod cells;
 mod compare;
 pub(crate) mod file;
 pub(crate) mod findings;
+pub(crate) mod gates;
 pub mod json;
 mod lengths;
 mod levels;
@@ -27,6 +28,7 @@ pub use arms::Component;
 pub use compare::{Sides, compare};
 pub use file::{Form, form, read, read_text, warmup_flag};
 pub use findings::{Capacities, Findings, Mean, Paired};
+pub use gates::NeedlessGate;
 pub use lengths::Lengths;
 pub use setup::Stated;
 

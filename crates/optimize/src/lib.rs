@@ -3,7 +3,7 @@
 //! An [`Optimizer`] is asked for points, somebody measures them and tells. Engines: [`Bayes`]
 //! (Gaussian processes, for measurements that cost), [`evolution`] (for thousands of cheap ones),
 //! [`Quasi`] and [`Random`] (controls) and [`Grid`] (small spaces). Any history gives a
-//! [`Recommendation`] and a [`Sensitivity`].
+//! recommendation ([`recommend`]) and a [`Sensitivity`].
 //!
 //! Pure mathematics: this crate must never do I/O, read a clock, print, or know that what it
 //! optimises is a simulation. The same settings and the same tells give the same asks.
@@ -32,7 +32,7 @@ pub use control::{Grid, Quasi, Random};
 pub use history::{History, Measured, Observation, Problem, TellError};
 pub use kind::Kind;
 pub use nsga2::evolution;
-pub use recommend::{Estimate, Recommendation, recommend};
+pub use recommend::recommend;
 pub use sensitivity::{
     Influence, Pair, Plateau, Sensitivity, Share, sensitivity, sensitivity_around,
 };

@@ -7,43 +7,17 @@
 use crate::history::History;
 use crate::model::{Model, Role};
 use crate::normal::cumulative;
-use crate::space::Point;
-use blis_core::math::normal::quantile;
-
-/// A measured point, and what is believed about it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Recommendation {
-    /// Its index among the observations.
-    pub index: usize,
-    /// The point.
-    pub point: Point,
-    /// The objective there, as the model believes it without the noise of a measurement.
-    pub objective: Estimate,
-    /// Probability that all constraints are met there.
-    pub feasibility: f64,
-}
-
-/// A believed value with its central interval of 95 %.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
-    /// The middle: the median, which is also the mean on the scale of the model.
-    pub value: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
 
 /// How sure the constraints must be met.
 const SURE: f64 = 0.95;
 
-/// The measured point with the least expected objective `objective` among those that meet the
-/// constraints with a probability of at least 95 %; if there is none, the point that most probably
-/// meets them. `None` if nothing was told.
+/// The number of the measured point with the least expected objective `objective` among those that
+/// meet the constraints with a probability of at least 95 %; if there is none, the point that most
+/// probably meets them. `None` if nothing was told.
 ///
 /// # Panics
 /// If the problem has no such objective.
-pub fn recommend(history: &History, objective: usize) -> Option<Recommendation> {
+pub fn recommend(history: &History, objective: usize) -> Option<usize> {
     assert!(objective < history.problem().objectives, "no objective {objective}");
     if history.observations().is_empty() {
         return None;
@@ -56,31 +30,13 @@ pub fn recommend(history: &History, objective: usize) -> Option<Recommendation> 
     let expected: Vec<f64> = history.units().iter().map(|unit| model.gp.mean(unit)).collect();
     let sure = (0..expected.len()).filter(|&i| feasibility[i] >= SURE);
     let least = sure.min_by(|&a, &b| expected[a].total_cmp(&expected[b]));
-    let index = least.or_else(|| {
+    least.or_else(|| {
         let all = 0..expected.len();
         all.max_by(|&a, &b| {
             let by_chance = feasibility[a].total_cmp(&feasibility[b]);
             by_chance.then(expected[b].total_cmp(&expected[a]))
         })
-    })?;
-    Some(Recommendation {
-        index,
-        point: history.observations()[index].point.clone(),
-        objective: estimate(&model, &history.units()[index]),
-        feasibility: feasibility[index],
     })
-}
-
-/// What `model` believes at `unit`, as it would be measured.
-pub(crate) fn estimate(model: &Model, unit: &[f64]) -> Estimate {
-    let belief = model.belief(unit);
-    let reach = quantile(0.975) * belief.variance.sqrt();
-    let back = |t: f64| model.warp.inverse(t);
-    Estimate {
-        value: back(belief.mean),
-        low: back(belief.mean - reach),
-        high: back(belief.mean + reach),
-    }
 }
 
 /// For each observation, the probability that all constraints are met there. An exact measurement

@@ -102,7 +102,7 @@ const LEAST_NOISE: f64 = 0.01;
 /// # Panics
 /// If the problem has no such objective.
 pub fn sensitivity(history: &History, objective: usize) -> Option<Sensitivity> {
-    sensitivity_around(history, objective, recommend(history, objective)?.index)
+    sensitivity_around(history, objective, recommend(history, objective)?)
 }
 
 /// The sensitivity of objective `objective`, with plateaus around measurement number `best`; `None`

@@ -14,6 +14,8 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Space {
     dimensions: Vec<Dimension>,
+    /// Dimensions of which only the ratios matter, such as weights.
+    ratios: Vec<Vec<usize>>,
 }
 
 /// One thing that is chosen.
@@ -144,7 +146,23 @@ impl Space {
                 }
             }
         }
-        Ok(Space { dimensions })
+        Ok(Space { dimensions, ratios: Vec::new() })
+    }
+
+    /// The space in which only the ratios of the numbers of each of `groups` matter: points that
+    /// differ in nothing else are one point, and have the coordinates of the largest of them.
+    ///
+    /// # Panics
+    /// If one of them is no number on a plain scale from 0 on.
+    #[must_use]
+    pub fn with_ratios(mut self, groups: Vec<Vec<usize>>) -> Space {
+        let plain = |&index: &usize| {
+            let kind = &self.dimensions[index].kind;
+            matches!(kind, Kind::Float { min, max } if *min >= 0.0 && *max > 0.0)
+        };
+        assert!(groups.iter().flatten().all(plain), "only plain numbers have ratios");
+        self.ratios = groups;
+        self
     }
 
     /// The dimensions, in order.
@@ -240,7 +258,34 @@ impl Space {
                 },
             })?);
         }
+        self.enlarge(&mut unit);
         Ok(unit)
+    }
+
+    /// Moves numbers of which only the ratios matter as far from 0 as their ranges allow; if all
+    /// are 0, to their upper ends.
+    fn enlarge(&self, unit: &mut [f64]) {
+        for group in &self.ratios {
+            if !self.exists(unit, group[0]) {
+                continue;
+            }
+            let bounds = |&index: &usize| match self.dimensions[index].kind {
+                Kind::Float { min, max } => (min, max),
+                _ => unreachable!("checked when the space was made"),
+            };
+            let value = |index: &usize, unit: &[f64]| {
+                let (min, max) = bounds(index);
+                min + unit[*index] * (max - min)
+            };
+            let fits = group.iter().map(|index| bounds(index).1 / value(index, unit));
+            let factor = fits.fold(f64::INFINITY, f64::min);
+            for index in group {
+                let (min, max) = bounds(index);
+                let larger = if factor.is_finite() { factor * value(index, unit) } else { max };
+                let width = (max - min).max(f64::MIN_POSITIVE);
+                unit[*index] = ((larger - min) / width).clamp(0.0, 1.0);
+            }
+        }
     }
 
     /// Moves coordinates to the nearest ones that stand for a point: whole numbers and choices to
@@ -260,6 +305,7 @@ impl Space {
                 }
             };
         }
+        self.enlarge(unit);
     }
 
     /// Whether dimension `index` exists under the choices of `unit`, of which those before `index`
@@ -382,6 +428,27 @@ mod tests {
         }
         assert_eq!(counts, [300; 7]);
         assert_eq!(options, [700; 3]);
+    }
+
+    #[test]
+    fn points_with_the_same_ratios_are_one_point() {
+        let weight = |name: &str| Dimension::new(name, Kind::Float { min: 0.0, max: 10.0 });
+        let other = Dimension::new("gate", Kind::Float { min: 0.0, max: 10.0 });
+        let space = Space::new(vec![weight("pa"), weight("qd"), weight("kv"), other])
+            .expect("a legal space")
+            .with_ratios(vec![vec![0, 1, 2]]);
+        let unit = |values: [f64; 4]| {
+            let values = values.map(|value| Some(Value::Float(value))).to_vec();
+            space.unit(&Point { values }).expect("a point of this space")
+        };
+        let near = |a: &[f64], b: [f64; 4]| a.iter().zip(b).all(|(x, y)| (x - y).abs() < 1e-9);
+        let largest = [1.0, 2.0 / 3.0, 2.0 / 3.0, 0.5];
+        assert!(near(&unit([3.0, 2.0, 2.0, 5.0]), largest));
+        assert!(near(&unit([6.0, 4.0, 4.0, 5.0]), largest));
+        assert!(near(&unit([0.0, 0.0, 0.0, 5.0]), [1.0, 1.0, 1.0, 0.5]), "all equal");
+        let mut corner = [0.5, 0.0, 0.0, 0.0];
+        space.snap(&mut corner);
+        assert!(near(&corner, [1.0, 0.0, 0.0, 0.0]));
     }
 
     #[test]

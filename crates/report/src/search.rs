@@ -7,7 +7,7 @@ use crate::model::{Block, Document, blocks};
 use crate::text::{change, dash, percent, titled};
 use blis_core::math::exp;
 use blis_lab::Metric;
-use blis_lab::optimize::{Candidate, Chosen, Findings, Number, Objective, Search, json};
+use blis_lab::optimize::{Candidate, Chosen, Findings, Number, Objective, Refusal, Search, json};
 use blis_lab::verdict::number;
 
 /// What there is to say of a search without a legal point.
@@ -19,14 +19,18 @@ pub fn document(search: &Search, findings: &Findings, file: Option<&str>) -> Doc
     if !findings.is_feasible() && !findings.chosen.is_empty() {
         found.push(Block::warning(NONE_MET, "loosen them, or search elsewhere"));
     }
+    found.extend(findings.needless_refusals.iter().map(needless));
+    found.extend(findings.taken_back.iter().map(taken_back));
     match &findings.chosen[..] {
         [] => found.push(Block::prose("No point meets the constraints, so none is recommended.")),
         [chosen] if search.objectives.len() == 1 => {
             found.push(tables::outcome(search, findings).into());
             found.extend(blocks(tables::by_workload(search, findings)));
             found.extend(tables::constraints(search, findings).map(Into::into));
-            found.extend(verdict(search, chosen).map(Block::Prose));
+            found.extend(verdict(search, chosen));
+            found.push(tables::costs(search, findings).into());
             found.push(tables::parameters(search, findings, chosen).into());
+            found.extend(tables::rivals(search, findings).map(Into::into));
         }
         _ => {
             found.push(tables::front(search, findings).into());
@@ -84,7 +88,7 @@ pub fn shown_change(findings: &Findings, cell: usize, number: &Number) -> String
 pub fn by_workload(search: &Search, metric: Metric) -> Vec<Number> {
     let number = |(index, name): (usize, &str)| {
         let workload = Some((index, name.to_owned()));
-        Number { metric, workload }
+        Number { metric, tenant: None, workload }
     };
     search.workloads().into_iter().enumerate().map(number).collect()
 }
@@ -120,29 +124,42 @@ fn conditions(search: &Search, findings: &Findings) -> String {
     )
 }
 
-/// What to believe, in a sentence.
-fn verdict(search: &Search, chosen: &Chosen) -> Option<String> {
-    let mut text = Vec::new();
-    let by_hand = chosen.candidate == 0 && chosen.settings == search.points.candidates[0].hand;
-    if by_hand {
-        text.push("Nothing better than the hand-set point was found.".to_owned());
+/// A gate of the hand-set point that refuses what could be served.
+fn needless(refusal: &Refusal) -> Block {
+    let at = refusal.workload.as_ref().map_or_else(String::new, |name| format!(" on {name}"));
+    let (share, class) = (percent(refusal.refused), refusal.class.name());
+    let text = format!("the hand-set point refuses {share} of the {class} requests{at}");
+    Block::warning(
+        text,
+        "without its gate it serves everybody: the gate refuses what could be served",
+    )
+}
+
+/// What was not recommended because it would do harm.
+fn taken_back((call, guard): &(usize, String)) -> Block {
+    let text = format!("call {} does harm on fresh seeds: `{guard}` fails", call + 1);
+    Block::warning(
+        text,
+        "it is not recommended; `guards` in the file of the search says what counts",
+    )
+}
+
+/// What to know about the recommended point.
+fn verdict(search: &Search, chosen: &Chosen) -> Vec<Block> {
+    let hand = &search.points.candidates[chosen.candidate].hand;
+    if chosen.candidate == 0 && chosen.settings == *hand {
+        return vec![Block::prose("Nothing surely better than the hand-set point was found.")];
     }
-    if let Some(expected) = chosen.expected.filter(|_| !by_hand) {
-        let show = |score: f64| gain(&search.objectives[0], score);
-        text.push(format!(
-            "The model of the search expected {} ({} to {}).",
-            show(expected.value),
-            show(expected.low.min(expected.high)),
-            show(expected.low.max(expected.high))
-        ));
-    }
-    if let Some(feasibility) = chosen.feasibility.filter(|p| *p < 0.95) {
-        text.push(format!(
-            "No point meets the constraints with 95 % probability; this one does with {}.",
-            percent(feasibility)
-        ));
-    }
-    (!text.is_empty()).then(|| text.join(" "))
+    let ends = search.points.on_bound(chosen.candidate, &chosen.settings);
+    let ends: Vec<String> = ends.iter().map(|name| format!("`{name}`")).collect();
+    let warning = |ends: Vec<String>| {
+        let text = format!("at a bound of its range: {}", ends.join(", "));
+        Block::warning(
+            &text,
+            "a better value may lie beyond it; widen the range if that makes sense",
+        )
+    };
+    Some(ends).filter(|ends| !ends.is_empty()).map(warning).into_iter().collect()
 }
 
 /// A score as a change against the hand-set point.

@@ -8,12 +8,12 @@ pub use charts::chart;
 
 use crate::chart::{Axis, Chart, Form, Mark, Point, Scale};
 use crate::model::{Block, Card, Document, Table, blocks};
-use crate::text::{entry, heading, quoted, ranged, titled};
+use crate::text::{entry, heading, percent, quoted, ranged, titled};
 use blis_core::SloClass;
 use blis_core::math::float;
 use blis_lab::Metric;
 use blis_lab::hypothesis::Hypothesis;
-use blis_lab::study::{Cell, Findings, Study, json};
+use blis_lab::study::{Cell, Findings, NeedlessGate, Study, json};
 use blis_lab::verdict::{Effect, Outcome, Verdict, number};
 use blis_scenario::Row;
 use std::collections::BTreeSet;
@@ -40,6 +40,7 @@ pub fn document(study: &Study, findings: &Findings, file: Option<&str>) -> Docum
     let blocks = vec![
         Block::prose(conditions(study, findings)),
         Block::group("Verdicts", verdicts(study, findings)),
+        Block::group("Gates", gates(study, findings)),
         Block::group("Discussion", discussion.collect()),
         Block::group("Numbers", numbers),
         Block::folded("Requests by class", blocks(long)),
@@ -114,6 +115,18 @@ fn verdicts(study: &Study, findings: &Findings) -> Vec<Block> {
         blocks.insert(0, Block::prose(CAUTION));
     }
     blocks
+}
+
+/// The gates that refuse requests which could be served.
+fn gates(study: &Study, findings: &Findings) -> Vec<Block> {
+    let gate = |gate: NeedlessGate| {
+        let [cell, other] = [gate.cell, gate.served_in].map(|it| study.cells[it].levels.join(", "));
+        let (refused, class) = (percent(gate.refused), gate.class.name());
+        let text = format!("`{cell}` refuses {refused} of the {class} requests");
+        let served = format!("`{other}` and all other arms without refusals serve everybody");
+        Block::warning(text, format!("{served}: the gate refuses what could be served"))
+    };
+    study.needless_gates(findings).into_iter().map(gate).collect()
 }
 
 fn card((hypothesis, verdict): (&Hypothesis, &Verdict)) -> Card {

@@ -81,6 +81,12 @@ pub fn ratio_change(ratio: &Estimate) -> String {
     between(ratio, |ratio| signed(ratio - 1.0))
 }
 
+/// A difference of shares in percentage points, with its interval.
+pub fn points_change(difference: &Estimate) -> String {
+    let ends = between(difference, |value| format!("{:+.1}", 100.0 * value));
+    format!("{ends} points")
+}
+
 /// The name of a number and its unit.
 pub fn heading(metric: &Metric) -> String {
     titled(metric.name(), metric.unit())
@@ -93,7 +99,7 @@ pub fn titled(name: String, unit: &str) -> String {
 
 /// A mean with its interval, short enough for a table.
 pub fn entry(metric: &Metric, mean: Option<Mean>) -> String {
-    let share = metric.name().ends_with("rate") || metric.name().ends_with("attainment");
+    let share = ["rate", "share", "attainment"].iter().any(|it| metric.name().ends_with(it));
     let show = |value: f64| match value {
         value if share => percent(value),
         value if value >= 99.95 => whole(value),

@@ -51,8 +51,6 @@ ranges! {
     BlocksPerMicro: 1e-9, 1e9, "a number from 1e-9 to 1e9 (blocks per microsecond)";
     /// The latency of such a link.
     BaseMicros: 0.0, 1e12, "a number from 0 to 1e12 (microseconds)";
-    /// A share of the requests of a run.
-    EarlyShare: 0.05, 1.0, "a number from 0.05 to 1 (of the requests of a run)";
     /// Any number.
     Finite: f64::MIN, f64::MAX, "a number";
 }

@@ -1,9 +1,14 @@
-//! What a search comes to: the recommended point or the front, and what matters.
+//! What a search learned besides: what matters, and what the front is worth.
 
-use super::findings::{Chosen, Front};
-use super::search::{Explored, MOST_MODELLED};
-use super::{Search, Sensitivity};
-use blis_optimize::{pareto, recommend, sensitivity, sensitivity_around};
+use super::findings::{Chosen, Front, Refusal};
+use super::guard::Guard;
+use super::number::Runs;
+use super::search::{Explored, by_point};
+use super::{Load, Plateau, Search, Sensitivity};
+use crate::failure::Failure;
+use crate::study::gates::{refused_by_class, serves_everybody};
+use crate::trial::{Runner, Watch};
+use blis_optimize::{pareto, sensitivity, sensitivity_around};
 
 impl Search {
     /// What matters for objective `k`: around the one point that is recommended, or around the best
@@ -15,52 +20,90 @@ impl Search {
         k: usize,
     ) -> Option<Sensitivity> {
         let history = found.optimizer.history();
-        match chosen {
-            [one] if self.objectives.len() == 1 => sensitivity_around(history, k, one.call),
-            _ => sensitivity(history, k),
-        }
-    }
-
-    /// What is recommended: a point for one objective, the front for several.
-    pub(super) fn choose(&self, explored: &Explored) -> Vec<Chosen> {
-        let history = explored.optimizer.history();
-        let chosen = |call: usize| Chosen {
-            call,
-            candidate: explored.calls[call].candidate,
-            settings: explored.calls[call].settings.clone(),
-            expected: None,
-            feasibility: None,
-        };
-        if self.objectives.len() > 1 {
-            let front = explored.front();
-            if !front.is_empty() {
-                return front.into_iter().map(chosen).collect();
+        let [one] = chosen else { return sensitivity(history, k) };
+        let mut found = sensitivity_around(history, k, one.call)?;
+        // Where the model has it: weights may be written smaller.
+        let space = &self.points.space;
+        let unit = space.unit(&history.observations()[one.call].point).ok()?;
+        let point = space.point(&unit);
+        for (dimension, influence) in found.dimensions.iter_mut().enumerate() {
+            if let Plateau::Range { within_noise, not_worse } = &mut influence.plateau {
+                let scale = self.points.scale_of(dimension, &point);
+                for end in [within_noise, not_worse].into_iter().flat_map(|(a, b)| [a, b]) {
+                    *end *= scale;
+                }
             }
         }
-        if explored.calls.len() > MOST_MODELLED {
-            let feasible = (0..explored.calls.len()).filter(|&i| explored.calls[i].feasible);
-            let score = |i: &usize| explored.calls[*i].scores[0];
-            let best = feasible.filter(|i| score(i).is_finite());
-            let best = best.min_by(|a, b| score(a).total_cmp(&score(b)));
-            return best.map(chosen).into_iter().collect();
+        Some(found)
+    }
+
+    /// Takes back those of `chosen` that break a guard on fresh seeds. Where one point is
+    /// recommended, the hand-set point takes its place.
+    pub(super) fn take_back(
+        &self,
+        chosen: &mut Vec<Chosen>,
+        fresh: &mut Vec<Runs>,
+        guards: &[Guard],
+    ) -> Vec<(usize, String)> {
+        let broken = |runs: &Runs, hand: &Runs| {
+            let breaks = |guard: &&Guard| guard.excess_of(runs, hand).mean > 0.0;
+            guards.iter().find(breaks).map(|guard| guard.text.clone())
+        };
+        let mut taken_back = Vec::new();
+        for number in (0..chosen.len()).rev() {
+            let cell = number + 1;
+            let text = broken(&fresh[cell], &fresh[0]).filter(|_| chosen[number].legal);
+            let Some(text) = text else { continue };
+            taken_back.push((chosen[number].call, text));
+            if chosen.len() > 1 {
+                chosen.remove(number);
+                fresh.remove(cell);
+            } else if self.points.hand(0).is_some() {
+                let settings = self.points.candidates[0].hand.clone();
+                chosen[number] = Chosen { call: 0, candidate: 0, settings, legal: true };
+                let hand = fresh[0].clone();
+                fresh[cell] = hand;
+            } else {
+                chosen[number].legal = false;
+            }
         }
-        let found = recommend(history, 0);
-        // A point that measured no better is no reason to change anything.
-        let hand = explored.calls.first().filter(|first| {
-            first.is_usable()
-                && self.points.hand(0) == Some(history.observations()[0].point.clone())
-        });
-        if let (Some(_), Some(found)) = (hand, &found)
-            && explored.calls[found.index].scores[0] >= 0.0
-        {
-            return vec![chosen(0)];
+        taken_back
+    }
+
+    /// What the hand-set point refuses on fresh seeds and would serve without its gate.
+    pub(super) fn needless_refusals(
+        &self,
+        fresh: &[Runs],
+        runner: &Runner<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Refusal>, Failure> {
+        let refused: Vec<_> = fresh[0].iter().map(|rows| refused_by_class(rows)).collect();
+        if refused.iter().all(Vec::is_empty) {
+            return Ok(Vec::new());
         }
-        let with = found.map(|found| Chosen {
-            expected: Some(found.objective),
-            feasibility: Some(found.feasibility),
-            ..chosen(found.index)
-        });
-        with.into_iter().collect()
+        let open = |load: &Load| load.plan_without_gate(&self.points);
+        let plans = self.loads.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let (plans, seeds) = ([plans], self.fresh_seeds());
+        let (number, _) = self.fresh_label(fresh.len(), fresh.len());
+        self.note(
+            runner,
+            &[(number, "fresh: by hand without its gate".to_owned())],
+            &plans,
+            &seeds,
+        )?;
+        let runs = by_point(&plans, &seeds, runner, watch)?;
+        let mut found = Vec::new();
+        for ((load, refused), rows) in self.loads.iter().zip(refused).zip(&runs[0]) {
+            if rows.iter().all(serves_everybody) {
+                let workload = &load.name;
+                found.extend(refused.into_iter().map(|(class, refused)| Refusal {
+                    workload: workload.clone(),
+                    class,
+                    refused,
+                }));
+            }
+        }
+        Ok(found)
     }
 
     /// For several objectives, what the points of the search and of its control dominate, below a
@@ -98,7 +141,7 @@ impl Search {
 
 impl Explored {
     /// The legal points that no other dominates.
-    fn front(&self) -> Vec<usize> {
+    pub(super) fn front(&self) -> Vec<usize> {
         let legal: Vec<usize> =
             (0..self.calls.len()).filter(|&i| self.calls[i].is_usable()).collect();
         let scores: Vec<Vec<f64>> = legal.iter().map(|&i| self.calls[i].scores.clone()).collect();

@@ -75,7 +75,7 @@ impl Constraint {
         }
         let of = |(index, name): (usize, &String)| {
             let metric = self.number.metric;
-            let number = Number { metric, workload: Some((index, name.clone())) };
+            let number = Number { metric, tenant: None, workload: Some((index, name.clone())) };
             let sign = if self.at_least { ">=" } else { "<=" };
             let (left, right) = self.text.split_once(sign).unwrap_or((&self.text, ""));
             let (left, name) = (left.trim(), spelled(name));

@@ -8,6 +8,7 @@
 //! parameters: [pa, qd, gate, age-weight]
 //! objective: critical.ttft_p99
 //! constraints: ["tokens_per_sec >= 0.95 * baseline"]
+//! guards: {refused: 1%, class_order: true}
 //! budget: {calls: 30, seeds: 3, engine: gp}
 //! confirm: {seeds: 10}
 //! ```
@@ -16,15 +17,15 @@ use super::Outline;
 use super::constraint::Constraint;
 use super::number::Number;
 use super::points::Points;
-use super::{Budget, Engine, Load, Objective, Search};
+use super::{Budget, Engine, Guards, Load, Objective, Search};
 use crate::study::file::{PatchFields, base, workloads};
 use crate::study::patch::Once;
+use blis_metrics::SloTargets;
 use blis_optimize::Grid;
-use blis_scenario::legal::EarlyShare;
 use blis_scenario::problem::{Problem, unknown};
 use blis_scenario::problems::{Problems, Together, every, given};
 use blis_scenario::strategy;
-use blis_scenario::yaml::{self, Amount, Node, OneOrMany, Whole};
+use blis_scenario::yaml::{self, Node, OneOrMany, Whole};
 use blis_scenario::{Files, Saturations};
 use serde::Deserialize;
 use std::path::Path;
@@ -46,6 +47,7 @@ struct Fields {
     objective: Option<OneOrMany<String>>,
     maximise: Option<OneOrMany<String>>,
     constraints: Vec<String>,
+    guards: GuardFields,
     budget: BudgetFields,
     confirm: ConfirmFields,
     discussion: Option<String>,
@@ -60,7 +62,13 @@ struct BudgetFields {
     seed: Option<Whole<0, { u64::MAX }>>,
     batch: Option<Whole<1, 64>>,
     racing: Option<bool>,
-    early: Option<Amount<EarlyShare>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct GuardFields {
+    refused: Option<String>,
+    class_order: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -103,7 +111,7 @@ impl Reader<'_> {
         let Reader { fields, tree } = &self;
         let question = tree.required("", "question", fields.question.clone());
         let points = Points::read(tree, fields.strategy.as_ref(), fields.parameters.as_ref());
-        let budget = budget(tree, &fields.budget);
+        let limits = (budget(tree, &fields.budget), guards(tree, &fields.guards)).together();
         let files = Files::default();
         let loads = self.loads(&files);
         let names = given(&loads, |loads| {
@@ -116,13 +124,15 @@ impl Reader<'_> {
             given(&loads, |loads| every(loads.iter().map(|load| load.check(points, &mut once))))
         });
         let wanted = (question, objectives, constraints, legal).together();
-        let (wanted, points, budget, loads) = (wanted, points, budget, loads).together()?;
+        let (wanted, points, (budget, guards), loads) =
+            (wanted, points, limits, loads).together()?;
         let (question, objectives, constraints, _) = wanted;
         let found = Search {
             name: String::new(),
             question,
             objectives,
             constraints,
+            guards,
             budget,
             confirm: size(fields.confirm.seeds.map_or(DEFAULT_CONFIRM, Whole::get)),
             points,
@@ -140,7 +150,7 @@ impl Reader<'_> {
         let base = base(tree, fields.base.as_ref());
         let load = |name, base| {
             let (saturations, files) = (Saturations::default(), files.clone());
-            Load { name, base, saturations, files }
+            Load { name, base, saturations, files, slo: SloTargets::default() }
         };
         if fields.workloads.is_empty() {
             tree.whole(&["workloads"])?;
@@ -241,8 +251,27 @@ fn budget(tree: &Node, fields: &BudgetFields) -> Result<Budget, Problems> {
         seed: fields.seed.map_or(0, Whole::get),
         batch: size(fields.batch.map_or(DEFAULT_BATCH, Whole::get)),
         racing: fields.racing.unwrap_or(true),
-        early: fields.early.map(|share| share.get()).filter(|share| *share < 1.0),
     })
+}
+
+/// What no recommendation may do: a share that may be refused beyond the hand-set point's, or
+/// `false`, and whether classes keep their order.
+fn guards(tree: &Node, fields: &GuardFields) -> Result<Guards, Problems> {
+    let usual = Guards::default();
+    let refused = match fields.refused.as_deref() {
+        None => usual.refused,
+        Some("false") => None,
+        Some(text) => {
+            let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |it| (it, 0.01));
+            let share = yaml::float(number.trim()).map(|number| unit * number);
+            let share = share.filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| {
+                let message = format!("found `{text}`; legal: a share, e.g. `5%`, or `false`");
+                tree.problem("guards.refused", message)
+            })?;
+            Some(share)
+        }
+    };
+    Ok(Guards { refused, class_order: fields.class_order.unwrap_or(usual.class_order) })
 }
 
 fn size(number: u64) -> usize {
@@ -272,7 +301,7 @@ fn check_grid(tree: &Node, search: &Search) -> Result<(), Problems> {
     if search.budget.engine != Engine::Grid || search.grid_steps().is_some() {
         return Ok(());
     }
-    let least = Grid::new(search.problem(), 2).size();
+    let least = Grid::new(search.problem(0), 2).size();
     let least = least.map_or("too many".to_owned(), |size| size.to_string());
     let message = format!(
         "the coarsest grid has {least} points, but the budget is {calls} calls; raise it, search \

@@ -5,7 +5,8 @@ use super::{LEVEL, Search};
 use crate::stats::{Estimate as Spread, estimate};
 use crate::study::Paired;
 use crate::study::findings::{Mean, mean};
-use blis_optimize::{Estimate, Sensitivity};
+use blis_core::SloClass;
+use blis_optimize::Sensitivity;
 
 /// What a search found.
 #[derive(Clone, Debug)]
@@ -17,6 +18,12 @@ pub struct Findings {
     /// What is recommended: one point, or the front of several objectives; nothing if no point was
     /// legal.
     pub chosen: Vec<Chosen>,
+    /// What it was compared with last, best first.
+    pub rivals: Vec<Rival>,
+    /// What was not recommended because it breaks a guard on fresh seeds: its call, and the guard.
+    pub taken_back: Vec<(usize, String)>,
+    /// What the hand-set point refuses and would serve without its gate.
+    pub needless_refusals: Vec<Refusal>,
     /// For several objectives, what the front is worth.
     pub front: Option<Front>,
     /// What matters, for each objective; empty if there are too few or too many points to tell.
@@ -57,10 +64,33 @@ pub struct Chosen {
     pub candidate: usize,
     /// All of its parameters.
     pub settings: Vec<(String, String)>,
-    /// What a model of all calls expects of the first objective, as scores are.
-    pub expected: Option<Estimate>,
-    /// The probability, by the same model, that all constraints are met.
-    pub feasibility: Option<f64>,
+    /// Whether it met the constraints.
+    pub legal: bool,
+}
+
+/// A point that what is recommended was compared with last, on more seeds than others have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rival {
+    /// Which call it was.
+    pub call: usize,
+    /// How many seeds it was run with.
+    pub seeds: usize,
+    /// By how much its score is worse than that of what is recommended, on the seeds that both were
+    /// run with; absent for a single one.
+    pub worse: Option<Spread>,
+    /// Whether it met the constraints on them.
+    pub legal: bool,
+}
+
+/// Requests that are refused although they could be served.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// In which workload; absent if the file has no list of them.
+    pub workload: Option<String>,
+    /// Of which class.
+    pub class: SloClass,
+    /// Which share of that class.
+    pub refused: f64,
 }
 
 /// What the front of several objectives is worth.
@@ -111,7 +141,7 @@ impl Call {
 impl Findings {
     /// Whether a point that was measured met the constraints.
     pub fn is_feasible(&self) -> bool {
-        self.calls.iter().any(Call::is_usable)
+        self.chosen.iter().any(|chosen| chosen.legal)
     }
 
     /// The least score of the first objective among the legal ones of the first `count` of `calls`,

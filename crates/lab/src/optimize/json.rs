@@ -1,6 +1,9 @@
 //! All that a search found, as one JSON object.
 
-use super::{Call, Chosen, Findings, Front, Influence, Number, Plateau, Search, Sensitivity};
+use super::{
+    Call, Chosen, Findings, Front, Group, Influence, Number, Plateau, Refusal, Rival, Search,
+    Sensitivity,
+};
 use blis_scenario::json::present;
 use serde_json::{Map, Value, json};
 
@@ -31,9 +34,13 @@ pub fn object(search: &Search, findings: &Findings) -> Value {
         "engine_seed": search.budget.seed,
         "search_seeds": search.budget.seeds,
         "fresh_seeds": search.fresh_seeds(),
+        "guards": {"refused": search.guards.refused, "class_order": search.guards.class_order},
         "hand_set": point(search, 0, &search.points.candidates[0].hand, &findings.hand),
         "fresh_hand_set": fresh(search, findings, 0),
         "recommended": recommended(&findings.chosen, &findings.calls, 1),
+        "rivals": findings.rivals.iter().map(rival).collect::<Vec<_>>(),
+        "needless_refusals": findings.needless_refusals.iter().map(refusal).collect::<Vec<_>>(),
+        "taken_back": findings.taken_back.iter().map(taken_back).collect::<Vec<_>>(),
         "front": findings.front.as_ref().map(front),
         "sensitivity": sensitivities,
         "calls": calls(search, &findings.calls),
@@ -79,13 +86,11 @@ fn chosen(
     (one, call): (&Chosen, &Call),
     cell: usize,
 ) -> Value {
-    let expected =
-        one.expected.map(|it| json!({"value": it.value, "low": it.low, "high": it.high}));
     json!({
         "call": one.call + 1,
+        "legal": one.legal,
         "search": point(search, one.candidate, &one.settings, &call.means),
-        "expected_score": expected,
-        "feasibility": one.feasibility,
+        "on_bound": search.points.on_bound(one.candidate, &one.settings),
         "fresh": fresh(search, findings, cell),
     })
 }
@@ -107,7 +112,7 @@ fn fresh(search: &Search, findings: &Findings, cell: usize) -> Map<String, Value
     let constraints: Vec<Value> = (0..search.constraints.len()).map(constraint).collect();
     let workload = |(index, name): (usize, &str)| {
         let metrics = search.metrics().into_iter().map(|metric| {
-            let number = Number { metric, workload: Some((index, name.to_owned())) };
+            let number = Number { metric, tenant: None, workload: Some((index, name.to_owned())) };
             (metric.name(), measured(findings, cell, &number))
         });
         (name.to_owned(), metrics.collect())
@@ -115,7 +120,21 @@ fn fresh(search: &Search, findings: &Findings, cell: usize) -> Map<String, Value
     let workloads: Map<String, Value> =
         search.workloads().into_iter().enumerate().map(workload).collect();
     let workloads = (!workloads.is_empty()).then(|| ("workloads".to_owned(), json!(workloads)));
-    let constraints = [("constraints".to_owned(), json!(constraints))];
+    let group = |group: Group| {
+        let numbers = Group::NUMBERS.map(|name| group.number(name));
+        let numbers = Group::NUMBERS.into_iter().zip(numbers);
+        let numbers = numbers.map(|(name, number)| (name, measured(findings, cell, &number)));
+        let mut fields: Map<String, Value> =
+            numbers.map(|(name, measured)| (name.to_owned(), measured)).collect();
+        fields.insert("requests_of".to_owned(), json!(group.name()));
+        if let Some((_, name)) = &group.workload {
+            fields.insert("workload".to_owned(), json!(name));
+        }
+        fields
+    };
+    let groups: Vec<_> = search.groups(&findings.fresh[0]).into_iter().map(group).collect();
+    let constraints =
+        [("constraints".to_owned(), json!(constraints)), ("groups".to_owned(), json!(groups))];
     objectives.chain(constraints).chain(workloads).collect()
 }
 
@@ -127,6 +146,24 @@ fn measured(findings: &Findings, cell: usize, number: &Number) -> Value {
         "values": findings.values(cell, number),
         "difference": paired.map(|paired| paired.difference),
         "ratio": paired.and_then(|paired| paired.ratio),
+    })
+}
+
+fn refusal(refusal: &Refusal) -> Value {
+    let Refusal { workload, class, refused } = refusal;
+    json!({"workload": workload, "class": class.name(), "refused": refused})
+}
+
+fn taken_back((call, guard): &(usize, String)) -> Value {
+    json!({"call": call + 1, "breaks": guard})
+}
+
+fn rival(rival: &Rival) -> Value {
+    json!({
+        "call": rival.call + 1,
+        "seeds": rival.seeds,
+        "legal": rival.legal,
+        "worse": rival.worse,
     })
 }
 

@@ -5,12 +5,12 @@ use super::points::Points;
 use crate::failure::Failure;
 use crate::study::patch::{Once, settings, within};
 use crate::trial::{Runner, Watch};
-use blis_core::math::{count, float};
 use blis_scenario::problems::{Problems, every};
 use blis_scenario::scenario::{Checked, Draft, Plan, Workload};
 use blis_scenario::strategy;
+use blis_scenario::yaml::Node;
 use blis_sim::Unobserved;
-use blis_workload::{Mix, Rate};
+use blis_workload::Rate;
 
 impl Load {
     /// Checks the hand-set point of every candidate.
@@ -41,6 +41,7 @@ impl Load {
         let replaced = self.replaced(points);
         let hand = self.draft(points, 0, &points.candidates[0].hand);
         let plan = runner.settle(self.checked(&hand)?, watch)?;
+        self.slo = plan.slo;
         if let (Some(_), Workload::Mix(mix)) = (plan.saturation, &plan.workload)
             && let Rate::Steady(rate) = mix.rate
         {
@@ -80,22 +81,11 @@ impl Load {
         self.plan_of(&self.draft(points, candidate, settings))
     }
 
-    /// The same with a share of its requests, if their number is given.
-    pub(super) fn plan_early(
-        &self,
-        points: &Points,
-        candidate: usize,
-        settings: &[(String, String)],
-        share: f64,
-    ) -> Result<Plan, Failure> {
-        let plan = self.plan(points, candidate, settings)?;
-        let Workload::Mix(Mix { num_requests: Some(requests), .. }) = &plan.workload else {
-            return Ok(plan);
-        };
-        let fewer = count(float(*requests) * share).max(1);
-        let mut draft = self.draft(points, candidate, settings);
-        draft.set_amount("early", "num_requests", &fewer.to_string());
-        self.plan_of(&draft)
+    /// That of the hand-set point with everybody admitted.
+    pub(super) fn plan_without_gate(&self, points: &Points) -> Result<Plan, Failure> {
+        let mut tree = points.tree(&self.base, 0, &points.candidates[0].hand);
+        tree.set(&["admission"], Node::from_flag("admission", "always-admit"));
+        self.plan_of(&Draft::from_tree(tree))
     }
 
     fn draft(&self, points: &Points, candidate: usize, settings: &[(String, String)]) -> Draft {

@@ -10,7 +10,7 @@ impl Search {
     /// The number and the name of call number `call`, from 1, of `engine`.
     pub(super) fn label(&self, engine: Engine, call: usize) -> (usize, String) {
         let control = engine == Engine::Random && self.budget.engine != Engine::Random;
-        let before = if control { self.budget.calls } else { 0 };
+        let before = if control { self.most_calls() } else { 0 };
         (before + call, format!("{} {call}", engine.name()))
     }
 
@@ -22,7 +22,13 @@ impl Search {
             cell if cell > recommended => format!("fresh: at random {}", cell - recommended),
             _ => format!("fresh: recommended {cell}"),
         };
-        (2 * self.budget.calls + 1 + cell, name)
+        (2 * self.most_calls() + 1 + cell, name)
+    }
+
+    /// How many points an engine and the race after it measure at most: while parameters are put
+    /// back, half of those that are left are tried each time.
+    fn most_calls(&self) -> usize {
+        self.budget.calls + 2 * self.points.space.len()
     }
 
     /// Tells the ledger, if there is one, that `points` have these numbers and names. Each is the
@@ -87,7 +93,6 @@ impl Search {
 }
 
 fn budget(budget: &Budget) -> String {
-    let Budget { calls, seeds, engine, seed, batch, racing, early } = budget;
-    let early = early.map_or_else(String::new, |share| share.to_string());
-    format!("{calls}\t{seeds}\t{}\t{seed}\t{batch}\t{racing}\t{early}", engine.name())
+    let Budget { calls, seeds, engine, seed, batch, racing } = budget;
+    format!("{calls}\t{seeds}\t{}\t{seed}\t{batch}\t{racing}", engine.name())
 }

@@ -12,6 +12,8 @@ pub type Runs = Vec<Vec<Row>>;
 pub struct Number {
     /// The number of each run.
     pub metric: Metric,
+    /// The tenant whose requests it is of; absent: those of all.
+    pub tenant: Option<String>,
     /// The workload whose it is, by its place in the list and its name; absent: the mean over all.
     pub workload: Option<(usize, String)>,
 }
@@ -19,7 +21,7 @@ pub struct Number {
 impl Number {
     /// That of `metric` over all workloads.
     pub fn of_all(metric: Metric) -> Number {
-        Number { metric, workload: None }
+        Number { metric, tenant: None, workload: None }
     }
 
     /// Reads `metric` or `metric @ workload`, where the workloads have these names; complaints come
@@ -31,20 +33,27 @@ impl Number {
         };
         let metric = Metric::parse(metric.trim()).map_err(|why| (why, metric))?;
         let workload = place.map(|place| workload(place, names)).transpose()?;
-        Ok(Number { metric, workload })
+        Ok(Number { metric, tenant: None, workload })
     }
 
     /// How it is called.
     pub fn name(&self) -> String {
-        match &self.workload {
-            None => self.metric.name(),
-            Some((_, workload)) => format!("{} @ {}", self.metric.name(), spelled(workload)),
-        }
+        let of = self.tenant.as_ref().map(|tenant| format!(" of tenant {tenant}"));
+        let at = self.workload.as_ref().map(|(_, name)| format!(" @ {}", spelled(name)));
+        let parts = [Some(self.metric.name()), of, at];
+        parts.into_iter().flatten().collect()
+    }
+
+    /// Its value in a run.
+    fn of(&self, row: &Row) -> Option<f64> {
+        let Some(tenant) = &self.tenant else { return self.metric.of(&row.report) };
+        let place = row.tenants.iter().position(|name| name == tenant)?;
+        self.metric.of_requests(&row.report.tenants.get(place)?.1)
     }
 
     /// Its value with each seed, where `runs` have a sample.
     pub fn values(&self, runs: &[Vec<Row>]) -> Vec<Option<f64>> {
-        let of = |row: &Row| self.metric.of(&row.report);
+        let of = |row: &Row| self.of(row);
         let one = |rows: &Vec<Row>| rows.iter().map(of).collect();
         match (&self.workload, runs) {
             (Some((index, _)), _) => runs.get(*index).map(one).unwrap_or_default(),

@@ -2,6 +2,7 @@
 //! a point of it.
 
 use super::Search;
+use super::sample::Hand;
 use super::search::by_point;
 use crate::failure::Failure;
 use crate::trial::{Runner, Watch};
@@ -92,8 +93,10 @@ impl Search {
         }
         let seeds = self.seeds();
         let found = by_point(&points, &seeds, runner, watch)?;
-        let sample = self.sample(&found[0]);
-        let hand = found.last().map_or_else(|| sample.clone(), |runs| self.sample(runs));
+        let of = |runs| self.sample(runs, &[]);
+        let sample = of(&found[0]);
+        let hand = found.last().map_or_else(|| sample.clone(), of);
+        let hand = Hand { sample: hand, guards: Vec::new() };
         let observation = self.observation(point, &sample, &hand);
         let excesses = observation.constraints.iter().map(|measured| measured.mean).collect();
         Ok(Measures { objectives: sample.objectives, excesses })

@@ -39,6 +39,8 @@ pub struct Points {
     /// The space that is searched.
     pub space: Space,
     slots: Vec<Slot>,
+    /// Weights of which only the ratios matter, as indices of slots.
+    weights: Vec<Vec<usize>>,
 }
 
 impl Points {
@@ -80,19 +82,32 @@ impl Points {
         let space = Space::new(dimensions).map_err(|error| {
             tree.problem(CHOICE, format!("nothing can be searched here: {error}"))
         })?;
-        Ok(Points { candidates, space, slots })
+        let weights: Vec<Vec<usize>> = (0..candidates.len())
+            .filter_map(|number| weights(number, &candidates[number].strategy, &slots))
+            .filter(|group| group.iter().all(|&slot| is_plain(&space, &slots[slot])))
+            .collect();
+        let dimensions = |group: &Vec<usize>| {
+            group.iter().map(|&slot| slots[slot].dimension).collect::<Vec<usize>>()
+        };
+        let space = space.with_ratios(weights.iter().map(dimensions).collect());
+        Ok(Points { candidates, space, slots, weights })
     }
 
     /// The point at which candidate number `candidate` stands by hand; `None` if it is outside of
     /// what may be searched.
     pub fn hand(&self, candidate: usize) -> Option<Point> {
+        self.point_of(candidate, &self.candidates[candidate].hand)
+    }
+
+    /// The point at which candidate number `candidate` has these parameters.
+    fn point_of(&self, candidate: usize, settings: &[(String, String)]) -> Option<Point> {
         let mut values: Vec<Option<Value>> = vec![None; self.space.len()];
         let chosen = &self.candidates[candidate];
         if self.candidates.len() > 1 {
             values[0] = Some(Value::Word(chosen.name.clone()));
         }
         for slot in self.slots.iter().filter(|slot| slot.candidate == candidate) {
-            let text = &chosen.hand[slot.parameter].1;
+            let text = &settings[slot.parameter].1;
             values[slot.dimension] = match &self.space.dimensions()[slot.dimension].kind {
                 Kind::Float { .. } | Kind::Log { .. } => yaml::float(text).map(Value::Float),
                 Kind::Int { .. } => yaml::whole(text).map(Value::Int),
@@ -105,7 +120,8 @@ impl Points {
 
     /// The candidate that `point` chooses, and all of its parameters there. Numbers are rounded to
     /// about a five-hundredth of their range, or to three digits: what is run is what can be
-    /// written down, and no difference that could be measured is lost.
+    /// written down, and no difference that could be measured is lost. Weights of which only the
+    /// ratios matter are written so that the first that is above 0 is as it is by hand.
     ///
     /// # Panics
     /// If the point is not of this space.
@@ -118,13 +134,83 @@ impl Points {
             _ => 0,
         };
         let mut settings = self.candidates[candidate].hand.clone();
-        for slot in self.slots.iter().filter(|slot| slot.candidate == candidate) {
-            if let Some(value) = &point.values[slot.dimension] {
+        for (index, slot) in self.slots.iter().enumerate() {
+            if let (true, Some(value)) =
+                (slot.candidate == candidate, &point.values[slot.dimension])
+            {
                 let kind = &self.space.dimensions()[slot.dimension].kind;
-                settings[slot.parameter].1 = rounded(value, kind);
+                let value = match value {
+                    Value::Float(value) => Value::Float(self.scale(index, point) * value),
+                    other => other.clone(),
+                };
+                settings[slot.parameter].1 = rounded(&value, kind);
             }
         }
         (candidate, settings)
+    }
+
+    /// What the value of slot number `slot` at `point` is multiplied with when it is written: 1,
+    /// unless it is a weight of which only the ratio to others matters.
+    fn scale(&self, slot: usize, point: &Point) -> f64 {
+        let Some(group) = self.weights.iter().find(|group| group.contains(&slot)) else {
+            return 1.0;
+        };
+        let value = |slot: &usize| match point.values[self.slots[*slot].dimension] {
+            Some(Value::Float(value)) => value,
+            _ => 0.0,
+        };
+        let range = |slot: &usize| self.range(self.slots[*slot].dimension).unwrap_or_default();
+        let by_hand = |slot: &usize| {
+            let Slot { candidate, parameter, .. } = self.slots[*slot];
+            yaml::float(&self.candidates[candidate].hand[parameter].1).unwrap_or(0.0)
+        };
+        let positive = || group.iter().filter(|slot| value(slot) > 0.0);
+        let least = positive().map(|slot| range(slot).0 / value(slot)).fold(0.0, f64::max);
+        let most = positive().map(|slot| range(slot).1 / value(slot)).fold(f64::MAX, f64::min);
+        match positive().next().map(|first| by_hand(first) / value(first)) {
+            Some(wanted) if wanted > 0.0 => wanted.max(least).min(most),
+            _ => 1.0,
+        }
+    }
+
+    /// What values of dimension number `dimension` around `point` are multiplied with when they
+    /// are written.
+    pub(super) fn scale_of(&self, dimension: usize, point: &Point) -> f64 {
+        let slot = self.slots.iter().position(|slot| slot.dimension == dimension);
+        slot.map_or(1.0, |slot| self.scale(slot, point))
+    }
+
+    /// `settings` of candidate number `candidate` with the hand-set values of `parameters`, which
+    /// are places in the list, and their point; `None` if that is outside of what may be searched.
+    pub(super) fn with_hand(
+        &self,
+        candidate: usize,
+        settings: &[(String, String)],
+        parameters: &[usize],
+    ) -> Option<(Point, Vec<(String, String)>)> {
+        let mut settings = settings.to_vec();
+        for &index in parameters {
+            settings[index].clone_from(&self.candidates[candidate].hand[index]);
+        }
+        Some((self.point_of(candidate, &settings)?, settings))
+    }
+
+    /// The free parameters of candidate number `candidate` that are not as by hand in `settings` and
+    /// lie on a bound of their range. A weight of which only the ratio to others matters has a
+    /// bound at its lower end alone.
+    pub fn on_bound(&self, candidate: usize, settings: &[(String, String)]) -> Vec<String> {
+        let is_weight = |slot: usize| self.weights.iter().any(|group| group.contains(&slot));
+        let slots = self.slots.iter().enumerate();
+        let slots = slots.filter(|(_, slot)| slot.candidate == candidate);
+        let on = slots.filter_map(|(index, slot)| {
+            let (name, text) = settings.get(slot.parameter)?;
+            let (min, max, _) = self.range(slot.dimension)?;
+            let value = yaml::float(text)?;
+            let at_end = value <= min || (value >= max && !is_weight(index));
+            let changed = self.candidates[candidate].hand[slot.parameter].1 != *text;
+            (at_end && changed).then(|| name.clone())
+        });
+        on.collect()
     }
 
     /// Whether the parameter `name` of candidate number `candidate` is free, and as which
@@ -167,6 +253,41 @@ impl Points {
         strategy::choose(&mut tree, node(Shape::Map(fields)));
         tree
     }
+}
+
+/// The slots of the weights of candidate number `number`, if only their ratios matter: they are the
+/// weights of all scorers of its router, and nothing else.
+fn weights(number: usize, strategy: &Strategy, slots: &[Slot]) -> Option<Vec<usize>> {
+    let routing = strategy.template().field("routing")?;
+    let scalar = |field: &str| match routing.field(field).map(|node| &node.kind) {
+        Some(Shape::Scalar { text, .. }) => Some(text.as_str()),
+        _ => None,
+    };
+    scalar("policy").filter(|policy| *policy == "weighted")?;
+    let whole = strategy.template().to_json();
+    let mut depth = 0_usize;
+    let items = scalar("scorers")?.split(|letter| {
+        match letter {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        letter == ',' && depth == 0
+    });
+    let slot = |item: &str| {
+        let weight = item.trim().rsplit_once(':')?.1;
+        let name = weight.strip_prefix('{')?.strip_suffix('}')?;
+        let once = whole.matches(weight).count() == 1;
+        let named = |slot: &Slot| strategy.parameters[slot.parameter].name == name;
+        slots.iter().position(|slot| once && slot.candidate == number && named(slot))
+    };
+    let group: Vec<usize> = items.map(slot).collect::<Option<_>>()?;
+    (group.len() > 1).then_some(group)
+}
+
+/// Whether what is chosen in `slot` is a number on a plain scale from 0 on.
+fn is_plain(space: &Space, slot: &Slot) -> bool {
+    matches!(space.dimensions()[slot.dimension].kind, Kind::Float { min, .. } if min >= 0.0)
 }
 
 /// A value with as many digits as its range deserves.

@@ -1,20 +1,19 @@
 //! The loop: ask, run, tell; then conclude, and run what is recommended again.
 
 use super::findings::{Call, Control, Findings};
-use super::number::{Number, Runs};
+use super::guard;
+use super::number::Runs;
 use super::race::Noise;
+use super::sample::{Hand, Sample};
 use super::{Engine, Load, Objective, Search};
 use crate::failure::Failure;
 use crate::metric::Metric;
 use crate::study::by_plan;
 use crate::trial::{Runner, Watch};
-use blis_core::math::ln;
 use blis_optimize::{
-    Bayes, Grid, Measured, Observation, Optimizer, Point, Problem, Quasi, Random, Settings,
-    evolution,
+    Bayes, Grid, Observation, Optimizer, Point, Problem, Quasi, Random, Settings, evolution,
 };
 use blis_scenario::problem::Place;
-use blis_scenario::row::Row;
 use blis_scenario::scenario::Plan;
 
 /// Points that fill the space before a model is trusted.
@@ -26,28 +25,13 @@ const HEAP: usize = 16;
 /// With more measurements, models take longer than they are worth.
 pub(super) const MOST_MODELLED: usize = 400;
 
-/// The values of some metrics, one a seed, where a run has a sample.
-type Values = Vec<Vec<Option<f64>>>;
-
-/// What was measured at a point.
-#[derive(Clone, Debug)]
-pub(super) struct Sample {
-    pub(super) objectives: Values,
-    constraints: Values,
-}
-
-/// What was measured at the hand-set point: with runs of their whole length, and with those that
-/// the first points have, if these are shorter.
-struct Hand {
-    whole: Sample,
-    early: Option<Sample>,
-}
-
 /// What an engine came to.
 pub(super) struct Explored {
-    engine: Engine,
+    pub(super) engine: Engine,
     pub(super) optimizer: Box<dyn Optimizer>,
     pub(super) calls: Vec<Call>,
+    /// What was measured at each of them.
+    pub(super) samples: Vec<Sample>,
     noise: Noise,
     /// What met the constraints with all seeds.
     legal: Vec<Observation>,
@@ -64,7 +48,9 @@ impl Search {
     /// About how many runs it takes, with those of a control if there is to be one.
     pub fn trials(&self, control: bool) -> usize {
         let searches = 1 + usize::from(control);
-        let runs = searches * (self.budget.calls * self.budget.seeds + self.confirm) + self.confirm;
+        let race = self.most_seeds() - self.budget.seeds;
+        let explored = self.budget.calls * self.budget.seeds + self.confirm;
+        let runs = searches * (explored + 2 * race) + self.confirm;
         runs * self.loads.len()
     }
 
@@ -102,27 +88,28 @@ impl Search {
         let seeds = self.seeds();
         self.note(runner, &[(0, "by hand".to_owned())], &points, &seeds)?;
         let runs = by_point(&points, &seeds, runner, watch)?;
-        let mut hand = Hand { whole: self.sample(&runs[0]), early: None };
-        self.check_samples(&hand.whole)?;
-        if self.budget.early.is_some() {
-            let plans = self.plans_early(0, &self.points.candidates[0].hand)?;
-            let runs = by_point(&[plans], &seeds, runner, watch)?;
-            hand.early = Some(self.sample(&runs[0]));
-        }
-        let found = self.explore(self.budget.engine, &hand, runner, watch)?;
+        let guards = self.guards_on(&runs[0]);
+        let mut hand = Hand { sample: self.sample(&runs[0], &guards), guards };
+        self.check_samples(&hand.sample)?;
+        let by_hand = hand.sample.means(self.budget.seeds);
+        let mut found = self.explore(self.budget.engine, &hand, runner, watch)?;
         let random = || self.explore(Engine::Random, &hand, runner, watch);
-        let random = control.then(random).transpose()?;
-        let chosen = self.choose(&found);
-        let of_control = random.as_ref().map(|random| self.choose(random));
-        let all = chosen.iter().chain(of_control.iter().flatten());
-        for one in all {
+        let mut random = control.then(random).transpose()?;
+        let (mut chosen, rivals) = self.recommend(&mut found, &mut hand, runner, watch)?;
+        let of_control = match &mut random {
+            Some(random) => self.recommend(random, &mut hand, runner, watch)?.0,
+            None => Vec::new(),
+        };
+        for one in chosen.iter().chain(&of_control) {
             points.push(self.plans(one.candidate, &one.settings)?);
         }
         let fresh = self.fresh_seeds();
         let label = |cell| self.fresh_label(cell, chosen.len());
         let labels: Vec<_> = (0..points.len()).map(label).collect();
         self.note(runner, &labels, &points, &fresh)?;
-        let fresh = by_point(&points, &fresh, runner, watch)?;
+        let mut fresh = by_point(&points, &fresh, runner, watch)?;
+        let needless_refusals = self.needless_refusals(&fresh, runner, watch)?;
+        let taken_back = self.take_back(&mut chosen, &mut fresh, &hand.guards);
         let fronts = self.fronts(&found, random.as_ref());
         let sensitivities = match found.calls.len() {
             count if count > MOST_MODELLED => Vec::new(),
@@ -131,14 +118,17 @@ impl Search {
                 .collect(),
         };
         let control = random.map(|random| Control {
-            chosen: of_control.unwrap_or_default(),
+            chosen: of_control,
             front: fronts.as_ref().map(|(_, front)| front.clone()),
             calls: random.calls,
         });
         Ok(Findings {
-            hand: hand.whole.means(),
+            hand: by_hand,
             calls: found.calls,
             chosen,
+            rivals,
+            taken_back,
+            needless_refusals,
             front: fronts.map(|(front, _)| front),
             sensitivities,
             fresh,
@@ -163,34 +153,40 @@ impl Search {
     /// The seeds that every point is measured with. No study runs with them, so that a study of
     /// what was found is not one of what it was fitted to.
     pub fn seeds(&self) -> Vec<u64> {
-        (FIRST_SEED..).take(self.budget.seeds).collect()
+        Search::first_seeds(self.budget.seeds)
+    }
+
+    /// The first `count` seeds of every search.
+    pub(super) fn first_seeds(count: usize) -> Vec<u64> {
+        (FIRST_SEED..).take(count).collect()
     }
 
     /// The seeds that the outcome is confirmed with: none of them was seen by the search.
     pub fn fresh_seeds(&self) -> Vec<u64> {
-        (FIRST_SEED..).skip(self.budget.seeds).take(self.confirm).collect()
+        (FIRST_SEED..).skip(self.most_seeds()).take(self.confirm).collect()
     }
 
-    pub(super) fn problem(&self) -> Problem {
+    /// What an engine searches, where there are so many kinds of guards.
+    pub(super) fn problem(&self, guards: usize) -> Problem {
         Problem {
             space: self.points.space.clone(),
             objectives: self.objectives.len(),
-            constraints: self.constraints.len(),
+            constraints: self.constraints.len() + guards,
         }
     }
 
     /// The finest grid that the budget pays for; `None` if there is none.
     pub(super) fn grid_steps(&self) -> Option<usize> {
         let fits = |steps: usize| {
-            let size = Grid::new(self.problem(), steps).size();
+            let size = Grid::new(self.problem(0), steps).size();
             size.is_some_and(|size| size <= self.budget.calls as u64)
         };
         let finest = (2..=self.budget.calls).take_while(|&steps| fits(steps)).last();
         finest.filter(|_| fits(2))
     }
 
-    fn engine(&self, engine: Engine) -> Box<dyn Optimizer> {
-        let (problem, seed) = (self.problem(), self.budget.seed);
+    fn engine(&self, engine: Engine, hand: &Hand) -> Box<dyn Optimizer> {
+        let (problem, seed) = (self.problem(guard::kinds(&hand.guards).count()), self.budget.seed);
         match engine {
             Engine::Gp => {
                 let hands = (0..self.points.candidates.len()).filter_map(|k| self.points.hand(k));
@@ -228,15 +224,19 @@ impl Search {
     ) -> Result<Explored, Failure> {
         let mut explored = Explored {
             engine,
-            optimizer: self.engine(engine),
+            optimizer: self.engine(engine, hand),
             calls: Vec::new(),
-            noise: Noise::of(self.objectives.len(), self.constraints.len()),
+            samples: Vec::new(),
+            noise: Noise::of(
+                self.objectives.len(),
+                self.constraints.len() + guard::kinds(&hand.guards).count(),
+            ),
             legal: Vec::new(),
         };
         if let Some(point) = self.points.hand(0) {
-            let observation = self.observation(point, &hand.whole, &hand.whole);
+            let observation = self.observation(point, &hand.sample, hand);
             let settings = (0, self.points.candidates[0].hand.clone());
-            self.tell(&mut explored, observation, settings, &hand.whole);
+            self.tell(&mut explored, observation, settings, hand.sample.clone());
         }
         while explored.calls.len() < self.budget.calls {
             let count = self.batch(engine, explored.calls.len());
@@ -244,14 +244,9 @@ impl Search {
             if points.is_empty() {
                 break;
             }
-            let early = hand.early.as_ref().filter(|_| explored.calls.len() < INITIAL);
-            let hand = early.unwrap_or(&hand.whole);
             let asked = |point: Point| {
                 let settings = self.points.settings(&point);
-                let plans = match early {
-                    Some(_) => self.plans_early(settings.0, &settings.1),
-                    None => self.plans(settings.0, &settings.1),
-                };
+                let plans = self.plans(settings.0, &settings.1);
                 Asked { point, settings, plans }
             };
             let asked: Vec<Asked> = points.into_iter().map(asked).collect();
@@ -259,12 +254,15 @@ impl Search {
             for Asked { point, settings, plans } in asked {
                 match plans {
                     Ok(_) => {
-                        let sample = self.sample(&runs.next().unwrap_or_default());
+                        let runs = runs.next().unwrap_or_default();
+                        let sample = self.sample(&runs, &hand.guards);
                         let observation = self.observation(point, &sample, hand);
-                        self.tell(&mut explored, observation, settings, &sample);
+                        self.tell(&mut explored, observation, settings, sample);
                     }
                     // Ranges can hold what is illegal together, e.g. weights that are all 0.
-                    Err(refused) => self.tell_refused(&mut explored, point, settings, &refused),
+                    Err(why) => {
+                        self.tell_refused(&mut explored, point, settings, (&why, hand));
+                    }
                 }
             }
         }
@@ -277,7 +275,7 @@ impl Search {
         &self,
         explored: &Explored,
         asked: &[Asked],
-        hand: &Sample,
+        hand: &Hand,
         runner: &Runner<'_>,
         watch: &dyn Watch,
     ) -> Result<Vec<Runs>, Failure> {
@@ -299,7 +297,7 @@ impl Search {
         let hopes = |number: &usize| {
             let observation = self.observation(
                 legal[*number].1.point.clone(),
-                &self.sample(&runs[*number]),
+                &self.sample(&runs[*number], &hand.guards),
                 hand,
             );
             !explored.noise.is_hopeless(&observation, &explored.legal, self.budget.seeds)
@@ -316,12 +314,12 @@ impl Search {
         Ok(runs)
     }
 
-    fn tell(
+    pub(super) fn tell(
         &self,
         explored: &mut Explored,
         observation: Observation,
         (candidate, settings): (usize, Vec<(String, String)>),
-        sample: &Sample,
+        sample: Sample,
     ) {
         let seeds = sample.seeds();
         let all = seeds == self.budget.seeds;
@@ -329,7 +327,7 @@ impl Search {
         let call = Call {
             candidate,
             settings,
-            means: sample.means(),
+            means: sample.means(seeds),
             scores: observation.objectives.iter().map(|measured| measured.mean).collect(),
             feasible: observation.is_feasible(),
             seeds,
@@ -343,6 +341,7 @@ impl Search {
             explored.legal.push(observation.clone());
         }
         explored.calls.push(call);
+        explored.samples.push(sample);
         explored.optimizer.tell(observation).expect("the point is one of the space");
     }
 
@@ -352,14 +351,11 @@ impl Search {
         explored: &mut Explored,
         point: Point,
         settings: (usize, Vec<(String, String)>),
-        why: &Failure,
+        (why, hand): (&Failure, &Hand),
     ) {
-        let none = Sample {
-            objectives: vec![vec![None]; self.objectives.len()],
-            constraints: vec![vec![None]; self.constraints.len()],
-        };
-        let observation = self.observation(point, &none, &none);
-        self.tell(explored, observation, settings, &none);
+        let none = self.no_sample(hand);
+        let observation = self.observation(point, &none, hand);
+        self.tell(explored, observation, settings, none);
         if let Some(call) = explored.calls.last_mut() {
             call.seeds = 0;
             call.refused = Some(why.to_string());
@@ -375,47 +371,6 @@ impl Search {
         let plan = |load: &Load| load.plan(&self.points, candidate, settings);
         self.loads.iter().map(plan).collect()
     }
-
-    /// The same with fewer requests, where their number is given.
-    fn plans_early(
-        &self,
-        candidate: usize,
-        settings: &[(String, String)],
-    ) -> Result<Vec<Plan>, Failure> {
-        let share = self.budget.early.unwrap_or(1.0);
-        let plan = |load: &Load| load.plan_early(&self.points, candidate, settings, share);
-        self.loads.iter().map(plan).collect()
-    }
-
-    pub(super) fn sample(&self, runs: &[Vec<Row>]) -> Sample {
-        let values = |number: &Number| number.values(runs);
-        Sample {
-            objectives: self.objectives.iter().map(|objective| values(&objective.number)).collect(),
-            constraints: self.constraints.iter().map(|bound| values(&bound.number)).collect(),
-        }
-    }
-
-    /// What an engine is told about `point`. Requests are the same at every point, so most of what
-    /// differs between seeds goes when each is compared with the hand-set point's run of that seed.
-    pub(super) fn observation(&self, point: Point, sample: &Sample, hand: &Sample) -> Observation {
-        let objectives = self.objectives.iter().zip(&sample.objectives).zip(&hand.objectives);
-        let constraints = self.constraints.iter().zip(&sample.constraints).zip(&hand.constraints);
-        Observation {
-            point,
-            objectives: objectives
-                .map(|((objective, values), hand)| {
-                    measured(values, hand, |value, hand| objective.score(value, hand))
-                })
-                .collect(),
-            constraints: constraints
-                .map(|((constraint, values), hand)| {
-                    measured(values, hand, |value, hand| {
-                        constraint.excess(value, hand.unwrap_or(0.0))
-                    })
-                })
-                .collect(),
-        }
-    }
 }
 
 /// The runs of some points, each of which is the scenarios of its workloads.
@@ -427,52 +382,4 @@ pub(super) fn by_point(
 ) -> Result<Vec<Runs>, Failure> {
     let mut rows = by_plan(&points.concat(), seeds, runner, watch)?.into_iter();
     Ok(points.iter().map(|plans| rows.by_ref().take(plans.len()).collect()).collect())
-}
-
-impl Sample {
-    /// How many seeds it is of.
-    fn seeds(&self) -> usize {
-        self.objectives.first().map_or(0, Vec::len)
-    }
-
-    /// The mean of each objective; `None` if a seed has no sample.
-    fn means(&self) -> Vec<Option<f64>> {
-        let mean = |values: &Vec<Option<f64>>| {
-            let all: Option<Vec<f64>> = values.iter().copied().collect();
-            all.map(|values| Measured::of(&values).mean)
-        };
-        self.objectives.iter().map(mean).collect()
-    }
-}
-
-impl Objective {
-    /// How much worse `value` is than the hand-set point's: the logarithm of the ratio where only
-    /// ratios mean something, else the difference.
-    pub fn score(&self, value: f64, hand: Option<f64>) -> f64 {
-        let sign = if self.maximise { -1.0 } else { 1.0 };
-        if self.number.metric.is_ratio() {
-            let hand = hand.filter(|hand| *hand > 0.0).unwrap_or(1.0);
-            return if value > 0.0 { sign * ln(value / hand) } else { f64::NAN };
-        }
-        sign * (value - hand.unwrap_or(0.0))
-    }
-}
-
-/// The mean over seeds of what `score` makes of a value and the hand-set point's value, which is
-/// left out for all seeds if one of them has none. A seed without a sample leaves no number.
-fn measured(
-    values: &[Option<f64>],
-    hand: &[Option<f64>],
-    score: impl Fn(f64, Option<f64>) -> f64,
-) -> Measured {
-    let paired = hand.iter().all(Option::is_some);
-    let scores = values.iter().zip(hand).map(|(value, hand)| match value {
-        Some(value) => score(*value, hand.filter(|_| paired)),
-        None => f64::NAN,
-    });
-    let scores: Vec<f64> = scores.collect();
-    if scores.iter().any(|score| !score.is_finite()) {
-        return Measured { mean: f64::INFINITY, variance: None };
-    }
-    Measured::of(&scores)
 }

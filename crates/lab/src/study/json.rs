@@ -1,6 +1,6 @@
 //! All that a study found, as one JSON object.
 
-use super::{Cell, Findings, Study};
+use super::{Cell, Findings, NeedlessGate, Study};
 use crate::hypothesis::Hypothesis;
 use crate::metric::Metric;
 use crate::verdict::{Effect, Verdict};
@@ -19,6 +19,7 @@ pub fn object(study: &Study, findings: &Findings) -> Value {
         "warmup_s": findings.lengths.warmup,
         "discussion": study.discussion,
         "cells": cells.map(|(at, one)| cell(study, findings, at, one)).collect::<Vec<_>>(),
+        "needless_gates": gates(study, findings),
         "hypotheses": verdicts.map(|(asked, found)| judged(asked, found)).collect::<Vec<_>>(),
     }))
 }
@@ -41,6 +42,20 @@ fn cell(study: &Study, findings: &Findings, number: usize, cell: &Cell) -> Map<S
     let state = [("scenario_hash", hash), ("load", findings.load(number))];
     let state = state.map(|(name, value)| (name.to_owned(), json!(value)));
     levels.chain(state).chain(study.metrics.iter().map(metric)).collect()
+}
+
+/// The gates that refuse requests which could be served.
+fn gates(study: &Study, findings: &Findings) -> Vec<Value> {
+    let levels = |cell: usize| json!(study.cells[cell].levels);
+    let gate = |gate: NeedlessGate| {
+        json!({
+            "cell": levels(gate.cell),
+            "class": gate.class.name(),
+            "refused": gate.refused,
+            "served_in": levels(gate.served_in),
+        })
+    };
+    study.needless_gates(findings).into_iter().map(gate).collect()
 }
 
 fn judged(hypothesis: &Hypothesis, verdict: &Verdict) -> Value {

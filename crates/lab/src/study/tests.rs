@@ -370,3 +370,21 @@ seeds: 4
     assert_eq!((worst.arm, worst.times, worst.place), (0, None, 1), "it does not keep up");
     assert!(answer.regrets[0].times.is_some_and(|times| (1.0..1.1).contains(&times)));
 }
+
+#[test]
+fn a_gate_that_refuses_what_every_arm_without_one_serves_is_found() {
+    let text = format!("{STRATEGY}references: false\nseeds: 3\nmax_seeds: 3\n");
+    let gates = |text: &str| {
+        let outline = file::study(&yaml::read_text("s.yaml", text).expect("well-formed"));
+        let settled = outline.expect("legal").settle(&Runner::default(), &Unwatched);
+        let study = settled.expect("legal");
+        let found = study.run(&Runner::default(), &Unwatched).expect("it runs");
+        study.needless_gates(&found)
+    };
+    let found = gates(&text);
+    let [gate] = found[..] else { panic!("one arm has a gate: {found:?}") };
+    assert_eq!((gate.cell, gate.class, gate.served_in), (1, blis_core::SloClass::Standard, 0));
+    assert!(gate.refused > 0.1 && gate.refused < 1.0, "{gate:?}");
+    // Where nobody can serve everybody, refusing is right.
+    assert_eq!(gates(&text.replace("rate: 8,", "rate: 800,")), []);
+}

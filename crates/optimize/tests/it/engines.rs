@@ -169,10 +169,9 @@ fn the_better_policy_is_found_from_every_seed() {
             engine.tell(Observation::of(point, cost)).expect("a point of the problem");
         }
         let best = recommend(engine.history(), 0).expect("something was told");
-        let cost = conditional_cost(&best.point);
-        assert!(cost < 0.02, "seed {seed}: {}: {cost}", best.point);
-        assert!(best.objective.low <= best.objective.value);
-        assert!(best.objective.value <= best.objective.high);
+        let best = &engine.history().observations()[best].point;
+        let cost = conditional_cost(best);
+        assert!(cost < 0.02, "seed {seed}: {best}: {cost}");
     }
 }
 
@@ -199,7 +198,7 @@ fn a_measurement_that_failed_is_as_bad_as_the_worst_and_is_not_recommended() {
             optimizer.tell(observation).expect("a point of the problem");
         }
         let best = recommend(optimizer.history(), 0).expect("something was told");
-        assert_ne!(best.index % 4, 1, "{engine}");
+        assert_ne!(best % 4, 1, "{engine}");
     }
 }
 

@@ -23,7 +23,7 @@ fn regret(
         let mut engine = engine(seed);
         search(&mut *engine, standard, (seed, calls, batch));
         let best = recommend(engine.history(), 0).expect("something was told");
-        let truth = standard.truth(&best.point);
+        let truth = standard.truth(&engine.history().observations()[best].point);
         let feasible = truth[1..].iter().all(|&c| c <= 0.0);
         if feasible { truth[0] - standard.best[0] } else { f64::INFINITY }
     };

@@ -2,9 +2,11 @@
 
 use super::{by_workload as each, free, gain, heading, is_short, settings, short, shown_change};
 use crate::model::Table;
-use crate::text::{dash, entry, percent, plain, titled};
+use crate::text::{change, dash, entry, percent, plain, points_change, titled};
 use blis_lab::Metric;
-use blis_lab::optimize::{Call, Chosen, Findings, Influence, Number, Plateau, Search};
+use blis_lab::optimize::{
+    Call, Chosen, Findings, Group, Influence, Number, Plateau, Rival, Search,
+};
 use blis_lab::verdict::number;
 
 /// After how many calls the best so far is shown.
@@ -82,6 +84,26 @@ fn listed(search: &Search, findings: &Findings, metric: Metric) -> Table {
     Table::new(title(metric), header, (0..=findings.chosen.len()).map(row))
 }
 
+/// What the recommended point costs whom: by class and tenant, beside the hand-set point.
+pub(super) fn costs(search: &Search, findings: &Findings) -> Table {
+    let row = |number: Number| {
+        let mean = |cell: usize| {
+            let mean = findings.mean(cell, &number).map(|(mean, _)| (mean, None));
+            entry(&number.metric, mean)
+        };
+        let change = match findings.paired(1, &number) {
+            Some(paired) if !number.metric.is_ratio() => points_change(&paired.difference),
+            paired => dash(paired, |paired| change(&paired)),
+        };
+        [heading(&number), mean(0), mean(1), change]
+    };
+    let groups = search.groups(&findings.fresh[0]);
+    let numbers = |group: &Group| Group::NUMBERS.map(|name| group.number(name));
+    let rows = groups.iter().flat_map(numbers).map(row);
+    let header = ["number", "by hand", "found", "change (95 %)"];
+    Table::new("what it costs whom, on fresh seeds", header, rows)
+}
+
 /// How the constraints fare on fresh seeds.
 pub(super) fn constraints(search: &Search, findings: &Findings) -> Option<Table> {
     let row = |index: usize| {
@@ -130,6 +152,35 @@ pub(super) fn parameters(search: &Search, findings: &Findings, chosen: &Chosen) 
     let header =
         ["parameter", "by hand", "found", "importance", "as good", "not known to be worse"];
     Table::new(title, header, rows)
+}
+
+/// The points that what is recommended was compared with last.
+pub(super) fn rivals(search: &Search, findings: &Findings) -> Option<Table> {
+    let objective = &search.objectives[0];
+    let row = |rival: &Rival| {
+        let word = match rival.worse {
+            _ if !rival.legal => "breaks a constraint",
+            Some(worse) if worse.low > 0.0 => "worse",
+            Some(worse) if worse.low >= worse.high => "the same",
+            _ => "not surely worse",
+        };
+        let call = &findings.calls[rival.call];
+        let change = dash(rival.worse, |worse| {
+            let ends = [worse.low, worse.high].map(|score| gain(objective, score));
+            format!("{} ({} to {})", gain(objective, worse.mean), ends[0], ends[1])
+        });
+        [
+            (rival.call + 1).to_string(),
+            free(search, call.candidate, &call.settings),
+            rival.seeds.to_string(),
+            change,
+            word.to_owned(),
+        ]
+    };
+    let header = ["call", "parameters", "seeds", "change (95 %)", "verdict"];
+    let title = "leading points against the recommended one, on the same seeds of the search";
+    let rows: Vec<_> = findings.rivals.iter().map(row).collect();
+    (!rows.is_empty()).then(|| Table::new(title, header, rows))
 }
 
 fn share_of(influence: &Influence) -> String {

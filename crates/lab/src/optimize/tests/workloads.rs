@@ -160,13 +160,11 @@ fn a_share_of_saturation_is_that_of_each_workload() {
 }
 
 #[test]
-fn workloads_have_fronts_and_early_runs_too() {
-    let text = text()
-        .replace(
-            "objective: critical.ttft_p99",
-            "objective: [critical.ttft_p99 @ calm, critical.ttft_p99 @ full house]",
-        )
-        .replace("seeds: 2}", "seeds: 2, early: 0.5}");
+fn workloads_have_fronts_too() {
+    let text = text().replace(
+        "objective: critical.ttft_p99",
+        "objective: [critical.ttft_p99 @ calm, critical.ttft_p99 @ full house]",
+    );
     let search = read(&text).expect("legal");
     assert_eq!(search.metrics().len(), 1, "one metric, two numbers");
     let found = search.run(&Runner::default(), &Unwatched, true).expect("it runs");
