@@ -20,6 +20,7 @@ mod studies;
 mod tier;
 mod timeline;
 mod traces;
+mod why;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
