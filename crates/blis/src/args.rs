@@ -164,7 +164,8 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) summarize_trace: bool,
 
-    /// Write one line per routing decision, with the best alternatives, to this JSONL file
+    /// Write one line per routing decision, with the best alternatives and every scorer's part, to
+    /// this JSONL file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) decisions_out: Option<PathBuf>,
 

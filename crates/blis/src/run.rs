@@ -133,7 +133,9 @@ fn run_one(
 ) -> Result<u8, Failure> {
     let sampled = args.timeline.as_ref();
     let interval = sampled.map(|_| timeline::interval(args.timeline_interval_ms.as_deref()));
-    let trial = Trial { sample_interval: interval.transpose()?, ..trial(args, plan.seed) };
+    let details = args.decisions_out.is_some();
+    let sample_interval = interval.transpose()?;
+    let trial = Trial { sample_interval, details, ..trial(args, plan.seed) };
     // Keeping requests costs a copy of each, so only who records them asks for it.
     let names = if args.trace_out.is_some() { Names::with_requests() } else { Names::default() };
     let kept = args.counterfactual_k.filter(|&k| k > 0).unwrap_or(ALTERNATIVES);

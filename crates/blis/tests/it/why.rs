@@ -1,4 +1,4 @@
-//! `blis why`.
+//! `blis why`, and the scorers' parts in `--decisions-out`.
 
 use crate::Bench;
 use serde_json::Value;
@@ -60,4 +60,26 @@ fn a_request_is_named_as_in_the_rows_of_a_run() {
     let error = "error: no request `eve` finished; `blis run --requests-out FILE` lists them all\n";
     assert_eq!((ran.code, ran.err.as_str()), (Some(2), error));
     assert_eq!(bench.blis("why 7 --num-requests 8 --quiet").code, Some(0), "a number alone");
+}
+
+#[test]
+fn the_parts_of_the_scorers_add_up_to_the_score() {
+    let bench = Bench::new();
+    let ran = bench.blis(&format!("run {BUSY} --decisions-out d.jsonl --format json"));
+    let plain = bench.blis(&format!("run {BUSY} --format json"));
+    assert_eq!(ran.json(), plain.json(), "who listens changes nothing");
+    let mut stale = 0;
+    for line in bench.read("d.jsonl").lines() {
+        let decision: Value = serde_json::from_str(line).expect("JSON");
+        let others = decision["alternatives"].as_array().expect("a list");
+        for scored in others.iter().chain([&decision["chosen"]]) {
+            let parts = scored["scores"].as_object().expect("scorers");
+            assert_eq!(parts.len(), 3, "{line}");
+            let sum: f64 = parts.values().map(|part| part.as_f64().expect("a number")).sum();
+            let score = scored["score"].as_f64().expect("a number");
+            assert!((sum - score).abs() < 1e-9, "{line}");
+        }
+        stale += usize::from(decision["chosen_if_fresh"] != decision["chosen"]["instance"]);
+    }
+    assert!(stale > 0, "some choices were stale");
 }
