@@ -169,6 +169,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) decisions_out: Option<PathBuf>,
 
+    /// Write steps, requests and counters as a trace for ui.perfetto.dev to this JSON file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) perfetto: Option<PathBuf>,
+
     /// Repeat a sample of routing decisions at this many other instances each and report the
     /// regret; 0: off [default: 0; 3 for --decisions-out]
     #[arg(long, value_name = "N", help_heading = "Output")]

@@ -14,6 +14,7 @@ mod messages;
 mod optimize;
 mod outputs;
 mod page;
+mod perfetto;
 mod replay;
 mod same;
 mod studies;
