@@ -15,6 +15,7 @@ pub(crate) use trace::{
 };
 
 use crate::flags::ScenarioFlags;
+use blis_lab::why::Measure;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use export::{ExportToArgs, ImportArgs};
 use lab::{CompareArgs, ExplainArgs, OptimizeArgs, StudyArgs};
@@ -36,6 +37,11 @@ pub(crate) enum Command {
     /// The scenario comes from a file, from flags, or from both (flags override the file). Without
     /// either, one instance gets 100 requests.
     Run(Box<RunArgs>),
+    /// Say why a request was slow
+    ///
+    /// Runs the scenario and shows the life of a request: where its time went, who was ahead of it,
+    /// what else was in its steps, what its router saw, and in one sentence what made it slow.
+    Why(Box<WhyArgs>),
     /// Inspect, convert or generate traces
     ///
     /// The native format has one request per line, as JSON. Mooncake, Azure, BurstGPT and other
@@ -158,9 +164,14 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Output")]
     pub(crate) summarize_trace: bool,
 
-    /// Write one line per routing decision, with the best alternatives, to this JSONL file
+    /// Write one line per routing decision, with the best alternatives and every scorer's part, to
+    /// this JSONL file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) decisions_out: Option<PathBuf>,
+
+    /// Write steps, requests and counters as a trace for ui.perfetto.dev to this JSON file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) perfetto: Option<PathBuf>,
 
     /// Repeat a sample of routing decisions at this many other instances each and report the
     /// regret; 0: off [default: 0; 3 for --decisions-out]
@@ -194,6 +205,53 @@ pub(crate) struct RunArgs {
     /// Simulate every engine step individually (slow; same result)
     #[arg(long, help_heading = "Running")]
     pub(crate) stepwise: bool,
+}
+
+/// `blis why`.
+#[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
+pub(crate) struct WhyArgs {
+    /// Request, by the number or name that `--requests-out` gives it [default: the slowest], and
+    /// scenario file (YAML)
+    #[arg(value_names = ["REQUEST", "SCENARIO"], num_args = 0..=2)]
+    pub(crate) what: Vec<String>,
+
+    /// What to explain, and by what the slowest are chosen; itl: mean time between tokens
+    #[arg(long, value_enum, value_name = "LATENCY", default_value = "ttft")]
+    pub(crate) slowest: Slow,
+
+    /// Number of slowest requests to explain
+    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub(crate) number: u16,
+
+    #[command(flatten)]
+    pub(crate) flags: ScenarioFlags,
+
+    /// Separate policy file (admission, routing, priority, scheduler)
+    #[arg(long, value_name = "FILE", help_heading = "Policies")]
+    pub(crate) policy_config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
+}
+
+/// A latency of requests.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Slow {
+    Ttft,
+    E2e,
+    Itl,
+}
+
+impl From<Slow> for Measure {
+    fn from(slow: Slow) -> Measure {
+        match slow {
+            Slow::Ttft => Measure::Ttft,
+            Slow::E2e => Measure::E2e,
+            Slow::Itl => Measure::Itl,
+        }
+    }
 }
 
 /// `blis calibrate`.

@@ -34,6 +34,7 @@ mod trace;
 mod trial;
 mod trials;
 mod validate;
+mod why;
 mod workloads;
 
 use args::{Cli, Command};
@@ -58,6 +59,7 @@ fn command() -> u8 {
     };
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Why(args) => why::why(&args).map(|()| failure::DONE),
         Command::Study(args) => study::study(&args),
         Command::Compare(args) => compare::compare(&args).map(|()| failure::DONE),
         Command::Explain(args) => explain::explain(&args).map(|()| failure::DONE),

@@ -2,6 +2,7 @@
 
 pub(crate) mod decisions;
 pub(crate) mod inversions;
+pub(crate) mod perfetto;
 pub(crate) mod requests;
 pub(crate) mod results;
 pub(crate) mod timeline;

@@ -40,13 +40,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
 }
 
 /// The outputs of `args` that are files, by flag.
-fn outputs(args: &RunArgs) -> [(&'static str, Option<&Path>); 5] {
+fn outputs(args: &RunArgs) -> [(&'static str, Option<&Path>); 6] {
     [
         ("--results-path", args.results_path.as_deref()),
         ("--requests-out", args.requests_out.as_deref()),
         ("--timeline", args.timeline.as_deref()),
         ("--trace-out", args.trace_out.as_deref()),
         ("--decisions-out", args.decisions_out.as_deref()),
+        ("--perfetto", args.perfetto.as_deref()),
     ]
 }
 
@@ -65,6 +66,7 @@ fn targets(args: &RunArgs) -> Result<Vec<(&'static str, Target)>, Problems> {
 /// Opens an output; `names` must be given to the run as well.
 fn recorder(
     (flag, target): &(&'static str, Target),
+    plan: &Plan,
     names: &Names,
     log: &dyn Fn() -> DecisionLog,
 ) -> Result<Box<dyn Recorder>, Failure> {
@@ -73,6 +75,7 @@ fn recorder(
         "--requests-out" => record::requests::create(target, names.clone()),
         "--timeline" => timeline::create(target),
         "--trace-out" => record::trace::create(target, names.clone()),
+        "--perfetto" => record::perfetto::create(target, plan),
         _ => record::decisions::create(target, log()),
     }
 }
@@ -133,12 +136,14 @@ fn run_one(
 ) -> Result<u8, Failure> {
     let sampled = args.timeline.as_ref();
     let interval = sampled.map(|_| timeline::interval(args.timeline_interval_ms.as_deref()));
-    let trial = Trial { sample_interval: interval.transpose()?, ..trial(args, plan.seed) };
+    let details = args.decisions_out.is_some() || args.perfetto.is_some();
+    let sample_interval = interval.transpose()?;
+    let trial = Trial { sample_interval, details, ..trial(args, plan.seed) };
     // Keeping requests costs a copy of each, so only who records them asks for it.
     let names = if args.trace_out.is_some() { Names::with_requests() } else { Names::default() };
     let kept = args.counterfactual_k.filter(|&k| k > 0).unwrap_or(ALTERNATIVES);
     let log = || DecisionLog::new(kept.into(), plan.instances, plan.seed);
-    let open = |target| recorder(target, &names, &log);
+    let open = |target| recorder(target, plan, &names, &log);
     let mut recorders: Vec<Box<dyn Recorder>> =
         targets.iter().map(open).collect::<Result<_, _>>()?;
     let mut listeners: Vec<&mut dyn Listener> =

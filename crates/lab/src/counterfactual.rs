@@ -40,6 +40,10 @@ pub struct Decision {
     pub score: Option<f64>,
     /// The other instances, best score first, with their scores; without scores, in random order.
     pub alternatives: Vec<(InstanceId, Option<f64>)>,
+    /// Each scorer's part of the score of every instance, if the run states details.
+    pub opinions: Vec<(&'static str, Vec<f64>)>,
+    /// Where it would have gone if nothing had been stale, if the run states details.
+    pub fresh: Option<InstanceId>,
 }
 
 /// Hears every routing decision and keeps the best alternatives of each.
@@ -47,6 +51,8 @@ pub struct Decision {
 pub struct DecisionLog {
     /// In order of time.
     pub decisions: Vec<Decision>,
+    /// What is stated just before a decision.
+    considered: (Vec<(&'static str, Vec<f64>)>, Option<InstanceId>),
     most: usize,
     instances: u32,
     seed: u64,
@@ -55,7 +61,7 @@ pub struct DecisionLog {
 impl DecisionLog {
     /// A log with at most `most` alternatives of each decision in a cluster of `instances`.
     pub fn new(most: usize, instances: u32, seed: u64) -> DecisionLog {
-        DecisionLog { decisions: Vec::new(), most, instances, seed }
+        DecisionLog { decisions: Vec::new(), considered: (Vec::new(), None), most, instances, seed }
     }
 
     fn alternatives(
@@ -81,7 +87,11 @@ impl DecisionLog {
 
 impl Listener for DecisionLog {
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
+        if let Fact::Considered { opinions, fresh, .. } = *fact {
+            self.considered = (opinions.to_vec(), Some(fresh));
+        }
         if let Fact::Routed { request, instance, because, totals, .. } = *fact {
+            let (opinions, fresh) = std::mem::take(&mut self.considered);
             self.decisions.push(Decision {
                 request,
                 at,
@@ -89,6 +99,8 @@ impl Listener for DecisionLog {
                 because,
                 score: totals.get(instance.index()).copied(),
                 alternatives: self.alternatives(request, instance, totals),
+                opinions,
+                fresh,
             });
         }
     }

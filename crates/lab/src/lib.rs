@@ -20,6 +20,7 @@ pub mod stats;
 pub mod study;
 pub mod trial;
 pub mod verdict;
+pub mod why;
 
 pub use failure::Failure;
 pub use interval::Interval;

@@ -34,6 +34,19 @@ pub enum Fact<'a> {
         /// Which.
         request: RequestId,
     },
+    /// What the router chose among. Stated before `Routed`, or before admission turned the request
+    /// away after all, and only if details are wanted.
+    Considered {
+        /// Which.
+        request: RequestId,
+        /// Every instance, by id.
+        candidates: &'a [Candidate],
+        /// Each scorer's part of the total of each instance; empty if the router does not score.
+        /// Instances that a filter left out have negative infinity.
+        opinions: &'a [(&'static str, Vec<f64>)],
+        /// Where it would go if all that the router reads were as of now.
+        fresh: InstanceId,
+    },
     /// The router chose an instance.
     Routed {
         /// Which.
@@ -134,6 +147,16 @@ pub enum Fact<'a> {
         /// Where.
         instance: InstanceId,
     },
+    /// The request computes so many tokens of its prompt, or after a preemption of prompt and
+    /// output, in the step that begins now. Stated only if details are wanted.
+    Chunk {
+        /// Which.
+        request: RequestId,
+        /// Where.
+        instance: InstanceId,
+        /// How many.
+        tokens: u32,
+    },
     /// The step that begins now first waits so long for copies.
     Stalled {
         /// Where.
@@ -222,10 +245,12 @@ impl Fact<'_> {
         match *self {
             Fact::Arrived { request, .. }
             | Fact::Admitted { request }
+            | Fact::Considered { request, .. }
             | Fact::Routed { request, .. } => (Some(request), None),
             Fact::Enqueued { request, instance }
             | Fact::Scheduled { request, instance, .. }
             | Fact::Preempted { request, instance, .. }
+            | Fact::Chunk { request, instance, .. }
             | Fact::Reloading { request, instance, .. }
             | Fact::Reloaded { request, instance, .. }
             | Fact::Unloaded { request, instance }
@@ -258,6 +283,25 @@ pub struct Batch {
     pub running: u32,
     /// Requests left waiting when the step was formed.
     pub waiting: u32,
+}
+
+/// An instance as the router saw it when it chose, and as it was.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Candidate {
+    /// Which.
+    pub instance: InstanceId,
+    /// Requests waiting and running as the router saw them, and how old that was; `None` if it does
+    /// not read them.
+    pub load: Option<(u32, u32, Span)>,
+    /// Share of the KV blocks in use as the router saw it, and how old that was; `None` if it does
+    /// not read it.
+    pub memory: Option<(f64, Span)>,
+    /// Requests waiting there then.
+    pub waiting: u32,
+    /// Requests running there then.
+    pub running: u32,
+    /// Prompt tokens of the request in question that were in its prefix cache then.
+    pub cached_tokens: u32,
 }
 
 /// What the gauges of an instance show at one instant.
@@ -451,6 +495,53 @@ pub struct Record<'a> {
     pub e2e: Option<Span>,
     /// Where the time before the first token went; adds up to `ttft` exactly.
     pub split: TtftSplit,
+}
+
+impl Record<'_> {
+    /// The same without the name, for those who keep it.
+    pub fn nameless(&self) -> Record<'static> {
+        // Destructured without `..`, so that a new field makes this line decide about it.
+        let &Record {
+            request,
+            name: _,
+            arrival,
+            class,
+            tenant,
+            session,
+            round,
+            deadline,
+            patience,
+            instance,
+            input_tokens,
+            output_tokens,
+            cached_tokens,
+            expected_cached_tokens,
+            preemptions,
+            ttft,
+            e2e,
+            split,
+        } = self;
+        Record {
+            request,
+            name: None,
+            arrival,
+            class,
+            tenant,
+            session,
+            round,
+            deadline,
+            patience,
+            instance,
+            input_tokens,
+            output_tokens,
+            cached_tokens,
+            expected_cached_tokens,
+            preemptions,
+            ttft,
+            e2e,
+            split,
+        }
+    }
 }
 
 /// The parts of the time to first token. While there is no first token yet, the time spent so far.

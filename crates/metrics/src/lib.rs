@@ -7,6 +7,7 @@ pub mod audit;
 pub mod end;
 pub mod fact;
 pub mod fanout;
+pub mod life;
 pub mod metric;
 pub mod report;
 mod sample;
@@ -16,8 +17,11 @@ pub mod summary;
 
 pub use audit::{Audit, AuditConfig, AuditReport, Loads, Violation, check_report};
 pub use end::{End, RunEnd};
-pub use fact::{Batch, Fact, Gauges, Listener, Reading, Record, Stage, Status, TtftSplit};
+pub use fact::{
+    Batch, Candidate, Fact, Gauges, Listener, Reading, Record, Stage, Status, TtftSplit,
+};
 pub use fanout::Fanout;
+pub use life::{Doing, Life, Lives, Stretch};
 pub use report::{
     Curves, Decomposition, Distributions, EngineTime, InstanceSection, KvSection, Latency,
     PoolSection, Report, RoutingSection, Saturation, Section, SplitMs, SplitStats, Steady,

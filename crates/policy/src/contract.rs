@@ -114,6 +114,11 @@ pub trait Router: Send {
         &[]
     }
 
+    /// What each scorer added to these totals, by name; empty if it does not score.
+    fn opinions(&self) -> Vec<(&'static str, Vec<f64>)> {
+        Vec::new()
+    }
+
     /// Tells how often its mechanisms acted, beyond what the host counts of any policy: requests
     /// sent, admitted, and rejected by reason.
     fn firings(&self, _firings: &mut Firings) {}

@@ -85,8 +85,8 @@ pub(crate) struct Requests {
 /// The columns, as in `--requests-out`.
 const REQUESTS: &str = "t:request_id n:arrival_us t:class t:tenant t:session_id c:round c:instance \
                         t:status c:input_tokens c:output_tokens c:cached_tokens \
-                        c:predicted_cached_tokens n:queue_us n:reload_us n:ttft_us n:e2e_us \
-                        c:preemptions";
+                        c:predicted_cached_tokens n:gateway_us n:queue_us n:reload_us n:prefill_us \
+                        n:recompute_us n:output_us n:ttft_us n:e2e_us c:preemptions";
 
 impl Requests {
     /// `names` must be given to the run as well.
@@ -116,8 +116,9 @@ impl Requests {
         next().count(u64::from(record.output_tokens));
         next().count(record.cached_tokens.map(u64::from));
         next().count(record.expected_cached_tokens.map(u64::from));
-        next().number(micros(record.split.queue));
-        next().number(micros(record.split.reload));
+        for (_, span) in record.split.parts() {
+            next().number(micros(span));
+        }
         next().number(record.ttft.map(micros));
         next().number(record.e2e.map(micros));
         next().count(u64::from(record.preemptions));

@@ -25,5 +25,6 @@ pub mod terminal;
 pub mod text;
 pub mod trace;
 pub mod validate;
+pub mod why;
 
 pub use model::{Block, Card, Document, Group, Table};

@@ -13,7 +13,7 @@ pub mod hash;
 pub mod input;
 pub mod json;
 pub mod legal;
-mod limit;
+pub mod limit;
 pub mod names;
 pub mod policies;
 pub mod pool;

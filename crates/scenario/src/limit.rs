@@ -13,6 +13,8 @@ const INSTANCE: u64 = 6_000;
 const VIEW: u64 = 100;
 /// Bytes of a sample of an instance, written or kept.
 const SAMPLE: u64 = 100;
+/// Bytes of a request and its share of the steps in a trace of events.
+const EVENTS: u64 = 2_500;
 
 /// Why a cluster takes too much; `None` if it does not.
 pub(crate) fn of_cluster(instances: u32, gateways: u32, max_gb: u64) -> Option<String> {
@@ -24,6 +26,11 @@ pub(crate) fn of_cluster(instances: u32, gateways: u32, max_gb: u64) -> Option<S
 pub(crate) fn of_samples(instances: u32, samples: u64, max_gb: u64) -> Option<String> {
     let bytes = samples.saturating_mul(u64::from(instances) * SAMPLE);
     above(bytes, max_gb, || format!("{samples} samples or more of {instances} instances"))
+}
+
+/// Why the events of so many requests take too much; `None` if they do not.
+pub fn of_events(requests: u64, max_gb: u64) -> Option<String> {
+    above(requests.saturating_mul(EVENTS), max_gb, || format!("the events of {requests} requests"))
 }
 
 fn above(bytes: u64, max_gb: u64, what: impl Fn() -> String) -> Option<String> {

@@ -238,6 +238,7 @@ impl Policies {
         let gateway = |_| GatewayPolicies {
             admission: admission.build(cluster),
             router: routing.build(cluster),
+            shadow: None,
         };
         Policies {
             gateways: (0..gateways).map(gateway).collect(),
@@ -250,6 +251,20 @@ impl Policies {
             offload: offload.build(cluster),
             engine_needs: chosen.engine_needs(),
         }
+    }
+
+    /// The same with details: chunks and what routers considered are stated.
+    #[must_use]
+    pub fn detailed(mut self, chosen: &Chosen, cluster: &Cluster) -> Policies {
+        for gateway in &mut self.gateways {
+            gateway.shadow = Some(chosen.routing.build(cluster));
+        }
+        self
+    }
+
+    /// Whether details are stated.
+    pub(crate) fn are_detailed(&self) -> bool {
+        self.gateways[0].shadow.is_some()
     }
 }
 
@@ -268,6 +283,9 @@ pub struct GatewayPolicies {
     pub admission: Box<dyn Admission>,
     /// Where they go.
     pub router: Box<dyn Router>,
+    /// A router like it that is asked what it would choose if nothing were stale, and decides
+    /// nothing; only if details are stated.
+    pub shadow: Option<Box<dyn Router>>,
 }
 
 /// Whether runs of equal steps are taken at once. The facts are the same either way.

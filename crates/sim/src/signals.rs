@@ -15,6 +15,8 @@ use crate::knowledge::{Events, Speculation};
 use crate::live::{Ended, Slot};
 use blis_core::random::Purpose;
 use blis_core::{Dice, InstanceId, RequestView, Span, Time};
+use blis_kv::Shown;
+use blis_metrics::Candidate;
 use blis_policy::{InstanceView, Needs};
 
 /// The views of all replicas of the gateway.
@@ -100,6 +102,51 @@ impl Boards {
             }
         }
         self.boards[gateway].look(instances, now, kit);
+    }
+
+    /// What the replica that decides about a request would see if nothing were stale, and how that
+    /// compares with what it sees.
+    #[cold]
+    pub(crate) fn compare(
+        &mut self,
+        instances: &mut [Instance],
+        request: Slot,
+        now: Time,
+        kit: &mut Kit<'_>,
+    ) -> (Vec<InstanceView>, Vec<Candidate>) {
+        for (index, instance) in instances.iter_mut().enumerate() {
+            self.before_change(index, instance, now, kit);
+            if instance.catch_up(now, kit) {
+                self.after_change(index, instance, now);
+            }
+        }
+        let live = kit.live.get(request);
+        let prompt = live.request.content.prompt_blocks(kit.engine.block_size);
+        let board = &mut self.boards[live.gateway];
+        let (views, seen) = (board.views.clone(), board.seen.clone());
+        board.refresh(instances, now);
+        let mut fresh = std::mem::replace(&mut board.views, views);
+        board.seen = seen;
+        let mut candidates = Vec::new();
+        for ((index, view), instance) in board.views.iter().enumerate().zip(&*instances) {
+            let Shown { blocks, copied } = instance.cached(prompt);
+            (fresh[index].cached_blocks, fresh[index].cached_cpu_blocks) = (blocks, copied);
+            let gauges = instance.gauges();
+            let load = (view.queue_depth, view.running, now.since(view.as_of));
+            let memory = (view.kv_utilization, now.since(view.kv_as_of));
+            candidates.push(Candidate {
+                instance: view.id,
+                load: board.needs.reads_load().then_some(load),
+                memory: board.needs.kv.then_some(memory),
+                waiting: gauges.waiting,
+                running: gauges.running,
+                cached_tokens: blocks * kit.engine.block_size,
+            });
+        }
+        if let (Some(speculation), Some(_)) = (&mut board.speculation, &self.events) {
+            speculation.show(prompt, &mut fresh, now);
+        }
+        (fresh, candidates)
     }
 
     /// Captures the polls of an instance that are due before it changes at `now`.
@@ -223,6 +270,17 @@ impl Board {
             if self.load_polls.is_none() {
                 self.views[index].as_of = now;
             }
+        }
+    }
+
+    /// Sees all instances as they are.
+    fn refresh(&mut self, instances: &[Instance], now: Time) {
+        for (index, instance) in instances.iter().enumerate() {
+            let gauges = instance.gauges();
+            self.publish_load(index, &gauges, instance);
+            self.publish_memory(index, &gauges);
+            self.publish_pending(index, instance, now);
+            (self.views[index].as_of, self.views[index].kv_as_of) = (now, now);
         }
     }
 

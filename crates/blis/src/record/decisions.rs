@@ -4,10 +4,11 @@ use super::{Lines, Recorder};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::target::Target;
+use blis_core::InstanceId;
 use blis_lab::counterfactual::{Decision, DecisionLog};
 use blis_metrics::{Fact, Listener};
 use blis_scenario::json::present;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::io::Write;
 
 /// Opens the file `target` for the decisions that `log` hears.
@@ -19,13 +20,21 @@ pub(crate) fn create(target: &Target, mut log: DecisionLog) -> Result<Box<dyn Re
 }
 
 fn line(decision: &Decision) -> Value {
-    let Decision { request, at, chosen, because, score, alternatives } = decision;
-    let scored = |instance: u32, score: &Option<f64>| json!({"instance": instance, "score": score});
-    let others = alternatives.iter().map(|(other, score)| scored(other.0, score));
+    let Decision { request, at, chosen, because, score, alternatives, opinions, fresh } = decision;
+    let scored = |instance: InstanceId, score: &Option<f64>| {
+        let part = |(scorer, parts): &(&str, Vec<f64>)| {
+            ((*scorer).to_owned(), json!(parts[instance.index()]))
+        };
+        let parts: Map<String, Value> = opinions.iter().map(part).collect();
+        let parts = (!parts.is_empty()).then_some(parts);
+        json!({"instance": instance.0, "score": score, "scores": parts})
+    };
+    let others = alternatives.iter().map(|(other, score)| scored(*other, score));
     present(json!({
         "request": request.0,
         "at_us": at.as_nanos() / 1_000,
-        "chosen": scored(chosen.0, score),
+        "chosen": scored(*chosen, score),
+        "chosen_if_fresh": fresh.map(|fresh| fresh.0),
         "because": because,
         "alternatives": others.collect::<Vec<Value>>(),
     }))

@@ -11,8 +11,9 @@ use blis_scenario::Names;
 use std::io::{self, Write};
 
 const HEADER: &str = "request_id,arrival_us,class,tenant,session_id,round,instance,status,\
-                      input_tokens,output_tokens,cached_tokens,predicted_cached_tokens,queue_us,\
-                      reload_us,ttft_us,e2e_us,preemptions";
+                      input_tokens,output_tokens,cached_tokens,predicted_cached_tokens,gateway_us,\
+                      queue_us,reload_us,prefill_us,recompute_us,output_us,ttft_us,e2e_us,\
+                      preemptions";
 
 /// Opens the file `target`; `names` must be given to the run as well.
 pub(crate) fn create(target: &Target, names: Names) -> Result<Box<dyn Recorder>, Failure> {
@@ -25,6 +26,8 @@ pub(crate) fn create(target: &Target, names: Names) -> Result<Box<dyn Recorder>,
 
 fn row(out: &mut Output, names: &Names, status: Status, record: &Record<'_>) -> io::Result<()> {
     let optional = |value: Option<String>| value.unwrap_or_default();
+    let [gateway, queue, reload, prefill, recompute, output] =
+        record.split.parts().map(|(_, span)| micros(span));
     let fields = [
         record.name.map_or_else(|| record.request.0.to_string(), quoted),
         micros(record.arrival.since(Time::ZERO)),
@@ -38,8 +41,12 @@ fn row(out: &mut Output, names: &Names, status: Status, record: &Record<'_>) -> 
         record.output_tokens.to_string(),
         optional(record.cached_tokens.map(|tokens| tokens.to_string())),
         optional(record.expected_cached_tokens.map(|tokens| tokens.to_string())),
-        micros(record.split.queue),
-        micros(record.split.reload),
+        gateway,
+        queue,
+        reload,
+        prefill,
+        recompute,
+        output,
         optional(record.ttft.map(micros)),
         optional(record.e2e.map(micros)),
         record.preemptions.to_string(),

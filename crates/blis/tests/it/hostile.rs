@@ -155,6 +155,7 @@ fn work_without_bound_is_refused_before_it_begins_unless_it_is_asked_for() {
                    --timeline-interval-ms 0.001";
     for (line, told) in [
         (samples, "error: timeline: "),
+        ("run --num-requests 3000000 --perfetto t.json", "--perfetto: the events of 3000000"),
         ("run --num-instances 100000 --num-gateways 1000", "1000 gateways that each know 100000"),
     ] {
         let ran = bench.blis(line);

@@ -14,12 +14,14 @@ mod messages;
 mod optimize;
 mod outputs;
 mod page;
+mod perfetto;
 mod replay;
 mod same;
 mod studies;
 mod tier;
 mod timeline;
 mod traces;
+mod why;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -17,14 +17,17 @@ fn the_result_files_appear_whole_under_their_names() {
     assert_eq!(
         header,
         "request_id,arrival_us,class,tenant,session_id,round,instance,status,input_tokens,\
-             output_tokens,cached_tokens,predicted_cached_tokens,queue_us,reload_us,ttft_us,e2e_us,\
-         preemptions"
+             output_tokens,cached_tokens,predicted_cached_tokens,gateway_us,queue_us,reload_us,\
+         prefill_us,recompute_us,output_us,ttft_us,e2e_us,preemptions"
     );
     // Rows are written as requests end, so they are not in the order of arrival.
     let first = rows.lines().find(|row| row.starts_with("0,")).expect("a row of request 0");
     let fields: Vec<&str> = first.split(',').collect();
-    assert_eq!(fields.len(), 17);
+    assert_eq!(fields.len(), 21);
     assert_eq!(fields[..8], ["0", "1000000", "standard", "default", "", "0", "0", "finished"]);
+    let us = |at: usize| fields[at].parse::<f64>().expect("a number");
+    let parts: f64 = (12..18).map(us).sum();
+    assert!((parts - us(18)).abs() < 1e-6, "the parts of {first} add up to its TTFT");
     assert_eq!(rows.lines().count(), 3);
     let results: serde_json::Value = serde_json::from_str(&bench.read("r.json")).expect("JSON");
     assert_eq!(results["completed_requests"], 3);

@@ -165,6 +165,8 @@ mod tests {
                 because,
                 score: Some(0.75),
                 alternatives: vec![(InstanceId(1), Some(0.5))],
+                opinions: Vec::new(),
+                fresh: None,
             },
             ttft_ms: 10.0,
             alternative_ttft_ms: vec![Some(elsewhere)],

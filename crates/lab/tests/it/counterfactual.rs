@@ -2,7 +2,7 @@
 
 use blis_lab::counterfactual::{Options, Regret, regret};
 use blis_scenario::{Draft, Trial};
-use blis_sim::{Pace, Unobserved};
+use blis_sim::Unobserved;
 
 const TEXT: &str = "
 cluster: {instances: 3}
@@ -18,14 +18,7 @@ workload:
 fn regret_of(routing: &str) -> Regret {
     let text = format!("{TEXT}routing: {routing}\n");
     let plan = Draft::from_text("s.yaml", &text).expect("well-formed").plan().expect("legal");
-    let trial = Trial {
-        seed: 7,
-        pace: Pace::FastForward,
-        audit: false,
-        sample_interval: None,
-        overrule: None,
-        curves: false,
-    };
+    let trial = Trial::new(7);
     let options = Options { alternatives: 2, sample: 40, jobs: 0 };
     regret(&plan, trial, &options, || Unobserved).expect("runs")
 }

@@ -1,3 +1,4 @@
-//! What decisions are worth, in real runs.
+//! What decisions are worth and why requests are slow, in real runs.
 
 mod counterfactual;
+mod why;

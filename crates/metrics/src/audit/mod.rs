@@ -19,7 +19,7 @@
 //! | I15 | preemptions of a request, and facts at one instant, are bounded |
 //! | I16 | first come first served: first schedules in the order of joining the queue |
 //! | I17 | a drained run has no unfinished request |
-//! | I18 | running requests and tokens of a step are within their limits |
+//! | I18 | running requests and tokens of a step are within their limits; chunks add up to it |
 //! | I19 | the router picks an instance that exists |
 //! | I20 | reported numbers are finite, not negative and in order ([`check_report`]) |
 //!
@@ -396,6 +396,13 @@ impl Listener for Audit {
             Fact::Routed { instance, expected_cached_tokens, .. } => {
                 self.routed(place, instance, expected_cached_tokens);
             }
+            Fact::Considered { fresh, candidates, .. } => {
+                let all = fresh.index() < candidates.len();
+                let all = all && candidates.len() == self.instances.len();
+                self.log.check(all, "I19", place, || {
+                    format!("{} instances were considered, and {fresh:?}", candidates.len())
+                });
+            }
             Fact::Enqueued { instance, .. } => self.enqueued(place, instance),
             Fact::Scheduled { instance, cached_tokens, total_tokens, .. } => {
                 self.scheduled(place, instance, cached_tokens, total_tokens);
@@ -410,6 +417,9 @@ impl Listener for Audit {
             | Fact::Reloaded { instance, .. }
             | Fact::Unloaded { instance, .. }
             | Fact::Stalled { instance, .. } => self.transfer(place, instance, fact),
+            Fact::Chunk { instance, tokens, .. } => {
+                self.instances[instance.index()].chunk(at, tokens);
+            }
             Fact::Sample { instance, ref reading } => self.sampled(place, instance, reading),
             Fact::Steps { instance, count, duration, ahead, gpu, batch, blocks_in_use } => {
                 let steps = Steps { count, duration, ahead, gpu, batch, blocks_in_use };

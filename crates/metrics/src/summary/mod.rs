@@ -421,6 +421,8 @@ impl Listener for Summary {
             Fact::Closed { status, ref record } => self.closed(at, status, record),
             // A request that waits for its blocks has not left the queue until it is scheduled.
             Fact::Admitted { .. }
+            | Fact::Considered { .. }
+            | Fact::Chunk { .. }
             | Fact::FirstToken { .. }
             | Fact::Offloading { .. }
             | Fact::Sample { .. }

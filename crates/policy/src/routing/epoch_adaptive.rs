@@ -175,6 +175,10 @@ impl Router for EpochAdaptive {
         self.weighted.totals()
     }
 
+    fn opinions(&self) -> Vec<(&'static str, Vec<f64>)> {
+        self.weighted.opinions()
+    }
+
     fn firings(&self, firings: &mut Firings) {
         firings.add(SPEC.name, "raised", self.climb.raised);
         firings.add(SPEC.name, "lowered", self.climb.lowered);

@@ -115,6 +115,10 @@ impl Router for KvAdaptive {
         self.weighted.totals()
     }
 
+    fn opinions(&self) -> Vec<(&'static str, Vec<f64>)> {
+        self.weighted.opinions()
+    }
+
     fn firings(&self, firings: &mut Firings) {
         firings.add(SPEC.name, "switched", self.switches);
         firings.add(SPEC.name, "scarce", self.sent_when_scarce);

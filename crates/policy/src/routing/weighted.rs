@@ -172,6 +172,13 @@ impl Weighted {
     }
 }
 
+/// The values of candidates as values of all instances, of which so many are `kept`.
+fn spread(kept: &[bool], values: &[f64]) -> impl Iterator<Item = f64> {
+    let mut values = values.iter();
+    let value = move |&kept: &bool| if kept { values.next().copied() } else { None };
+    kept.iter().map(value).map(|value| value.unwrap_or(f64::NEG_INFINITY))
+}
+
 /// The greatest of `sums`, four at a time: over a thousand instances this is what a decision costs.
 fn highest(sums: &[f64]) -> f64 {
     let higher = |a: f64, b: f64| if b > a { b } else { a };
@@ -220,11 +227,22 @@ impl Router for Weighted {
         if self.filters.is_empty() {
             return &self.sums;
         }
-        let mut sums = self.sums.iter();
-        let total = |&kept: &bool| if kept { sums.next().copied() } else { None };
         self.totals.clear();
-        self.totals.extend(self.kept.iter().map(total).map(|t| t.unwrap_or(f64::NEG_INFINITY)));
+        self.totals.extend(spread(&self.kept, &self.sums));
         &self.totals
+    }
+
+    fn opinions(&self) -> Vec<(&'static str, Vec<f64>)> {
+        let opinion = |voice: &Voice| {
+            let weighted: Vec<f64> = voice.scores.iter().map(|s| voice.weight * s).collect();
+            let all = if self.filters.is_empty() {
+                weighted
+            } else {
+                spread(&self.kept, &weighted).collect()
+            };
+            (voice.name, all)
+        };
+        self.scorers.iter().map(opinion).collect()
     }
 
     fn firings(&self, firings: &mut Firings) {

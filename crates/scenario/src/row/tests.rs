@@ -4,7 +4,6 @@ use super::*;
 use crate::run::run_scenario;
 use crate::scenario::Draft;
 use crate::scenario::Trial;
-use blis_sim::Pace;
 
 /// Classes, tenants, a tier that is used, preemptions and a rate that is a share of saturation.
 const SCENARIO: &str = "
@@ -17,9 +16,7 @@ workload: {preset: mixed-slo-multi-turn, num_requests: 300}
 
 fn row(scenario: &str, curves: bool) -> Row {
     let plan = Draft::from_text("s.yaml", scenario).expect("YAML").plan().expect("legal");
-    let pace = Pace::FastForward;
-    let trial =
-        Trial { seed: 7, pace, audit: false, sample_interval: None, overrule: None, curves };
+    let trial = Trial { curves, ..Trial::new(7) };
     let result =
         run_scenario(&plan, trial, &mut [], None, &mut blis_sim::Unobserved).expect("it runs");
     Row::of(&plan, &result)

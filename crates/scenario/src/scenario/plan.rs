@@ -100,6 +100,8 @@ pub struct Trial {
     pub overrule: Option<(RequestId, InstanceId)>,
     /// Whether the distributions of latencies are reported.
     pub curves: bool,
+    /// Whether chunks and what routers considered are stated, for those who listen to them.
+    pub details: bool,
 }
 
 impl Trial {
@@ -112,6 +114,7 @@ impl Trial {
             sample_interval: None,
             overrule: None,
             curves: false,
+            details: false,
         }
     }
 }
@@ -160,7 +163,7 @@ impl Plan {
             gateway: self.gateway,
             signals: self.signals,
             patience: self.patience,
-            policies: self.built(),
+            policies: self.built(trial.details),
             oracles: blis_sim::Oracles { routing, scheduler },
             future: None,
             seed: trial.seed,
@@ -174,12 +177,13 @@ impl Plan {
     }
 
     /// The policies, made for one run.
-    fn built(&self) -> blis_sim::Policies {
+    fn built(&self, details: bool) -> blis_sim::Policies {
         let mut policies = self.policies.clone();
         if self.oracles.evict {
             policies.evict = Chosen::plain(&belady::SPEC);
         }
-        blis_sim::Policies::new(&policies, self.gateways, &self.cluster())
+        let built = blis_sim::Policies::new(&policies, self.gateways, &self.cluster());
+        if details { built.detailed(&policies, &self.cluster()) } else { built }
     }
 
     /// The full spelling of the router, or of the oracle that decides for it.

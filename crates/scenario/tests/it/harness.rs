@@ -16,14 +16,7 @@ pub(crate) fn plan(text: &str) -> Plan {
 /// Runs `plan` once with the audit on, which must find nothing.
 #[track_caller]
 pub(crate) fn run_audited(plan: &Plan, pace: Pace, listener: &mut dyn Listener) -> RunResult {
-    let trial = Trial {
-        seed: plan.seed,
-        pace,
-        audit: true,
-        sample_interval: None,
-        overrule: None,
-        curves: false,
-    };
+    let trial = Trial { pace, audit: true, ..Trial::new(plan.seed) };
     let result = run_scenario(plan, trial, &mut [listener], None, &mut Unobserved)
         .unwrap_or_else(|failure| panic!("{failure}"));
     assert_clean(&result, plan);

@@ -36,6 +36,8 @@ enum Change {
     Unaudited,
     /// With samples for a timeline.
     Sampled,
+    /// With chunks and what routers considered.
+    Detailed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +54,7 @@ use Base::{
     Brief, Cluster, Evicting, OneClass, Own, Reordered, Roomy, ShortPrefix, Single, Tight,
     Unshared, Warmed,
 };
-use Change::{Again, Flags, Sampled, Set, Stepwise, To, Unaudited};
+use Change::{Again, Detailed, Flags, Sampled, Set, Stepwise, To, Unaudited};
 use Verdict::{Differs, Same, SameButExpectations};
 
 const fn row(name: &'static str, base: Base, change: Change, verdict: Verdict) -> Row {
@@ -68,6 +70,9 @@ const ROWS: &[Row] = &[
     row("stepwise is fast-forward, with a warm-up", Warmed, Stepwise, Same),
     row("a timeline", Tight, Sampled, Same),
     row("a timeline, with a warm-up", Warmed, Sampled, Same),
+    row("details", Cluster, Detailed, Same),
+    row("details, short of memory", Tight, Detailed, Same),
+    row("details, with a warm-up", Warmed, Detailed, Same),
     row("unaudited is audited", Cluster, Unaudited, Same),
     row("unaudited is audited, short of memory", Tight, Unaudited, Same),
     // Routing.
@@ -258,7 +263,8 @@ impl Row {
     /// How both runs are listened to.
     fn manner(&self) -> Manner {
         let expectations = self.verdict != SameButExpectations;
-        Manner { pace: Pace::FastForward, audit: true, expectations, sample_interval: None }
+        let (pace, sample_interval) = (Pace::FastForward, None);
+        Manner { pace, audit: true, expectations, sample_interval, details: false }
     }
 
     /// What the changed scenario tells.
@@ -283,6 +289,7 @@ impl Row {
                 let sample_interval = Some(Span::from_micros(7_700));
                 told(&plan(&base), Manner { sample_interval, ..manner })
             }
+            Detailed => told(&plan(&base), Manner { details: true, ..manner }),
             Unaudited => told(&plan(&base), Manner { audit: false, ..manner }),
         }
     }
@@ -362,15 +369,7 @@ fn arrivals_and_lengths_do_not_depend_on_anything_else() {
 fn replications_are_the_same_with_any_number_of_workers() {
     for base in [Cluster, Tight] {
         let plan = plan(&base.text());
-        let pace = Pace::FastForward;
-        let trial = |seed| Trial {
-            seed,
-            pace,
-            audit: true,
-            sample_interval: None,
-            overrule: None,
-            curves: false,
-        };
+        let trial = |seed| Trial { audit: true, ..Trial::new(seed) };
         let mut trials: Vec<Trial> = (1..=12).map(trial).collect();
         let results = |trials: &[Trial], jobs| {
             let results = replicate(&plan, trials, jobs, |_| Unobserved)

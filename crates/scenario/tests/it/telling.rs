@@ -26,20 +26,21 @@ pub(crate) struct Manner {
     pub(crate) expectations: bool,
     /// Time between samples, which are not told themselves.
     pub(crate) sample_interval: Option<Span>,
+    /// Whether details are stated, which are not told themselves.
+    pub(crate) details: bool,
 }
 
 /// What a run of `plan` tells.
 #[track_caller]
 pub(crate) fn told(plan: &Plan, manner: Manner) -> Told {
-    let Manner { pace, audit, expectations, sample_interval } = manner;
+    let Manner { pace, audit, expectations, sample_interval, details } = manner;
     let mut scribe = Scribe {
         facts: Vec::new(),
         blocks: BTreeMap::new(),
         steps: (0, 1, Span::ZERO),
         expectations,
     };
-    let trial =
-        Trial { seed: plan.seed, pace, audit, sample_interval, overrule: None, curves: false };
+    let trial = Trial { pace, audit, sample_interval, details, ..Trial::new(plan.seed) };
     let result = run_scenario(plan, trial, &mut [&mut scribe], None, &mut Unobserved)
         .unwrap_or_else(|failure| panic!("{failure}"));
     if audit {
@@ -66,7 +67,7 @@ struct Scribe {
 
 impl Listener for Scribe {
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
-        if let Fact::Sample { .. } = fact {
+        if let Fact::Sample { .. } | Fact::Considered { .. } | Fact::Chunk { .. } = fact {
             return;
         }
         let mut fact = fact.clone();

@@ -69,6 +69,9 @@ impl Instance {
             let free = self.pass_turn(now, kit);
             return self.wait_for_flight(now, free);
         }
+        if kit.policies.are_detailed() {
+            self.state_chunks(now, kit);
+        }
         let mut cost = Cost::of(&shape, kit);
         cost.stall = self.stall(now, cost.host.schedule, kit);
         let step = Step { batch: self.batch_of(&shape), beyond: kit.latency.beyond(&shape), cost };
@@ -81,6 +84,18 @@ impl Instance {
             self.order_stores(now, &stride, kit);
         }
         Some(stride)
+    }
+
+    /// States who catches up in the step that begins.
+    #[cold]
+    fn state_chunks(&self, now: Time, kit: &mut Kit<'_>) {
+        for &Chunk { place, tokens } in self.plan.chunks() {
+            let running = self.running.get(place);
+            if !running.decodes() {
+                let request = kit.live.get(running.slot).request.id;
+                kit.listener.hear(now, &Fact::Chunk { request, instance: self.id, tokens });
+            }
+        }
     }
 
     /// Makes the blocks known to the prefix cache that a chunk will fill.

@@ -99,6 +99,9 @@ impl World<'_> {
         let gateway = self.live.get(slot).gateway;
         self.hear_answers(gateway, now);
         let Choice { instance, intent } = self.choose(slot, now);
+        if self.config.policies.are_detailed() && !self.config.oracles.routing {
+            self.state_considered(slot, now);
+        }
         let block_size = self.config.block_size();
         let Config { policies, seed, oracles, .. } = &mut self.config;
         let live = self.live.get_mut(slot);
@@ -126,6 +129,9 @@ impl World<'_> {
         };
         self.listener.hear(now, &fact);
         policies.router.sent(&view, instance, now);
+        if let Some(shadow) = &mut policies.shadow {
+            shadow.sent(&view, instance, now);
+        }
         live.instance = Some(instance);
         live.intent = intent;
         let work = live.expected_work(block_size);
@@ -154,6 +160,26 @@ impl World<'_> {
         overruled.map_or(choice, |instance| Choice::because(OVERRULED, instance))
     }
 
+    /// States what the router of a request chose among, and what it would choose if nothing that it
+    /// reads were stale.
+    #[cold]
+    fn state_considered(&mut self, slot: Slot, now: Time) {
+        let block_size = self.config.block_size();
+        let (boards, instances, mut kit) = self.split();
+        let (fresh, candidates) = boards.compare(instances, slot, now, &mut kit);
+        let Config { policies, seed, .. } = &mut self.config;
+        let live = self.live.get(slot);
+        let view = live.request.view(block_size);
+        let GatewayPolicies { router, shadow, .. } = &mut policies.gateways[live.gateway];
+        let Some(shadow) = shadow else { return };
+        let cluster = ClusterView { now, seed: *seed, instances: &fresh };
+        let mut dice = Dice::new(*seed, Purpose::Routing, view.id.0);
+        let fresh = shadow.route(&view, &cluster, &mut dice).instance;
+        let (opinions, candidates) = (&router.opinions()[..], &candidates[..]);
+        let fact = Fact::Considered { request: view.id, candidates, opinions, fresh };
+        self.listener.hear(now, &fact);
+    }
+
     /// What the router says.
     fn ask_router(&mut self, slot: Slot, now: Time) -> Choice {
         let block_size = self.config.block_size();
@@ -180,13 +206,16 @@ impl World<'_> {
     /// The policies of a replica see the answers that have passed through it by now.
     fn hear_answers(&mut self, gateway: usize, now: Time) {
         let Policies { gateways, admission_needs, router_needs, .. } = &mut self.config.policies;
-        let GatewayPolicies { admission, router } = &mut gateways[gateway];
+        let GatewayPolicies { admission, router, shadow } = &mut gateways[gateway];
         while let Some(answer) = self.answers[gateway].pop_front_if(|answer| answer.now <= now) {
             if admission_needs.answers {
                 admission.answered(&answer);
             }
             if router_needs.answers {
                 router.answered(&answer);
+                if let Some(shadow) = shadow {
+                    shadow.answered(&answer);
+                }
             }
         }
     }

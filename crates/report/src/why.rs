@@ -1,0 +1,130 @@
+//! Why a request was slow: its life, what it took more than alone, and a sentence of cause.
+
+mod object;
+mod sentence;
+mod tables;
+
+use crate::model::{Block, Document, Table};
+use crate::text::{counted, duration, grouped, listed, percent};
+use blis_core::math::float;
+use blis_lab::why::{Answer, Cause};
+use sentence::sentence;
+use serde_json::Value;
+
+/// What was found about the requests that were asked about, of which there is at least one.
+pub fn document(answers: &[Answer]) -> Document {
+    let data = Value::Array(answers.iter().map(object::object).collect());
+    if let [answer] = answers {
+        return Document::new(title(answer), blocks(answer), data);
+    }
+    let measure = answers.first().map_or("", |answer| answer.measure.name());
+    let row = |answer: &Answer| {
+        [
+            answer.name.clone(),
+            duration(answer.took.as_nanos()),
+            length(part(answer, Cause::Own)),
+            answer.cause.name().to_owned(),
+            sentence(answer),
+        ]
+    };
+    let header = ["request", "took", "alone", "cause", "why"];
+    let table = Table::new("", header, answers.iter().map(row));
+    let one = |answer: &Answer| Block::folded(&title(answer), blocks(answer));
+    let blocks = [table.into()].into_iter().chain(answers.iter().map(one)).collect();
+    Document::new(format!("The {} slowest requests by {measure}", answers.len()), blocks, data)
+}
+
+fn title(answer: &Answer) -> String {
+    let (name, measure) = (&answer.name, answer.measure.name());
+    format!("Request {name}: {measure} {}", duration(answer.took.as_nanos()))
+}
+
+fn blocks(answer: &Answer) -> Vec<Block> {
+    vec![
+        Block::prose(about(answer)),
+        tables::life(answer).into(),
+        Block::prose(compared(answer)),
+        Block::prose(ahead(answer)),
+        tables::steps(answer).into(),
+        tables::router(answer).map_or_else(|| Block::List(Vec::new()), Block::from),
+        Block::prose(sentence(answer)),
+    ]
+}
+
+/// What the request is.
+fn about(answer: &Answer) -> String {
+    let record = &answer.record;
+    let cached =
+        record.cached_tokens.map(|tokens| format!("{} of them cached", grouped(tokens.into())));
+    let expected = record.expected_cached_tokens;
+    let expected = expected.map(|tokens| format!("{} expected", grouped(tokens.into())));
+    let instance = record.instance.map_or_else(String::new, |it| format!(" at instance {}", it.0));
+    format!(
+        "{}: {} ({}), {}; arrived at {:.3} s, served{instance}.",
+        record.class.name(),
+        counted(record.input_tokens.into(), "prompt token"),
+        listed([cached, expected]),
+        counted(record.output_tokens.into(), "output token"),
+        record.arrival.as_secs_f64(),
+    )
+}
+
+/// What it took more than alone, the most first.
+fn compared(answer: &Answer) -> String {
+    let mut parts: Vec<(Cause, i64)> =
+        answer.parts.iter().copied().filter(|&(it, ns)| it != Cause::Own && ns != 0).collect();
+    parts.sort_by_key(|&(_, nanos)| std::cmp::Reverse(nanos));
+    let shown = parts.iter().map(|&(cause, nanos)| {
+        let sign = if nanos < 0 { "-" } else { "+" };
+        format!("{} {sign}{} ({})", cause.name(), length(nanos), percent(share(answer, nanos)))
+    });
+    let shown: Vec<String> = shown.collect();
+    let own = part(answer, Cause::Own);
+    let alone = format!("{} ({})", length(own), percent(share(answer, own)));
+    let more = if shown.is_empty() { "nothing".to_owned() } else { shown.join(", ") };
+    format!("Alone on an idle instance it would take {alone}. Beyond that: {more}.")
+}
+
+/// Who came first.
+fn ahead(answer: &Answer) -> String {
+    let life = &answer.life;
+    let Some(instance) = answer.record.instance else { return String::new() };
+    let (waiting, running) = life.found;
+    let tokens: u64 = life.ahead.iter().map(|ahead| u64::from(ahead.tokens)).sum();
+    let overtook = life.ahead.iter().filter(|ahead| ahead.overtook).count() as u64;
+    let first = life.ahead.iter().max_by_key(|ahead| ahead.tokens);
+    let most = first
+        .map(|it| format!(", the most {} (request {})", grouped(it.tokens.into()), it.request.0));
+    let scheduled = match life.ahead.len() as u64 {
+        0 => "nobody was scheduled before it".to_owned(),
+        many => format!(
+            "{} scheduled before it ({} joined later), with {} to compute{}",
+            if many == 1 { "1 was".to_owned() } else { format!("{} were", grouped(many)) },
+            grouped(overtook),
+            counted(tokens, "token"),
+            most.unwrap_or_default(),
+        ),
+    };
+    format!(
+        "When it joined the queue of instance {}, {} waiting and {} running; {scheduled}.",
+        instance.0,
+        counted(waiting.into(), "request") + if waiting == 1 { " was" } else { " were" },
+        grouped(running.into()),
+    )
+}
+
+/// The part of `cause`, in ns.
+fn part(answer: &Answer, cause: Cause) -> i64 {
+    answer.parts.iter().find(|part| part.0 == cause).map_or(0, |part| part.1)
+}
+
+/// A length of time without its sign.
+fn length(nanos: i64) -> String {
+    duration(nanos.unsigned_abs())
+}
+
+/// How much of the latency that is.
+fn share(answer: &Answer, nanos: i64) -> f64 {
+    let sign = if nanos < 0 { -1.0 } else { 1.0 };
+    sign * float(nanos.unsigned_abs()) / float(answer.took.as_nanos().max(1))
+}
