@@ -2,8 +2,8 @@
 //!
 //! [`tidy`] holds the house rules and runs inside `cargo test`; [`reference`] writes the generated
 //! pages; [`bench`] measures the costs that the project promises; [`lines`] counts the code;
-//! [`same`] compares what two builds compute. Nothing here is part of the product, and no crate may
-//! import this one.
+//! [`same`] compares what two builds compute; [`soak`] tries random worlds and command lines.
+//! Nothing here is part of the product, and no crate may import this one.
 
 pub mod bench;
 #[cfg(test)]
@@ -12,6 +12,7 @@ pub mod lines;
 mod modules;
 pub mod reference;
 pub mod same;
+pub mod soak;
 mod source;
 pub mod tidy;
 mod tree;

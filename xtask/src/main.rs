@@ -7,7 +7,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use xtask::{bench, lines, reference, same, tidy, workspace_root};
+use xtask::{bench, lines, reference, same, soak, tidy, workspace_root};
 
 const USAGE: &str = "\
 usage: cargo xtask <chore>
@@ -19,7 +19,10 @@ usage: cargo xtask <chore>
   lines [FOLDER]              count the lines of code of this checkout, or another; exit 1 if a
                               limit is exceeded
   same BEFORE AFTER           run the same command lines with two builds of `blis`; exit 1 if
-                              their results differ";
+                              their results differ
+  soak --minutes M [--jobs N] [--seed N] [--blis PATH] [--out DIR]
+                              try random worlds and command lines; exit 1 if one fails
+  soak --again FILE           check a world that has failed once more";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -43,6 +46,13 @@ fn main() -> ExitCode {
             let found = same::run(Path::new(before), Path::new(after), &root);
             or_problem(found.map(|found| verdict(&format!("{found}\n"), &found.differences)))
         }
+        ["soak", options @ ..] => match soak::Options::parse(options) {
+            Ok(options) => {
+                let found = soak::run(&options, &|line| println!("{line}"));
+                or_problem(found.map(|found| verdict(&found.to_string(), &found.wrong())))
+            }
+            Err(problem) => refuse(&problem),
+        },
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             ExitCode::SUCCESS

@@ -14,6 +14,7 @@ mod sample;
 pub mod slo;
 mod steady;
 pub mod summary;
+mod transcript;
 
 pub use audit::{Audit, AuditConfig, AuditReport, Loads, Violation, check_report};
 pub use end::{End, RunEnd};
@@ -29,3 +30,4 @@ pub use report::{
 };
 pub use slo::{SloTarget, SloTargets};
 pub use summary::Summary;
+pub use transcript::{Line, Transcript};

@@ -288,7 +288,7 @@ mod tests {
     }
 
     fn shown(width: usize) -> String {
-        Screen { width, colour: false }.table(&wide_table())
+        Screen { width, colour: false, details: true }.table(&wide_table())
     }
 
     #[test]
@@ -348,7 +348,7 @@ mod tests {
             Block::warning("it is hot", "open a window"),
         ];
         let document = Document::new("t", blocks, serde_json::Value::Null);
-        let text = text(&document, Screen { width: 80, colour: false });
+        let text = text(&document, Screen { width: 80, colour: false, details: true });
         let expected = "t\nwarning: it is hot; open a window\n\nVerdicts\nrefuted h: a < b\n    1 (0 to 2)\n\n\
                         not shown: setup; add `--format html`\n";
         assert_eq!(text, expected);

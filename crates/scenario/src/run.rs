@@ -257,7 +257,11 @@ fn recorded(
     let names = Names::with_requests();
     let mut source = Named { source: plan.source(trial.seed)?, names: names.clone() };
     let mut record = Record { names, requests: Vec::new() };
-    blis_sim::run(plan.config(&trial), &mut source, &mut record, observer).map_err(run_failure)?;
+    let mut config = plan.config(&trial);
+    if config.policies.engine_needs.future {
+        config.future = Some(future(plan, trial, observer)?);
+    }
+    blis_sim::run(config, &mut source, &mut record, observer).map_err(run_failure)?;
     Ok(record.requests)
 }
 

@@ -100,7 +100,8 @@ pub struct TraceSource {
     edit: TraceEdit,
     rows: Box<dyn Rows>,
     roster: Roster,
-    expected: Option<u64>,
+    /// How many requests there are and whether some follow up on others, if somebody has read it.
+    expected: Option<(u64, bool)>,
     /// Rows that were read, and requests that were made of them.
     read: u64,
     sent: u64,
@@ -207,10 +208,11 @@ impl TraceSource {
         self.skipped
     }
 
-    /// The same source, which knows that there are `requests` requests, for progress bars.
+    /// The same source, which knows that there are `requests` requests and whether some of them
+    /// follow up on others.
     #[must_use]
-    pub fn expecting(mut self, requests: u64) -> TraceSource {
-        self.expected = Some(requests);
+    pub fn expecting(mut self, requests: u64, closed_loop: bool) -> TraceSource {
+        self.expected = Some((requests, closed_loop));
         self
     }
 
@@ -382,10 +384,9 @@ impl Source for TraceSource {
         Ok(self.read_request()?)
     }
 
-    /// Whether there are follow-ups is known only when the file is read, so a format that may have
-    /// some wants to hear of every end.
+    /// Until the file was read once, a format that may have follow-ups wants to hear of every end.
     fn is_closed_loop(&self) -> bool {
-        self.format.has_follow_ups()
+        self.expected.map_or_else(|| self.format.has_follow_ups(), |(_, closed)| closed)
     }
 
     fn follow_up(&mut self, ended: &Request, ending: Ending, at: Time) -> Option<Request> {
@@ -393,7 +394,7 @@ impl Source for TraceSource {
     }
 
     fn expected(&self) -> Option<u64> {
-        self.expected
+        self.expected.map(|(requests, _)| requests)
     }
 
     fn tenant_name(&self, tenant: TenantId) -> String {

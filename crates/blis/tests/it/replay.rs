@@ -187,3 +187,9 @@ fn consistent_hashes_of_sessions_and_prefixes_point_to_the_same_instances_again(
     }
     assert!(spread >= 4, "{spread} of 6 use several instances");
 }
+
+#[test]
+fn belady_knows_the_requests_of_a_trace() {
+    let rows = replayed(GROUPS, "--evict belady --total-kv-blocks 600");
+    assert_eq!(rows.len(), 300);
+}

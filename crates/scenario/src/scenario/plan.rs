@@ -220,8 +220,9 @@ impl Plan {
     pub fn source(&self, seed: u64) -> Result<Box<dyn Source>, Problem> {
         match &self.workload {
             Workload::Mix(mix) => Ok(Box::new(Mix { seed, ..mix.clone() }.source())),
-            Workload::Trace { path, options, requests, content, .. } => {
-                Ok(Box::new(open_trace(path, options, content)?.expecting(*requests)))
+            Workload::Trace { path, options, requests, closed_loop, content } => {
+                let trace = open_trace(path, options, content)?;
+                Ok(Box::new(trace.expecting(*requests, *closed_loop)))
             }
         }
     }

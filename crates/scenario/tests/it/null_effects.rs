@@ -299,7 +299,7 @@ impl Row {
         let base = told(&plan(&self.base.text()), self.manner());
         self.base.guard(&base.report);
         let changed = self.changed();
-        let wrong = match (self.verdict, difference(&base, &changed)) {
+        let wrong = match (self.verdict, difference(base, changed)) {
             (Differs, Some(_)) | (Same | SameButExpectations, None) => return None,
             (Differs, None) => "nothing changed".to_owned(),
             (_, Some(difference)) => difference,

@@ -4,7 +4,7 @@
 use crate::harness::{plan, run_audited};
 use blis_core::Time;
 use blis_metrics::{Fact, Listener};
-use blis_scenario::Draft;
+use blis_scenario::{Draft, Trial};
 use blis_sim::Pace;
 
 const TEXT: &str = "
@@ -93,4 +93,22 @@ fn the_evictor_learns_from_a_recorded_run_what_clients_that_wait_will_send() {
     let (name, _, foreseen) = with("oracles: [evict]\n");
     assert_eq!(name, "oracle:belady(recorded with lru)");
     assert!(foreseen > 1.05 * lru, "{foreseen} instead of {lru}");
+}
+
+#[test]
+fn belady_as_a_policy_is_the_oracle() {
+    let with = |more: &str| {
+        let plan = plan(&format!("{TEXT}{more}"));
+        run_audited(&plan, Pace::FastForward, &mut Sent::default()).report
+    };
+    assert_eq!(with("evict: belady\n"), with("oracles: [evict]\n"));
+}
+
+#[test]
+fn the_requests_of_a_closed_loop_under_an_oracle_can_be_told() {
+    let plan = plan(&format!("{CLOSED}oracles: [evict]\n"));
+    let mut sent = 0;
+    let told = blis_scenario::run::requests(&plan, Trial::new(plan.seed), |_| sent += 1);
+    told.expect("the run ends");
+    assert_eq!(sent, 300);
 }

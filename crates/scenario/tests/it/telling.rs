@@ -1,18 +1,14 @@
 //! All that a run tells, written down so that two runs can be compared to the byte.
 
 use crate::harness::assert_clean;
-use blis_core::{Span, Time};
-use blis_metrics::{Fact, Listener, Report};
+use blis_core::Span;
+use blis_metrics::{Fact, Report, Transcript};
 use blis_scenario::{Plan, RunResult, Trial, run_scenario};
 use blis_sim::{Outcome, Pace, Unobserved};
-use std::collections::BTreeMap;
 
 /// Everything that a run tells.
 pub(crate) struct Told {
-    /// Facts, a run of steps step by step, by time and then by who states them.
-    facts: Vec<(Time, u32, String)>,
-    /// Blocks in use at the end of steps. A run of steps tells only its last.
-    blocks: BTreeMap<(Time, u32), u32>,
+    facts: Transcript,
     pub(crate) report: Report,
     outcome: Outcome,
 }
@@ -34,14 +30,10 @@ pub(crate) struct Manner {
 #[track_caller]
 pub(crate) fn told(plan: &Plan, manner: Manner) -> Told {
     let Manner { pace, audit, expectations, sample_interval, details } = manner;
-    let mut scribe = Scribe {
-        facts: Vec::new(),
-        blocks: BTreeMap::new(),
-        steps: (0, 1, Span::ZERO),
-        expectations,
-    };
+    let forget = if expectations { without_reasons } else { without_expectations };
+    let mut facts = Transcript::new(forget);
     let trial = Trial { pace, audit, sample_interval, details, ..Trial::new(plan.seed) };
-    let result = run_scenario(plan, trial, &mut [&mut scribe], None, &mut Unobserved)
+    let result = run_scenario(plan, trial, &mut [&mut facts], None, &mut Unobserved)
         .unwrap_or_else(|failure| panic!("{failure}"));
     if audit {
         assert_clean(&result, plan);
@@ -52,73 +44,32 @@ pub(crate) fn told(plan: &Plan, manner: Manner) -> Told {
     if !expectations {
         (report.kv.phantom_hit_rate, report.kv.missed_hit_rate) = (None, None);
     }
-    scribe.facts.sort_by_key(|&(at, lane, _)| (at, lane));
-    Told { facts: scribe.facts, blocks: scribe.blocks, report, outcome }
+    Told { facts, report, outcome }
 }
 
-/// Writes facts down.
-struct Scribe {
-    facts: Vec<(Time, u32, String)>,
-    blocks: BTreeMap<(Time, u32), u32>,
-    /// Who stated the last run of steps, how many and how long: its tokens come right after it.
-    steps: (u32, u64, Span),
-    expectations: bool,
-}
-
-impl Listener for Scribe {
-    fn hear(&mut self, at: Time, fact: &Fact<'_>) {
-        if let Fact::Sample { .. } | Fact::Considered { .. } | Fact::Chunk { .. } = fact {
-            return;
-        }
-        let mut fact = fact.clone();
-        let lane = lane(&fact);
-        if let Fact::Routed { because, totals, .. } = &mut fact {
-            // How a router justifies itself is not what happens.
-            (*because, *totals) = ("", &[]);
-        }
-        match &mut fact {
-            Fact::Routed { expected_cached_tokens, .. } if !self.expectations => {
-                *expected_cached_tokens = None;
-            }
-            Fact::Closed { record, .. } if !self.expectations => {
-                record.expected_cached_tokens = None;
-            }
-            _ => {}
-        }
-        if let Fact::Steps { count, duration, blocks_in_use, .. } = &mut fact {
-            self.steps = (lane, *count, *duration);
-            self.blocks.insert((at, lane), std::mem::take(blocks_in_use));
-        } else if !matches!(fact, Fact::Tokens { .. }) || self.steps.0 != lane {
-            self.steps = (lane, 1, Span::ZERO);
-        }
-        let (_, count, duration) = self.steps;
-        if let Fact::Steps { count: n, .. } | Fact::Tokens { count: n, .. } = &mut fact {
-            *n /= count;
-        }
-        let text = format!("{fact:?}");
-        let ends = (0..count).rev().map(|back| at - duration * back);
-        self.facts.extend(ends.map(|at| (at, lane, text.clone())));
+/// Takes out why a router chose: how it justifies itself is not what happens.
+fn without_reasons(fact: &mut Fact<'_>) {
+    if let Fact::Routed { because, totals, .. } = fact {
+        (*because, *totals) = ("", &[]);
     }
 }
 
-/// 0 for the gateway, else the number of the instance: each tells in order of time.
-fn lane(fact: &Fact<'_>) -> u32 {
-    fact.instance().map_or(0, |instance| instance.0 + 1)
+/// The same, and how many cached tokens a router expected.
+fn without_expectations(fact: &mut Fact<'_>) {
+    without_reasons(fact);
+    match fact {
+        Fact::Routed { expected_cached_tokens, .. } => *expected_cached_tokens = None,
+        Fact::Closed { record, .. } => record.expected_cached_tokens = None,
+        _ => {}
+    }
 }
 
 /// Where two runs differ first, if they do.
-pub(crate) fn difference(a: &Told, b: &Told) -> Option<String> {
-    if let Some((a, b)) = a.facts.iter().zip(&b.facts).find(|(a, b)| a != b) {
-        return Some(format!("the first fact that differs:\n  {a:?}\n  {b:?}"));
-    }
-    let differs = |(place, blocks): &(&(Time, u32), &u32)| {
-        b.blocks.get(place).is_some_and(|other| other != *blocks)
-    };
-    if let Some((place, blocks)) = a.blocks.iter().find(differs) {
-        return Some(format!("blocks at {place:?}: {blocks} and {}", b.blocks[place]));
-    }
-    let rest =
-        |told: &Told| format!("{} facts, {:?}, {:?}", told.facts.len(), told.outcome, told.report);
-    let (a, b) = (rest(a), rest(b));
-    (a != b).then(|| format!("what the facts add up to:\n  {a}\n  {b}"))
+pub(crate) fn difference(mut a: Told, mut b: Told) -> Option<String> {
+    let rest = |told: &Told| format!("{:?}, {:?}", told.outcome, told.report);
+    let (first, second) = (rest(&a), rest(&b));
+    a.facts.difference(&mut b.facts).or_else(|| {
+        let told = || format!("what the facts add up to:\n  {first}\n  {second}");
+        (first != second).then(told)
+    })
 }

@@ -6,7 +6,9 @@ use blis_core::{
     Time,
 };
 use blis_latency::{Coefficients, StepTime};
-use blis_metrics::{Audit, Fact, Fanout, Listener, Reading, Record, RunEnd, Status, TtftSplit};
+use blis_metrics::{
+    Audit, Fact, Fanout, Listener, Reading, Record, RunEnd, Status, Transcript, TtftSplit,
+};
 use blis_policy::{Chosen, Cluster, Gate, Guests, Needs, PartsText, Router, Routing};
 use blis_sim::{
     Config, Engine, Future, Gateway, Oracles, Outcome, Pace, Policies, Pool, Preemption, Signals,
@@ -261,11 +263,18 @@ impl Scenario {
     }
 
     fn tell(&self, config: Config, source: &mut dyn Source) -> Told {
-        let mut scribe = Scribe::default();
+        let mut scribe = Scribe {
+            transcript: Transcript::new(|_| {}),
+            closed: Vec::new(),
+            clocks: Vec::new(),
+            samples: Vec::new(),
+            running: Vec::new(),
+            victims: Vec::new(),
+        };
         let outcome = self.audited(config, source, &mut scribe);
         scribe.closed.sort_by_key(|ended| ended.request);
-        scribe.facts.sort_by_key(|&(at, lane, _)| (at, lane));
-        let Scribe { facts, closed, blocks_in_use, samples, victims, .. } = scribe;
+        let Scribe { transcript, closed, samples, victims, .. } = scribe;
+        let (facts, blocks_in_use) = transcript.into_parts();
         Told { facts, closed, blocks_in_use, samples, victims, outcome }
     }
 
@@ -364,15 +373,11 @@ impl Source for Listed {
     }
 }
 
-#[derive(Default)]
 struct Scribe {
-    facts: Vec<(Time, u32, String)>,
+    transcript: Transcript,
     closed: Vec<Ended>,
     /// Of each lane, when it last said something: lanes are in order of time.
     clocks: Vec<Time>,
-    /// The run of steps that an instance told last: its tokens come right after it.
-    steps: Option<(u32, u64, Span)>,
-    blocks_in_use: BTreeMap<(Time, u32), u32>,
     samples: Vec<(Time, InstanceId, Reading)>,
     /// Who runs, and in which lane.
     running: Vec<(u64, u32)>,
@@ -386,28 +391,12 @@ impl Listener for Scribe {
         assert!(self.clocks[lane as usize] <= at, "lane {lane} goes back in time with {fact:?}");
         self.clocks[lane as usize] = at;
         self.follow(lane, fact);
+        self.transcript.hear(at, fact);
         match *fact {
-            Fact::Steps { count, duration, blocks_in_use, .. } => {
-                self.steps = Some((lane, count, duration));
-                self.blocks_in_use.insert((at, lane), blocks_in_use);
-                self.tell(at, lane, count, duration, fact);
-            }
-            Fact::Tokens { gap, .. } if self.steps.is_some_and(|(l, n, _)| l == lane && n > 1) => {
-                let (_, count, duration) = self.steps.expect("it was just looked at");
-                assert_eq!(gap, duration, "in a run of steps every token takes a step");
-                self.tell(at, lane, count, duration, fact);
-            }
             // Kept apart: without samples the other facts are the same.
             Fact::Sample { instance, reading } => self.samples.push((at, instance, reading)),
-            Fact::Closed { status, record } => {
-                self.steps = None;
-                self.close(status, &record);
-                self.facts.push((at, lane, format!("{fact:?}")));
-            }
-            _ => {
-                self.steps = None;
-                self.facts.push((at, lane, format!("{fact:?}")));
-            }
+            Fact::Closed { status, record } => self.close(status, &record),
+            _ => {}
         }
     }
 }
@@ -427,22 +416,6 @@ impl Scribe {
                 self.running.retain(|&(running, _)| running != record.request.0);
             }
             _ => {}
-        }
-    }
-
-    /// Writes a fact about `count` steps down step by step.
-    fn tell(&mut self, at: Time, lane: u32, count: u64, duration: Span, fact: &Fact<'_>) {
-        let mut one = fact.clone();
-        if let Fact::Steps { blocks_in_use, .. } = &mut one {
-            *blocks_in_use = 0;
-        }
-        if let Fact::Steps { count: n, .. } | Fact::Tokens { count: n, .. } = &mut one {
-            assert!(n.is_multiple_of(count), "tokens of a run of steps divide evenly");
-            *n /= count;
-        }
-        let text = format!("{one:?}");
-        for steps_back in (0..count).rev() {
-            self.facts.push((at - duration * steps_back, lane, text.clone()));
         }
     }
 

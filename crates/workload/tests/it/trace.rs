@@ -71,7 +71,7 @@ fn a_line_with_the_required_fields_gets_the_defaults() {
     assert_eq!((first.session, first.round, first.deadline), (None, 0, None));
     assert_eq!(first.content.output_stream(), first.content.segments()[0].stream);
     assert_ne!(first.content.output_stream(), requests[1].content.output_stream());
-    assert_eq!(source(text).expecting(2).expected(), Some(2));
+    assert_eq!(source(text).expecting(2, false).expected(), Some(2));
 }
 
 #[test]
