@@ -67,7 +67,7 @@ struct Scribe {
 
 impl Listener for Scribe {
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
-        if let Fact::Sample { .. } | Fact::Considered { .. } | Fact::Chunk { .. } = fact {
+        if let Fact::Sample { .. } | Fact::Considered { .. } | Fact::Formed { .. } = fact {
             return;
         }
         let mut fact = fact.clone();

@@ -6,7 +6,9 @@ use blis_core::{
     Time,
 };
 use blis_latency::{Coefficients, StepTime};
-use blis_metrics::{Audit, Fact, Fanout, Listener, Reading, Record, RunEnd, Status, TtftSplit};
+use blis_metrics::{
+    Audit, Fact, Fanout, Listener, Lives, Reading, Record, RunEnd, Status, TtftSplit,
+};
 use blis_policy::{Chosen, Cluster, Gate, Guests, Needs, PartsText, Router, Routing};
 use blis_sim::{
     Config, Engine, Future, Gateway, Oracles, Outcome, Pace, Policies, Pool, Preemption, Signals,
@@ -230,7 +232,8 @@ impl Scenario {
             gateway: self.gateway,
             signals: self.signals,
             patience: self.patience,
-            policies: Policies::new(&policies, self.gateways, &cluster),
+            policies: Policies::new(&policies, self.gateways, &cluster)
+                .detailed(&policies, &cluster),
             oracles: self.oracles,
             future,
             seed: self.seed,
@@ -377,6 +380,7 @@ struct Scribe {
     /// Who runs, and in which lane.
     running: Vec<(u64, u32)>,
     victims: Vec<Victim>,
+    lives: Lives,
 }
 
 impl Listener for Scribe {
@@ -386,7 +390,11 @@ impl Listener for Scribe {
         assert!(self.clocks[lane as usize] <= at, "lane {lane} goes back in time with {fact:?}");
         self.clocks[lane as usize] = at;
         self.follow(lane, fact);
+        // Which checks that the life of every request adds up to its latencies.
+        self.lives.hear(at, fact);
         match *fact {
+            // What a router is shown is not what happens.
+            Fact::Considered { .. } => {}
             Fact::Steps { count, duration, blocks_in_use, .. } => {
                 self.steps = Some((lane, count, duration));
                 self.blocks_in_use.insert((at, lane), blocks_in_use);
