@@ -13,6 +13,7 @@ pub use parts::{Cause, Measure};
 
 use alone::alone;
 use blis_core::{InstanceId, Request, RequestId, Span, Time};
+use blis_metrics::life::StepsOf;
 use blis_metrics::{Fact, Life, Listener, Lives, Record, Status};
 use blis_scenario::{Names, Plan, RunFailure, Trial, run_scenario};
 use blis_sim::{End, Observer};
@@ -48,6 +49,15 @@ pub struct Answer {
     pub elsewhere: Option<(InstanceId, Option<Span>)>,
     /// What made it slow.
     pub cause: Cause,
+}
+
+impl Answer {
+    /// The steps that are part of what is asked about: those it ran in, and the one that it waited
+    /// for.
+    pub fn steps(&self) -> impl Iterator<Item = &StepsOf> {
+        let first = self.life.first_token.unwrap_or(Time::NEVER);
+        self.life.steps.iter().filter(move |step| self.measure.covers_step(step.end, first))
+    }
 }
 
 /// Runs `plan` and says why the requests that are asked about were slow; none if nobody is meant.

@@ -147,15 +147,12 @@ pub enum Fact<'a> {
         /// Where.
         instance: InstanceId,
     },
-    /// The request computes so many tokens of its prompt, or after a preemption of prompt and
-    /// output, in the step that begins now. Stated only if details are wanted.
-    Chunk {
-        /// Which.
-        request: RequestId,
+    /// A step with prefill was formed. Stated only if details are wanted.
+    Formed {
         /// Where.
         instance: InstanceId,
-        /// How many.
-        tokens: u32,
+        /// Who computes how many tokens of its prompt, or after a preemption of prompt and output.
+        chunks: &'a [(RequestId, u32)],
     },
     /// The step that begins now first waits so long for copies.
     Stalled {
@@ -250,7 +247,6 @@ impl Fact<'_> {
             Fact::Enqueued { request, instance }
             | Fact::Scheduled { request, instance, .. }
             | Fact::Preempted { request, instance, .. }
-            | Fact::Chunk { request, instance, .. }
             | Fact::Reloading { request, instance, .. }
             | Fact::Reloaded { request, instance, .. }
             | Fact::Unloaded { request, instance }
@@ -262,6 +258,7 @@ impl Fact<'_> {
             | Fact::Stalled { instance, .. }
             | Fact::Steps { instance, .. }
             | Fact::Tokens { instance, .. }
+            | Fact::Formed { instance, .. }
             | Fact::Sample { instance, .. } => (None, Some(instance)),
             Fact::Closed { status, ref record } => {
                 (Some(record.request), record.instance.filter(|_| status.is_at_instance()))

@@ -65,7 +65,7 @@ impl Stretch {
     }
 }
 
-/// Equal steps that a request ran in.
+/// Equal steps that a request ran in, or waited for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StepsOf {
     /// When the last of them ended.
@@ -84,6 +84,13 @@ pub struct StepsOf {
     pub own_tokens: u32,
     /// The greatest prefill of another request in it.
     pub largest: Option<(RequestId, u32)>,
+}
+
+impl StepsOf {
+    /// When the first of them began, or was ended by the one before.
+    pub fn begin(&self) -> Time {
+        self.end - self.duration * self.count
+    }
 }
 
 /// A request that was scheduled while another waited.
@@ -124,7 +131,8 @@ pub struct Life {
     pub found: (u32, u32),
     /// Those scheduled while it waited; only if it is watched.
     pub ahead: Vec<Ahead>,
-    /// The steps it ran in, in order; only if it is watched.
+    /// The one that was under way when it joined the queue, and the steps it ran in, in order; only
+    /// if it is watched.
     pub steps: Vec<StepsOf>,
     /// What its router chose among; only if it is watched and scored.
     pub considered: Option<Considered>,
@@ -200,14 +208,6 @@ impl Life {
     }
 }
 
-/// A step that has been formed and has not ended.
-#[derive(Clone, Debug)]
-struct Formed {
-    at: Time,
-    stall: Span,
-    chunks: Vec<(RequestId, u32)>,
-}
-
 /// Who is at an instance.
 #[derive(Clone, Debug, Default)]
 struct Place {
@@ -215,18 +215,13 @@ struct Place {
     running: BTreeSet<RequestId>,
     /// Watched requests there.
     watched: BTreeSet<RequestId>,
-    formed: VecDeque<Formed>,
+    /// The chunks of each step with prefill that has not ended.
+    formed: VecDeque<Vec<(RequestId, u32)>>,
+    /// When steps that have not ended began to wait for copies, and how long they did.
+    stalls: VecDeque<(Time, Span)>,
 }
 
 impl Place {
-    /// The step that is formed at `at`.
-    fn forming(&mut self, at: Time) -> &mut Formed {
-        if self.formed.back().is_none_or(|formed| formed.at != at) {
-            self.formed.push_back(Formed { at, stall: Span::ZERO, chunks: Vec::new() });
-        }
-        self.formed.back_mut().expect("it was just added")
-    }
-
     fn leave(&mut self, request: RequestId) {
         self.waiting.remove(&request);
         self.running.remove(&request);
@@ -291,10 +286,10 @@ impl Lives {
             Fact::Unloaded { request, .. } => {
                 self.open.get_mut(&request)?.turn(at, Doing::Waiting);
             }
-            Fact::Chunk { request, instance, tokens } => {
-                self.place(instance).forming(at).chunks.push((request, tokens));
+            Fact::Formed { instance, chunks } => {
+                self.place(instance).formed.push_back(chunks.to_vec());
             }
-            Fact::Stalled { instance, span } => self.place(instance).forming(at).stall += span,
+            Fact::Stalled { instance, span } => self.place(instance).stalls.push_back((at, span)),
             Fact::Steps { instance, .. } => self.steps(at, instance, fact),
             Fact::FirstToken { request, .. } => self.open.get_mut(&request)?.first_token(at),
             Fact::Closed { ref record, .. } => return self.closed(at, record),
@@ -369,10 +364,11 @@ impl Lives {
         let Fact::Steps { count, duration, ahead, gpu, batch, .. } = *fact else { return };
         let begun = at - duration * count - ahead;
         let place = self.place(instance);
-        let formed = place.formed.pop_front_if(|step| step.at <= begun);
-        let (stall, chunks) = formed.map_or((Span::ZERO, Vec::new()), |it| (it.stall, it.chunks));
-        let watched: Vec<RequestId> = place.watched.intersection(&place.running).copied().collect();
-        for request in watched {
+        let own = |&mut (since, span): &mut (Time, Span)| since <= begun && span <= duration;
+        let stall = place.stalls.pop_front_if(own).map_or(Span::ZERO, |(_, span)| span);
+        let prefills = batch.prefill_tokens > 0;
+        let chunks = place.formed.pop_front_if(|_| prefills).unwrap_or_default();
+        for request in place.watched.clone() {
             let own = |&(other, tokens): &(RequestId, u32)| (other == request).then_some(tokens);
             let others = chunks.iter().filter(|(other, _)| *other != request);
             let steps = StepsOf {
@@ -386,7 +382,11 @@ impl Lives {
                 largest: others.max_by_key(|(_, tokens)| *tokens).copied(),
             };
             if let Some(life) = self.open.get_mut(&request) {
-                life.steps.push(steps);
+                let last = life.stretches.last();
+                let waits_for = |last: &Stretch| steps.begin() < last.from && !last.preempted;
+                if last.is_some_and(|last| last.doing.is_running() || waits_for(last)) {
+                    life.steps.push(steps);
+                }
             }
         }
         for (request, tokens) in chunks {

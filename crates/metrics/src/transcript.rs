@@ -59,7 +59,7 @@ impl Transcript {
 
 impl Listener for Transcript {
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
-        if let Fact::Sample { .. } | Fact::Considered { .. } | Fact::Chunk { .. } = fact {
+        if let Fact::Sample { .. } | Fact::Considered { .. } | Fact::Formed { .. } = fact {
             return;
         }
         let lane = fact.instance().map_or(0, |instance| instance.0 + 1);

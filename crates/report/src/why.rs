@@ -7,9 +7,12 @@ mod tables;
 use crate::model::{Block, Document, Table};
 use crate::text::{counted, duration, grouped, listed, percent};
 use blis_core::math::float;
-use blis_lab::why::{Answer, Cause};
+use blis_lab::why::{Answer, Cause, Measure};
 use sentence::sentence;
 use serde_json::Value;
+
+/// Parts that are shown as 0.0 % are left out.
+const LEAST_SHARE: f64 = 0.0005;
 
 /// What was found about the requests that were asked about, of which there is at least one.
 pub fn document(answers: &[Answer]) -> Document {
@@ -29,14 +32,22 @@ pub fn document(answers: &[Answer]) -> Document {
     };
     let header = ["request", "took", "alone", "cause", "why"];
     let table = Table::new("", header, answers.iter().map(row));
-    let one = |answer: &Answer| Block::folded(&title(answer), blocks(answer));
+    let one = |answer: &Answer| Block::folded(&format!("Request {}", answer.name), blocks(answer));
     let blocks = [table.into()].into_iter().chain(answers.iter().map(one)).collect();
     Document::new(format!("The {} slowest requests by {measure}", answers.len()), blocks, data)
 }
 
 fn title(answer: &Answer) -> String {
-    let (name, measure) = (&answer.name, answer.measure.name());
-    format!("Request {name}: {measure} {}", duration(answer.took.as_nanos()))
+    let Answer { name, record, measure, took, .. } = answer;
+    let took = took.as_nanos();
+    match measure {
+        Measure::Itl => {
+            let tokens = u64::from(record.output_tokens) - 1;
+            let (mean, all) = (duration(took / tokens), duration(took));
+            format!("Request {name}: mean ITL {mean}, {all} for {}", counted(tokens, "token"))
+        }
+        _ => format!("Request {name}: {} {}", measure.name(), duration(took)),
+    }
 }
 
 fn blocks(answer: &Answer) -> Vec<Block> {
@@ -71,8 +82,10 @@ fn about(answer: &Answer) -> String {
 
 /// What it took more than alone, the most first.
 fn compared(answer: &Answer) -> String {
-    let mut parts: Vec<(Cause, i64)> =
-        answer.parts.iter().copied().filter(|&(it, ns)| it != Cause::Own && ns != 0).collect();
+    let counts = |&(cause, nanos): &(Cause, i64)| {
+        cause != Cause::Own && share(answer, nanos).abs() >= LEAST_SHARE
+    };
+    let mut parts: Vec<(Cause, i64)> = answer.parts.iter().copied().filter(counts).collect();
     parts.sort_by_key(|&(_, nanos)| std::cmp::Reverse(nanos));
     let shown = parts.iter().map(|&(cause, nanos)| {
         let sign = if nanos < 0 { "-" } else { "+" };

@@ -92,7 +92,7 @@ fn rows_of_requests_say_how_long_they_waited_for_their_blocks() {
              {reload} --format json --requests-out r.csv"
         ));
         let rows = bench.read("r.csv");
-        let column = |row: &str| row.split(',').nth(13).expect("reload_us").to_owned();
+        let column = |row: &str| row.split(',').nth(14).expect("reload_us").to_owned();
         let waited: Vec<String> = rows.lines().skip(1).map(column).collect();
         // Of its 100 full blocks 9 are left: the other prompt took 101 of the 110.
         assert_eq!(waited[..3], ["0", "0", "9150"], "{reload}: 50 us and 91 blocks at 0.01 a us");

@@ -1,8 +1,9 @@
 //! The parts of a latency by cause, and which of them is to blame.
 //!
 //! All that a request took alone is its own. What it took more is split by what it did then:
-//! waiting, reloading, catching up after a preemption, and running. A step is host time (the GPU
-//! has nothing to do), a stall for copies, and computing. What the steps computed longer than
+//! waiting, reloading, catching up after a preemption, and running. The step that is under way when
+//! a request joins the queue counts as one of its own. A step is host time (the GPU has nothing to
+//! do), a stall for copies, and computing. What the steps computed longer than
 //! alone is put down to the prefill and the decodes of the others in them, in proportion to their
 //! tokens.
 
@@ -27,7 +28,7 @@ impl Measure {
         match self {
             Measure::Ttft => "TTFT",
             Measure::E2e => "E2E",
-            Measure::Itl => "time between the first and the last token",
+            Measure::Itl => "mean ITL",
         }
     }
 
@@ -46,6 +47,15 @@ impl Measure {
         match self {
             Measure::Itl => Span::from_nanos(took.as_nanos() / u64::from(record.output_tokens - 1)),
             _ => took,
+        }
+    }
+
+    /// Whether a step that ended then is part of it.
+    pub(super) fn covers_step(self, end: Time, first_token: Time) -> bool {
+        match self {
+            Measure::Ttft => end <= first_token,
+            Measure::E2e => true,
+            Measure::Itl => end > first_token,
         }
     }
 
@@ -177,19 +187,22 @@ impl Tally {
                 _ if stretch.preempted => tally.preemption += span,
                 Doing::Gateway => tally.gateway += span,
                 Doing::Ingress => tally.ingress += span,
-                Doing::Waiting => tally.queue += span,
+                // Whoever comes while a step is under way waits for it like those in it.
+                Doing::Waiting => tally.queue += tally.ran(stretch, &life.steps),
                 Doing::Reloading => tally.reload += span,
-                Doing::Prefill | Doing::Decode => tally.ran(stretch, &life.steps),
+                // Between steps the host prepares the next one.
+                Doing::Prefill | Doing::Decode => tally.host += tally.ran(stretch, &life.steps),
             }
         }
         tally
     }
 
-    fn ran(&mut self, stretch: &Stretch, steps: &[StepsOf]) {
+    /// Adds the steps in a stretch; returns how much of it was between steps.
+    fn ran(&mut self, stretch: &Stretch, steps: &[StepsOf]) -> i64 {
         let mut left = nanos(stretch.span());
         for step in steps {
             let whole = step.duration * step.count;
-            let (from, to) = ((step.end - whole).max(stretch.from), step.end.min(stretch.to));
+            let (from, to) = (step.begin().max(stretch.from), step.end.min(stretch.to));
             if to <= from {
                 continue;
             }
@@ -207,7 +220,6 @@ impl Tally {
             self.prefill += shared(computing, (prefill_tokens - step.own_tokens).into(), all);
             self.decodes += shared(computing, (decode_seqs - own_decode).into(), all);
         }
-        // Between steps the host prepares the next one.
-        self.host += left;
+        left
     }
 }

@@ -71,7 +71,9 @@ fn whoever_joined_later_and_was_scheduled_first_overtook() {
     let sent = [(0, "a", 900, 1), (1, "b", 800, 1), (2, "c", 16, 1)];
     let fields = [("engine.max_num_running_reqs", "1"), ("scheduler", "sjf")];
     let found = ask(SIMPLE, &fields, &sent, Measure::Ttft, 1);
-    assert_eq!(found.cause, Cause::Queue);
+    // The step of the first lasts until 10 ms, and then the third is in front.
+    assert_eq!(part_us(&found, Cause::Prefill), 9_000);
+    assert_eq!(part_us(&found, Cause::Queue), 1_160);
     let last = found.life.ahead.last().expect("somebody");
     assert_eq!((last.request.0, last.tokens, last.overtook), (2, 16, true));
 }
@@ -84,6 +86,14 @@ fn a_long_prompt_in_its_step_is_the_prefill_of_others() {
     assert_eq!(part_us(&found, Cause::Prefill), 19_000);
     let step = found.life.steps[0];
     assert_eq!((step.own_tokens, step.largest.map(|it| (it.0.0, it.1))), (16, Some((0, 1_900))));
+}
+
+#[test]
+fn a_long_prompt_in_the_step_under_way_is_the_prefill_of_others() {
+    let sent = [(0, "long", 1_900, 1), (1, "short", 16, 1)];
+    let found = ask(SIMPLE, &[], &sent, Measure::Ttft, 1);
+    assert_eq!((found.cause, part_us(&found, Cause::Queue)), (Cause::Prefill, 0));
+    assert_eq!(part_us(&found, Cause::Prefill), 19_000);
 }
 
 #[test]

@@ -61,8 +61,8 @@ pub(super) struct Instance {
     /// Turns of requests that were passed over, if that may happen.
     turns_passed: Option<BTreeSet<u64>>,
     tokens: Tokens,
-    /// When steps were formed that have not ended, and the tokens of the chunks stated of each.
-    chunks: VecDeque<(Time, u32)>,
+    /// The prefill tokens of each step that has been stated to be formed and has not ended.
+    pub(super) chunks: VecDeque<u64>,
 }
 
 /// Whom the run's end took away: somebody who ran, or only those who did not.
@@ -152,14 +152,6 @@ impl Instance {
         log.check(self.recurring != most + 1, "I15", place, || {
             format!("more than {most} facts at one instant with {} requests", self.crowd)
         });
-    }
-
-    /// A request computes so many tokens in the step that is formed at `at`.
-    pub(super) fn chunk(&mut self, at: Time, tokens: u32) {
-        match self.chunks.back_mut() {
-            Some((formed, sum)) if *formed == at => *sum = sum.saturating_add(tokens),
-            _ => self.chunks.push_back((at, tokens)),
-        }
     }
 
     /// The number of the next request to join the queue.
@@ -343,14 +335,11 @@ impl Instance {
             });
         }
         self.check_formed(place, begin, run, log);
-        let prefill = run.batch.prefill_tokens;
-        if prefill > 0
-            && let Some((_, tokens)) = self.chunks.pop_front()
-        {
-            log.check(tokens == prefill, "I18", place, || {
-                format!("chunks of {tokens} tokens in a step with {prefill} of prefill")
-            });
-        }
+        let prefill = u64::from(run.batch.prefill_tokens);
+        let chunks = if prefill > 0 { self.chunks.pop_front() } else { None };
+        log.check(chunks.is_none_or(|tokens| tokens == prefill), "I18", place, || {
+            format!("chunks of {chunks:?} tokens in a step with {prefill} of prefill")
+        });
         let ended = self.ended.take().unwrap_or(at);
         log.check(ended == at, "I9", place, || {
             format!("tokens left at {ended}, but the step ended at {at}")

@@ -417,8 +417,9 @@ impl Listener for Audit {
             | Fact::Reloaded { instance, .. }
             | Fact::Unloaded { instance, .. }
             | Fact::Stalled { instance, .. } => self.transfer(place, instance, fact),
-            Fact::Chunk { instance, tokens, .. } => {
-                self.instances[instance.index()].chunk(at, tokens);
+            Fact::Formed { instance, chunks } => {
+                let tokens = chunks.iter().map(|&(_, tokens)| u64::from(tokens)).sum();
+                self.instances[instance.index()].chunks.push_back(tokens);
             }
             Fact::Sample { instance, ref reading } => self.sampled(place, instance, reading),
             Fact::Steps { instance, count, duration, ahead, gpu, batch, blocks_in_use } => {

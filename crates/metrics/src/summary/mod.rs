@@ -422,7 +422,7 @@ impl Listener for Summary {
             // A request that waits for its blocks has not left the queue until it is scheduled.
             Fact::Admitted { .. }
             | Fact::Considered { .. }
-            | Fact::Chunk { .. }
+            | Fact::Formed { .. }
             | Fact::FirstToken { .. }
             | Fact::Offloading { .. }
             | Fact::Sample { .. }

@@ -491,9 +491,31 @@ fn i18_limits_that_are_exceeded_are_found() {
 }
 
 #[test]
+fn i18_chunks_that_do_not_add_up_to_their_step_are_found() {
+    let with_chunk = |more: u32| {
+        let (mut facts, end) = legal();
+        let prefills =
+            |fact: &Fact<'_>| matches!(fact, Fact::Steps { batch, .. } if batch.prefill_tokens > 0);
+        let place = nth(&facts, 3, prefills);
+        let (at, Fact::Steps { instance, batch, .. }) = facts[place].clone() else { panic!() };
+        let chunks = Vec::leak(vec![(RequestId(0), batch.prefill_tokens + more)]);
+        facts.insert(place, (at, Fact::Formed { instance, chunks }));
+        audit(&facts, &end, CONFIG)
+    };
+    assert!(with_chunk(0).is_clean());
+    expect("I18", &with_chunk(1));
+}
+
+#[test]
 fn i19_an_instance_that_does_not_exist_is_found() {
     let (facts, end) = legal();
     expect("I19", &audit(&facts, &end, AuditConfig { instances: 1, ..CONFIG }));
+    check("I19", |facts| {
+        let place = nth(facts, 0, |fact| matches!(fact, Fact::Routed { .. }));
+        let (request, fresh) = (RequestId(0), InstanceId(0));
+        let considered = Fact::Considered { request, candidates: &[], opinions: &[], fresh };
+        facts.insert(place, (facts[place].0, considered));
+    });
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub(super) fn sentence(answer: &Answer) -> String {
             )
         }
         Cause::Batch => {
-            let most = answer.life.steps.iter().map(|step| step.batch.decode_seqs).max();
+            let most = answer.steps().map(|step| step.batch.decode_seqs).max();
             let most = counted(most.unwrap_or(0).into(), "request");
             format!("Decodes of others: {of} its steps computed for a batch of up to {most}.")
         }
@@ -75,7 +75,7 @@ fn behind(answer: &Answer) -> String {
 
 fn largest(answer: &Answer) -> String {
     let tokens = |step: &&StepsOf| step.largest.map(|(_, tokens)| tokens);
-    let step = answer.life.steps.iter().max_by_key(tokens);
+    let step = answer.steps().max_by_key(tokens);
     step.and_then(|step| step.largest).map_or_else(String::new, |(request, tokens)| {
         format!(", up to {} of request {} in one step", counted(tokens.into(), "token"), request.0)
     })

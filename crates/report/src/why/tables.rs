@@ -4,7 +4,7 @@ use crate::model::Table;
 use crate::text::{dash, duration, grouped, percent, plain};
 use blis_core::math::{count, float};
 use blis_core::{Span, Time};
-use blis_lab::why::{Answer, Measure};
+use blis_lab::why::Answer;
 use blis_metrics::life::{Considered, StepsOf};
 use blis_metrics::{Candidate, Doing, Stretch};
 use std::cmp::Reverse;
@@ -104,14 +104,7 @@ fn bar(line: &Line, begin: Time, whole: Span) -> String {
 
 /// The slowest of its steps, in order of time.
 pub(super) fn steps(answer: &Answer) -> Table {
-    let first = answer.life.first_token.unwrap_or(Time::NEVER);
-    let counts = |step: &&&StepsOf| match answer.measure {
-        Measure::Ttft => step.end <= first,
-        Measure::E2e => true,
-        Measure::Itl => step.end > first,
-    };
-    let mut slowest: Vec<&StepsOf> = answer.life.steps.iter().collect::<Vec<_>>();
-    slowest = slowest.iter().filter(counts).copied().collect();
+    let mut slowest: Vec<&StepsOf> = answer.steps().collect();
     slowest.sort_by_key(|step| Reverse(step.duration));
     slowest.truncate(STEPS);
     slowest.sort_by_key(|step| step.end);

@@ -70,7 +70,7 @@ impl Instance {
             return self.wait_for_flight(now, free);
         }
         if kit.policies.are_detailed() {
-            self.state_chunks(now, kit);
+            self.state_formed(now, kit);
         }
         let mut cost = Cost::of(&shape, kit);
         cost.stall = self.stall(now, cost.host.schedule, kit);
@@ -86,15 +86,18 @@ impl Instance {
         Some(stride)
     }
 
-    /// States who catches up in the step that begins.
+    /// States who catches up in the step that begins, if anybody does.
     #[cold]
-    fn state_chunks(&self, now: Time, kit: &mut Kit<'_>) {
-        for &Chunk { place, tokens } in self.plan.chunks() {
-            let running = self.running.get(place);
-            if !running.decodes() {
-                let request = kit.live.get(running.slot).request.id;
-                kit.listener.hear(now, &Fact::Chunk { request, instance: self.id, tokens });
-            }
+    fn state_formed(&self, now: Time, kit: &mut Kit<'_>) {
+        let catches_up = |chunk: &&Chunk| !self.running.get(chunk.place).decodes();
+        let chunk = |chunk: &Chunk| {
+            let slot = self.running.get(chunk.place).slot;
+            (kit.live.get(slot).request.id, chunk.tokens)
+        };
+        let chunks: Vec<_> = self.plan.chunks().iter().filter(catches_up).map(chunk).collect();
+        if !chunks.is_empty() {
+            let (instance, chunks) = (self.id, &chunks[..]);
+            kit.listener.hear(now, &Fact::Formed { instance, chunks });
         }
     }
 

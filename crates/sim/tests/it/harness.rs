@@ -7,7 +7,7 @@ use blis_core::{
 };
 use blis_latency::{Coefficients, StepTime};
 use blis_metrics::{
-    Audit, Fact, Fanout, Listener, Reading, Record, RunEnd, Status, Transcript, TtftSplit,
+    Audit, Fact, Fanout, Listener, Lives, Reading, Record, RunEnd, Status, Transcript, TtftSplit,
 };
 use blis_policy::{Chosen, Cluster, Gate, Guests, Needs, PartsText, Router, Routing};
 use blis_sim::{
@@ -232,7 +232,8 @@ impl Scenario {
             gateway: self.gateway,
             signals: self.signals,
             patience: self.patience,
-            policies: Policies::new(&policies, self.gateways, &cluster),
+            policies: Policies::new(&policies, self.gateways, &cluster)
+                .detailed(&policies, &cluster),
             oracles: self.oracles,
             future,
             seed: self.seed,
@@ -265,6 +266,7 @@ impl Scenario {
     fn tell(&self, config: Config, source: &mut dyn Source) -> Told {
         let mut scribe = Scribe {
             transcript: Transcript::new(|_| {}),
+            lives: Lives::default(),
             closed: Vec::new(),
             clocks: Vec::new(),
             samples: Vec::new(),
@@ -382,6 +384,7 @@ struct Scribe {
     /// Who runs, and in which lane.
     running: Vec<(u64, u32)>,
     victims: Vec<Victim>,
+    lives: Lives,
 }
 
 impl Listener for Scribe {
@@ -392,6 +395,8 @@ impl Listener for Scribe {
         self.clocks[lane as usize] = at;
         self.follow(lane, fact);
         self.transcript.hear(at, fact);
+        // Which checks that the life of every request adds up to its latencies.
+        self.lives.hear(at, fact);
         match *fact {
             // Kept apart: without samples the other facts are the same.
             Fact::Sample { instance, reading } => self.samples.push((at, instance, reading)),
