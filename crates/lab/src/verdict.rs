@@ -17,11 +17,21 @@ pub use contrast::{Effect, Scale};
 pub use judge::Judge;
 pub use sentence::{bound, number};
 
+use crate::design::Design;
+use crate::hypothesis::Hypothesis;
 use crate::metric::Metric;
+use contrast::Part;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// The probability that any verdict of a study is wrong.
 pub const ALPHA: f64 = 0.05;
+
+/// The cells whose latencies `hypotheses` are about.
+pub(crate) fn cells_of_latencies(hypotheses: &[Hypothesis], design: &Design) -> BTreeSet<usize> {
+    let parts = hypotheses.iter().flat_map(|one| Part::all(&one.claim, design));
+    parts.flat_map(|part| part.latencies_of(design)).collect()
+}
 
 /// What was found in the runs so far.
 pub trait Evidence {

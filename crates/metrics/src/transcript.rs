@@ -22,8 +22,8 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// An empty one; `forget` takes out of each fact what is not to be compared. Samples and details
-    /// are never written down.
+    /// An empty one; `forget` takes out of each fact what is not to be compared. Samples and
+    /// details are never written down.
     pub fn new(forget: fn(&mut Fact<'_>)) -> Transcript {
         Transcript { lines: Vec::new(), blocks: BTreeMap::new(), steps: (0, 1, Span::ZERO), forget }
     }

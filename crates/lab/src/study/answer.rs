@@ -5,6 +5,7 @@ use crate::metric::Metric;
 use crate::stats::Estimate;
 use crate::verdict::Evidence;
 use blis_core::math::ln;
+use blis_scenario::scenario::oracles::Oracles;
 
 /// Paired intervals of the ranking leave out the truth with this probability, each.
 const LEVEL: f64 = 0.05;
@@ -29,6 +30,8 @@ pub struct Place {
     pub ranked: Vec<Ranked>,
     /// The arms whose latencies grow with the length of the run.
     pub overloaded: Vec<usize>,
+    /// The cell of each arm of the file.
+    pub cells: Vec<usize>,
 }
 
 /// An arm at a place.
@@ -76,7 +79,12 @@ impl Study {
             let name = levels.join(", ");
             let index = places.iter().position(|place| place.name == name);
             let index = index.unwrap_or_else(|| {
-                places.push(Place { name, ranked: Vec::new(), overloaded: Vec::new() });
+                places.push(Place {
+                    name,
+                    ranked: Vec::new(),
+                    overloaded: Vec::new(),
+                    cells: Vec::new(),
+                });
                 places.len() - 1
             });
             // Arms that were added for reference are no candidates.
@@ -84,6 +92,7 @@ impl Study {
                 continue;
             }
             let place = &mut places[index];
+            place.cells.push(cell);
             if metric.is_latency() && self.is_overloaded(findings, cell) {
                 place.overloaded.push(is_arm);
             } else if let Some(mean) = findings.mean(cell, &metric) {
@@ -91,7 +100,10 @@ impl Study {
             }
         }
         places.iter_mut().for_each(|place| place.rank(findings, &metric));
-        let regrets = regrets(&places, &metric);
+        let mut regrets = regrets(&places, &metric);
+        // What oracles decide nobody can deploy.
+        let real = |arm: usize| self.cells[places[0].cells[arm]].plan.oracles == Oracles::NONE;
+        regrets.retain(|regret| real(regret.arm));
         Some(Answer { metric, places, regrets })
     }
 

@@ -1,14 +1,16 @@
 //! How long runs are, and what is left out of them.
 //!
 //! A claim about requests that come at a steady rate is one about the steady state. So runs are
-//! doubled until the numbers of requests inside are steady, first by a pilot of each cell and then
-//! by all seeds of the first look; arms that are compared stay of one length. Scenarios that end by
-//! themselves (traces, ramps, horizons) are run as they are written.
+//! doubled until the numbers of requests inside are steady wherever a claim is about latencies,
+//! first by a pilot of each cell and then by all seeds of the first look; arms that are compared
+//! stay of one length. Scenarios that end by themselves (traces, ramps, horizons) are run as they
+//! are written.
 
 use super::Study;
 use crate::design::{PILOT_SEED, Warmup};
 use crate::failure::Failure;
 use crate::trial::{Runner, Watch};
+use crate::verdict::cells_of_latencies;
 use blis_core::math::{float, ln};
 use blis_metrics::{Saturation, Steady};
 use blis_scenario::row::Row;
@@ -85,10 +87,11 @@ impl Study {
             }
             Warmup::Auto => {}
         }
-        let claims = !self.hypotheses.is_empty();
+        let claimed = cells_of_latencies(&self.hypotheses, &self.design);
         let mut rows: Vec<Vec<Row>> = vec![Vec::new(); self.cells.len()];
         let own = |cell: usize| self.cells[cell].own_warmup;
-        let mut open: Vec<usize> = (0..rows.len()).filter(|&cell| claims || !own(cell)).collect();
+        let mut open: Vec<usize> =
+            (0..rows.len()).filter(|&cell| claimed.contains(&cell) || !own(cell)).collect();
         while !open.is_empty() {
             let plans = self.plans(&lengths);
             let trials: Vec<(&Plan, u64)> =
@@ -132,7 +135,8 @@ impl Study {
             let fits = |requests: u64| requests.saturating_mul(times) <= most;
             times <= MOST_TIMES && plan.steady_requests().is_some_and(fits)
         };
-        let short = |&cell: &usize| are_too_short(&rows[cell], most);
+        let claimed = cells_of_latencies(&self.hypotheses, &self.design);
+        let short = |&cell: &usize| claimed.contains(&cell) && are_too_short(&rows[cell], most);
         let places = places.into_values();
         let again: Vec<usize> = places
             .filter(|cells| cells.iter().any(short) && cells.iter().all(longer))

@@ -346,8 +346,8 @@ base:
   latency: {model: constant, step_us: 1000}
   engine: {max_num_running_reqs: 1, total_kv_blocks: 1000, async_scheduling: false}
 workloads:
-  - {name: calm, set: {workload: {distribution: {rate: 50, num_requests: 900, prompt_tokens: {mean: 16, stdev: 0}, output_tokens: {mean: 10, stdev: 0}}}}}
-  - {name: busy, set: {workload: {distribution: {rate: 150, num_requests: 900, prompt_tokens: {mean: 16, stdev: 0}, output_tokens: {mean: 10, stdev: 0}}}}}
+  - {name: calm, set: {workload: {distribution: {rate: 70, num_requests: 900, prompt_tokens: {mean: 16, stdev: 0}, output_tokens: {mean: 10, stdev: 8, min: 1, max: 40}}}}}
+  - {name: busy, set: {workload: {distribution: {rate: 150, num_requests: 900, prompt_tokens: {mean: 16, stdev: 0}, output_tokens: {mean: 10, stdev: 8, min: 1, max: 40}}}}}
 arms:
   - {name: one}
   - {name: two, set: {cluster: {instances: 2}}}

@@ -6,13 +6,14 @@ use crate::text::{effect, entry, heading, listed, percent, ranged, sentence};
 use blis_core::SloClass;
 use blis_core::math::float;
 use blis_lab::Metric;
-use blis_lab::study::{Answer, Findings, Paired, Place, Ranked, Study};
+use blis_lab::study::{Answer, Findings, Paired, Place, Ranked, Regret, Study};
 use blis_lab::verdict::{Outcome, number};
 use blis_scenario::Row;
 
 /// More places or claims do not fit on a screen.
 const MOST_PLACES: usize = 10;
 const MOST_CLAIMS: usize = 10;
+const MOST_ARMS: usize = 14;
 /// So many arms are named beside the best, and so many costs.
 const MOST_NAMED: usize = 2;
 const MOST_COSTS: usize = 3;
@@ -25,7 +26,8 @@ pub(super) fn answer(study: &Study, findings: &Findings) -> Vec<Block> {
     let mut all = Vec::new();
     if let Some(found) = &found {
         all.push(Block::prose(best(study, found)));
-        all.push(places(study, found).into());
+        let few = found.places.len() <= MOST_PLACES;
+        all.push(if few { places(study, found) } else { arms(study, found) }.into());
         all.extend(costs(study, findings, found).map(Block::prose));
     }
     all.extend(claims(study, findings));
@@ -110,16 +112,38 @@ fn places(study: &Study, found: &Answer) -> Table {
         let next = [same.map(|same| format!("as good: {same}")), next];
         vec![place.name.clone(), name.to_owned(), value, listed(next)]
     };
-    let shown = found.places.iter().take(MOST_PLACES);
-    let mut rows: Vec<Vec<String>> = shown.map(row).collect();
-    if let more @ 1.. = found.places.len().saturating_sub(MOST_PLACES) {
-        rows.push(vec![format!("{more} more"), "see the tables".to_owned()]);
-    }
+    let rows = found.places.iter().map(row);
     let others = study.factors.iter().filter(|factor| *factor != "arm").map(|it| Some(it.clone()));
     let value = heading(&found.metric);
     Table::new("", [&listed(others), "best", &value, "next, times the best"], rows)
         .keyed(2)
         .without_empty()
+}
+
+/// A row for each arm, where there are too many places for a row each: in how many it is the best
+/// or as good, and where it loses most.
+fn arms(study: &Study, found: &Answer) -> Table {
+    let row = |regret: &Regret| {
+        let wins = |place: &&Place| {
+            let mut ranked = place.ranked.iter().enumerate();
+            ranked.any(|(rank, one)| one.arm == regret.arm && (rank == 0 || one.is_level()))
+        };
+        let won = found.places.iter().filter(wins).count();
+        let worst = regret.times.map_or_else(|| "overloaded".to_owned(), number);
+        let place = found.places[regret.place].name.clone();
+        [
+            arm(study, regret.arm).to_owned(),
+            format!("{won} of {}", found.places.len()),
+            worst,
+            place,
+        ]
+    };
+    let rows = found.regrets.iter().take(MOST_ARMS).map(row);
+    let more = found.regrets.len().saturating_sub(MOST_ARMS);
+    let title =
+        if more > 0 { format!("The best arms, without {more} more") } else { String::new() };
+    let worst = format!("{} at worst, times the best", found.metric.name());
+    Table::new(title, ["arm", "best or as good", &worst, "there"], rows)
 }
 
 /// What surely gets worse with the safest arm, against the first arm of the file.
@@ -141,9 +165,9 @@ fn costs(study: &Study, findings: &Findings, found: &Answer) -> Option<String> {
         metrics.chain(classes.flat_map(of_class).filter_map(Result::ok)).collect();
     let mut costs: Vec<(f64, String)> = Vec::new();
     for place in &found.places {
-        let cell = |arm: usize| place.ranked.iter().find(|one| one.arm == arm).map(|one| one.cell);
-        let (Some(cell), Some(base)) = (cell(winner), cell(0)) else { continue };
-        for metric in &metrics {
+        let (cell, base) = (place.cells[winner], place.cells[0]);
+        let grows = [winner, 0].iter().any(|arm| place.overloaded.contains(arm));
+        for metric in metrics.iter().filter(|metric| !(grows && metric.is_latency())) {
             let paired = findings.paired(cell, base, metric, 0.05);
             let Some((size, told)) = paired.and_then(|it| worse(metric, &it)) else { continue };
             let at =
