@@ -8,7 +8,6 @@ use crate::failure::Failure;
 use crate::target::{self, Kind, Target};
 use blis_scenario::problem::visible_lines;
 use blis_scenario::{Problem, json};
-use std::borrow::Cow;
 use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
@@ -71,7 +70,6 @@ impl Output {
 
     /// Writes `text` and gives the file its name.
     pub(crate) fn fill(mut self, text: &str) -> Result<(), Failure> {
-        let text = if self.path.is_none() { json::visible(text) } else { Cow::Borrowed(text) };
         self.write_all(text.as_bytes()).map_err(|error| self.failure(&error))?;
         self.finish()
     }
@@ -161,8 +159,15 @@ fn bare(error: &io::Error) -> io::Error {
 }
 
 impl Write for Output {
+    /// On standard output, what a terminal would obey is written out.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer.write(bytes)
+        match std::str::from_utf8(bytes) {
+            Ok(text) if self.path.is_none() => {
+                self.writer.write_all(json::visible(text).as_bytes())?;
+                Ok(bytes.len())
+            }
+            _ => self.writer.write(bytes),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {

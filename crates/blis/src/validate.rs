@@ -44,16 +44,21 @@ struct Part {
     bounds: Bounds,
 }
 
-/// Compares what `args` name.
+/// A comparison whose files are read.
+type Ready<'a> = Box<dyn FnOnce() -> Result<Found, Failure> + 'a>;
+
+/// Compares what `args` name. Everything is read before the pages are opened: none of them may be a
+/// file that was read.
 pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     let notes = args.notes.as_deref().map(read_notes).transpose()?;
-    let pages = Pages::open(&args.shown)?;
     let is_all = args.what.is_empty() && args.data.is_none();
-    let found = if is_all && args.profile.is_none() && !args.refit {
+    let ready = if is_all && args.profile.is_none() && !args.refit {
         PARTS.iter().map(|part| shipped(args, part)).collect::<Result<Vec<_>, _>>()?
     } else {
         vec![one(args, &named(args), args.profile.as_deref())?]
     };
+    let pages = Pages::open(&args.shown)?;
+    let found = ready.into_iter().map(|ready| ready()).collect::<Result<Vec<_>, _>>()?;
     for compared in found.iter().flat_map(|part| &part.compared) {
         if compared.outside.steps > 0 && !args.shown.quiet {
             output::note(&format!("warning: {}: {}", compared.workload, outside(compared)));
@@ -64,32 +69,41 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     pages.put(&document)
 }
 
-fn shipped(args: &ValidateArgs, part: &Part) -> Result<Found, Failure> {
+fn shipped<'a>(args: &'a ValidateArgs, part: &'static Part) -> Result<Ready<'a>, Failure> {
     let folders = vec![PathBuf::from(part.data)];
     let new: Vec<PathBuf> = part.new.iter().map(PathBuf::from).collect();
     let profile = part.new.map(|_| Path::new(VLLM));
-    let found = one(args, &Named { folders, new, names: Vec::new() }, profile)?;
-    let (transfer, beyond) = (Vec::new(), Vec::new());
+    let ready = one(args, &Named { folders, new, names: Vec::new() }, profile)?;
     let title = format!("{}: `{}`", part.title, part.new.unwrap_or(part.data));
-    Ok(Found { title, bounds: part.bounds, transfer, beyond, ..found })
+    let bounds = part.bounds;
+    Ok(Box::new(move || {
+        let (transfer, beyond) = (Vec::new(), Vec::new());
+        Ok(Found { title, bounds, transfer, beyond, ..ready()? })
+    }))
 }
 
-/// Compares what is named, by `profile` or by fits.
-fn one(args: &ValidateArgs, named: &Named, profile: Option<&Path>) -> Result<Found, Failure> {
+/// Reads what is named, to compare it with what `profile` or fits predict.
+fn one<'a>(
+    args: &'a ValidateArgs,
+    named: &Named,
+    profile: Option<&Path>,
+) -> Result<Ready<'a>, Failure> {
     let Read { measured, fitted, wanted } = read(named)?;
     let grids = measured::grids(&args.grid, &named.folders);
     let options = options(args, &measured, profile)?;
     let seen = if args.refit { &measured[..] } else { &measured[..fitted] };
     let runs = blis_fidelity::calibrate::runs(seen, &grids, args.block_size)?;
-    let compared = compare(&measured, &runs, &wanted, &options)?;
+    let basis = basis(profile, args.refit);
     let other = named.new.is_empty() && !matches!(options.basis, Basis::Given(_));
-    let several = !args.what.is_empty() || args.data.is_some();
-    let several = several && compared.len() > 1 && other;
-    let transfer = if several { transfer(&measured, &runs, &options)? } else { Vec::new() };
-    let beyond = if several { beyond(&runs, &options)? } else { Vec::new() };
-    let (coverage, basis) = (coverage(&compared), basis(profile, args.refit));
-    let (title, bounds) = (String::new(), Bounds::UNSEEN);
-    Ok(Found { title, bounds, coverage, transfer, beyond, basis, compared })
+    Ok(Box::new(move || {
+        let compared = compare(&measured, &runs, &wanted, &options)?;
+        let several = !args.what.is_empty() || args.data.is_some();
+        let several = several && compared.len() > 1 && other;
+        let transfer = if several { transfer(&measured, &runs, &options)? } else { Vec::new() };
+        let beyond = if several { beyond(&runs, &options)? } else { Vec::new() };
+        let (title, bounds, coverage) = (String::new(), Bounds::UNSEEN, coverage(&compared));
+        Ok(Found { title, bounds, coverage, transfer, beyond, basis, compared })
+    }))
 }
 
 fn basis(profile: Option<&Path>, refit: bool) -> String {

@@ -230,6 +230,23 @@ fn the_page_of_fidelity_is_what_the_command_writes() {
 }
 
 #[test]
+fn validate_refuses_a_page_over_a_measured_file_before_anything_runs() {
+    let bench = Bench::new();
+    for part in ["steps", "requests"] {
+        let name = format!("prefix40.{part}.csv");
+        std::fs::copy(Path::new(&data()).join(&name), bench.path().join(&name)).expect("copied");
+    }
+    let before = bench.read("prefix40.steps.csv");
+    // So many replays would take long.
+    let profile = format!("--profile {HOME_MADE} --resamples 10000");
+    let ran =
+        bench.blis(&format!("validate prefix40.steps.csv {profile} --report prefix40.steps.csv"));
+    assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""));
+    assert!(ran.err.starts_with("error: --report: "), "{}", ran.err);
+    assert_eq!(bench.read("prefix40.steps.csv"), before);
+}
+
+#[test]
 fn validate_refuses_what_it_cannot_compare() {
     let bench = Bench::new();
     let data = data();

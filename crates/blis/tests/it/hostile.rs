@@ -112,6 +112,20 @@ fn names_are_shown_and_never_obeyed() {
         assert_eq!(ran.code, Some(0), "{}", ran.err);
         assert!(!(ran.out + &ran.err).contains(is_obeyed), "{format}");
     }
+    for recorded in ["run s.yaml --quiet --trace-out", "trace generate s.yaml --out"] {
+        let shown = bench.blis(&format!("{recorded} /dev/stdout"));
+        let lines = shown.out.lines().filter(|line| line.starts_with("{\"id\""));
+        let tenant =
+            |line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["tenant"].clone();
+        let tenants: Vec<_> = lines.map(tenant).collect();
+        assert_eq!(
+            tenants,
+            vec!["a\u{1b}[2J\u{202e}<script>alert(1)</script>"; 4],
+            "{}",
+            shown.out
+        );
+        assert!(!shown.out.contains(is_obeyed), "{}", shown.out);
+    }
     bench.write(
         "study.yaml",
         format!(

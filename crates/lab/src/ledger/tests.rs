@@ -214,6 +214,21 @@ fn a_peer_that_goes_on_keeps_its_claims() {
 }
 
 #[test]
+fn a_process_stopped_in_the_middle_of_a_write_is_told() {
+    let (folder, plan) = (folder(), plan(20));
+    let (stopped, ledger) = (open(&folder), open(&folder));
+    let short = ledger.ask(|database| database.busy_timeout(Duration::ZERO));
+    short.expect("it obeys");
+    stopped.ask(|database| database.execute_batch("BEGIN IMMEDIATE")).expect("it begins");
+    let told = ledger.claim(&Key::of(&plan, 1)).expect_err("it is locked").to_string();
+    let expected = "ledger.db: another process keeps the ledger locked; if it is stopped, let it \
+                    go on or end it, then run again";
+    assert!(told.ends_with(expected), "{told}");
+    stopped.ask(|database| database.execute_batch("COMMIT")).expect("it goes on");
+    assert_eq!(ledger.claim(&Key::of(&plan, 1)).expect("it writes"), Claim::Ours);
+}
+
+#[test]
 fn what_this_process_has_claimed_can_be_given_back_at_once() {
     let (folder, plan) = (folder(), plan(20));
     let ledger = open(&folder);

@@ -18,7 +18,7 @@ use super::constraint::Constraint;
 use super::number::Number;
 use super::points::Points;
 use super::{Budget, Engine, Guards, Load, Objective, Search};
-use crate::study::file::{PatchFields, base, workloads};
+use crate::study::file::{PatchFields, base, question_of, workloads};
 use crate::study::patch::Once;
 use blis_metrics::SloTargets;
 use blis_optimize::Grid;
@@ -109,7 +109,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn read(self) -> Result<Outline, Problems> {
         let Reader { fields, tree } = &self;
-        let question = tree.required("", "question", fields.question.clone());
+        let question = question_of(tree, fields.question.as_ref());
         let points = Points::read(tree, fields.strategy.as_ref(), fields.parameters.as_ref());
         let limits = (budget(tree, &fields.budget), guards(tree, &fields.guards)).together();
         let files = Files::default();

@@ -140,10 +140,20 @@ struct Reader<'a> {
     tree: &'a Node,
 }
 
+/// The question of a study or a search, which is what reports call it.
+pub(crate) fn question_of(tree: &Node, given: Option<&String>) -> Result<String, Problems> {
+    let question = tree.required("", "question", given.cloned())?;
+    tree.check_name("question", &question)?;
+    Ok(question)
+}
+
 impl Reader<'_> {
     fn read(self) -> Result<Outline, Problems> {
         let Reader { fields, tree } = &self;
         let (mut found, files) = (Findings::default(), Files::default());
+        for (name, _) in &fields.components.0 {
+            found.keep(tree.check_name("components", name));
+        }
         let components: Vec<Component> = fields.components.0.iter().map(Component::of).collect();
         let base = base(tree, fields.base.as_ref());
         let seeds = self.seeds();
@@ -168,7 +178,7 @@ impl Reader<'_> {
             check_size(tree, levels::design(&cells.factors).cells(), most)?;
             cells.all()
         });
-        let question = tree.required("", "question", fields.question.clone());
+        let question = question_of(tree, fields.question.as_ref());
         let runs = (seeds, warmup, capacity).together();
         let read = (question, base, design, runs, cells, (metrics, claims).together()).together();
         let Some((question, base, design, runs, cells, (metrics, hypotheses))) = found.keep(read)
@@ -485,6 +495,7 @@ hypotheses:
             ("[900, 800]", "900", "sweep.engine.total_kv_blocks: found `900`; legal: a list"),
             ("name: plain", "name: base", "arms[1].name: found `base` twice"),
             ("name: plain", "name: \"\\u200b\"", "arms[1].name: found a blank name"),
+            ("does it matter?", "' '", "s.yaml:2:11: question: found a blank name"),
             ("seeds: 2", "seeds: 99999", "seeds: found `99999`; legal: a whole number from 1 to"),
             ("question: does it matter?", "", "field `question` is missing"),
         ] {

@@ -118,6 +118,7 @@ impl Reader<'_> {
             given(&policies, |policies| given(&sent, |sent| check_oracle(policies, sent, tree))),
             given(&sent, check_has_saturation),
             check_size(scenario, tree),
+            scenario.name.as_ref().map_or(Ok(()), |name| tree.check_name("name", name)),
         );
         let (machine, engine, tier, policies, sent, _) =
             (machine, engine, tier, policies, sent, checks.together()).together()?;

@@ -259,6 +259,13 @@ fn a_hundred_problems_are_enough() {
 }
 
 #[test]
+fn a_blank_name_is_refused() {
+    let message = "s.yaml:1:7: name: found a blank name; give one that can be read";
+    refused("name: ' '", message);
+    refused("name: \"\\u200b\"", message);
+}
+
+#[test]
 fn numbers_out_of_range_are_refused() {
     refused(
         "engine: {total_kv_blocks: 1000000000000}",
