@@ -36,11 +36,6 @@ pub fn ln_1p(x: f64) -> f64 {
     libm::log1p(x)
 }
 
-/// exp(x) - 1, exact for small `x`.
-pub fn exp_m1(x: f64) -> f64 {
-    libm::expm1(x)
-}
-
 /// The complementary error function.
 pub fn erfc(x: f64) -> f64 {
     libm::erfc(x)

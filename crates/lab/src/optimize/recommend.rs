@@ -96,8 +96,11 @@ impl Finals<'_> {
     }
 
     /// The point of call `best` with all those parameters at their hand-set values that can be put
-    /// back without a measured point being surely better.
+    /// back without a measured point being surely better; the hand-set point, if none is.
     fn put_back(&mut self, best: usize) -> Result<usize, Failure> {
+        if self.search.points.hand(0).is_some() && self.is_legal(0) && !self.is_beaten(0) {
+            return Ok(0);
+        }
         let call = &self.explored.calls[best];
         let hand = &self.search.points.candidates[call.candidate].hand;
         let changed: Vec<usize> =
