@@ -87,20 +87,36 @@ fn found(name: &str, study: &Study, trying: &Trying, watch: &Trials) -> Result<F
     findings.map_err(|failure| trying.kept(failure))
 }
 
-/// How to deploy the safest arm, if it is one of the strategies that have a name.
+/// How to deploy the safest arm that llm-d can run, and why none that is safer.
 fn deployed(study: &Study, findings: &Findings) -> Option<String> {
-    let arm = study.answer(findings)?.regrets.first()?.arm;
     let factor = study.design.factor("arm")?;
-    let fields = study.level_fields(factor, arm);
-    let only = |(path, _): &(String, String)| path == "strategy" || path.starts_with("signals.");
-    let (_, name) = fields.iter().find(|(path, _)| path == "strategy")?;
-    let cell = (0..study.cells.len()).find(|&cell| study.design.levels(cell)[factor] == arm)?;
-    let missing = llm_d::export(&study.cells[cell].plan, name).missing.join(", ");
-    match (fields.iter().all(only) && study.with(arm).is_empty(), missing.as_str()) {
-        (false, _) => None,
-        (true, "") => Some(format!("To deploy it in llm-d: `blis export llm-d --strategy {name}`")),
-        (true, missing) => Some(format!("llm-d has no counterpart for its {missing}.")),
+    let found = study.answer(findings)?;
+    let exported = |arm: usize| {
+        let cell = (0..study.cells.len()).find(|&cell| study.design.levels(cell)[factor] == arm)?;
+        let missing = llm_d::export(&study.cells[cell].plan, "").missing;
+        let fields = study.level_fields(factor, arm);
+        let only = |(path, _): &(String, String)| path == "strategy" || path.starts_with("signals");
+        let strategy = fields.iter().find(|(path, _)| path == "strategy");
+        let whole = fields.iter().all(only) && study.with(arm).is_empty();
+        Some((missing, strategy.filter(|_| whole).map(|(_, name)| name.clone())))
+    };
+    let name = |arm: usize| &study.design.factors[factor].levels[arm];
+    let mut told = Vec::new();
+    for arm in found.regrets.iter().map(|regret| regret.arm) {
+        match exported(arm)? {
+            (missing, Some(strategy)) if missing.is_empty() => {
+                let name = name(arm);
+                let command = format!("`blis export llm-d --strategy '{strategy}'`");
+                told.push(format!("llm-d can run {name}: {command}"));
+                break;
+            }
+            (missing, _) if !missing.is_empty() => {
+                told.push(format!("{} needs what llm-d lacks: {}.", name(arm), missing.join(", ")));
+            }
+            _ => return None,
+        }
     }
+    (!told.is_empty()).then(|| told.join(" "))
 }
 
 /// What the ledger calls the study: the name of its file.

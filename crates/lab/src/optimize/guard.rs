@@ -70,6 +70,11 @@ impl Group {
         }
     }
 
+    /// Whether it is a tenant.
+    pub fn is_tenant(&self) -> bool {
+        self.tenant.is_some()
+    }
+
     /// The metric called `name` of its requests.
     ///
     /// # Panics

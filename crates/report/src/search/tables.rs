@@ -8,6 +8,10 @@ use blis_lab::optimize::{
     Call, Chosen, Findings, Group, Influence, Number, Plateau, Rival, Search,
 };
 use blis_lab::verdict::number;
+use std::collections::BTreeSet;
+
+/// So many tenants are all told.
+const FEW_TENANTS: usize = 4;
 
 /// After how many calls the best so far is shown.
 const MILESTONES: [usize; 12] = [1, 5, 10, 15, 20, 30, 50, 100, 200, 500, 1_000, 10_000];
@@ -84,7 +88,8 @@ fn listed(search: &Search, findings: &Findings, metric: Metric) -> Table {
     Table::new(title(metric), header, (0..=findings.chosen.len()).map(row))
 }
 
-/// What the recommended point costs whom: by class and tenant, beside the hand-set point.
+/// What the recommended point costs whom: by class and tenant, beside the hand-set point. Of many
+/// tenants only those that surely pay are told.
 pub(super) fn costs(search: &Search, findings: &Findings) -> Table {
     let row = |number: Number| {
         let mean = |cell: usize| {
@@ -98,10 +103,21 @@ pub(super) fn costs(search: &Search, findings: &Findings) -> Table {
         [heading(&number), mean(0), mean(1), change]
     };
     let groups = search.groups(&findings.fresh[0]);
-    let numbers = |group: &Group| Group::NUMBERS.map(|name| group.number(name));
+    let tenants: BTreeSet<String> =
+        groups.iter().filter(|group| group.is_tenant()).map(Group::name).collect();
+    let few = tenants.len() <= FEW_TENANTS;
+    let pays = |number: &Number| {
+        findings.paired(1, number).is_some_and(|paired| paired.difference.low > 0.0)
+    };
+    let numbers = |group: &Group| {
+        let shown = few || !group.is_tenant();
+        let all = Group::NUMBERS.map(|name| group.number(name)).into_iter();
+        all.filter(|number| shown || pays(number)).collect::<Vec<_>>()
+    };
     let rows = groups.iter().flat_map(numbers).map(row);
     let header = ["number", "by hand", "found", "change (95 %)"];
-    Table::new("what it costs whom, on fresh seeds", header, rows)
+    let only = if few { "" } else { "; of the tenants those that surely pay" };
+    Table::new(format!("what it costs whom, on fresh seeds{only}"), header, rows)
 }
 
 /// How the constraints fare on fresh seeds.

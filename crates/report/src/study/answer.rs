@@ -72,12 +72,12 @@ fn best(study: &Study, found: &Answer) -> String {
         .map(|one| format!("{} ({}, {})", arm(study, one.arm), told(one.times), place(one.place)))
         .collect();
     let next = if next.is_empty() { String::new() } else { format!(" Next: {}.", next.join("; ")) };
-    format!(
-        "Safest choice by {metric}: {}, which at its worst is {} ({}).{next}",
-        arm(study, first.arm),
-        told(first.times),
-        place(first.place)
-    )
+    let name = arm(study, first.arm);
+    if first.times.is_some_and(|times| times <= 1.0) {
+        return format!("Best everywhere by {metric}: {name}.{next}");
+    }
+    let (times, place) = (told(first.times), place(first.place));
+    format!("Safest choice by {metric}: {name}, which at its worst is {times} ({place}).{next}")
 }
 
 /// The arms that cannot be told from the best.
