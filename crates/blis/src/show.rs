@@ -57,15 +57,27 @@ pub(crate) struct Pages {
 impl Pages {
     /// Opens the pages of `args`.
     pub(crate) fn open(args: &ShownArgs) -> Result<Pages, Problems> {
+        Pages::of(&args.report, args.format)
+    }
+
+    /// Opens `pages`; what is put there is also printed in `layout`.
+    pub(crate) fn of(pages: &[PathBuf], layout: Layout) -> Result<Pages, Problems> {
         let open = |path: &PathBuf| {
             Ok::<_, Problem>((path.clone(), Output::create(&Target::claim("--report", path)?)?))
         };
-        Ok(Pages { files: every(args.report.iter().map(open))?, layout: args.format })
+        Ok(Pages { files: every(pages.iter().map(open))?, layout })
+    }
+
+    /// Writes the document to each page, and prints it.
+    pub(crate) fn put(self, document: &Document) -> Result<(), Failure> {
+        let layout = self.layout;
+        self.write(document)?;
+        print(document, layout)
     }
 
     /// Writes the document to each page, as Markdown with its drawings beside it if the name ends
-    /// in `.md`, else as HTML, and prints it.
-    pub(crate) fn put(self, document: &Document) -> Result<(), Failure> {
+    /// in `.md`, else as HTML.
+    pub(crate) fn write(self, document: &Document) -> Result<(), Failure> {
         for (path, output) in self.files {
             if path.extension().is_none_or(|ending| ending != "md") {
                 output.fill(&html::page(document, Figures::Scripted))?;
@@ -78,6 +90,6 @@ impl Pages {
             }
             output.fill(&format!("{MARK}{}", page.text))?;
         }
-        print(document, self.layout)
+        Ok(())
     }
 }

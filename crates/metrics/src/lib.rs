@@ -13,6 +13,7 @@ pub mod report;
 mod sample;
 pub mod slo;
 mod steady;
+pub mod strips;
 pub mod summary;
 
 pub use audit::{Audit, AuditConfig, AuditReport, Loads, Violation, check_report};
@@ -28,4 +29,5 @@ pub use report::{
     TierSection,
 };
 pub use slo::{SloTarget, SloTargets};
+pub use strips::Strips;
 pub use summary::Summary;
