@@ -173,6 +173,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) perfetto: Option<PathBuf>,
 
+    /// Also write a page with the run over time and its ten slowest requests: Markdown if FILE ends
+    /// in `.md`, else HTML; repeatable
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) report: Vec<PathBuf>,
+
     /// Repeat a sample of routing decisions at this many other instances each and report the
     /// regret; 0: off [default: 0; 3 for --decisions-out]
     #[arg(long, value_name = "N", help_heading = "Output")]

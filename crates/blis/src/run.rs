@@ -10,10 +10,12 @@ use crate::progress::{Trials, Watch};
 use crate::record::inversions::Inversions;
 use crate::record::results::Results;
 use crate::record::{self, Recorder, timeline};
-use crate::show;
+use crate::show::{self, Pages};
 use crate::target::Target;
 use blis_lab::counterfactual::{self, DecisionLog, Options, Regret};
-use blis_metrics::{Listener, Saturation};
+use blis_lab::why::{Measure, Which, why};
+use blis_metrics::{Listener, Saturation, Strips};
+use blis_report::over_time;
 use blis_report::run::{self as report, Finished};
 use blis_report::sections::{Decisions, sections};
 use blis_scenario::problem::{Place, Problem};
@@ -21,10 +23,13 @@ use blis_scenario::problems::{Problems, every};
 use blis_scenario::{Names, Plan, RunFailure, RunResult, Trial, replicate, run_scenario};
 use blis_sim::{End, Pace};
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Alternatives of a decision that `--decisions-out` tells, if nothing else is said.
 const ALTERNATIVES: u16 = 3;
+
+/// Requests that the page of a run explains.
+const SLOWEST: usize = 10;
 
 /// Runs what `args` describe and prints the result; the value is the exit code.
 pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
@@ -98,7 +103,8 @@ fn check(args: &RunArgs) -> Result<(), Failure> {
             "--counterfactual-k: it applies to one run; remove `--replications`".into(),
         ));
     }
-    for (flag, path) in outputs(args) {
+    let pages = ("--report", args.report.first().map(PathBuf::as_path));
+    for (flag, path) in outputs(args).into_iter().chain([pages]) {
         if path.is_some() && args.replications > 1 {
             let message = format!("{flag}: it applies to one run; remove `--replications`");
             return Err(Failure::Input(message));
@@ -154,6 +160,11 @@ fn run_one(
     if ranked && format(args) == Format::Blis {
         listeners.push(&mut inversions);
     }
+    let pages = Pages::of(&args.report, Layout::Html)?;
+    let mut strips = Strips::default();
+    if !args.report.is_empty() {
+        listeners.push(&mut strips);
+    }
     let stopwatch = Stopwatch::start();
     let mut watch = Watch::new(plan.expected_requests(), args.quiet);
     let result = run_scenario(plan, trial, &mut listeners, wanted, &mut watch)?;
@@ -172,6 +183,11 @@ fn run_one(
         fitness: weights.map(|weights| weights.judge(&result.report)),
         regret: regret(args, plan)?,
     };
+    if !args.report.is_empty() {
+        let watch = || Watch::new(plan.expected_requests(), args.quiet);
+        let slowest = why(plan, trial, Measure::Ttft, &Which::Slowest(SLOWEST), watch)?;
+        pages.write(&over_time::page(report::one(&finished), &strips, &slowest))?;
+    }
     match layout(args) {
         Some(layout) => show::print(&report::one(&finished), layout)?,
         None => output::print(&sectioned(args, &finished))?,

@@ -63,14 +63,15 @@ pub(crate) struct Pages {
 impl Pages {
     /// Opens the pages of `args`.
     pub(crate) fn open(args: &ShownArgs) -> Result<Pages, Problems> {
+        Pages::of(&args.report, args.format)
+    }
+
+    /// Opens `pages`; what is put there is also printed in `layout`.
+    pub(crate) fn of(pages: &[PathBuf], layout: Layout) -> Result<Pages, Problems> {
         let open = |path: &PathBuf| {
             Ok::<_, Problem>((path.clone(), Output::create(&Target::claim("--report", path)?)?))
         };
-        Ok(Pages {
-            files: every(args.report.iter().map(open))?,
-            layout: args.format,
-            details: false,
-        })
+        Ok(Pages { files: every(pages.iter().map(open))?, layout, details: false })
     }
 
     /// The same, with what follows the answer printed if `details`.
@@ -78,13 +79,24 @@ impl Pages {
         Pages { details, ..self }
     }
 
-    /// Writes the document to each page, as Markdown with its drawings beside it if the name ends
-    /// in `.md`, else as HTML, and prints it.
+    /// Writes the document to each page, and prints it.
     pub(crate) fn put(self, document: &Document) -> Result<(), Failure> {
+        let (layout, details) = (self.layout, self.details);
         let rest = match self.files.first() {
             Some((page, _)) => format!("{}, or `--tables`", page.display()),
             None => "`--report FILE.html`, or `--tables`".to_owned(),
         };
+        self.write(document)?;
+        put(document, layout, details)?;
+        if layout == Layout::Table && !details && !document.answer.is_empty() {
+            output::print(&format!("\nAll verdicts, tables and charts: {rest}\n"))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the document to each page, as Markdown with its drawings beside it if the name ends
+    /// in `.md`, else as HTML.
+    pub(crate) fn write(self, document: &Document) -> Result<(), Failure> {
         for (path, output) in self.files {
             if path.extension().is_none_or(|ending| ending != "md") {
                 output.fill(&html::page(document, Figures::Scripted))?;
@@ -96,10 +108,6 @@ impl Pages {
                 Output::whole(&Target::claim("--report", &path.with_file_name(name))?, drawing)?;
             }
             output.fill(&format!("{MARK}{}", page.text))?;
-        }
-        put(document, self.layout, self.details)?;
-        if self.layout == Layout::Table && !self.details && !document.answer.is_empty() {
-            output::print(&format!("\nAll verdicts, tables and charts: {rest}\n"))?;
         }
         Ok(())
     }

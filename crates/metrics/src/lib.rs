@@ -13,6 +13,7 @@ pub mod report;
 mod sample;
 pub mod slo;
 mod steady;
+pub mod strips;
 pub mod summary;
 mod transcript;
 
@@ -29,5 +30,6 @@ pub use report::{
     TierSection,
 };
 pub use slo::{SloTarget, SloTargets};
+pub use strips::Strips;
 pub use summary::Summary;
 pub use transcript::{Line, Transcript};

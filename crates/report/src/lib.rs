@@ -15,6 +15,7 @@ pub mod ledger;
 pub mod lists;
 pub mod markdown;
 mod model;
+pub mod over_time;
 pub mod run;
 pub mod search;
 pub mod sections;

@@ -21,6 +21,15 @@ pub fn document(answers: &[Answer]) -> Document {
         return Document::new(title(answer), blocks(answer), data);
     }
     let measure = answers.first().map_or("", |answer| answer.measure.name());
+    Document::new(
+        format!("The {} slowest requests by {measure}", answers.len()),
+        list(answers),
+        data,
+    )
+}
+
+/// A line for each request, and behind it all that was found.
+pub(crate) fn list(answers: &[Answer]) -> Vec<Block> {
     let row = |answer: &Answer| {
         [
             answer.name.clone(),
@@ -33,8 +42,7 @@ pub fn document(answers: &[Answer]) -> Document {
     let header = ["request", "took", "alone", "cause", "why"];
     let table = Table::new("", header, answers.iter().map(row));
     let one = |answer: &Answer| Block::folded(&format!("Request {}", answer.name), blocks(answer));
-    let blocks = [table.into()].into_iter().chain(answers.iter().map(one)).collect();
-    Document::new(format!("The {} slowest requests by {measure}", answers.len()), blocks, data)
+    [table.into()].into_iter().chain(answers.iter().map(one)).collect()
 }
 
 fn title(answer: &Answer) -> String {

@@ -83,3 +83,25 @@ fn the_parts_of_the_scorers_add_up_to_the_score() {
     }
     assert!(stale > 0, "some choices were stale");
 }
+
+#[test]
+fn the_page_of_a_run_shows_it_over_time_and_its_slowest_requests() {
+    let bench = Bench::new();
+    let plain = bench.blis(&format!("run {BUSY} --format json"));
+    let ran = bench.blis(&format!("run {BUSY} --format json --report r.html --report r.md"));
+    assert_eq!((ran.json(), ran.err.as_str()), (plain.json(), ""));
+    let page = bench.read("r.html");
+    for told in ["What the instances did", "KV blocks in use", "Slowest requests by TTFT"] {
+        assert!(page.contains(told) && bench.read("r.md").contains(told), "{told}");
+    }
+    let slowest: Value =
+        serde_json::from_str(&bench.blis(&format!("why {BUSY} -n 10 --format json")).out)
+            .expect("JSON");
+    for one in slowest.as_array().expect("a list") {
+        let name = format!("Request {}", one["request"].as_str().expect("a name"));
+        assert!(page.contains(&name), "{name}");
+    }
+    let ran = bench.blis(&format!("run {BUSY} --report r.html --replications 2"));
+    let error = "error: --report: it applies to one run; remove `--replications`\n";
+    assert_eq!((ran.code, ran.err.as_str()), (Some(2), error));
+}
