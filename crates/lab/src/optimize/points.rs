@@ -195,8 +195,8 @@ impl Points {
         Some((self.point_of(candidate, &settings)?, settings))
     }
 
-    /// The free parameters of candidate number `candidate` that are not as by hand in `settings` and
-    /// lie on a bound of their range. A weight of which only the ratio to others matters has a
+    /// The free parameters of candidate number `candidate` that are not as by hand in `settings`
+    /// and lie on a bound of their range. A weight of which only the ratio to others matters has a
     /// bound at its lower end alone.
     pub fn on_bound(&self, candidate: usize, settings: &[(String, String)]) -> Vec<String> {
         let is_weight = |slot: usize| self.weights.iter().any(|group| group.contains(&slot));
