@@ -10,12 +10,15 @@ use blis_lab::Metric;
 use blis_lab::optimize::{Candidate, Chosen, Findings, Number, Objective, Refusal, Search, json};
 use blis_lab::verdict::number;
 
+/// A longer table of classes and tenants is a detail.
+const MOST_COST_ROWS: usize = 64;
 /// What there is to say of a search without a legal point.
 pub const NONE_MET: &str = "no point that was measured met the constraints";
 
 /// What `search`, which stands in the file `file`, found.
 pub fn document(search: &Search, findings: &Findings, file: Option<&str>) -> Document {
     let mut found = Vec::new();
+    let mut long = Vec::new();
     if !findings.is_feasible() && !findings.chosen.is_empty() {
         found.push(Block::warning(NONE_MET, "loosen them, or search elsewhere"));
     }
@@ -28,7 +31,9 @@ pub fn document(search: &Search, findings: &Findings, file: Option<&str>) -> Doc
             found.extend(blocks(tables::by_workload(search, findings)));
             found.extend(tables::constraints(search, findings).map(Into::into));
             found.extend(verdict(search, chosen));
-            found.push(tables::costs(search, findings).into());
+            let costs = tables::costs(search, findings);
+            let is_long = costs.rows.len() > MOST_COST_ROWS;
+            (if is_long { &mut long } else { &mut found }).push(costs.into());
             found.push(tables::parameters(search, findings, chosen).into());
             found.extend(tables::rivals(search, findings).map(Into::into));
         }
@@ -50,6 +55,7 @@ pub fn document(search: &Search, findings: &Findings, file: Option<&str>) -> Doc
     let blocks = vec![
         Block::prose(conditions(search, findings)),
         Block::group("Result", found),
+        Block::folded("What it costs whom", long),
         Block::group("Discussion", discussion.collect()),
         Block::group("Progress of the search", progress),
         Block::group("Front", blocks(charts::fronts(search, findings))),

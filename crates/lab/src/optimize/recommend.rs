@@ -19,8 +19,11 @@ use blis_core::math::float;
 const FINALISTS: usize = 4;
 /// Finalists are run with so many times the seeds of other points at most,
 const MOST_TIMES: usize = 4;
-/// or with this many, if that is more: fewer tell little.
+/// or with this many, if that is more.
 const FEW: usize = 8;
+/// With fewer seeds nothing is clear: so little would be sure that parameters with an effect went
+/// back to their hand-set values.
+const ENOUGH: usize = 6;
 
 /// The last rounds of a search.
 struct Finals<'a> {
@@ -88,7 +91,8 @@ impl Finals<'_> {
             };
             let next = (2 * self.seeds).min(self.search.most_seeds());
             let cost = field.len() * (next - self.seeds);
-            if field[1..].iter().all(told_apart) || cost == 0 || cost > self.left {
+            let is_clear = self.seeds >= ENOUGH && field[1..].iter().all(told_apart);
+            if is_clear || cost == 0 || cost > self.left {
                 return Ok(Some(leader));
             }
             self.seeds = next;
