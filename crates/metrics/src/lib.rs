@@ -9,6 +9,7 @@ pub mod fact;
 pub mod fanout;
 pub mod life;
 pub mod metric;
+mod record;
 pub mod report;
 mod sample;
 pub mod slo;
