@@ -8,7 +8,7 @@
 use crate::chart::{Chart, name, unique};
 use crate::model::{Block, Card, Document, Group, Table};
 use crate::svg::{escaped, svg};
-use crate::text::{concat, digits};
+use crate::text::{concat, digits, sentence};
 use blis_lab::verdict::Outcome;
 use blis_scenario::json::visible;
 use std::fmt::Write;
@@ -130,7 +130,10 @@ impl Body {
         let Card { name, outcome, claim, because, found, effects, charts } = card;
         let because = match because.as_str() {
             "" => String::new(),
-            because => format!("<p>Because {}.</p>\n", words(because)),
+            because => {
+                let text = sentence(&format!("{} {because}", card.reason()));
+                format!("<p>{}</p>\n", words(&text))
+            }
         };
         let effect = |(what, found): &(String, String)| {
             format!("<li><code>{}</code><br/>{}</li>\n", escaped(what), escaped(found))

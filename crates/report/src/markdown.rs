@@ -95,7 +95,7 @@ fn card(card: &Card, level: usize) -> String {
     let Card { name, outcome, claim, because, found, .. } = card;
     let because = match because.as_str() {
         "" => String::new(),
-        because => format!("- **because** {}\n", line(because)),
+        because => format!("- **{}** {}\n", card.reason(), line(because)),
     };
     let head = format!("{} {}: {outcome}\n", "#".repeat(level), line(name));
     let claim = line(&format!("`{claim}`"));

@@ -95,6 +95,13 @@ pub struct Card {
     pub charts: Vec<Chart>,
 }
 
+impl Card {
+    /// Introduces why the claim should be so: no more than an expectation unless it was confirmed.
+    pub(crate) fn reason(&self) -> &'static str {
+        if self.outcome == "confirmed" { "because" } else { "expected because" }
+    }
+}
+
 impl Document {
     /// A document with this headline.
     pub fn new(title: impl Into<String>, blocks: Vec<Block>, data: Value) -> Document {

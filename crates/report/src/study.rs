@@ -23,6 +23,8 @@ const CAUTION: &str = "The probability that any verdict is wrong is at most 5 %,
                        looks. This covers the choice of seeds, not errors of the model.";
 /// A longer table by class is a detail.
 const MOST_CLASS_ROWS: usize = 64;
+/// With more cells nobody can tell their curves apart, and the page gets heavy.
+const MOST_DRAWN: usize = 64;
 /// So many of the cells that a warning is about are named.
 const MOST_PLACES: usize = 3;
 
@@ -37,6 +39,10 @@ pub fn document(study: &Study, findings: &Findings, file: Option<&str>) -> Docum
     let charts = study.metrics.iter().filter_map(|metric| chart(study, findings, metric));
     numbers.extend(blocks(charts));
     let discussion = study.discussion.iter().map(Block::prose);
+    let few = study.cells.len() <= MOST_DRAWN;
+    let drawn = |charts: fn(&Study, &Findings) -> Vec<Chart>| {
+        if few { blocks(charts(study, findings)) } else { Vec::new() }
+    };
     let blocks = vec![
         Block::prose(conditions(study, findings)),
         Block::group("Verdicts", verdicts(study, findings)),
@@ -44,8 +50,8 @@ pub fn document(study: &Study, findings: &Findings, file: Option<&str>) -> Docum
         Block::group("Discussion", discussion.collect()),
         Block::group("Numbers", numbers),
         Block::folded("Requests by class", blocks(long)),
-        Block::group("Time to first token", blocks(charts::distributions(study, findings))),
-        Block::group("TTFT breakdown", blocks(charts::breakdowns(study, findings))),
+        Block::group("Time to first token", drawn(charts::distributions)),
+        Block::group("TTFT breakdown", drawn(charts::breakdowns)),
         Block::folded("Mechanisms", blocks(mechanisms(study, findings))),
         Block::folded("Warnings of the runs", warnings(study, findings)),
         Block::folded("Setup", setup::blocks(study, file)),

@@ -116,8 +116,11 @@ impl Screen {
         let head = self.folded(&format!("{outcome} {name}: {claim}"), 4);
         let head = head.replacen(outcome, &self.bold(outcome), 1);
         let line = |text: &str| folded(text, self.width.min(WIDEST_PROSE), 4, 4) + "\n";
-        let because =
-            if because.is_empty() { String::new() } else { line(&format!("because {because}")) };
+        let because = if because.is_empty() {
+            String::new()
+        } else {
+            line(&format!("{} {because}", card.reason()))
+        };
         format!("{head}\n{because}{}", line(found))
     }
 

@@ -148,8 +148,8 @@ fn reference(plan: &Plan) -> Plan {
         oracles,
         horizon,
         warmup,
-        patience,
         slo,
+        patience,
         ..plan.clone()
     }
 }

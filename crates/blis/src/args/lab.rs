@@ -40,6 +40,7 @@ impl TrialArgs {
 }
 
 /// `blis study`.
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 #[derive(Debug, Args)]
 pub(crate) struct StudyArgs {
     /// Study files (YAML), or folders with --all

@@ -99,7 +99,9 @@ impl Study {
                 place.ranked.push(Ranked { arm: is_arm, cell, mean, times_best: None });
             }
         }
-        places.iter_mut().for_each(|place| place.rank(findings, &metric));
+        for place in &mut places {
+            place.rank(findings, &metric);
+        }
         let mut regrets = regrets(&places, &metric);
         // What oracles decide nobody can deploy.
         let real = |arm: usize| self.cells[places[0].cells[arm]].plan.oracles == Oracles::NONE;

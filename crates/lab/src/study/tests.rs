@@ -346,7 +346,7 @@ base:
   latency: {model: constant, step_us: 1000}
   engine: {max_num_running_reqs: 1, total_kv_blocks: 1000, async_scheduling: false}
 workloads:
-  - {name: calm, set: {workload: {distribution: {rate: 70, num_requests: 900, prompt_tokens: {mean: 16, stdev: 0}, output_tokens: {mean: 10, stdev: 8, min: 1, max: 40}}}}}
+  - {name: calm, set: {workload: {distribution: {rate: 40, num_requests: 900, prompt_tokens: {mean: 16, stdev: 0}, output_tokens: {mean: 10, stdev: 8, min: 1, max: 40}}}}}
   - {name: busy, set: {workload: {distribution: {rate: 150, num_requests: 900, prompt_tokens: {mean: 16, stdev: 0}, output_tokens: {mean: 10, stdev: 8, min: 1, max: 40}}}}}
 arms:
   - {name: one}
@@ -356,7 +356,8 @@ references: false
 metrics: [ttft_p99]
 seeds: 4
 ";
-    let study = read(text).expect("legal");
+    let outline = file::study(&yaml::read_text("s.yaml", text).expect("well-formed"));
+    let study = outline.expect("legal").settle(&Runner::default(), &Unwatched).expect("legal");
     let findings = study.run(&Runner::default(), &Unwatched).expect("it runs");
     let answer = study.answer(&findings).expect("arms differ");
     let names: Vec<&str> = answer.places.iter().map(|place| place.name.as_str()).collect();

@@ -6,6 +6,7 @@ use crate::text::{effect, entry, heading, listed, percent, ranged, sentence};
 use blis_core::SloClass;
 use blis_core::math::float;
 use blis_lab::Metric;
+use blis_lab::stats::Estimate;
 use blis_lab::study::{Answer, Findings, Paired, Place, Ranked, Regret, Study};
 use blis_lab::verdict::{Outcome, number};
 use blis_scenario::Row;
@@ -192,17 +193,14 @@ fn costs(study: &Study, findings: &Findings, found: &Answer) -> Option<String> {
 /// How much worse it surely is, and that in words.
 fn worse(metric: &Metric, paired: &Paired) -> Option<(f64, String)> {
     let less = metric.less_is_better()?;
-    let sure = |low: f64, high: f64| if less { low } else { -high };
-    match paired.ratio {
-        Some(ratio) => {
-            let size = if less { ratio.low - 1.0 } else { 1.0 / ratio.high - 1.0 };
-            (size > LEAST_COST).then(|| (size, format!("x {}", ranged(&ratio))))
-        }
-        None => {
-            let size = sure(paired.difference.low, paired.difference.high);
-            (size > LEAST_COST).then(|| (size, format!("+ {}", ranged(&paired.difference))))
-        }
-    }
+    let (size, told) = if let Some(ratio) = paired.ratio {
+        let size = if less { ratio.low - 1.0 } else { 1.0 / ratio.high - 1.0 };
+        (size, format!("x {}", ranged(&ratio)))
+    } else {
+        let Estimate { low, high, .. } = paired.difference;
+        (if less { low } else { -high }, format!("+ {}", ranged(&paired.difference)))
+    };
+    (size > LEAST_COST).then_some((size, told))
 }
 
 /// The verdicts, a line each.
