@@ -17,7 +17,7 @@ const MOST_CLAIMS: usize = 10;
 const MOST_ARMS: usize = 14;
 /// So many arms are named beside the best, and so many costs.
 const MOST_NAMED: usize = 2;
-const MOST_COSTS: usize = 3;
+const MOST_COSTS: usize = 2;
 /// A change below this share is no cost.
 const LEAST_COST: f64 = 0.02;
 
@@ -68,8 +68,10 @@ fn best(study: &Study, found: &Answer) -> String {
     let Some(first) = regrets.next() else {
         return format!("No arm can be ranked by {metric}.");
     };
+    // With many places a table has the others.
+    let named = if found.places.len() <= MOST_PLACES { MOST_NAMED } else { 0 };
     let next: Vec<String> = regrets
-        .take(MOST_NAMED)
+        .take(named)
         .map(|one| format!("{} ({}, {})", arm(study, one.arm), told(one.times), place(one.place)))
         .collect();
     let next = if next.is_empty() { String::new() } else { format!(" Next: {}.", next.join("; ")) };
