@@ -39,7 +39,6 @@ use crate::hypothesis::Hypothesis;
 use crate::metric::Metric;
 use crate::trial::{Runner, Watch};
 use crate::verdict::{ALPHA, Judge};
-use blis_metrics::Steady;
 use blis_scenario::Files;
 use blis_scenario::problems::Problems;
 use blis_scenario::row::Row;
@@ -261,7 +260,7 @@ impl Study {
             for (&cell, found) in open.iter().zip(by_plan(&plans, &seeds, runner, watch)?) {
                 rows[cell] = found;
             }
-            open = self.lengthen(lengths, &rows, Steady::MOST_CORRELATION);
+            open = self.lengthen(lengths, &rows);
         }
         Ok(rows)
     }

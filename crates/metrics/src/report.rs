@@ -81,14 +81,14 @@ pub struct Steady {
 impl Steady {
     /// Runs of one scenario are long enough if the numbers of requests inside in neighbouring
     /// twentieths of them correlate by less than this.
-    pub const MOST_CORRELATION: f64 = 0.6;
+    const MOST_CORRELATION: f64 = 0.6;
 
     /// Whether `runs` of one scenario were too short for their numbers to be steady, judged
-    /// together: the numbers inside in neighbouring twentieths correlate by more than `most`, or
+    /// together: the numbers inside in neighbouring twentieths correlate too much, or
     /// move by more than 2 % from the first half to the second, surely. The number inside tells
     /// because it remembers: latencies of single requests vary so much that those of a short run
     /// seem steady.
-    pub fn are_too_short<'a>(runs: impl IntoIterator<Item = &'a Steady>, most: f64) -> bool {
+    pub fn are_too_short<'a>(runs: impl IntoIterator<Item = &'a Steady>) -> bool {
         let (mut n, mut drift, mut squares, mut correlation) = (0.0, 0.0, 0.0, 0.0);
         for run in runs {
             let (Some(moved), Some(error), Some(found)) =
@@ -102,12 +102,12 @@ impl Steady {
             correlation += found;
         }
         let sure = 3.0 * squares.sqrt();
-        n > 0.0 && (correlation > most * n || drift.abs() > sure.max(0.02 * n))
+        n > 0.0 && (correlation > Steady::MOST_CORRELATION * n || drift.abs() > sure.max(0.02 * n))
     }
 
     /// Whether this run alone was too short.
     pub fn is_too_short(&self) -> bool {
-        Steady::are_too_short([self], Steady::MOST_CORRELATION)
+        Steady::are_too_short([self])
     }
 }
 

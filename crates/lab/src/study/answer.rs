@@ -4,7 +4,6 @@ use super::{Findings, Mean, Study};
 use crate::metric::Metric;
 use crate::stats::Estimate;
 use crate::verdict::Evidence;
-use blis_core::math::ln;
 use blis_scenario::scenario::oracles::Oracles;
 
 /// Paired intervals of the ranking leave out the truth with this probability, each.
@@ -53,10 +52,18 @@ pub struct Ranked {
 pub struct Regret {
     /// Which arm.
     pub arm: usize,
-    /// How many times as bad as the best it is; `None` if it is overloaded there.
-    pub times: Option<f64>,
+    /// How many times as bad as the best it is, paired by seed; `None` if it is overloaded there.
+    pub times: Option<Estimate>,
     /// The place.
     pub place: usize,
+}
+
+impl Regret {
+    /// Whether the runs cannot tell which of two arms loses less at its worst.
+    pub fn is_level(&self, other: &Regret) -> bool {
+        let both = self.times.zip(other.times);
+        both.is_some_and(|(one, other)| one.low <= other.high && other.low <= one.high)
+    }
 }
 
 impl Ranked {
@@ -132,23 +139,28 @@ impl Place {
 /// What each arm that was run everywhere loses where it loses most; the least first, then in the
 /// order of the file.
 fn regrets(places: &[Place], metric: &Metric) -> Vec<Regret> {
-    let worse =
-        |ratio: f64| if metric.less_is_better() == Some(true) { ratio } else { 1.0 / ratio };
+    let worse = |ratio: Estimate| {
+        let Estimate { mean, low, high, values } = ratio;
+        match metric.less_is_better() {
+            Some(true) => ratio,
+            _ => Estimate { mean: 1.0 / mean, low: 1.0 / high, high: 1.0 / low, values },
+        }
+    };
     let at = |arm: usize, place: usize| {
         let here = &places[place];
         if here.overloaded.contains(&arm) {
             // Where nobody keeps up nobody loses.
             return (!here.ranked.is_empty()).then_some(Regret { arm, times: None, place });
         }
-        let best = here.ranked.first()?.mean.0;
-        let found = here.ranked.iter().find(|one| one.arm == arm)?;
-        let times = worse(found.mean.0 / best);
-        Some(Regret { arm, times: ln(times).is_finite().then_some(times), place })
+        let rank = here.ranked.iter().position(|one| one.arm == arm)?;
+        let even = Estimate { mean: 1.0, low: 1.0, high: 1.0, values: 0 };
+        let times = if rank == 0 { even } else { worse(here.ranked[rank].times_best?) };
+        Some(Regret { arm, times: Some(times), place })
     };
     let mut arms: Vec<usize> = places.iter().flat_map(Place::arms).collect();
     arms.sort_unstable();
     arms.dedup();
-    let size = |regret: &Regret| regret.times.unwrap_or(f64::INFINITY);
+    let size = |regret: &Regret| regret.times.map_or(f64::INFINITY, |times| times.mean);
     let worst = |&arm: &usize| {
         let all = (0..places.len()).filter_map(|place| at(arm, place));
         all.max_by(|one, other| size(one).total_cmp(&size(other)))

@@ -7,7 +7,7 @@ use crate::metric::Metric;
 use crate::stats::{Estimate, estimate};
 use crate::verdict::{Doubt, Evidence, Verdict};
 use blis_core::math::ln;
-use blis_metrics::{Saturation, Steady};
+use blis_metrics::Saturation;
 use blis_scenario::row::Row;
 
 /// What the runs of a study gave.
@@ -124,10 +124,9 @@ impl Evidence for Found<'_> {
     fn doubt(&self, cell: usize, seeds: usize) -> Doubt {
         let rows = &self.found.rows[cell][..seeds];
         let asked = self.study.cells[cell].plan.steady_requests().is_some();
-        let too_short = || are_too_short(rows, Steady::MOST_CORRELATION);
         Doubt {
             overloaded: asked && is_overloaded(rows),
-            too_short: asked && self.study.warmup == Warmup::Auto && too_short(),
+            too_short: asked && self.study.warmup == Warmup::Auto && are_too_short(rows),
         }
     }
 }

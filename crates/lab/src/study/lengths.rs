@@ -21,13 +21,14 @@ use std::collections::BTreeMap;
 /// most.
 const MOST_PER_INSTANCE: u64 = 32_000;
 const MOST_TIMES: u64 = 16;
-/// One run knows its correlation less well than all seeds together do: the pilot is stricter.
-const PILOT_CORRELATION: f64 = 0.45;
-
-/// Runs that differ by more than this in their mean number of requests inside are too short. A
-/// queue that forgets after t requests makes the means of runs of n requests differ by about the
-/// root of 2 t / n, and an empty start makes them too low by about t / n: 1 % for this.
-const MOST_SPREAD: f64 = 0.15;
+/// Runs whose mean number of requests inside is known by less than this, as a standard deviation of
+/// its logarithm, are too short. A queue that forgets after t requests makes the means of runs of n
+/// requests differ by about the root of 2 t / n, and an empty start makes them too low by about
+/// t / n: 0.7 % for this. The 99th percentile of one server with one queue is then about 10 % low,
+/// and two arms on the same requests share most of that.
+const MOST_NOISE: f64 = 0.12;
+/// Correlations of 20 numbers come out too small by about this.
+const CORRELATION_LOW: f64 = 0.1;
 
 /// How long runs are, and what is left out of them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,15 +53,28 @@ pub(super) fn is_overloaded(rows: &[Row]) -> bool {
 }
 
 /// Whether these runs of one cell were too short to be steady, and not for growing without bound:
-/// each of them moves as a whole, or they differ too much.
-pub(super) fn are_too_short(rows: &[Row], most: f64) -> bool {
+/// each of them moves as a whole, or what they say differs too much.
+pub(super) fn are_too_short(rows: &[Row]) -> bool {
     let steady = rows.iter().map(|row| &row.report.steady);
-    !is_overloaded(rows) && (Steady::are_too_short(steady, most) || spread(rows) > MOST_SPREAD)
+    !is_overloaded(rows)
+        && (Steady::are_too_short(steady) || within(rows).max(between(rows)) > MOST_NOISE)
 }
 
-/// The standard deviation over seeds of the mean number of requests inside, as a share of it; 0 for
-/// fewer than three.
-fn spread(rows: &[Row]) -> f64 {
+/// The standard deviation of the mean number of requests inside, as a share of it, by how it moves
+/// from one twentieth of a run to the next. Quiet runs by chance look alike, but not inside.
+fn within(rows: &[Row]) -> f64 {
+    let n = float(rows.len().max(1) as u64);
+    let mean = |of: fn(&Steady) -> Option<f64>| {
+        rows.iter().filter_map(|row| of(&row.report.steady)).sum::<f64>() / n
+    };
+    // A run's halves differ by twice the error of the whole.
+    let variance = mean(|steady| steady.drift_error.map(|error| error * error / 4.0));
+    let r = (mean(|steady| steady.batch_correlation) + CORRELATION_LOW).clamp(0.0, 0.95);
+    (variance * (1.0 + r) / (1.0 - r)).sqrt()
+}
+
+/// The same by how much runs differ; 0 for fewer than three.
+fn between(rows: &[Row]) -> f64 {
     let inside = rows.iter().filter_map(|row| row.report.mean_in_system);
     let logs: Vec<f64> = inside.filter(|&mean| mean > 0.0).map(ln).collect();
     if logs.len() < 3 {
@@ -99,9 +113,11 @@ impl Study {
             for (&cell, row) in open.iter().zip(runner.rows(&trials, watch)?) {
                 rows[cell] = vec![row];
             }
-            open = self.lengthen(&mut lengths, &rows, PILOT_CORRELATION);
+            open = self.lengthen(&mut lengths, &rows);
         }
-        let shared = rows.iter().enumerate().filter(|&(cell, _)| !own(cell));
+        // A cell that grows without bound never settles: what it would leave out says nothing.
+        let shared =
+            rows.iter().enumerate().filter(|&(cell, rows)| !own(cell) && !is_overloaded(rows));
         let cuts = shared.flat_map(|(_, rows)| rows).filter_map(|row| row.report.steady.warmup_s);
         // To the millisecond, so that it can be written down.
         lengths.warmup = Some((cuts.fold(0.0, f64::max) * 1e3).ceil() / 1e3);
@@ -110,12 +126,7 @@ impl Study {
 
     /// Doubles the runs of cells that were too short, and of those that they are compared with, as
     /// far as that is allowed. The value is the cells that must be run again.
-    pub(super) fn lengthen(
-        &self,
-        lengths: &mut Lengths,
-        rows: &[Vec<Row>],
-        most: f64,
-    ) -> Vec<usize> {
+    pub(super) fn lengthen(&self, lengths: &mut Lengths, rows: &[Vec<Row>]) -> Vec<usize> {
         if self.hypotheses.is_empty() || self.warmup != Warmup::Auto {
             return Vec::new();
         }
@@ -136,7 +147,7 @@ impl Study {
             times <= MOST_TIMES && plan.steady_requests().is_some_and(fits)
         };
         let claimed = cells_of_latencies(&self.hypotheses, &self.design);
-        let short = |&cell: &usize| claimed.contains(&cell) && are_too_short(&rows[cell], most);
+        let short = |&cell: &usize| claimed.contains(&cell) && are_too_short(&rows[cell]);
         let places = places.into_values();
         let again: Vec<usize> = places
             .filter(|cells| cells.iter().any(short) && cells.iter().all(longer))

@@ -171,6 +171,69 @@ hypotheses:
     }
 }
 
+/// One server of 10 ms a request at this rate, in these seeds.
+fn one_server(rate: u32, requests: u32, first_seed: u64) -> Study {
+    let text = format!(
+        "
+question: how long is the tail?
+base:
+  latency: {{model: constant, step_us: 1000}}
+  engine: {{max_num_running_reqs: 1, total_kv_blocks: 1000}}
+  workload:
+    mix:
+      aggregate_rate: {rate}
+      num_requests: {requests}
+      clients:
+        - rate_fraction: 1
+          arrival: {{process: poisson}}
+          input_distribution: {{type: constant, params: {{value: 16}}}}
+          output_distribution: {{type: constant, params: {{value: 10}}}}
+arms: [{{name: one}}]
+metrics: [ttft_p99]
+first_seed: {first_seed}
+seeds: 5
+max_seeds: 5
+hypotheses: [{{claim: ttft_p99(one) > 1}}]
+"
+    );
+    read(&text).unwrap_or_else(|problem| panic!("{problem}"))
+}
+
+#[test]
+fn near_saturation_runs_are_long_enough_for_the_tail_or_the_verdict_is_too_short() {
+    let p99 = study_metric("ttft_p99");
+    let mut answered = Vec::new();
+    for (rate, truth) in [(70, 66.4), (90, 229.0), (95, 466.0), (98, 1_150.0)] {
+        let mut found = Vec::new();
+        for first_seed in (0..4).map(|set| 1_000 + 100 * set) {
+            let study = one_server(rate, 1_000, first_seed);
+            let findings = study.run(&Runner::default(), &Unwatched).expect("it runs");
+            if findings.verdicts[0].outcome != Outcome::TooShort {
+                found.push(findings.mean(0, &p99).expect("it has a tail").0 / truth);
+            }
+        }
+        let mean = found.iter().sum::<f64>() / found.len().max(1) as f64;
+        assert!(found.is_empty() || (mean - 1.0).abs() < 0.2, "{rate}: {found:?}");
+        answered.push(found.len());
+    }
+    assert_eq!((answered[0], answered[3]), (4, 0), "at 70 and at 98 %: {answered:?}");
+}
+
+#[test]
+fn longer_runs_are_called_too_short_less_often() {
+    let flagged = |requests: u32| {
+        let short = |set: &u64| {
+            let study = one_server(90, requests, 1_000 + 100 * set);
+            let rows = study.rows(&[0], 5, Some(0.0), &Runner::default(), &Unwatched);
+            lengths::are_too_short(&rows.expect("it runs")[0])
+        };
+        (0..12).filter(short).count()
+    };
+    let flagged: Vec<usize> = [500, 2_000, 8_000, 32_000].map(flagged).to_vec();
+    assert!(flagged.is_sorted_by(|short, long| short >= long), "{flagged:?}");
+    assert!(flagged[0] == 12 && flagged[3] <= 2, "{flagged:?}");
+}
+
 #[test]
 fn the_warm_up_is_the_same_for_all_cells_and_their_requests_are_not_counted() {
     let text = "
@@ -369,7 +432,7 @@ seeds: 4
     assert_eq!((busy.len(), &answer.places[1].overloaded[..]), (2, &[0][..]));
     let worst = answer.regrets.last().expect("three arms");
     assert_eq!((worst.arm, worst.times, worst.place), (0, None, 1), "it does not keep up");
-    assert!(answer.regrets[0].times.is_some_and(|times| (1.0..1.1).contains(&times)));
+    assert!(answer.regrets[0].times.is_some_and(|times| (1.0..1.1).contains(&times.mean)));
 }
 
 #[test]

@@ -58,9 +58,9 @@ fn best(study: &Study, found: &Answer) -> String {
         return format!("{}.{}", told.trim_end(), also(study, place));
     }
     let less = found.metric.less_is_better() == Some(true);
-    let told = |times: Option<f64>| match times {
-        Some(times) if less => format!("{} times the best", number(times)),
-        Some(times) => format!("{} of the best", number(1.0 / times)),
+    let told = |times: Option<Estimate>| match times {
+        Some(times) if less => format!("{} times the best", ranged(&times)),
+        Some(times) => format!("{} of the best", number(1.0 / times.mean)),
         None => "overloaded".to_owned(),
     };
     let place = |index: usize| &found.places[index].name;
@@ -75,12 +75,20 @@ fn best(study: &Study, found: &Answer) -> String {
         .map(|one| format!("{} ({}, {})", arm(study, one.arm), told(one.times), place(one.place)))
         .collect();
     let next = if next.is_empty() { String::new() } else { format!(" Next: {}.", next.join("; ")) };
+    let same = found.regrets[1..].iter().filter(|one| one.is_level(first));
+    let same = listed(same.map(|one| Some(arm(study, one.arm).to_owned())));
+    let same = match &same[..] {
+        "" => same,
+        _ => format!(" The runs cannot tell whether {same} loses less at its worst."),
+    };
     let name = arm(study, first.arm);
-    if first.times.is_some_and(|times| times <= 1.0) {
+    if first.times.is_some_and(|times| times.mean <= 1.0) {
         return format!("Best everywhere by {metric}: {name}.{next}");
     }
     let (times, place) = (told(first.times), place(first.place));
-    format!("Safest choice by {metric}: {name}, which at its worst is {times} ({place}).{next}")
+    format!(
+        "Safest choice by {metric}: {name}, which at its worst is {times} ({place}).{same}{next}"
+    )
 }
 
 /// The arms that cannot be told from the best.
@@ -132,7 +140,7 @@ fn arms(study: &Study, found: &Answer) -> Table {
             ranked.any(|(rank, one)| one.arm == regret.arm && (rank == 0 || one.is_level()))
         };
         let won = found.places.iter().filter(wins).count();
-        let worst = regret.times.map_or_else(|| "overloaded".to_owned(), number);
+        let worst = regret.times.map_or_else(|| "overloaded".to_owned(), |times| ranged(&times));
         let place = found.places[regret.place].name.clone();
         [
             arm(study, regret.arm).to_owned(),
