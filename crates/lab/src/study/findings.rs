@@ -1,7 +1,7 @@
 //! What the runs of a study gave.
 
+use super::Study;
 use super::lengths::{Lengths, are_too_short, is_overloaded};
-use super::{Study, Warmup};
 use crate::interval::Interval;
 use crate::metric::Metric;
 use crate::stats::{Estimate, estimate};
@@ -126,7 +126,7 @@ impl Evidence for Found<'_> {
         let asked = self.study.cells[cell].plan.steady_requests().is_some();
         Doubt {
             overloaded: asked && is_overloaded(rows),
-            too_short: asked && self.study.warmup == Warmup::Auto && are_too_short(rows),
+            too_short: asked && self.study.wants_steady() && are_too_short(rows),
         }
     }
 }

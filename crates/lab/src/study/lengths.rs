@@ -3,8 +3,8 @@
 //! A claim about requests that come at a steady rate is one about the steady state. So runs are
 //! doubled until the numbers of requests inside are steady wherever a claim is about latencies,
 //! first by a pilot of each cell and then by all seeds of the first look; arms that are compared
-//! stay of one length. Scenarios that end by themselves (traces, ramps, horizons) are run as they
-//! are written.
+//! stay of one length. A study that says what to leave out needs no pilot. Scenarios that end by
+//! themselves (traces, ramps, horizons) are run as they are written.
 
 use super::Study;
 use crate::design::{PILOT_SEED, Warmup};
@@ -124,10 +124,15 @@ impl Study {
         Ok(lengths)
     }
 
+    /// Whether it asks about the steady state. Who leaves nothing out asks about the start.
+    pub(super) fn wants_steady(&self) -> bool {
+        !matches!(self.warmup, Warmup::Seconds(seconds) if seconds <= 0.0)
+    }
+
     /// Doubles the runs of cells that were too short, and of those that they are compared with, as
     /// far as that is allowed. The value is the cells that must be run again.
     pub(super) fn lengthen(&self, lengths: &mut Lengths, rows: &[Vec<Row>]) -> Vec<usize> {
-        if self.hypotheses.is_empty() || self.warmup != Warmup::Auto {
+        if self.hypotheses.is_empty() || !self.wants_steady() {
             return Vec::new();
         }
         let arm = self.design.factor("arm");

@@ -59,6 +59,7 @@ fn best(study: &Study, found: &Answer) -> String {
     }
     let less = found.metric.less_is_better() == Some(true);
     let told = |times: Option<Estimate>| match times {
+        Some(times) if times.low >= times.high => "as good as the best".to_owned(),
         Some(times) if less => format!("{} times the best", ranged(&times)),
         Some(times) => format!("{} of the best", number(1.0 / times.mean)),
         None => "overloaded".to_owned(),
