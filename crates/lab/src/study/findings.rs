@@ -120,13 +120,16 @@ impl Evidence for Found<'_> {
         self.found.value(cell, seed, metric)
     }
 
-    /// Only of requests that come at a steady rate: other scenarios are what they are.
+    /// Only of requests that come at a steady rate: other scenarios are what they are. Whether runs
+    /// are too short is told by the seeds that decided how long they are.
     fn doubt(&self, cell: usize, seeds: usize) -> Doubt {
-        let rows = &self.found.rows[cell][..seeds];
-        let asked = self.study.cells[cell].plan.steady_requests().is_some();
+        let Found { study, found } = self;
+        let rows = &found.rows[cell][..seeds];
+        let asked = study.cells[cell].plan.steady_requests().is_some();
+        let first = &rows[..seeds.min(study.seeds)];
         Doubt {
             overloaded: asked && is_overloaded(rows),
-            too_short: asked && self.study.wants_steady() && are_too_short(rows),
+            too_short: asked && study.wants_steady() && are_too_short(first),
         }
     }
 }

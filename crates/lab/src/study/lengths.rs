@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// most.
 const MOST_PER_INSTANCE: u64 = 32_000;
 const MOST_TIMES: u64 = 16;
-/// Runs whose mean number of requests inside is known by less than this, as a standard deviation of
+/// Runs whose mean number of requests inside is less certain than this, as a standard deviation of
 /// its logarithm, are too short. A queue that forgets after t requests makes the means of runs of n
 /// requests differ by about the root of 2 t / n, and an empty start makes them too low by about
 /// t / n: 0.7 % for this. The 99th percentile of one server with one queue is then about 10 % low,
