@@ -13,6 +13,7 @@ use crate::trials::Trying;
 use blis_export::llm_d;
 use blis_lab::Metric;
 use blis_lab::study::{self, Findings, Outline, Study};
+use blis_lab::tune;
 use blis_lab::verdict::Outcome;
 use blis_report::Block;
 use blis_report::study as report;
@@ -75,7 +76,8 @@ pub(crate) fn settled(
     watch: &Trials,
     quiet: bool,
 ) -> Result<Study, Failure> {
-    let study = outline.settle(&trying.runner(), watch).map_err(|failure| trying.kept(failure))?;
+    let study =
+        tune::settle(outline, &trying.runner(), watch).map_err(|failure| trying.kept(failure))?;
     output::notes(quiet, study.cells.iter().flat_map(|cell| &cell.plan.notes));
     Ok(study)
 }
@@ -98,7 +100,9 @@ fn deployed(study: &Study, findings: &Findings) -> Option<String> {
         let only = |(path, _): &(String, String)| path == "strategy" || path.starts_with("signals");
         let strategy = fields.iter().find(|(path, _)| path == "strategy");
         let whole = fields.iter().all(only) && study.with(arm).is_empty();
-        Some((missing, strategy.filter(|_| whole).map(|(_, name)| name.clone())))
+        let written = || strategy.map(|(_, name)| name.clone());
+        let strategy = study.cells[cell].tuned().or_else(written).filter(|_| whole);
+        Some((missing, strategy))
     };
     let name = |arm: usize| &study.design.factors[factor].levels[arm];
     let mut told = Vec::new();

@@ -19,6 +19,7 @@ pub mod optimize;
 pub mod stats;
 pub mod study;
 pub mod trial;
+pub mod tune;
 pub mod verdict;
 pub mod why;
 

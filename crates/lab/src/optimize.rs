@@ -10,7 +10,7 @@
 
 mod conclude;
 mod constraint;
-mod file;
+pub(crate) mod file;
 mod findings;
 mod guard;
 pub mod json;

@@ -43,6 +43,7 @@ use blis_scenario::Files;
 use blis_scenario::problems::Problems;
 use blis_scenario::row::Row;
 use blis_scenario::scenario::{Checked, Oracles, Plan};
+use blis_scenario::strategy::{self, Choice};
 use blis_scenario::yaml::Node;
 use levels::Choices;
 
@@ -95,11 +96,35 @@ impl Outline {
         &self.study
     }
 
-    /// The study, with all rates known.
+    /// The cells whose strategies are to be tuned, with how many points are tried for each.
+    pub(crate) fn untuned(&self) -> Vec<(usize, usize)> {
+        let Outline { study, .. } = self;
+        let Some(arm) = study.design.factor("arm") else { return Vec::new() };
+        let calls = |cell: usize| study.levels[arm].levels[study.design.levels(cell)[arm]].tuned;
+        (0..study.cells.len()).filter_map(|cell| Some((cell, calls(cell)?))).collect()
+    }
+
+    /// The scenario of `cell` as it is written.
+    pub(crate) fn tree(&self, cell: usize) -> &Node {
+        &self.study.cells[cell].tree
+    }
+
+    /// Gives `cell` this strategy.
+    pub(crate) fn tune(&mut self, cell: usize, strategy: Node) -> Result<(), Problems> {
+        let Outline { study, cells } = self;
+        let Cell { levels, plan, tuned, tree, .. } = &mut study.cells[cell];
+        tree.set(&[strategy::FIELD], strategy.clone());
+        cells[cell] = patch::resolve(tree, levels, &study.files)?;
+        *plan = cells[cell].plan().clone();
+        *tuned = Some(strategy);
+        Ok(())
+    }
+
+    /// The study, with all rates known, if no arm is to be tuned: see [`crate::tune`].
     ///
     /// # Errors
     /// The failure of the first measurement that failed.
-    pub fn settle(self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Study, Failure> {
+    pub(crate) fn settle(self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Study, Failure> {
         let Outline { mut study, cells } = self;
         let plans = runner.settle_all(cells, watch)?;
         for (cell, plan) in study.cells.iter_mut().zip(plans) {
@@ -118,6 +143,8 @@ pub struct Cell {
     pub plan: Plan,
     /// Whether its arm, workload or swept values say what is left out of its runs.
     pub own_warmup: bool,
+    /// The strategy with the parameters that were found for it, if its arm is tuned.
+    tuned: Option<Node>,
     tree: Node,
 }
 
@@ -170,7 +197,10 @@ impl Study {
             }
             level.apply(&mut tree, &self.components);
         }
-        let own = self.cells[self.design.cell(levels)].own_warmup;
+        let Cell { own_warmup: own, tuned, .. } = &self.cells[self.design.cell(levels)];
+        if let Some(strategy) = tuned {
+            tree.set(&[strategy::FIELD], strategy.clone());
+        }
         if let Some(seconds) = warmup.filter(|_| !own) {
             tree.set(&["warmup_s"], Node::from_flag("warmup", &seconds.to_string()));
         }
@@ -297,6 +327,14 @@ impl Study {
 }
 
 impl Cell {
+    /// The strategy with the parameters that were found for it, if its arm is tuned.
+    pub fn tuned(&self) -> Option<String> {
+        let Choice { name, params } = Choice::read(self.tuned.as_ref()?).ok()?;
+        let params: Vec<String> =
+            params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        Some(if params.is_empty() { name } else { format!("{name}[{}]", params.join(",")) })
+    }
+
     /// Its scenario with this warm-up, unless it has its own.
     pub(crate) fn plan_from(&self, warmup: Option<f64>) -> Plan {
         match warmup.filter(|_| !self.own_warmup) {

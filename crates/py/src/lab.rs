@@ -12,6 +12,7 @@ use blis_lab::ledger::Ledger;
 use blis_lab::optimize::{self, Search};
 use blis_lab::study::{self, Study};
 use blis_lab::trial::{self, Runner, Watch};
+use blis_lab::tune;
 use blis_scenario::profile::{self, ProfiledMachine};
 use blis_scenario::{Plan, Problem, RunFailure, Saturations, policies as listing};
 use blis_sim::Observer;
@@ -57,7 +58,7 @@ pub(crate) fn study_report(
     interruptible(py, |watch| {
         let ledger = open(ledger.as_deref())?;
         let runner = Runner::new(jobs, false, ledger.as_ref())?;
-        let study = study::read_text(path, text)?.settle(&runner, watch)?;
+        let study = tune::settle(study::read_text(path, text)?, &runner, watch)?;
         studied(&study, &name(path), &runner, watch)
     })
 }

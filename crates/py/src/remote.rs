@@ -11,6 +11,7 @@ use blis_lab::ledger::{Claim, Ledger, Seen};
 use blis_lab::optimize::{self, Search};
 use blis_lab::study::{self, Study};
 use blis_lab::trial::{self, Elsewhere, Key, Runner};
+use blis_lab::tune;
 use blis_scenario::{Draft, Plan, Problem, Row, RunFailure};
 use blis_sim::Unobserved;
 use pyo3::prelude::*;
@@ -61,7 +62,7 @@ impl Rounds {
         interruptible(py, |watch| {
             let ledger = Ledger::open(&ledger)?;
             let runner = Runner::new(0, false, Some(&ledger))?;
-            let study = Box::new(study::read_text(path, text)?.settle(&runner, watch)?);
+            let study = Box::new(tune::settle(study::read_text(path, text)?, &runner, watch)?);
             Ok(Rounds::new(Asked::Study { study, name: name(path) }, ledger))
         })
     }

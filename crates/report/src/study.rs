@@ -36,6 +36,7 @@ pub fn document(study: &Study, findings: &Findings, file: Option<&str>) -> Docum
     let (long, short) = if is_long { (by_class, None) } else { (None, by_class) };
     numbers.extend(blocks(short));
     numbers.extend(blocks(setup::arms(study)));
+    numbers.extend(blocks(setup::tuned(study)));
     let charts = study.metrics.iter().filter_map(|metric| chart(study, findings, metric));
     numbers.extend(blocks(charts));
     let discussion = study.discussion.iter().map(Block::prose);

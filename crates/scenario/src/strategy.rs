@@ -72,6 +72,7 @@ shipped! {
     "slo-tiered"
     "slo-gated"
     "slo-compound"
+    "least-harm-router"
     "least-harm"
     "all-layers"
     "three-layers"

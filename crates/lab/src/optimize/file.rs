@@ -96,7 +96,7 @@ pub fn read_text(name: &str, text: &str) -> Result<Outline, Problems> {
     search(&yaml::read_text(name, text)?)
 }
 
-pub(super) fn search(tree: &Node) -> Result<Outline, Problems> {
+pub(crate) fn search(tree: &Node) -> Result<Outline, Problems> {
     yaml::decode_and(tree, |fields, tree| Reader { fields, tree }.read())
 }
 

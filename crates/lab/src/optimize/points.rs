@@ -234,7 +234,7 @@ impl Points {
     }
 
     /// `base` with the strategy of candidate number `candidate` and these parameters.
-    pub(super) fn tree(
+    pub(crate) fn tree(
         &self,
         base: &Node,
         candidate: usize,

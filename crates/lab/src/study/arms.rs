@@ -6,7 +6,11 @@ use super::patch::{self, Setting};
 use blis_scenario::problem::unknown;
 use blis_scenario::problems::{Findings, Problems, every};
 use blis_scenario::scenario::Plan;
-use blis_scenario::yaml::Node;
+use blis_scenario::strategy;
+use blis_scenario::yaml::{Node, Whole};
+
+/// Points that are tried for a tuned arm.
+const DEFAULT_CALLS: u64 = 30;
 
 /// A named part of a strategy.
 #[derive(Clone, Debug)]
@@ -46,13 +50,41 @@ pub(super) fn patched(
                 named(tree, &format!("{path}.with[{number}]"), name, components)
             });
         let with = found.keep(tree.whole(&[&format!("{path}.with")]).and_then(|()| every(with)));
-        let own = patch.set.as_ref().map_or_else(Vec::new, patch::settings);
-        let whole = with.is_some();
+        let mut own = patch.set.as_ref().map_or_else(Vec::new, patch::settings);
+        let tuned = found.keep(tuned(tree, &path, patch, field == "arms"));
+        let whole = with.is_some() && tuned.is_some();
         let with = with.unwrap_or_default();
-        levels.push(Level { name, with, own, tests: patch.tests.clone(), whole });
+        let tuned = tuned.flatten().map(|(strategy, calls)| {
+            own.insert(0, (vec![strategy::FIELD.to_owned()], strategy));
+            calls
+        });
+        levels.push(Level { name, with, own, tests: patch.tests.clone(), tuned, whole });
     }
     let name = field.strip_suffix('s').unwrap_or(field).to_owned();
     Choices { stated: levels.len(), name, levels }
+}
+
+/// The strategy whose parameters are searched for the patch at `path`, and how many points are
+/// tried in each cell.
+fn tuned(
+    tree: &Node,
+    path: &str,
+    patch: &PatchFields,
+    is_arm: bool,
+) -> Result<Option<(Node, usize)>, Problems> {
+    let Some(fields) = &patch.tuned else { return Ok(None) };
+    let path = format!("{path}.tuned");
+    if !is_arm {
+        return Err(tree.problem(path, "only arms are tuned; remove it"));
+    }
+    let mut parts = strategy::POLICIES.iter().chain(&[strategy::FIELD]);
+    if let Some(part) = parts.find(|part| patch.set.as_ref().is_some_and(|set| set.has(part))) {
+        let message = format!("policies come from the strategy that is tuned; remove `set.{part}`");
+        return Err(tree.problem(path, message));
+    }
+    let strategy = tree.required(&path, strategy::FIELD, fields.strategy.clone())?;
+    let calls = fields.budget.map_or(DEFAULT_CALLS, Whole::get);
+    Ok(Some((strategy, usize::try_from(calls).unwrap_or(usize::MAX))))
 }
 
 /// Which component is called `name`, as written at `path`.
@@ -81,6 +113,7 @@ pub(super) fn matrix(which: &[usize], components: &[Component]) -> Choices {
         with,
         own: Vec::new(),
         tests: Some(tests),
+        tuned: None,
         whole: true,
     };
     let mut levels = vec![arm("none".to_owned(), Vec::new(), "the baseline".to_owned())];

@@ -83,7 +83,7 @@ impl<'a> Cells<'a> {
             let checked = self.once.resolve(&tree, &patch::cell(&names));
             self.found.keep(checked).map(|checked| {
                 let plan = checked.plan().clone();
-                (Cell { levels: names, plan, own_warmup, tree }, checked)
+                (Cell { levels: names, plan, own_warmup, tuned: None, tree }, checked)
             })
         } else {
             self.found.keep(Err(Problems::KNOWN))

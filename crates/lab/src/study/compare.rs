@@ -56,8 +56,14 @@ pub fn compare(sides: &Sides<'_>) -> Result<Outline, Problems> {
         return Err(Problem::new(Place::Unknown, "", message).into());
     }
     let names: Vec<String> = arms.iter().map(|(name, _)| name.clone()).collect();
-    let level =
-        |name: String| Level { name, with: Vec::new(), own: Vec::new(), tests: None, whole: true };
+    let level = |name: String| Level {
+        name,
+        with: Vec::new(),
+        own: Vec::new(),
+        tests: None,
+        tuned: None,
+        whole: true,
+    };
     let choices = vec![Choices {
         name: "arm".to_owned(),
         stated: names.len(),
@@ -69,7 +75,7 @@ pub fn compare(sides: &Sides<'_>) -> Result<Outline, Problems> {
         let levels = vec![name];
         let checked = once.resolve(&tree, &patch::cell(&levels))?;
         Ok::<_, Problems>((
-            Cell { plan: checked.plan().clone(), levels, own_warmup: false, tree },
+            Cell { plan: checked.plan().clone(), levels, own_warmup: false, tuned: None, tree },
             checked,
         ))
     };

@@ -73,6 +73,15 @@ pub(crate) struct PatchFields {
     pub(super) with: Vec<String>,
     pub(crate) set: Option<Node>,
     pub(super) tests: Option<String>,
+    pub(super) tuned: Option<TunedFields>,
+}
+
+/// What an arm is tuned from, as written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct TunedFields {
+    pub(super) strategy: Option<Node>,
+    pub(super) budget: Option<Whole<4, 100_000>>,
 }
 
 /// A hypothesis as written.

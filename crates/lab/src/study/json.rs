@@ -41,7 +41,8 @@ fn cell(study: &Study, findings: &Findings, number: usize, cell: &Cell) -> Map<S
     let levels = levels.map(|(factor, level)| (factor.clone(), json!(level)));
     let state = [("scenario_hash", hash), ("load", findings.load(number))];
     let state = state.map(|(name, value)| (name.to_owned(), json!(value)));
-    levels.chain(state).chain(study.metrics.iter().map(metric)).collect()
+    let tuned = cell.tuned().map(|strategy| ("tuned".to_owned(), json!(strategy)));
+    levels.chain(state).chain(tuned).chain(study.metrics.iter().map(metric)).collect()
 }
 
 /// The gates that refuse requests which could be served.

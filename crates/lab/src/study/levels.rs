@@ -25,6 +25,8 @@ pub(crate) struct Level {
     pub(crate) own: Vec<Setting>,
     /// What it is there for.
     pub(crate) tests: Option<String>,
+    /// How many points of its strategy's parameters are tried in each cell before the study runs.
+    pub(crate) tuned: Option<usize>,
     /// Whether all that it sets is known.
     pub(crate) whole: bool,
 }
@@ -61,6 +63,7 @@ pub(super) fn swept(tree: &Node, sweep: &Named<Vec<Node>>, found: &mut Findings)
             with: Vec::new(),
             own: vec![(steps.clone(), value.clone())],
             tests: None,
+            tuned: None,
             whole: true,
         };
         let levels: Vec<Level> = values.iter().map(level).collect();

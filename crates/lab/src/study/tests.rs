@@ -3,6 +3,7 @@
 use super::*;
 use crate::trial::Unwatched;
 use crate::verdict::Outcome;
+use blis_core::math::float;
 use blis_scenario::yaml;
 
 fn read(text: &str) -> Result<Study, Problems> {
@@ -212,7 +213,7 @@ fn near_saturation_runs_are_long_enough_for_the_tail_or_the_verdict_is_too_short
                 found.push(findings.mean(0, &p99).expect("it has a tail").0 / truth);
             }
         }
-        let mean = found.iter().sum::<f64>() / found.len().max(1) as f64;
+        let mean = found.iter().sum::<f64>() / float(found.len().max(1) as u64);
         assert!(found.is_empty() || (mean - 1.0).abs() < 0.2, "{rate}: {found:?}");
         answered.push(found.len());
     }

@@ -3,7 +3,7 @@
 use crate::chart::unique;
 use crate::model::{Block, Table};
 use crate::text::inline;
-use blis_lab::study::{Stated, Study};
+use blis_lab::study::{Cell, Stated, Study};
 
 /// What arms are made of and what they test; none if the study does not say.
 pub(super) fn arms(study: &Study) -> Option<Table> {
@@ -15,6 +15,14 @@ pub(super) fn arms(study: &Study) -> Option<Table> {
     let rows = arms.levels.iter().enumerate().map(row);
     let table = Table::new("arms", ["arm", "components", "tests"], rows).without_empty();
     (table.header.len() > 1).then_some(table)
+}
+
+/// What was found for arms that are tuned, cell by cell; none if no arm is.
+pub(super) fn tuned(study: &Study) -> Option<Table> {
+    let row = |cell: &Cell| Some([cell.levels.join(", "), cell.tuned()?]);
+    let rows: Vec<_> = study.cells.iter().filter_map(row).collect();
+    let tuned = !rows.is_empty();
+    tuned.then(|| Table::new("tuned arms", ["cell", "parameters that were found"], rows))
 }
 
 /// All that the file sets, and how to run it.

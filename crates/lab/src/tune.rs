@@ -1,0 +1,124 @@
+//! Tuned arms: a baseline that nobody tuned is no match for a strategy that somebody did.
+//!
+//! An arm with `tuned: {strategy: llm-d-1.0, budget: 60}` gets, in each cell, the parameters that a
+//! search of that many points finds best there by the first metric of the study. Searches have
+//! seeds of their own, which no study uses, and the guards of `optimize`.
+
+use crate::failure::Failure;
+use crate::optimize::file::search;
+use crate::study::{Outline, Study, Warmup};
+use crate::trial::{Runner, Watch};
+use blis_scenario::problems::{Problems, every};
+use blis_scenario::strategy;
+use blis_scenario::yaml::{self, Node};
+
+/// How many seeds each point is tried with, and what is recommended besides.
+const SEEDS: usize = 2;
+
+/// The study in `outline`, with all rates known and all arms tuned that are to be.
+///
+/// # Errors
+/// The failure of the first measurement that failed.
+pub fn settle(
+    mut outline: Outline,
+    runner: &Runner<'_>,
+    watch: &dyn Watch,
+) -> Result<Study, Failure> {
+    // What cannot be searched is refused before anything runs.
+    let searches = every(outline.untuned().into_iter().map(|(cell, calls)| {
+        let asked = question(&outline, cell, calls)?;
+        Ok::<_, Problems>((cell, search(&asked)?))
+    }))?;
+    for (cell, asked) in searches {
+        let found = asked.settle(runner, watch)?;
+        let chosen = found.run(runner, watch, false)?.chosen;
+        let Some(best) = chosen.first() else { continue };
+        let tuned = found.points.tree(&Node::empty(), best.candidate, &best.settings);
+        outline.tune(cell, tuned.field(strategy::FIELD).cloned().unwrap_or_else(Node::empty))?;
+    }
+    outline.settle(runner, watch)
+}
+
+/// The search for the best parameters of the strategy in `cell`.
+fn question(outline: &Outline, cell: usize, calls: usize) -> Result<Node, Problems> {
+    let study = outline.study();
+    let metric = study.metrics.iter().find(|metric| metric.less_is_better().is_some());
+    let Some(metric) = metric else {
+        let message = "arms are tuned by the first metric that has a better side; there is none";
+        return Err(outline.tree(cell).problem("metrics", message));
+    };
+    let side = if metric.less_is_better() == Some(true) { "objective" } else { "maximise" };
+    let text = format!(
+        "question: which parameters are best here?\n{side}: {}\n\
+         budget: {{calls: {calls}, seeds: {SEEDS}}}\nconfirm: {{seeds: {SEEDS}}}\n",
+        metric.name()
+    );
+    let mut asked = yaml::read_text("tuned", &text)?;
+    let mut base = outline.tree(cell).clone();
+    if let Some(strategy) = base.field(strategy::FIELD) {
+        asked.set(&[strategy::FIELD], strategy.clone());
+    }
+    strategy::POLICIES.iter().chain(&[strategy::FIELD]).for_each(|part| base.remove(part));
+    if let (Warmup::Seconds(seconds), false) = (study.warmup, study.cells[cell].own_warmup) {
+        base.set(&["warmup_s"], Node::from_flag("warmup", &seconds.to_string()));
+    }
+    asked.set(&["base"], base);
+    Ok(asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::read_text;
+    use crate::trial::Unwatched;
+
+    const STUDY: &str = "
+question: is the default good?
+base:
+  cluster: {instances: 2}
+  latency: {model: constant, step_us: 2000}
+  engine: {total_kv_blocks: 500}
+  workload: {preset: multi-turn-4x512, rate: 20, num_requests: 300}
+arms:
+  - {name: default, set: {strategy: seeds-3-2-2}}
+  - {name: tuned, tuned: {strategy: seeds-3-2-2, budget: 8}}
+metrics: [ttft_p99]
+seeds: 2
+";
+
+    fn settled(text: &str) -> Result<Study, String> {
+        let outline = read_text("s.yaml", text).map_err(|problems| problems.to_string())?;
+        settle(outline, &Runner::default(), &Unwatched).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn a_tuned_arm_has_the_parameters_that_a_search_of_its_cell_found() {
+        let study = settled(STUDY).expect("legal");
+        assert_eq!(study.cells[0].tuned(), None);
+        let found = study.cells[1].tuned().expect("it is tuned");
+        assert!(found.starts_with("seeds-3-2-2["), "{found}");
+        assert_eq!(settled(STUDY).expect("legal").cells[1].tuned(), Some(found.clone()));
+        // The same parameters written by hand are the same runs.
+        let text = STUDY.replace(
+            "tuned: {strategy: seeds-3-2-2, budget: 8}",
+            &format!("set: {{strategy: '{found}'}}"),
+        );
+        let written = settled(&text).expect("legal");
+        assert_eq!(written.cells[1].plan.canonical(), study.cells[1].plan.canonical());
+    }
+
+    #[test]
+    fn what_cannot_be_tuned_is_refused_before_anything_runs() {
+        for (from, to, message) in [
+            ("strategy: seeds-3-2-2, budget", "strategy: seed-3-2-2, budget", "did you mean"),
+            ("strategy: seeds-3-2-2, budget", "strategy: round-robin, budget", "nothing can be"),
+            ("strategy: seeds-3-2-2, budget: 8", "budget: 8", "field `strategy` is missing"),
+            ("budget: 8}", "budget: 8}, set: {scheduler: sjf}", "remove `set.scheduler`"),
+            ("metrics: [ttft_p99]", "metrics: [offered]", "there is none"),
+            ("arms:", "workloads: [{name: w, tuned: {strategy: lmetric}}]\narms:", "only arms"),
+        ] {
+            let told = settled(&STUDY.replace(from, to)).expect_err(message);
+            assert!(told.contains(message), "{told}");
+        }
+    }
+}
