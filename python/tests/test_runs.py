@@ -100,7 +100,7 @@ def test_the_lock_of_the_interpreter_is_free_while_a_run_goes() -> None:
 ENDLESS = {"workload": {"distribution": {"rate": 100, "num_requests": 4_000_000}}}
 
 
-@pytest.mark.parametrize("what", ["run", "trial", "study", "saturation"])
+@pytest.mark.parametrize("what", ["run", "trial", "study"])
 def test_an_interrupt_ends_what_is_being_simulated(what: str) -> None:
     gate = threading.Lock()
 
@@ -113,8 +113,6 @@ def test_an_interrupt_ends_what_is_being_simulated(what: str) -> None:
     other.start()
     scenario = blis.Scenario(ENDLESS)
     document = scenario.trial()
-    workload = {"preset": "orthogonal-slo", "rate": "90%", "num_requests": 4_000_000}
-    share = blis.Scenario({"cluster": {"instances": 200}, "workload": workload}).trial()
     with pytest.raises(KeyboardInterrupt):
         # From here on it may come, like Ctrl-C; the other thread waits for the interpreter's lock.
         gate.release()
@@ -122,8 +120,6 @@ def test_an_interrupt_ends_what_is_being_simulated(what: str) -> None:
             blis.run(scenario, requests=False)
         elif what == "trial":
             blis.trial(document)
-        elif what == "saturation":
-            blis.trial(share)
         else:
             study = {"question": "?", "base": ENDLESS, "metrics": ["ttft_p99"]}
             blis.study(study, ledger=None)
