@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import sqlite3
@@ -138,6 +139,27 @@ def test_a_killed_worker_costs_nothing_but_time(
     assert retries or lost, "a batch was sent anew"
     assert rows(ledger) == rows(tiny / "ledger.db")
     assert runs(ledger) == (500, 500, 500)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are found through /proc")
+def test_kills_of_workers_at_any_moment_change_no_row(
+    tiny: Path, tmp_path: Path, raylet: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as `BLIS_RAY_KILLS` says, over as many studies as that takes."""
+    monkeypatch.setattr(driver, "RETRIES", -1)
+    wanted, killed = int(os.environ.get("BLIS_RAY_KILLS", "6")), 0
+    while killed < wanted:
+        ledger, dice = tmp_path / f"{killed}.db", random.Random(killed)
+
+        def kill(progress: blis.ray.Progress) -> None:
+            nonlocal killed
+            if killed < wanted and progress.finished < 490 and dice.random() < 0.5:
+                killed += kill_a_worker_at_work(raylet)
+
+        found = blis.ray.study(tiny / "tiny.yaml", ledger=ledger, batch=10, progress=kill)
+        assert rows(ledger) == rows(tiny / "ledger.db")
+        assert runs(ledger) == (500, 500, 500)
+        assert found == blis.study(tiny / "tiny.yaml", ledger=tiny / "ledger.db")
 
 
 def test_a_study_that_was_stopped_goes_on_from_its_ledger(tiny: Path, tmp_path: Path) -> None:

@@ -56,6 +56,11 @@ impl Names {
         Names { known: Arc::new(Mutex::new(known)) }
     }
 
+    /// `source`, of which these names note what passes.
+    pub fn of(&self, source: Box<dyn Source>) -> Box<dyn Source> {
+        Box::new(Named { source, names: self.clone() })
+    }
+
     /// The request that arrives at `at`, as its source made it. To be asked once for each
     /// [`Fact::Arrived`](blis_metrics::Fact::Arrived), in their order.
     ///
@@ -95,9 +100,9 @@ impl Known {
 }
 
 /// A source that notes the names in its requests.
-pub(crate) struct Named {
-    pub(crate) source: Box<dyn Source>,
-    pub(crate) names: Names,
+struct Named {
+    source: Box<dyn Source>,
+    names: Names,
 }
 
 impl Source for Named {

@@ -4,7 +4,7 @@
 //! a number is the same wherever it is asked for.
 
 use crate::limit;
-use crate::names::{Named, Names};
+use crate::names::Names;
 use crate::problem::Problem;
 use crate::problems::Problems;
 use crate::scenario::tier::CONNECTOR;
@@ -146,7 +146,7 @@ pub fn run_scenario(
     check_samples(plan, &trial)?;
     let mut source = plan.source(trial.seed)?;
     if let Some(names) = names {
-        source = Box::new(Named { source, names });
+        source = names.of(source);
     }
     let mut config = plan.config(&trial);
     if config.policies.engine_needs.future {
@@ -255,13 +255,13 @@ fn recorded(
     observer: &mut dyn Observer,
 ) -> Result<Vec<Request>, RunFailure> {
     let names = Names::with_requests();
-    let mut source = Named { source: plan.source(trial.seed)?, names: names.clone() };
+    let mut source = names.of(plan.source(trial.seed)?);
     let mut record = Record { names, requests: Vec::new() };
     let mut config = plan.config(&trial);
     if config.policies.engine_needs.future {
         config.future = Some(future(plan, trial, observer)?);
     }
-    blis_sim::run(config, &mut source, &mut record, observer).map_err(run_failure)?;
+    blis_sim::run(config, &mut *source, &mut record, observer).map_err(run_failure)?;
     Ok(record.requests)
 }
 

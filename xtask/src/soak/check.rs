@@ -18,7 +18,7 @@ use std::path::Path;
 const ENDLESS: u64 = 400_000;
 
 /// What can happen in a world, for the table of features.
-pub(super) const EVENTS: [&str; 18] = [
+pub(super) const EVENTS: [&str; 20] = [
     "preempted before its last token",
     "preemption",
     "eviction",
@@ -33,14 +33,13 @@ pub(super) const EVENTS: [&str; 18] = [
     "unservable request",
     "gave up at the gateway",
     "gave up waiting",
+    "gave up loading",
     "gave up running",
+    "reload given up",
     "ended at the horizon",
     "extrapolated steps",
     "replayed",
 ];
-
-/// The same, but so rare that once is enough.
-pub(super) const RARE: [&str; 2] = ["gave up loading", "reload given up"];
 
 /// What became of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -202,7 +201,7 @@ impl Run<'_> {
         let listeners: [&mut dyn Listener; 3] = [&mut facts, &mut recorder, &mut seen];
         let (outcome, numbers) = match self.beside {
             None => self.alone(listeners, names, limit)?,
-            Some(beside) => (self.beside(beside, listeners, limit)?, None),
+            Some(beside) => (self.beside(beside, listeners, &names, limit)?, None),
         };
         let mut seen = seen.what;
         match &outcome.end {
@@ -242,6 +241,7 @@ impl Run<'_> {
         &self,
         other: &Plan,
         listeners: [&mut dyn Listener; 3],
+        names: &Names,
         mut limit: Limit<'_>,
     ) -> Result<Outcome, Failure> {
         let (plan, trial) = (self.plan, self.trial());
@@ -254,10 +254,10 @@ impl Run<'_> {
         let fcfs = plan.scheduler() == "fcfs";
         let pools: Vec<_> = config.pools.iter().map(|pool| pool.audited(fcfs, connector)).collect();
         let mut audit = Audit::new(&pools);
-        let [facts, _, seen] = listeners;
-        let mut all = Fanout::new(vec![facts, seen, &mut audit]);
+        let [facts, recorder, seen] = listeners;
+        let mut all = Fanout::new(vec![facts, recorder, seen, &mut audit]);
         let problem = |error: &dyn std::fmt::Display| failure("no run", error.to_string());
-        let mut source = plan.source(trial.seed).map_err(|error| problem(&error))?;
+        let mut source = names.of(plan.source(trial.seed).map_err(|error| problem(&error))?);
         let outcome = blis_sim::run(config, &mut *source, &mut all, &mut limit);
         let outcome = outcome.map_err(|error| problem(&error))?;
         let end = RunEnd { ended_at: outcome.ended_at, end: outcome.end.clone(), instances };

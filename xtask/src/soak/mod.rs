@@ -116,9 +116,7 @@ impl Summary {
             wrong.push(format!("{:.1} % of the worlds are refused", 100.0 * refused));
         }
         if self.worlds >= FEW {
-            let rare = self.features.iter().filter(|(feature, n)| {
-                share(**n, self.worlds) < LEAST_SHARE && !check::RARE.contains(&feature.as_str())
-            });
+            let rare = self.features.iter().filter(|(_, n)| share(**n, self.worlds) < LEAST_SHARE);
             wrong.extend(rare.map(|(feature, n)| format!("{feature}: in {n} worlds only")));
         }
         wrong
@@ -291,20 +289,23 @@ impl Soak<'_> {
             }
             Verdict::Fails(failure) => {
                 drop(summary);
-                self.fail(&failure, || {
+                self.fail(&failure, |folder| {
+                    let yaml = |tree| serde_json::to_string_pretty(tree).expect("plain values");
+                    // Making it small takes long, and may be cut short.
+                    let _ = std::fs::write(folder.join("world.yaml"), yaml(&tree));
                     let same = |tree: &Value| {
-                        let found = check(tree, scratch);
-                        matches!(found, Verdict::Fails(found) if found.kind == failure.kind)
+                        !STOP.load(Ordering::Relaxed)
+                            && matches!(check(tree, scratch),
+                                Verdict::Fails(found) if found.kind == failure.kind)
                     };
                     let small = shrink::tree(&tree, same);
                     let text = match check(&small, scratch) {
                         Verdict::Fails(found) => found.text,
                         _ => failure.text.clone(),
                     };
-                    let yaml = serde_json::to_string_pretty(&small).expect("plain values");
                     let told = format!("world {number} of seed {}: {text}\n", self.seed);
                     vec![
-                        ("world.yaml".to_owned(), yaml.into()),
+                        ("world.yaml".to_owned(), yaml(&small).into()),
                         ("failure.txt".to_owned(), told.into()),
                     ]
                 })
@@ -327,7 +328,7 @@ impl Soak<'_> {
         match found {
             Some((failure, mut files)) => {
                 files.push(("failure.txt".to_owned(), failure.text.clone().into_bytes()));
-                self.fail(&failure, || files)
+                self.fail(&failure, |_| files)
             }
             None => Ok(()),
         }
@@ -337,7 +338,7 @@ impl Soak<'_> {
     fn fail(
         &self,
         failure: &Failure,
-        files: impl FnOnce() -> Vec<(String, Vec<u8>)>,
+        files: impl FnOnce(&Path) -> Vec<(String, Vec<u8>)>,
     ) -> Result<(), String> {
         let count = {
             let mut summary = self.summary();
@@ -354,7 +355,7 @@ impl Soak<'_> {
         let problem = |error: std::io::Error| format!("{}: {error}", folder.display());
         std::fs::create_dir_all(&folder).map_err(problem)?;
         let mut again = String::new();
-        for (name, text) in files() {
+        for (name, text) in files(&folder) {
             if name == "world.yaml" {
                 let path = folder.join(&name);
                 again = format!("\n  again: cargo xtask soak --again {}", path.display());

@@ -12,6 +12,9 @@ use std::collections::BTreeSet;
 /// A token budget that no prompt exceeds.
 const WHOLE_PROMPTS: u32 = 100_000;
 
+/// With other orders and victims than vLLM's, such prompts can preempt each other for ever.
+const CONNECTOR_CHUNKS: &str = "prompts in chunks, vLLM's connector";
+
 /// The field of the second pool.
 pub(super) const BESIDE: &str = "beside";
 
@@ -35,8 +38,9 @@ struct Scale {
     lasts_us: f64,
     /// Memory for hardly more than one request, and a CPU tier with a slow link.
     starved: bool,
-    /// The same, and every request needs all of it.
-    crowded: bool,
+    /// The same, and prompts begin with one of a few prefixes of so many tokens, of which two fill
+    /// the memory: whoever has them back from the CPU stands in the way of others.
+    rivals: Option<usize>,
 }
 
 impl World {
@@ -45,18 +49,24 @@ impl World {
         let mut maker = Maker::new(seed, number);
         let (latency, step_us) = maker.latency();
         let starved = maker.has("hardly any memory", 0.3);
-        let instances = maker.between(1, if starved { 2 } else { 4 });
+        let crowded = starved && maker.chance(0.5);
+        let instances = match (starved, crowded) {
+            (_, true) => 1,
+            (true, _) => maker.between(1, 2),
+            _ => maker.between(1, 4),
+        };
         let (prompt, output, requests) = if starved {
-            (maker.scaled(1.0, 8.0), maker.scaled(2.0, 6.0), maker.scaled(3.0, 30.0))
+            let (longest, fewest) = if crowded { (3.0, 12.0) } else { (8.0, 3.0) };
+            (maker.scaled(1.0, longest), maker.scaled(2.0, 6.0), maker.scaled(fewest, 30.0))
         } else {
             (maker.scaled(3.0, 160.0), maker.scaled(1.0, 24.0), maker.scaled(4.0, 90.0))
         };
         let requests = whole(requests);
-        let crowded = starved && maker.chance(0.5);
         let rate = float_of(instances) * maker.scaled(0.5, if starved { 90.0 } else { 20.0 }) * 1e6
             / (step_us * output);
         let lasts_us = float_of(requests) / rate * 1e6;
-        let scale = Scale { requests, prompt, output, step_us, lasts_us, starved, crowded };
+        let rivals = crowded.then(|| whole(prompt) + whole(output) + maker.between(0, 2));
+        let scale = Scale { requests, prompt, output, step_us, lasts_us, starved, rivals };
         let mut tree = Map::new();
         tree.insert("seed".to_owned(), json!(maker.seed()));
         tree.insert("cluster".to_owned(), maker.cluster(instances));
@@ -133,18 +143,22 @@ impl Maker {
 
     fn engine(&mut self, tree: &mut Map<String, Value>, scale: Scale) {
         let sizes: &[u32] = if scale.starved { &[1, 1, 2] } else { &[1, 2, 4, 8, 16, 16] };
-        let block_size = if scale.crowded { 1 } else { *self.one(sizes) };
+        let block_size = if scale.rivals.is_some() { 1 } else { *self.one(sizes) };
         let mut engine = json!({ "block_size": block_size });
         self.sizes(&mut engine, block_size, scale);
         if self.chance(0.2) {
             let presets = ["vllm-a100", "vllm-h100", "vllm-b200", "vllm-0.26"];
             engine["preset"] = json!(self.one(&presets));
         }
-        for (field, share) in
-            [("reserve_full_prompt", 0.4), ("async_scheduling", 0.5), ("cache_on_allocation", 0.3)]
-        {
+        // Rivals for memory are admitted although not all of their prompts fit.
+        let (given, whole_prompt) = if scale.rivals.is_some() { (0.9, 0.1) } else { (0.4, 0.6) };
+        for (field, share, so) in [
+            ("reserve_full_prompt", given, whole_prompt),
+            ("async_scheduling", 0.5, 0.6),
+            ("cache_on_allocation", 0.3, 0.6),
+        ] {
             if self.chance(share) {
-                let on = self.chance(0.6);
+                let on = self.chance(so);
                 engine[field] = json!(on);
                 self.tag(&format!("{field}: {on}"));
             }
@@ -158,7 +172,7 @@ impl Maker {
         if self.has("CPU tier", if scale.starved { 0.9 } else { 0.4 }) {
             let blocks = engine["total_kv_blocks"].as_f64().unwrap_or(1.0);
             let tier = self.tier(&mut engine, blocks, scale);
-            if scale.starved && self.has("patience of all", 0.6) {
+            if scale.starved && self.has("patience of all", 0.4) {
                 // About as long as a reload takes.
                 let reload_us = tier["base_latency_us"].as_f64().unwrap_or_default();
                 let patience = (reload_us + scale.step_us) / 1e3 * self.scaled(0.3, 5.0);
@@ -174,8 +188,8 @@ impl Maker {
         let longest = (2.0 * scale.prompt + 2.0 * scale.output) / f64::from(block_size) + 2.0;
         let most = if scale.starved { 1.3 } else { 4.0 };
         let mut blocks = whole(longest * self.scaled(0.6, most));
-        if scale.crowded {
-            blocks = whole(scale.prompt) + whole(scale.output) + self.between(0, 2);
+        if let Some(prefix) = scale.rivals {
+            blocks = 2 * prefix + self.between(0, whole(scale.prompt));
         }
         engine["total_kv_blocks"] = json!(blocks);
         let least = if scale.starved { 3.0 } else { 1.0 };
@@ -184,29 +198,39 @@ impl Maker {
     }
 
     fn tier(&mut self, engine: &mut Value, blocks: f64, scale: Scale) -> Value {
-        let (offload, _) = self.policy("offload", &|_| true);
+        let rivals = scale.rivals.is_some();
+        // Two policies copy whole prefixes, whatever else happens.
+        let copies = |name: &str| !rivals || ["on-evict", "write-through"].contains(&name);
+        let (offload, _) = self.policy("offload", &copies);
         let slowest = if scale.starved { 90.0 } else { 3.0 };
+        let (fastest, smallest) = if rivals { (2.0, 2.0) } else { (0.01, 0.2) };
         let mut tier = json!({
-            "cpu_blocks": whole(blocks * self.scaled(0.2, 9.0)),
+            "cpu_blocks": whole(blocks * self.scaled(smallest, 9.0)),
             "offload": offload,
             "bandwidth_blocks_per_us": self.scaled(0.2, 100.0) / scale.step_us,
-            "base_latency_us": scale.step_us * self.scaled(0.01, slowest),
+            "base_latency_us": scale.step_us * self.scaled(fastest, slowest),
         });
         if self.chance(0.4) {
             tier["thrashing_window_ms"] = json!(scale.step_us * self.scaled(0.001, 0.1));
         }
         if offload.starts_with("vllm") {
-            // As in vLLM, prompts in chunks that want the same blocks preempt each other for ever.
             engine["reserve_full_prompt"] = json!(true);
-            engine["max_num_scheduled_tokens"] = json!(WHOLE_PROMPTS);
-            engine["long_prefill_token_threshold"] = json!(0);
+            if self.has(CONNECTOR_CHUNKS, 0.5) {
+                let block = engine["block_size"].as_u64().unwrap_or(1);
+                if let Some(chunk) = engine["long_prefill_token_threshold"].as_u64() {
+                    engine["long_prefill_token_threshold"] = json!(chunk.max(block));
+                }
+            } else {
+                engine["max_num_scheduled_tokens"] = json!(WHOLE_PROMPTS);
+                engine["long_prefill_token_threshold"] = json!(0);
+            }
             return tier;
         }
-        let reloads: &[&str] = if scale.crowded { &["async"] } else { &["blocking", "async"] };
+        let reloads: &[&str] = if rivals { &["async"] } else { &["blocking", "async"] };
         let reload = *self.one(reloads);
         tier["reload"] = json!(reload);
         self.tag(&format!("reload {reload}"));
-        if self.has("swap", if scale.crowded { 0.8 } else { 0.3 }) {
+        if self.has("swap", 0.3) {
             engine["preemption"] = json!("swap");
         }
         tier
@@ -245,8 +269,9 @@ impl Maker {
         if self.chance(0.6) {
             set("admission", self.policy("admission", &|_| true).0);
         }
-        let (order, reads) = self.policy("order", &|_| true);
-        let (preempt, preempt_reads) = self.policy("preempt", &|_| true);
+        let any = !self.tags.contains(CONNECTOR_CHUNKS);
+        let (order, reads) = self.policy("order", &|name| any || name == "fcfs");
+        let (preempt, preempt_reads) = self.policy("preempt", &|name| any || name == "tail");
         // Nobody knows what clients will send that wait for answers.
         let closed = ["closed loop", "retry", "preset"].iter().any(|tag| self.tags.contains(*tag));
         let (evict, evict_reads) = self.policy("evict", &|name| name != "belady" || !closed);
@@ -333,7 +358,7 @@ const CLASSES: [&str; 5] = ["critical", "standard", "sheddable", "batch", "backg
 impl Maker {
     fn workload(&mut self, scale: Scale, rate: f64) -> Value {
         let Scale { requests, .. } = scale;
-        let mut workload = if !scale.crowded && self.has("distribution", 0.25) {
+        let mut workload = if scale.rivals.is_none() && self.has("distribution", 0.25) {
             let lengths = |mean: f64| {
                 let most = whole(3.0 * mean);
                 json!({ "mean": mean, "stdev": mean * 0.4, "min": 1, "max": most })
@@ -350,7 +375,7 @@ impl Maker {
             let preset = self.one(blis_scenario::presets::ALL).name;
             json!({ "preset": preset, "rate": rate, "num_requests": requests.min(30) })
         } else {
-            let many = self.between(1, 3);
+            let many = if scale.rivals.is_some() { 4 } else { self.between(1, 3) };
             let clients: Vec<Value> = (0..many).map(|id| self.client(id, scale)).collect();
             let rate = self.rate(rate, scale);
             json!({ "mix": {
@@ -386,18 +411,21 @@ impl Maker {
             "output_distribution": self.lengths(scale.output, scale),
         });
         let span_ms = |maker: &mut Maker| json!(scale.step_us / 1e3 * maker.scaled(0.5, 80.0));
-        if self.has("shared prefix", if scale.crowded { 0.5 } else { 0.6 }) {
+        if let Some(tokens) = scale.rivals {
+            client["prefix_group"] = json!(format!("p{id}"));
+            client["prefix_length"] = json!(tokens);
+        } else if self.has("shared prefix", 0.6) {
             client["prefix_group"] = json!(self.one(&["a", "b"]));
             client["prefix_length"] = json!(whole(scale.prompt * self.scaled(0.2, 2.0)));
         }
         if self.has("deadline", 0.25) {
             client["deadline_ms"] = span_ms(self);
         }
-        if self.has("patience", if scale.starved { 0.5 } else { 0.2 }) {
+        if self.has("patience", if scale.starved && scale.rivals.is_none() { 0.5 } else { 0.2 }) {
             client["patience_ms"] = span_ms(self);
         }
         let mut closed = false;
-        if self.has("sessions", if scale.crowded { 0.1 } else { 0.5 }) {
+        if self.has("sessions", if scale.rivals.is_some() { 0.1 } else { 0.5 }) {
             closed = self.has("closed loop", 0.5);
             client["reasoning"] = json!({ "multi_turn": self.turns(closed, scale) });
         }
@@ -439,7 +467,7 @@ impl Maker {
 
     fn lengths(&mut self, mean: f64, scale: Scale) -> Value {
         let kinds = ["constant", "gaussian", "exponential", "geometric", "empirical"];
-        let kind = *self.one(if scale.crowded { &kinds[..1] } else { &kinds });
+        let kind = *self.one(if scale.rivals.is_some() { &kinds[..1] } else { &kinds });
         let (most, mean) = (whole(3.0 * mean), mean.max(1.0));
         let params = match kind {
             "gaussian" => json!({ "mean": mean, "std_dev": mean / 2.0, "min": 1, "max": most }),

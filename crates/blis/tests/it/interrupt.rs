@@ -85,6 +85,31 @@ fn every_command_ends_when_it_is_told_to() {
 }
 
 #[test]
+fn a_validation_under_way_ends_when_it_is_told_to() {
+    let bench = Bench::new();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/h200");
+    let mut command = bench.command(&format!("validate {data}"));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
+    while !listens(&child) {
+        assert!(child.try_wait().expect("a child").is_none(), "it ended by itself");
+        std::thread::yield_now();
+    }
+    send(&child, "-INT");
+    let ran = Ran::from(child.wait_with_output().expect("ends"));
+    let told = (ran.code, ran.err.as_str(), ran.out.as_str());
+    assert_eq!(told, (Some(130), "error: interrupted\n", ""));
+}
+
+/// Whether SIGINT has a handler by now.
+fn listens(child: &Child) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()));
+    let status = status.unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    caught.unwrap_or(0) & (1 << 1) != 0
+}
+
+#[test]
 fn an_interrupt_among_counterfactuals_keeps_the_run() {
     let bench = Bench::new();
     let mut command = bench.command(

@@ -342,6 +342,12 @@ fn the_newest_preset_runs_its_tier_as_the_connector_does_unless_asked_otherwise(
          only, or they could preempt each other for ever; give true, or another policy",
     );
     refused(
+        "{engine: {long_prefill_token_threshold: 15}, kv_tier: {cpu_blocks: 9, offload: vllm}}",
+        "s.yaml:1:41: engine.long_prefill_token_threshold: the offload policy `vllm` takes chunks \
+         of at least a block of `engine.block_size` tokens, or prompts could preempt each other \
+         for ever; give that many, 0, or another policy",
+    );
+    refused(
         "{engine: {preemption: swap}, kv_tier: {cpu_blocks: 9, offload: vllm}}",
         "s.yaml:1:23: engine.preemption: the offload policy `vllm` does not swap; give \
          `recompute`, or another policy",

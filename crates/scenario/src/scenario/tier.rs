@@ -149,6 +149,7 @@ pub(super) fn runs_connector(scenario: &Scenario) -> bool {
 /// Refuses what a connector does not offer.
 fn check_connector(scenario: &Scenario, tree: &Node) -> Result<(), Problems> {
     let engine = &scenario.engine;
+    let chunk = engine.long_prefill_token_threshold.map(Whole::get_u32);
     let (path, message) = if engine.preemption == Some(PreemptionField::Swap) {
         ("engine.preemption", "does not swap; give `recompute`, or another policy")
     } else if scenario.kv_tier.reload == Some(ReloadField::Blocking) {
@@ -157,6 +158,10 @@ fn check_connector(scenario: &Scenario, tree: &Node) -> Result<(), Problems> {
         let message = "admits whole prompts only, or they could preempt each other for ever; \
                        give true, or another policy";
         ("engine.reserve_full_prompt", message)
+    } else if chunk.is_some_and(|chunk| chunk > 0 && chunk < engine.block_size()) {
+        let message = "takes chunks of at least a block of `engine.block_size` tokens, or prompts \
+                       could preempt each other for ever; give that many, 0, or another policy";
+        ("engine.long_prefill_token_threshold", message)
     } else {
         return Ok(());
     };
