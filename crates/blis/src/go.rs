@@ -15,7 +15,7 @@ pub(crate) use bundle::flags as bundle;
 
 use crate::failure::{self, Failure};
 use crate::output;
-use flags::{FLAGS, Is};
+use flags::Takes;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -83,17 +83,12 @@ fn parse(words: &[&str]) -> Option<Given> {
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let (name, value) = split(word);
-        let (name, is) = FLAGS.iter().find(|(known, _)| Some(*known) == name)?;
-        let value = match (value, is) {
-            (Some(value), _) => value.to_owned(),
-            (None, Is::Switch) => String::new(),
-            (None, _) => (*words.next()?).to_owned(),
-        };
-        match (is, value.as_str()) {
-            (Is::Switch, "false") => given.remove(name),
-            (Is::Called(ours), _) => given.insert(ours, value),
-            (Is::Switch, _) => given.insert(name, String::new()),
-            _ => given.insert(name, value),
+        let (name, takes) = flags::flag(name?)?;
+        match (takes, value) {
+            (Takes::Nothing, Some("false")) => given.remove(name),
+            (Takes::Nothing, _) => given.insert(name, String::new()),
+            (_, Some(value)) => given.insert(name, value.to_owned()),
+            (_, None) => given.insert(name, (*words.next()?).to_owned()),
         };
     }
     given.contains_key("model").then_some(given)
@@ -108,14 +103,10 @@ fn split(word: &str) -> (Option<&str>, Option<&str>) {
 }
 
 fn spell(name: &str, value: &str) -> OsString {
-    if value.is_empty() && is_switch(name) {
-        return format!("--{name}").into();
+    match name {
+        "quiet" | "summarize-trace" => format!("--{name}").into(),
+        _ => format!("--{name}={value}").into(),
     }
-    format!("--{name}={value}").into()
-}
-
-fn is_switch(name: &str) -> bool {
-    name == "quiet" || FLAGS.iter().any(|(known, is)| *known == name && matches!(is, Is::Switch))
 }
 
 /// Refuses flags that only the Go program has in a call that is not its own.

@@ -3,89 +3,65 @@
 use super::Given;
 use crate::failure::Failure;
 
-/// What a flag of the Go program is here.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Is {
-    /// A flag with a value: ours of the same name, or one that is translated.
+/// What a flag of the Go program takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// A value, which we check if the flag is ours.
     Value,
-    /// The same, with a whole number above 0.
+    /// A whole number above 0.
     Above0,
-    /// The same, with a whole number from 0 on.
+    /// A whole number from 0 on.
     From0,
-    /// A flag without a value.
-    Switch,
-    /// Ours by another name, which it had before.
-    Called(&'static str),
+    /// Nothing.
+    Nothing,
 }
 
-use Is::{Above0, Called, From0, Switch, Value};
-
-/// Its flags, and those of its strategy branches.
-pub(super) const FLAGS: &[(&str, Is)] = &[
-    ("admission-latency", From0),
-    ("admission-policy", Value),
-    ("alpha-coeffs", Value),
-    ("batch-formation", Value),
-    ("beta-coeffs", Value),
-    ("block-size-in-tokens", Above0),
-    ("counterfactual-k", From0),
-    ("defaults-filepath", Value),
-    ("fitness-weights", Value),
-    ("hardware", Value),
-    ("hardware-config", Value),
-    ("horizon", Above0),
-    ("kv-cpu-blocks", From0),
-    ("kv-offload-threshold", Value),
-    ("kv-transfer-bandwidth", Value),
-    ("kv-transfer-base-latency", From0),
-    ("latency-model", Value),
-    ("log", Value),
-    ("long-prefill-token-threshold", From0),
-    ("max-num-batched-tokens", Called("max-num-scheduled-tokens")),
-    ("max-num-running-reqs", Above0),
-    ("max-num-scheduled-tokens", Above0),
-    ("max-num-seqs", Called("max-num-running-reqs")),
-    ("max-priority-preemptions-per-step", Value),
-    ("metrics-path", Called("results-path")),
-    ("model", Value),
-    ("model-config-folder", Value),
-    ("num-instances", Above0),
-    ("num-requests", From0),
-    ("output-tokens", Value),
-    ("output-tokens-max", Value),
-    ("output-tokens-min", Value),
-    ("output-tokens-stdev", Value),
-    ("policy-config", Value),
-    ("precise-kv-routing", Switch),
-    ("prefix-tokens", From0),
-    ("priority-policy", Value),
-    ("priority-preemption-margin", Value),
-    ("prompt-tokens", Value),
-    ("prompt-tokens-max", Value),
-    ("prompt-tokens-min", Value),
-    ("prompt-tokens-stdev", Value),
-    ("rate", Value),
-    ("results-path", Value),
-    ("routing-latency", From0),
-    ("routing-policy", Value),
-    ("routing-scorers", Value),
-    ("scheduler", Value),
-    ("seed", Value),
-    ("slo-aware-kv-eviction", Switch),
-    ("snapshot-refresh-interval", From0),
-    ("summarize-trace", Switch),
-    ("tier-budget-critical-frac", Value),
-    ("tier-budget-standard-frac", Value),
-    ("token-bucket-capacity", Value),
-    ("token-bucket-refill-rate", Value),
-    ("total-kv-blocks", Above0),
-    ("tp", Value),
-    ("trace-level", Value),
-    ("vllm-version", Value),
-    ("workload", Value),
-    ("workload-spec", Value),
-    ("workload-traces-filepath", Value),
+/// Its flags, and those of its strategy branches, by what they take.
+const FLAGS: [(Takes, &str); 4] = [
+    (
+        Takes::Value,
+        "admission-policy alpha-coeffs batch-formation beta-coeffs defaults-filepath \
+         fitness-weights hardware hardware-config kv-offload-threshold kv-transfer-bandwidth \
+         latency-model log max-priority-preemptions-per-step model model-config-folder \
+         output-tokens output-tokens-max output-tokens-min output-tokens-stdev policy-config \
+         priority-policy priority-preemption-margin prompt-tokens prompt-tokens-max \
+         prompt-tokens-min prompt-tokens-stdev rate results-path routing-policy routing-scorers \
+         scheduler seed tier-budget-critical-frac tier-budget-standard-frac token-bucket-capacity \
+         token-bucket-refill-rate tp trace-level vllm-version workload workload-spec \
+         workload-traces-filepath",
+    ),
+    (
+        Takes::Above0,
+        "block-size-in-tokens horizon max-num-running-reqs max-num-scheduled-tokens num-instances \
+         total-kv-blocks",
+    ),
+    (
+        Takes::From0,
+        "admission-latency counterfactual-k kv-cpu-blocks kv-transfer-base-latency \
+         long-prefill-token-threshold num-requests prefix-tokens routing-latency \
+         snapshot-refresh-interval",
+    ),
+    (Takes::Nothing, "precise-kv-routing slo-aware-kv-eviction summarize-trace"),
 ];
+
+/// Names that it gave its flags later.
+const RENAMED: [(&str, &str); 3] = [
+    ("max-num-batched-tokens", "max-num-scheduled-tokens"),
+    ("max-num-seqs", "max-num-running-reqs"),
+    ("metrics-path", "results-path"),
+];
+
+/// All its flags, by the names that they had first.
+pub(super) fn all() -> impl Iterator<Item = (&'static str, Takes)> {
+    FLAGS.into_iter().flat_map(|(takes, names)| names.split(' ').map(move |name| (name, takes)))
+}
+
+/// Its flag of that name.
+pub(super) fn flag(name: &str) -> Option<(&'static str, Takes)> {
+    let renamed = RENAMED.iter().find(|(later, _)| *later == name);
+    let name = renamed.map_or(name, |(_, first)| first);
+    all().find(|(known, _)| *known == name)
+}
 
 const COEFFICIENTS: &str = "`--alpha-coeffs`, `--beta-coeffs` and `--total-kv-blocks`";
 const BY_PRIORITY: &str = "`--preempt lowest-priority`, for when blocks run out";
@@ -113,12 +89,12 @@ pub(super) const FOREIGN: &[(&str, &str)] = &[
 
 /// Refuses numbers as it does, in its words, which scripts look for.
 pub(super) fn check(given: &Given) -> Result<(), Failure> {
-    for (name, is) in FLAGS {
+    for (name, takes) in all() {
         let number = given.get(name).and_then(|text| text.parse::<i64>().ok());
-        let (least, sign) = match is {
-            Above0 => (1, ">"),
-            From0 => (0, ">="),
-            _ => continue,
+        let (least, sign) = match takes {
+            Takes::Above0 => (1, ">"),
+            Takes::From0 => (0, ">="),
+            Takes::Value | Takes::Nothing => continue,
         };
         if let Some(found) = number.filter(|&number| number < least) {
             return Err(Failure::Input(format!("--{name} must be {sign} 0, got {found}")));
@@ -162,12 +138,9 @@ mod tests {
         let command = crate::args::Cli::command();
         let run = command.find_subcommand("run").expect("a command");
         let ours = |name: &str| run.get_arguments().any(|arg| arg.get_long() == Some(name));
-        for (name, is) in FLAGS {
-            let foreign = FOREIGN.iter().any(|(foreign, _)| foreign == name);
+        for (name, _) in all().chain(RENAMED.map(|(later, _)| (later, Takes::Value))) {
+            let foreign = FOREIGN.iter().any(|(foreign, _)| *foreign == name);
             assert_ne!(ours(name), foreign, "{name}");
-            if let Called(name) = is {
-                assert!(ours(name), "{name}");
-            }
         }
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn translate(given: &mut Given, told: &mut Vec<String>) -> Result<(),
             }
             given.entry(name).or_insert(value);
         }
-    } else if !given.contains_key("tp") {
+    } else if !given.contains_key("tp") && given["model"].to_lowercase().contains("llama-3.1-8b") {
         told.push("--tp is not given; 2 is taken where the Go program takes 1".to_owned());
     }
     Ok(())
