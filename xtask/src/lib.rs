@@ -2,9 +2,11 @@
 //!
 //! [`tidy`] holds the house rules and runs inside `cargo test`; [`reference`] writes the generated
 //! pages; [`bench`] measures the costs that the project promises; [`lines`] counts the code;
-//! [`same`] compares what two builds compute; [`soak`] tries random worlds and command lines.
+//! [`same`] compares what two builds compute; [`soak`] tries random worlds and command lines;
+//! [`archive`] replays the scripts of the Go program.
 //! Nothing here is part of the product, and no crate may import this one.
 
+pub mod archive;
 pub mod bench;
 #[cfg(test)]
 mod fixture;

@@ -7,11 +7,13 @@
 
 use std::path::Path;
 use std::process::ExitCode;
-use xtask::{bench, lines, reference, same, soak, tidy, workspace_root};
+use xtask::{archive, bench, lines, reference, same, soak, tidy, workspace_root};
 
 const USAGE: &str = "\
 usage: cargo xtask <chore>
 
+  archive DIR BLIS            run the scripts of a checkout of the Go program's archive with a build
+                              of `blis`; exit 1 if too few of them are accepted
   tidy                        list what breaks the rules of the house; nothing: all is well
   reference                   write the generated pages under `docs/reference`
   bench [--row N] [--runs N] [--traces DIR]
@@ -29,6 +31,11 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let root = workspace_root();
     match words.as_slice() {
+        ["archive", folder, build] => {
+            let print = |line: &dyn std::fmt::Display| println!("{line}");
+            let wrong = archive::run(Path::new(folder), Path::new(build), &print);
+            or_problem(wrong.map(|wrong| verdict("", &wrong)))
+        }
         ["tidy"] => verdict("", &tidy::check(&root)),
         ["reference"] => or_problem(reference::write(&root).map(|paths| {
             for path in paths {

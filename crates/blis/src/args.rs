@@ -122,9 +122,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Policies")]
     pub(crate) policy_config: Option<PathBuf>,
 
-    /// Format of the result [default: table on a terminal, blis otherwise]
-    #[arg(long, value_enum, help_heading = "Output")]
-    pub(crate) format: Option<Format>,
+    /// Format of the result
+    #[arg(long, value_enum, default_value = "table", help_heading = "Output")]
+    pub(crate) format: Format,
 
     /// Write cluster metrics and one row per request to this JSON file
     #[arg(long, value_name = "FILE", help_heading = "Output")]

@@ -2,6 +2,7 @@
 //! line describes. What the flags mean is said in `blis_scenario::scenario::flags`.
 
 use crate::failure::Failure;
+use crate::go;
 use crate::interrupt::Interruptible;
 use blis_scenario::scenario::flags::{FLAGS, Given};
 use blis_scenario::{Draft, Plan, Saturations};
@@ -24,7 +25,11 @@ impl ScenarioFlags {
         self.given.check()?;
         let mut draft = scenario.map(Draft::read).transpose()?.unwrap_or_default();
         if let Some(path) = bundle {
-            draft.set_bundle(path)?;
+            let mut chosen = Given::default();
+            for (flag, value) in go::bundle(path)? {
+                chosen.push_named(&flag.replace('-', "_"), value)?;
+            }
+            chosen.apply(&mut draft)?;
         }
         self.given.apply(&mut draft)?;
         Ok(draft)

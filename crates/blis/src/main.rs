@@ -16,6 +16,7 @@ mod export;
 mod failure;
 mod fitness;
 mod flags;
+mod go;
 mod interrupt;
 mod ledger;
 mod optimize;
@@ -53,11 +54,16 @@ fn main() -> ExitCode {
 }
 
 fn command() -> u8 {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => return usage(&error),
-    };
-    let done = match cli.command {
+    let call = go::read(std::env::args_os().collect());
+    let done = call.words.and_then(|words| match Cli::try_parse_from(words) {
+        Ok(cli) => obey(cli),
+        Err(error) => Ok(usage(&error)),
+    });
+    done.unwrap_or_else(|failure| if call.is_go { go::end(&failure) } else { end(&failure) })
+}
+
+fn obey(cli: Cli) -> Result<u8, Failure> {
+    match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Why(args) => why::why(&args).map(|()| failure::DONE),
         Command::Study(args) => study::study(&args),
@@ -76,8 +82,7 @@ fn command() -> u8 {
         Command::Export(args) => export::export(&args),
         Command::Import(args) => export::import(&args).map(|()| failure::DONE),
         Command::Completions(args) => completions(args.shell).map(|()| failure::DONE),
-    };
-    done.unwrap_or_else(|failure| end(&failure))
+    }
 }
 
 fn end(failure: &Failure) -> u8 {

@@ -43,6 +43,10 @@ pub fn sections(finished: &Finished<'_>, decisions: Decisions) -> String {
     classes(&mut text, report);
     if decisions == Decisions::Summarised {
         trace_summary(&mut text, report);
+        if let Some(regret) = &finished.regret {
+            let (mean, _, max) = regret.summary().unwrap_or_default();
+            text.line(format_args!("Mean Regret: {mean:.6}\nMax Regret: {max:.6}"));
+        }
     }
     text.0
 }
@@ -76,9 +80,9 @@ fn flat(name: &str, section: &Section, duration_s: f64) -> Value {
         "completed_requests": section.completed,
         "still_queued": section.still_queued,
         "still_running": section.still_running,
-        // All that arrived: the sum of the three above, the two below, `dropped_unservable`, and
-        // `timed_out_requests`, which is there if somebody gave up.
-        "injected_requests": section.offered,
+        // As the Go program counts: what reached an instance, so neither `rejected_requests` nor
+        // `in_transit`.
+        "injected_requests": section.offered - section.rejected - section.in_transit,
         "rejected_requests": section.rejected,
         "in_transit": section.in_transit,
         "total_input_tokens": section.total_input_tokens,

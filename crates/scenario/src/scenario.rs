@@ -4,7 +4,6 @@
 //! checks all of it, fills the defaults and gives a [`Plan`], from which runs are built. Nothing is
 //! simulated before everything is checked, and a flag is the same thing as the field it stands for.
 
-mod bundle;
 pub(crate) mod canonical;
 mod cost;
 pub mod flags;
@@ -152,14 +151,6 @@ impl Draft {
             _ => format!("workload.distribution.{field}"),
         };
         self.set(flag, &path, text);
-    }
-
-    /// Sets the policies that the bundle in the file `path` chooses.
-    ///
-    /// # Errors
-    /// If the bundle cannot be read or has unknown fields.
-    pub fn set_bundle(&mut self, path: &Path) -> Result<(), Problems> {
-        bundle::apply(&mut self.tree, path)
     }
 
     /// The same without its workload, for those who want its policies and engine alone.

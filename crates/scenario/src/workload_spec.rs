@@ -149,8 +149,8 @@ fn check(spec: Spec, tree: &Node, model: Option<&str>) -> Result<SpecFile, Probl
 fn version(tree: &Node, version: Option<&str>) -> Result<ClassNames, Problems> {
     tree.whole(&["version"])?;
     match version {
-        None | Some("" | "1") => Ok(ClassNames::Version1),
-        Some("2") => Ok(ClassNames::Current),
+        None | Some("" | "1" | "1.0") => Ok(ClassNames::Version1),
+        Some("2" | "2.0") => Ok(ClassNames::Current),
         Some(other) => {
             let message = format!("found `{other}`; legal: `1`, `2`");
             Err(tree.problem("version", message))

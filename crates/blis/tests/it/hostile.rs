@@ -35,7 +35,7 @@ fn whoever_gets_fewer_requests_than_asked_for_is_told() {
         (1_100_000, "only 5 of 50 requests arrive: no client is active after them"),
     ] {
         bench.write("w.yaml", spec(end_us, amounts));
-        let ran = bench.blis("run --workload-spec w.yaml");
+        let ran = bench.blis("run --workload-spec w.yaml --format json");
         assert_eq!((ran.code, ran.err), (Some(0), format!("warning: {warning}\n")));
     }
     bench.write("w.yaml", spec(20_000_000, amounts));
@@ -43,7 +43,7 @@ fn whoever_gets_fewer_requests_than_asked_for_is_told() {
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "all 50 arrive");
     let ran = bench.blis("run --workload-spec w.yaml --horizon 1000000");
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "the horizon was asked for");
-    let ran = bench.blis("run --workload-spec w.yaml --horizon 10");
+    let ran = bench.blis("run --workload-spec w.yaml --horizon 10 --format json");
     let warning = "warning: no request arrives: the workload ends before its first\n";
     assert_eq!((ran.code, ran.err.as_str()), (Some(0), warning));
 }

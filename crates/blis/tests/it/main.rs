@@ -5,6 +5,7 @@ mod capacity;
 mod export;
 mod fidelity;
 mod folders;
+mod go;
 mod golden;
 mod hostile;
 mod inspect;

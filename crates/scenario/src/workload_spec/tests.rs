@@ -99,7 +99,9 @@ fn a_rate_from_outside_replaces_the_specifications() {
 #[test]
 fn labels_are_known_words() {
     let head = |line: &str| spec(&with("").replace("version: '2'", line)).err();
-    for good in ["version: 2", "version: \"2\"", "version: ''", "version: 1", "seed: 7"] {
+    for good in
+        ["version: 2", "version: \"2\"", "version: ''", "version: 1", "version: '1.0'", "seed: 7"]
+    {
         let text = with("").replace("version: '2'\nseed: 7", good);
         assert_eq!(spec(&text).err(), None, "{good}");
     }
