@@ -98,8 +98,8 @@ impl<T> RunTree<T> {
         self.step(parent, &mut prompt.cursor(at), prompt.len() - at, prompt.size())
     }
 
-    /// The run below `parent` that begins as the content at `cursor`, which goes on behind what
-    /// agrees.
+    /// The run below `parent` that begins as the content at `cursor`, which goes on behind the run
+    /// if all of it agrees.
     fn step(
         &self,
         parent: Option<RunId>,
@@ -115,8 +115,7 @@ impl<T> RunTree<T> {
         let run = self.heads.find(hash, |head| head.hash == hash)?.run;
         let node = &self.nodes[run.index()];
         let most = node.blocks.min(left);
-        let same = agreeing(&node.pieces, *cursor, most * size) / size;
-        cursor.take(same * size, |_| ());
+        let same = agreeing(&node.pieces, cursor, most * size) / size;
         Some(Match { run, blocks: same, whole: same == node.blocks })
     }
 
@@ -294,8 +293,9 @@ fn seed(parent: Option<RunId>) -> u64 {
     mix(0xB10C, parent.map_or(0, |run| u64::from(run.0) + 1))
 }
 
-/// How many of the first `limit` tokens of `pieces` are the tokens at `cursor`.
-fn agreeing(pieces: &[Piece], mut cursor: Cursor<'_>, limit: u32) -> u32 {
+/// How many of the first `limit` tokens of `pieces` are the tokens at `cursor`, which goes on behind
+/// them.
+fn agreeing(pieces: &[Piece], cursor: &mut Cursor<'_>, limit: u32) -> u32 {
     let mut same = 0;
     for piece in pieces {
         let mut piece = *piece;

@@ -14,6 +14,11 @@ use blis_core::{InstanceId, RequestId, SloClass, Span, Time};
 pub trait Listener {
     /// `fact` happened at `at`.
     fn hear(&mut self, at: Time, fact: &Fact<'_>);
+
+    /// Whether it reads why requests were `Routed` as they were.
+    fn wants_reasons(&self) -> bool {
+        true
+    }
 }
 
 /// Something that happened.
@@ -57,7 +62,8 @@ pub enum Fact<'a> {
         instance: InstanceId,
         /// Prompt tokens that the router believes are cached there; `None` if it has no opinion.
         expected_cached_tokens: Option<u32>,
-        /// The policy or scorer that made the difference.
+        /// The policy or scorer that made the difference; no more than the policy if no listener
+        /// wants reasons.
         because: &'static str,
         /// The total score of each instance; empty if the router does not score.
         totals: &'a [f64],

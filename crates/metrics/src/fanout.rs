@@ -26,6 +26,10 @@ impl Listener for Fanout<'_> {
             listener.hear(at, fact);
         }
     }
+
+    fn wants_reasons(&self) -> bool {
+        self.listeners.iter().any(|listener| listener.wants_reasons())
+    }
 }
 
 #[cfg(test)]

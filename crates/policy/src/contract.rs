@@ -5,6 +5,7 @@
 //! `Dice` it is handed, which are keyed by request. Scorers, routers and admission may keep state
 //! of their own.
 
+use crate::routing::totals::Totals;
 use crate::view::{
     Answer, ClusterView, InstanceView, Intent, MemoryView, RunningView, UseView, WaitingView,
 };
@@ -108,6 +109,12 @@ pub trait Router: Send {
     /// An answer passes; only for those that need them.
     fn answered(&mut self, _answer: &Answer) {}
 
+    /// What the last choice was made for, if that is more than its intent says and takes a while to
+    /// find out; asked only if somebody listens.
+    fn because(&self) -> Option<&'static str> {
+        None
+    }
+
     /// What the last choice was among: a total score for each instance of the cluster it was shown;
     /// empty if it does not score. Instances that a filter left out have negative infinity.
     fn totals(&mut self) -> &[f64] {
@@ -144,11 +151,33 @@ pub trait Filter: Send {
     fn firings(&self, _firings: &mut Firings) {}
 }
 
+/// Where a scorer has written.
+#[derive(Clone, Copy, Debug)]
+pub enum Rescored<'a> {
+    /// Anywhere.
+    All,
+    /// At the places that have changed, and at these.
+    Changed(&'a [usize]),
+}
+
 /// Scores instances for one request; a part of the `weighted` router.
 pub trait Scorer: Send {
     /// Writes one finite score in 0..=1 per instance, higher is better. Must not change what later
     /// scores are.
     fn score(&mut self, request: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]);
+
+    /// Brings `scores`, which it wrote for the request before, up to date for this one: the same as
+    /// `score`, where it costs less to look at the `changed` instances only.
+    fn rescore(
+        &mut self,
+        request: &RequestView<'_>,
+        cluster: &ClusterView<'_>,
+        _changed: &[usize],
+        scores: &mut [f64],
+    ) -> Rescored<'_> {
+        self.score(request, cluster, scores);
+        Rescored::All
+    }
 
     /// Learns that `request` was sent to `instance` now.
     fn sent(&mut self, _request: &RequestView<'_>, _instance: InstanceId, _now: Time) {}
@@ -162,8 +191,8 @@ pub trait Scorer: Send {
 
 /// Picks an instance given total scores; a part of the `weighted` router.
 pub trait Picker: Send {
-    /// An index into `scores`, which is never empty.
-    fn pick(&mut self, scores: &[f64], dice: &mut Dice) -> usize;
+    /// An index into `scores`, which are never empty.
+    fn pick(&mut self, scores: &Totals, dice: &mut Dice) -> usize;
 }
 
 /// How important a waiting request is.

@@ -18,6 +18,9 @@ pub struct ClusterView<'a> {
     /// The instances to choose from, in order of their ids: all of them, or those that filters have
     /// left. Never empty.
     pub instances: &'a [InstanceView],
+    /// Places of the instances that may look different from when the router was last asked, some
+    /// perhaps twice; `None`: any may. How old a value is does not count.
+    pub changed: Option<&'a [usize]>,
 }
 
 impl ClusterView<'_> {
@@ -33,8 +36,8 @@ impl ClusterView<'_> {
 ///
 /// It has three sources. The router's own counts are always live: `in_flight`, `in_flight_tokens`,
 /// `unstarted_tokens` and `unseen`. KV events tell of `cached_blocks` and `cached_cpu_blocks`, some
-/// time after the fact. The rest is polled: load as of `as_of`, memory as of `kv_as_of` (now, or
-/// the last poll).
+/// time after the fact. The rest is polled: load as of `as_of`, memory as of `kv_as_of` (the last
+/// poll, or now).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct InstanceView {
     /// Which instance.
@@ -42,10 +45,10 @@ pub struct InstanceView {
     /// Which pool it is of, counted from 0 in the order of the configuration: the instances of a
     /// pool are alike.
     pub pool: usize,
-    /// When `queue_depth`, `running` and `waiting_by_class` were true; never in the future.
-    pub as_of: Time,
-    /// When the polled values of its memory were true; never in the future.
-    pub kv_as_of: Time,
+    /// When `queue_depth`, `running` and `waiting_by_class` were polled; `None`: they are live.
+    pub as_of: Option<Time>,
+    /// When the values of its memory were polled; `None`: they are live.
+    pub kv_as_of: Option<Time>,
     /// Requests waiting in the instance's queue.
     pub queue_depth: u32,
     /// Requests in the running batch.
@@ -342,7 +345,7 @@ pub(crate) mod examples {
 
     /// A decision about `instances` at the start of a run.
     pub(crate) fn cluster(instances: &[InstanceView]) -> ClusterView<'_> {
-        ClusterView { now: Time::ZERO, seed: 42, instances }
+        ClusterView { now: Time::ZERO, seed: 42, instances, changed: None }
     }
 
     /// The first use of a block by a standard request without a session.

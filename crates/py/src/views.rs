@@ -143,7 +143,7 @@ impl Instance {
     /// When queue and batch were looked at, in simulated seconds (`load` or `classes`).
     #[getter]
     fn as_of_s(&self, py: Python<'_>) -> PyResult<f64> {
-        let value = self.view.as_of.as_secs_f64();
+        let value = self.view.as_of.unwrap_or_default().as_secs_f64();
         declared(py, self.needs.reads_load(), "as_of_s", "load", value)
     }
 
@@ -173,7 +173,7 @@ impl Instance {
     /// When its memory was looked at, in simulated seconds (`kv`, `hit_rate` or `transfers`).
     #[getter]
     fn kv_as_of_s(&self, py: Python<'_>) -> PyResult<f64> {
-        let value = self.view.kv_as_of.as_secs_f64();
+        let value = self.view.kv_as_of.unwrap_or_default().as_secs_f64();
         declared(py, self.needs.reads_memory(), "kv_as_of_s", "kv", value)
     }
 
@@ -226,7 +226,13 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn of(py: Python<'_>, view: &ClusterView<'_>, needs: Needs) -> PyResult<Cluster> {
-        let instance = |view: &InstanceView| Py::new(py, Instance { view: *view, needs });
+        let now = view.now;
+        let instance = |view: &InstanceView| {
+            let mut view = *view;
+            view.as_of.get_or_insert(now);
+            view.kv_as_of.get_or_insert(now);
+            Py::new(py, Instance { view, needs })
+        };
         let instances: Vec<Py<Instance>> =
             view.instances.iter().map(instance).collect::<PyResult<_>>()?;
         Ok(Cluster {

@@ -2,9 +2,10 @@
 //!
 //! Events are kept in the cheapest way: arrivals are a cursor on the request source (one pending),
 //! follow-ups of closed-loop clients a heap that is mostly empty, each instance has at most one
-//! pending step boundary (a tournament tree over instances, ties to the lowest), and the gateway's
+//! pending step boundary (the earliest of them, ties to the lowest), and the gateway's
 //! delayed decisions go through a heap. The run loop takes the least of the three.
 
+use crate::earliest::Earliest;
 use crate::live::Slot;
 use blis_core::{InstanceId, Time};
 use std::cmp::Reverse;
@@ -46,7 +47,7 @@ pub(crate) struct Agenda {
     /// When follow-ups arrive, and where they are kept; in order of time, then of being known.
     follow_ups: BinaryHeap<Reverse<(Time, u64, usize)>>,
     delayed: BinaryHeap<Reverse<(Time, Phase, u64, Slot)>>,
-    steps: Tournament,
+    steps: Earliest,
     sequence: u64,
 }
 
@@ -56,7 +57,7 @@ impl Agenda {
             arrival: Time::NEVER,
             follow_ups: BinaryHeap::new(),
             delayed: BinaryHeap::new(),
-            steps: Tournament::new(instances),
+            steps: Earliest::new(instances),
             sequence: 0,
         }
     }
@@ -110,8 +111,7 @@ impl Agenda {
                 (at, Event::FollowUp(place))
             }
             Phase::Step => {
-                let (_, instance) = self.steps.least();
-                let id = u32::try_from(instance).expect("instance counts fit u32");
+                let id = u32::try_from(self.steps.index()).expect("instance counts fit u32");
                 (at, Event::Step(InstanceId(id)))
             }
             Phase::Admission | Phase::Routing | Phase::Enqueue => {
@@ -126,49 +126,9 @@ impl Agenda {
             .delayed
             .peek()
             .map_or((Time::NEVER, Phase::Enqueue), |Reverse((at, phase, _, _))| (*at, *phase));
-        let step = (self.steps.least().0, Phase::Step);
+        let step = (self.steps.time(), Phase::Step);
         let follow_up = self.follow_ups.peek().map_or(Time::NEVER, |Reverse((at, _, _))| *at);
         (self.arrival.min(follow_up), Phase::Arrival).min(delayed).min(step)
-    }
-}
-
-/// The least of a fixed number of times, as a tree of winners.
-#[derive(Debug)]
-struct Tournament {
-    /// A complete binary tree: node `n` has children `2n` and `2n + 1`; leaves are the last `width`
-    /// nodes.
-    winners: Vec<(Time, usize)>,
-    width: usize,
-}
-
-impl Tournament {
-    fn new(count: usize) -> Tournament {
-        let width = count.next_power_of_two();
-        let mut winners = vec![(Time::NEVER, 0); 2 * width];
-        for index in 0..width {
-            winners[width + index].1 = index;
-        }
-        for node in (1..width).rev() {
-            winners[node] = winners[2 * node].min(winners[2 * node + 1]);
-        }
-        Tournament { winners, width }
-    }
-
-    fn set(&mut self, index: usize, at: Time) {
-        let mut node = self.width + index;
-        self.winners[node].0 = at;
-        while node > 1 {
-            node /= 2;
-            self.winners[node] = self.winners[2 * node].min(self.winners[2 * node + 1]);
-        }
-    }
-
-    fn get(&self, index: usize) -> Time {
-        self.winners[self.width + index].0
-    }
-
-    fn least(&self) -> (Time, usize) {
-        self.winners[1]
     }
 }
 

@@ -96,7 +96,7 @@ impl Speculation {
             self.index.forget_upto(instance, stamp);
         }
         self.guessed.fill(0);
-        self.index.matches(prompt, &mut self.guessed);
+        self.index.matches(prompt, |instance, blocks| self.guessed[instance] = blocks);
         for (view, &guessed) in views.iter_mut().zip(&self.guessed) {
             let known = view.cached_blocks + view.cached_cpu_blocks;
             view.cached_blocks = view.cached_blocks.max(guessed);

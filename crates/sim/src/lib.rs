@@ -6,6 +6,7 @@
 
 mod agenda;
 pub mod config;
+mod earliest;
 mod future;
 mod instance;
 mod knowledge;

@@ -10,9 +10,10 @@
 //! stale views cost per change and not per poll.
 
 use crate::config::{Config, Freshness};
-use crate::instance::{Gauges, Instance, Kit};
+use crate::earliest::Earliest;
+use crate::instance::Instance;
 use crate::knowledge::{Events, Speculation};
-use crate::live::{Ended, Slot};
+use crate::live::{Ended, Live};
 use blis_core::random::Purpose;
 use blis_core::{Dice, InstanceId, RequestView, Span, Time};
 use blis_kv::Shown;
@@ -28,14 +29,19 @@ pub(crate) struct Boards {
 
 /// One replica's view of the cluster.
 struct Board {
-    /// Which replica, and whether it is the only one.
+    /// Which replica.
     gateway: usize,
-    alone: bool,
+    block_size: u32,
     views: Vec<InstanceView>,
+    /// Places of the views that have changed since its router was last asked; no more than there
+    /// are views.
+    changed: Vec<usize>,
     needs: Needs,
     /// The polls of queues and batches, and those of KV memory; `None`: not stale, or not read.
     load_polls: Option<Polling>,
     kv_polls: Option<Polling>,
+    /// When the blocks in use grow next, of instances whose memory is seen live.
+    growth: Earliest,
     /// Requests sent to each instance since the start.
     sent: Vec<u64>,
     /// Requests that had joined each instance's queue as of its view.
@@ -46,10 +52,8 @@ struct Board {
 
 struct Polling {
     interval: Span,
-    /// When each instance was first polled; every interval from then on.
-    phases: Vec<Span>,
-    /// The poll that each view shows; polls are counted from 1.
-    shown: Vec<u64>,
+    /// When each instance is polled next.
+    next: Earliest,
 }
 
 impl Boards {
@@ -76,32 +80,30 @@ impl Boards {
         &self.boards[gateway].views
     }
 
+    /// Places of the views of a replica that may differ from when its router was last asked;
+    /// `None`: any may.
+    pub(crate) fn changed(&self, gateway: usize) -> Option<&[usize]> {
+        let Board { changed, views, .. } = &self.boards[gateway];
+        (self.events.is_none() && changed.len() < views.len()).then_some(changed)
+    }
+
+    /// The router of a replica has been asked.
+    pub(crate) fn asked(&mut self, gateway: usize) {
+        self.boards[gateway].changed.clear();
+    }
+
     /// Brings all views of a request's replica up to what it may know at `now`, when it decides
     /// about the request.
-    pub(crate) fn look(
-        &mut self,
-        instances: &mut [Instance],
-        request: Slot,
-        now: Time,
-        kit: &mut Kit<'_>,
-    ) {
-        let live = kit.live.get(request);
-        let board = &mut self.boards[live.gateway];
+    pub(crate) fn look(&mut self, instances: &[Instance], request: &Live, now: Time) {
+        let board = &mut self.boards[request.gateway];
         if let Some(events) = &mut self.events {
-            let prompt = live.request.content.prompt_blocks(kit.engine.block_size);
+            let prompt = request.request.content.prompt_blocks(board.block_size);
             events.show(prompt, instances, &mut board.views, now);
             if let Some(speculation) = &mut board.speculation {
                 speculation.show(prompt, &mut board.views, now);
             }
         }
-        let gateway = live.gateway;
-        if self.boards.len() > 1 && self.boards[gateway].kv_polls.is_some() {
-            // Looking at an instance lets it catch up, so who polled it earlier comes first.
-            for (index, instance) in instances.iter_mut().enumerate() {
-                self.poll(index, instance, now, kit);
-            }
-        }
-        self.boards[gateway].look(instances, now, kit);
+        board.look(instances, now);
     }
 
     /// What the replica that decides about a request would see if nothing were stale, and how that
@@ -109,38 +111,32 @@ impl Boards {
     #[cold]
     pub(crate) fn compare(
         &mut self,
-        instances: &mut [Instance],
-        request: Slot,
+        instances: &[Instance],
+        request: &Live,
         now: Time,
-        kit: &mut Kit<'_>,
     ) -> (Vec<InstanceView>, Vec<Candidate>) {
-        for (index, instance) in instances.iter_mut().enumerate() {
-            self.before_change(index, instance, now, kit);
-            if instance.catch_up(now, kit) {
-                self.after_change(index, instance, now);
-            }
-        }
-        let live = kit.live.get(request);
-        let prompt = live.request.content.prompt_blocks(kit.engine.block_size);
-        let board = &mut self.boards[live.gateway];
+        let board = &mut self.boards[request.gateway];
+        let prompt = request.request.content.prompt_blocks(board.block_size);
         let (views, seen) = (board.views.clone(), board.seen.clone());
+        let changed = std::mem::take(&mut board.changed);
         board.refresh(instances, now);
         let mut fresh = std::mem::replace(&mut board.views, views);
-        board.seen = seen;
+        (board.seen, board.changed) = (seen, changed);
         let mut candidates = Vec::new();
-        for ((index, view), instance) in board.views.iter().enumerate().zip(&*instances) {
+        for ((index, view), instance) in board.views.iter().enumerate().zip(instances) {
             let Shown { blocks, copied } = instance.cached(prompt);
             (fresh[index].cached_blocks, fresh[index].cached_cpu_blocks) = (blocks, copied);
-            let gauges = instance.gauges();
-            let load = (view.queue_depth, view.running, now.since(view.as_of));
-            let memory = (view.kv_utilization, now.since(view.kv_as_of));
+            let age = |as_of: Option<Time>| as_of.map_or(Span::ZERO, |as_of| now.since(as_of));
+            let load = (view.queue_depth, view.running, age(view.as_of));
+            let memory = (view.kv_utilization, age(view.kv_as_of));
+            let (waiting, running) = instance.requests();
             candidates.push(Candidate {
                 instance: view.id,
                 load: board.needs.reads_load().then_some(load),
                 memory: board.needs.kv.then_some(memory),
-                waiting: gauges.waiting,
-                running: gauges.running,
-                cached_tokens: blocks * kit.engine.block_size,
+                waiting,
+                running,
+                cached_tokens: blocks * board.block_size,
             });
         }
         if let (Some(speculation), Some(_)) = (&mut board.speculation, &self.events) {
@@ -150,28 +146,9 @@ impl Boards {
     }
 
     /// Captures the polls of an instance that are due before it changes at `now`.
-    pub(crate) fn before_change(
-        &mut self,
-        index: usize,
-        instance: &mut Instance,
-        now: Time,
-        kit: &mut Kit<'_>,
-    ) {
-        if self.boards[0].is_stale() {
-            self.poll(index, instance, now, kit);
-        }
-    }
-
-    /// Captures the polls of an instance by all replicas, in order of time.
-    fn poll(&mut self, index: usize, instance: &mut Instance, now: Time, kit: &mut Kit<'_>) {
-        if self.boards.len() > 1 {
-            let due = |(number, board): (usize, &Board)| Some((board.kv_due(index, now)?, number));
-            while let Some((_, first)) = self.boards.iter().enumerate().filter_map(due).min() {
-                self.boards[first].poll(index, instance, now, kit);
-            }
-        }
+    pub(crate) fn before_change(&mut self, index: usize, instance: &Instance, now: Time) {
         for board in &mut self.boards {
-            board.poll(index, instance, now, kit);
+            board.poll(index, instance, now);
         }
     }
 
@@ -181,7 +158,7 @@ impl Boards {
             events.publish(index, instance, now);
         }
         for board in &mut self.boards {
-            board.after_change(index, instance);
+            board.after_change(index, instance, now);
         }
     }
 
@@ -220,55 +197,48 @@ impl Board {
             pool: home,
             ..InstanceView::idle(InstanceId(id), config.pools[home].engine.total_kv_blocks)
         };
-        let views: Vec<InstanceView> = (0..).zip(config.homes()).map(idle).collect();
-        let instances = views.len();
+        let mut views: Vec<InstanceView> = (0..).zip(config.homes()).map(idle).collect();
         let polls = |freshness, read| match freshness {
-            Freshness::Periodic { interval } if read => Some(Polling {
-                interval,
-                phases: views
-                    .iter()
-                    .map(|view| phase(seed, gateway, view.id.0, interval))
-                    .collect(),
-                shown: vec![0; instances],
-            }),
+            Freshness::Periodic { interval } if read => {
+                Some(Polling::new(seed, gateway, views.len(), interval))
+            }
             _ => None,
         };
+        let load_polls = polls(signals.load, needs.reads_load());
+        let kv_polls = polls(signals.kv, needs.reads_memory());
+        for view in &mut views {
+            view.as_of = load_polls.is_some().then_some(Time::ZERO);
+            view.kv_as_of = kv_polls.is_some().then_some(Time::ZERO);
+        }
         Board {
             gateway,
-            alone: config.policies.gateways.len() == 1,
+            block_size: config.block_size(),
+            changed: Vec::new(),
             needs,
-            load_polls: polls(signals.load, needs.reads_load()),
-            kv_polls: polls(signals.kv, needs.reads_memory()),
-            sent: vec![0; instances],
-            seen: vec![0; instances],
-            speculation: signals.speculation.map(|ttl| Speculation::new(ttl, instances)),
+            load_polls,
+            kv_polls,
+            growth: Earliest::new(views.len()),
+            sent: vec![0; views.len()],
+            seen: vec![0; views.len()],
+            speculation: signals.speculation.map(|ttl| Speculation::new(ttl, views.len())),
             views,
         }
     }
 
     /// Brings all that is polled, or published as it changes, up to what may be known at `now`.
-    fn look(&mut self, instances: &mut [Instance], now: Time, kit: &mut Kit<'_>) {
-        if !self.needs.polls() {
-            return;
+    /// Queue and batch are published as they change; blocks also change within a run of steps.
+    fn look(&mut self, instances: &[Instance], now: Time) {
+        let due = |polls: &Option<Polling>| polls.as_ref()?.first_due(now);
+        while let Some(index) = due(&self.load_polls).or_else(|| due(&self.kv_polls)) {
+            self.poll(index, &instances[index], now);
         }
-        let stale = self.is_stale();
-        for (index, instance) in instances.iter_mut().enumerate() {
-            if stale {
-                self.poll(index, instance, now, kit);
-            }
-            // Queue and batch are published as they change; blocks also change within a stride.
-            if self.needs.reads_memory() && self.kv_polls.is_none() {
-                // Another replica may have let it catch up before.
-                if self.needs.kv && (instance.catch_up(now, kit) || !self.alone) {
-                    self.publish_blocks(index, &instance.gauges());
-                }
-                if self.needs.transfers {
-                    self.publish_pending(index, instance, now);
-                }
-                self.views[index].kv_as_of = now;
-            }
-            if self.load_polls.is_none() {
-                self.views[index].as_of = now;
+        while self.growth.time() < now {
+            let index = self.growth.index();
+            self.publish_blocks(index, &instances[index], now);
+        }
+        if self.needs.transfers && self.kv_polls.is_none() {
+            for (index, instance) in instances.iter().enumerate() {
+                self.publish_pending(index, instance, now);
             }
         }
     }
@@ -276,43 +246,27 @@ impl Board {
     /// Sees all instances as they are.
     fn refresh(&mut self, instances: &[Instance], now: Time) {
         for (index, instance) in instances.iter().enumerate() {
-            let gauges = instance.gauges();
-            self.publish_load(index, &gauges, instance);
-            self.publish_memory(index, &gauges);
+            self.publish_load(index, instance);
+            self.publish_memory(index, instance, now);
             self.publish_pending(index, instance, now);
-            (self.views[index].as_of, self.views[index].kv_as_of) = (now, now);
+            (self.views[index].as_of, self.views[index].kv_as_of) = (None, None);
         }
     }
 
-    /// When KV memory was last polled, if its view does not show that poll yet.
-    fn kv_due(&self, index: usize, now: Time) -> Option<Time> {
-        self.kv_polls.as_ref()?.last(index, now).map(|(_, at)| at)
-    }
-
-    /// Whether any signal is polled.
-    fn is_stale(&self) -> bool {
-        self.load_polls.is_some() || self.kv_polls.is_some()
-    }
-
     /// Takes note of an instance that has changed.
-    fn after_change(&mut self, index: usize, instance: &Instance) {
-        let load = self.needs.reads_load() && self.load_polls.is_none();
-        let memory = self.needs.reads_memory() && self.kv_polls.is_none();
-        if load || memory {
-            let gauges = instance.gauges();
-            if load {
-                self.publish_load(index, &gauges, instance);
-            }
-            if memory {
-                self.publish_memory(index, &gauges);
-            }
+    fn after_change(&mut self, index: usize, instance: &Instance, now: Time) {
+        if self.needs.reads_load() && self.load_polls.is_none() {
+            self.publish_load(index, instance);
+        }
+        if self.needs.reads_memory() && self.kv_polls.is_none() {
+            self.publish_memory(index, instance, now);
         }
     }
 
     fn sent(&mut self, instance: InstanceId, request: &RequestView<'_>, work: u64) {
         let index = instance.index();
         self.sent[index] += 1;
-        let view = &mut self.views[index];
+        let view = self.change(index);
         view.in_flight += 1;
         view.in_flight_tokens += u64::from(request.input_tokens);
         view.unstarted_tokens += work;
@@ -320,7 +274,7 @@ impl Board {
     }
 
     fn ended(&mut self, instance: InstanceId, ended: Ended) {
-        let view = &mut self.views[instance.index()];
+        let view = self.change(instance.index());
         view.in_flight -= u32::try_from(ended.requests).expect("no more than are in flight");
         view.in_flight_tokens -= ended.tokens;
         view.unstarted_tokens -= ended.started_work;
@@ -328,52 +282,63 @@ impl Board {
 
     fn recalled(&mut self, instance: InstanceId, ended: Ended) {
         self.sent[instance.index()] -= ended.requests;
-        self.update_unseen(instance.index());
         self.ended(instance, ended);
+        self.update_unseen(instance.index());
     }
 
-    fn poll(&mut self, index: usize, instance: &mut Instance, now: Time, kit: &mut Kit<'_>) {
+    fn poll(&mut self, index: usize, instance: &Instance, now: Time) {
         // Queue and batch have been as they are since their last change, which was polled first.
         if let Some(as_of) = self.load_polls.as_mut().and_then(|polls| polls.due(index, now)) {
-            self.views[index].as_of = as_of;
-            self.publish_load(index, &instance.gauges(), instance);
+            self.views[index].as_of = Some(as_of);
+            self.publish_load(index, instance);
         }
         if let Some(as_of) = self.kv_polls.as_mut().and_then(|polls| polls.due(index, now)) {
-            instance.catch_up(as_of, kit);
-            self.views[index].kv_as_of = as_of;
-            self.publish_memory(index, &instance.gauges());
+            self.views[index].kv_as_of = Some(as_of);
+            self.publish_memory(index, instance, as_of);
             if self.needs.transfers {
                 self.publish_pending(index, instance, as_of);
             }
         }
     }
 
-    fn publish_load(&mut self, index: usize, gauges: &Gauges, instance: &Instance) {
-        let view = &mut self.views[index];
-        view.queue_depth = gauges.waiting;
-        view.running = gauges.running;
-        if self.needs.classes {
+    /// The view of an instance, which is about to change.
+    fn change(&mut self, index: usize) -> &mut InstanceView {
+        if self.changed.len() < self.views.len() && self.changed.last() != Some(&index) {
+            self.changed.push(index);
+        }
+        &mut self.views[index]
+    }
+
+    fn publish_load(&mut self, index: usize, instance: &Instance) {
+        let classes = self.needs.classes;
+        let view = self.change(index);
+        (view.queue_depth, view.running) = instance.requests();
+        if classes {
             view.waiting_by_class = instance.waiting_by_class();
         }
         self.seen[index] = instance.joined_from(self.gateway);
         self.update_unseen(index);
     }
 
-    fn publish_memory(&mut self, index: usize, gauges: &Gauges) {
-        let view = &mut self.views[index];
-        view.cache_hit_rate = gauges.cache_hit_rate;
-        view.thrashing_rate = gauges.thrashing_rate;
-        self.publish_blocks(index, gauges);
+    fn publish_memory(&mut self, index: usize, instance: &Instance, as_of: Time) {
+        let view = self.change(index);
+        view.cache_hit_rate = instance.cache_hit_rate();
+        view.thrashing_rate = instance.thrashing_rate();
+        self.publish_blocks(index, instance, as_of);
     }
 
-    fn publish_blocks(&mut self, index: usize, gauges: &Gauges) {
-        let view = &mut self.views[index];
-        view.kv_utilization = gauges.kv_utilization;
-        view.free_blocks = gauges.free_blocks;
+    fn publish_blocks(&mut self, index: usize, instance: &Instance, as_of: Time) {
+        let memory = instance.memory(as_of, self.block_size);
+        let view = self.change(index);
+        view.kv_utilization = memory.utilization;
+        view.free_blocks = memory.free_blocks;
+        if self.kv_polls.is_none() {
+            self.growth.set(index, memory.until);
+        }
     }
 
     fn publish_pending(&mut self, index: usize, instance: &Instance, now: Time) {
-        self.views[index].pending_transfer_us = instance.pending_transfer(now).as_micros_f64();
+        self.change(index).pending_transfer_us = instance.pending_transfer(now).as_micros_f64();
     }
 
     fn update_unseen(&mut self, index: usize) {
@@ -383,23 +348,30 @@ impl Board {
 }
 
 impl Polling {
+    fn new(seed: u64, gateway: usize, instances: usize, interval: Span) -> Polling {
+        let mut next = Earliest::new(instances);
+        for (id, index) in (0..).zip(0..instances) {
+            next.set(index, Time::ZERO + phase(seed, gateway, id, interval));
+        }
+        Polling { interval, next }
+    }
+
+    /// An instance that was polled by now and whose view does not show it yet.
+    fn first_due(&self, now: Time) -> Option<usize> {
+        (self.next.time() <= now).then(|| self.next.index())
+    }
+
     /// When the instance was last polled, if its view does not show that poll yet; it will from now
     /// on.
     fn due(&mut self, index: usize, now: Time) -> Option<Time> {
-        let (number, at) = self.last(index, now)?;
-        self.shown[index] = number;
-        Some(at)
-    }
-
-    /// The number of the instance's last poll, and when it was, if its view does not show it yet.
-    fn last(&self, index: usize, now: Time) -> Option<(u64, Time)> {
-        let first = Time::ZERO + self.phases[index];
-        if now < first {
+        let next = self.next.get(index);
+        if now < next {
             return None;
         }
-        let before = now.since(first).as_nanos() / self.interval.as_nanos();
-        let number = before + 1;
-        (number != self.shown[index]).then(|| (number, first + self.interval * before))
+        let more = now.since(next).as_nanos() / self.interval.as_nanos();
+        let last = next + self.interval * more;
+        self.next.set(index, last + self.interval);
+        Some(last)
     }
 }
 

@@ -164,7 +164,7 @@ impl<'a> World<'a> {
         let now = self.now;
         let (boards, instances, mut kit) = self.split();
         let engine = &mut instances[instance.index()];
-        boards.before_change(instance.index(), engine, now, &mut kit);
+        boards.before_change(instance.index(), engine, now);
         let boundary = engine.enqueue(slot, now, &mut kit);
         boards.after_change(instance.index(), engine, now);
         self.agenda.set_step(instance, boundary);
@@ -174,7 +174,7 @@ impl<'a> World<'a> {
         let now = self.now;
         let (boards, instances, mut kit) = self.split();
         let engine = &mut instances[instance.index()];
-        boards.before_change(instance.index(), engine, now, &mut kit);
+        boards.before_change(instance.index(), engine, now);
         let next = engine.boundary(now, &mut kit);
         boards.after_change(instance.index(), engine, now);
         for (gateway, ended) in self.ended.iter_mut().enumerate() {
@@ -208,8 +208,7 @@ impl<'a> World<'a> {
 
     /// Brings the view that the gateway of a request has up to what it may know at `now`.
     pub(crate) fn look(&mut self, request: Slot, now: Time) {
-        let (boards, instances, mut kit) = self.split();
-        boards.look(instances, request, now, &mut kit);
+        self.boards.look(&self.instances, self.live.get(request), now);
     }
 
     /// The story of a request ends before an instance had it.
@@ -326,7 +325,7 @@ impl<'a> World<'a> {
             let (boards, instances, mut kit) = self.split();
             for (index, engine) in instances.iter_mut().enumerate() {
                 // Catching up is a change to those who look at the instance now and then.
-                boards.before_change(index, engine, at, &mut kit);
+                boards.before_change(index, engine, at);
                 if engine.catch_up(at, &mut kit) {
                     boards.after_change(index, engine, at);
                 }

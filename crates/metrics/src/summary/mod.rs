@@ -377,6 +377,10 @@ impl Summary {
 }
 
 impl Listener for Summary {
+    fn wants_reasons(&self) -> bool {
+        false
+    }
+
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
         match *fact {
             Fact::Arrived { round, .. } => {

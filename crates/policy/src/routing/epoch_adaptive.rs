@@ -171,6 +171,10 @@ impl Router for EpochAdaptive {
         }
     }
 
+    fn because(&self) -> Option<&'static str> {
+        self.weighted.because()
+    }
+
     fn totals(&mut self) -> &[f64] {
         self.weighted.totals()
     }

@@ -40,6 +40,9 @@ pub struct Knowledge {
     source: Source,
     /// By instance id, as of the last `look`.
     blocks: Vec<u32>,
+    /// Ids of those that had some at the `look_again` before, so many, and that have some now.
+    hits: Vec<usize>,
+    before: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,12 +63,16 @@ impl Knowledge {
 
     /// A memory of `capacity` blocks per instance.
     pub fn approximate(capacity: u64) -> Knowledge {
-        Knowledge { source: Source::Approximate(PrefixIndex::new(capacity)), blocks: Vec::new() }
+        Knowledge::new(Source::Approximate(PrefixIndex::new(capacity)))
     }
 
     /// What KV events tell, where a block in the CPU tier counts `cpu_weight`.
     pub fn precise(cpu_weight: f64) -> Knowledge {
-        Knowledge { source: Source::Precise { cpu_weight }, blocks: Vec::new() }
+        Knowledge::new(Source::Precise { cpu_weight })
+    }
+
+    fn new(source: Source) -> Knowledge {
+        Knowledge { source, blocks: Vec::new(), hits: Vec::new(), before: None }
     }
 
     /// Finds out about the prompt of `request`.
@@ -73,8 +80,13 @@ impl Knowledge {
         let ids = cluster.instances.last().map_or(0, |view| view.id.index() + 1);
         self.blocks.clear();
         self.blocks.resize(ids, 0);
+        self.before = None;
         match &self.source {
-            Source::Approximate(index) => index.matches(request.prompt_blocks, &mut self.blocks),
+            Source::Approximate(index) => index.matches(request.prompt_blocks, |id, matched| {
+                if let Some(blocks) = self.blocks.get_mut(id) {
+                    *blocks = matched;
+                }
+            }),
             Source::Precise { cpu_weight } => {
                 for view in cluster.instances {
                     let cpu = if *cpu_weight > 0.0 { view.cached_cpu_blocks } else { 0 };
@@ -89,6 +101,39 @@ impl Knowledge {
     /// `look`; in its CPU tier as well, if that counts.
     pub fn blocks(&self, instance: InstanceId) -> u32 {
         self.blocks.get(instance.index()).copied().unwrap_or(0)
+    }
+
+    /// Finds out about the prompt of `request`, like `look`, in a cluster where all instances can be
+    /// chosen. Returns whether `moved` tells where the blocks may differ from those of the look
+    /// before.
+    pub fn look_again(&mut self, request: &RequestView<'_>, cluster: &ClusterView<'_>) -> bool {
+        let Source::Approximate(index) = &self.source else {
+            self.look(request, cluster);
+            return false;
+        };
+        let known = self.before.is_some();
+        if let Some(before) = self.before {
+            self.hits.drain(..before);
+        } else {
+            self.hits.clear();
+            self.blocks.clear();
+            self.blocks.resize(cluster.instances.len(), 0);
+        }
+        for id in &self.hits {
+            self.blocks[*id] = 0;
+        }
+        self.before = Some(self.hits.len());
+        index.matches(request.prompt_blocks, |id, matched| {
+            self.blocks[id] = matched;
+            self.hits.push(id);
+        });
+        known
+    }
+
+    /// Ids of the instances that had blocks at the last `look_again` or the one before, some
+    /// perhaps twice.
+    pub fn moved(&self) -> &[usize] {
+        &self.hits
     }
 
     /// Blocks that `instance` was sent and that are remembered; 0 if events are read instead.

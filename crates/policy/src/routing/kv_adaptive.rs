@@ -111,6 +111,10 @@ impl Router for KvAdaptive {
         self.weighted.sent(request, instance, now);
     }
 
+    fn because(&self) -> Option<&'static str> {
+        self.weighted.because()
+    }
+
     fn totals(&mut self) -> &[f64] {
         self.weighted.totals()
     }

@@ -79,16 +79,14 @@ impl PrefixIndex {
         PrefixIndex { capacity, ..PrefixIndex::default() }
     }
 
-    /// Writes for each instance how many leading blocks of `prompt` are remembered there. `matched`
-    /// is indexed by instance and all zero before; instances beyond its end are left out.
-    pub fn matches(&self, prompt: Blocks<'_>, matched: &mut [u32]) {
+    /// Tells `found` of each instance by its index how many leading blocks of `prompt` are
+    /// remembered there, if any are; the last word counts.
+    pub fn matches(&self, prompt: Blocks<'_>, mut found: impl FnMut(usize, u32)) {
         let mut before = 0;
         for step in self.tree.walk(prompt) {
             // Whoever holds this run holds the runs before it whole, so the deepest entry counts.
             for holder in self.tree.get(step.run).as_slice() {
-                if let Some(matched) = matched.get_mut(holder.instance as usize) {
-                    *matched = before + holder.held.min(step.blocks);
-                }
+                found(holder.instance as usize, before + holder.held.min(step.blocks));
             }
             before += step.blocks;
         }
@@ -471,7 +469,9 @@ mod tests {
             index.check(&mut marks);
             for probe in sequence {
                 let mut matched = [0; INSTANCES as usize];
-                index.matches(probe.content().prompt_blocks(SIZE), &mut matched);
+                index.matches(probe.content().prompt_blocks(SIZE), |id, blocks| {
+                    matched[id] = blocks;
+                });
                 let hashes = probe.hashes();
                 let expected: Vec<usize> = naive.iter().map(|n| n.matched(&hashes)).collect();
                 assert_eq!(matched.map(|n| n as usize)[..], expected, "{probe:?} after {sent:?}");
@@ -541,7 +541,7 @@ mod tests {
         index.record(InstanceId(0), content(&[(90, 2)]).prompt_blocks(SIZE));
         index.record(InstanceId(0), long.prompt_blocks(SIZE));
         let mut matched = [0];
-        index.matches(long.prompt_blocks(SIZE), &mut matched);
+        index.matches(long.prompt_blocks(SIZE), |id, blocks| matched[id] = blocks);
         assert_eq!((matched, index.held(InstanceId(0))), ([4], 4));
     }
 
@@ -551,7 +551,7 @@ mod tests {
         let prompt = content(&[(1, 2)]);
         index.record(InstanceId(3), prompt.prompt_blocks(SIZE));
         let mut matched = [0; 4];
-        index.matches(prompt.prompt_blocks(SIZE), &mut matched);
+        index.matches(prompt.prompt_blocks(SIZE), |id, blocks| matched[id] = blocks);
         assert_eq!(matched, [0; 4]);
     }
 

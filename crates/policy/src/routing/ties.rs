@@ -47,13 +47,15 @@ impl Ties {
     /// # Panics
     /// If `best` is empty: there is always an instance.
     pub fn choose(self, mut best: impl Iterator<Item = usize> + Clone, dice: &mut Dice) -> usize {
-        let skip = match self {
-            Ties::LowestIndex => 0,
-            Ties::Random => match best.clone().count() {
-                0 | 1 => 0,
-                tied => dice.below(tied),
-            },
-        };
+        let skip = self.skip(best.clone().count(), dice);
         best.nth(skip).expect("one instance at least is as good as the best")
+    }
+
+    /// How many of `tied` instances, in order, are passed over before the one that is taken.
+    pub fn skip(self, tied: usize, dice: &mut Dice) -> usize {
+        match self {
+            Ties::Random if tied > 1 => dice.below(tied),
+            _ => 0,
+        }
     }
 }

@@ -22,6 +22,8 @@ pub const DEFAULT_SCORERS: &str = "pa:3,qd:2,kv:2";
 pub const DEFAULT_PICKER: &str = max_score::SPEC.name;
 /// Totals that differ by less are equal, but for rounding.
 const ROUNDING: f64 = 1e-9;
+/// With fewer instances it is cheaper to score all than to ask which have changed.
+const MANY: usize = 64;
 
 /// How `weighted` introduces itself. Its needs are those of the default scorers; a router built
 /// with other scorers has theirs.
@@ -48,8 +50,14 @@ impl Parts {
     /// A router that adds up the scorers in their order, among what the filters keep.
     pub fn weighted(self) -> Weighted {
         let sieve = |(name, filter)| Sieve { name, filter, narrowed: 0, passed_over: 0 };
-        let voice =
-            |(name, weight, scorer)| Voice { name, weight, scorer, scores: Vec::new(), swayed: 0 };
+        let voice = |(name, weight, scorer)| Voice {
+            name,
+            weight,
+            scorer,
+            scores: Vec::new(),
+            others: Totals::default(),
+            swayed: 0,
+        };
         Weighted {
             filters: self.filters.into_iter().map(sieve).collect(),
             scorers: self.scorers.scorers.into_iter().map(voice).collect(),
@@ -57,9 +65,11 @@ impl Parts {
             candidates: Vec::new(),
             kept: Vec::new(),
             asked: Vec::new(),
-            sums: Vec::new(),
-            others: Vec::new(),
+            touched: Vec::new(),
+            reweighed: false,
+            sums: Totals::default(),
             totals: Vec::new(),
+            chosen: 0,
         }
     }
 }
@@ -74,11 +84,16 @@ pub struct Weighted {
     /// Which instances are kept, so far and by the filter being asked.
     kept: Vec<bool>,
     asked: Vec<bool>,
-    /// The weighted sum of each candidate's scores, and the same without one of the scorers.
-    sums: Vec<f64>,
-    others: Vec<f64>,
+    /// Candidates whose scores may differ from those of the last decision.
+    touched: Vec<usize>,
+    /// Whether the weights have changed since.
+    reweighed: bool,
+    /// The weighted sum of each candidate's scores.
+    sums: Totals,
     /// The same for each instance shown.
     totals: Vec<f64>,
+    /// The candidate that was chosen last.
+    chosen: usize,
 }
 
 /// A filter, and how often it left somebody out.
@@ -96,6 +111,8 @@ struct Voice {
     scorer: Box<dyn Scorer>,
     /// Of the last decision, one per candidate.
     scores: Vec<f64>,
+    /// The weighted sum of the scores of all others.
+    others: Totals,
     swayed: u64,
 }
 
@@ -105,6 +122,7 @@ impl Weighted {
         for (voice, weight) in self.scorers.iter_mut().zip(weights) {
             voice.weight = weight;
         }
+        self.reweighed = true;
     }
 
     /// Asks the filters, each about what those before it have kept.
@@ -133,42 +151,86 @@ impl Weighted {
         }
     }
 
-    /// Adds up the scores of `cluster`, and counts whose scores changed who is best.
+    /// Brings the scores of `cluster` and their sums up to date.
     fn weigh(&mut self, request: &RequestView<'_>, cluster: &ClusterView<'_>) {
-        self.sums.clear();
-        self.sums.resize(cluster.instances.len(), 0.0);
-        for voice in &mut self.scorers {
-            voice.scores.resize(cluster.instances.len(), 0.0);
-            voice.scorer.score(request, cluster, &mut voice.scores);
-            for (sum, score) in self.sums.iter_mut().zip(&voice.scores) {
-                debug_assert!((0.0..=1.0).contains(score), "a score of {score} is out of 0..=1");
-                *sum += voice.weight * score;
+        let size = cluster.instances.len();
+        let known = self.sums.len() == size && !self.reweighed && self.filters.is_empty();
+        let few = |changed: &&[usize]| known && size >= MANY && changed.len() < size / 4;
+        match cluster.changed.filter(few) {
+            Some(changed) if self.rescore(request, cluster, changed) => {
+                for at in 0..self.touched.len() {
+                    self.add_up(self.touched[at]);
+                }
+            }
+            Some(_) => self.add_up_all(size),
+            None => {
+                for voice in &mut self.scorers {
+                    voice.scores.resize(size, 0.0);
+                    voice.scorer.score(request, cluster, &mut voice.scores);
+                }
+                self.add_up_all(size);
             }
         }
-        let best = highest(&self.sums);
+        self.reweighed = false;
+    }
+
+    /// Brings the scores up to date, and notes where they were touched. Returns whether that is
+    /// not everywhere.
+    fn rescore(
+        &mut self,
+        request: &RequestView<'_>,
+        cluster: &ClusterView<'_>,
+        changed: &[usize],
+    ) -> bool {
+        self.touched.clear();
+        self.touched.extend_from_slice(changed);
+        let mut all = false;
         for voice in &mut self.scorers {
-            self.others.clear();
-            let others = self.sums.iter().zip(&voice.scores).map(|(t, s)| t - voice.weight * s);
-            self.others.extend(others);
-            let best_of_others = highest(&self.others);
-            // Counted to the end, not looked for: without a way out it takes several at a time.
-            let both = self.sums.iter().zip(&self.others);
-            let differ = both.filter(|(sum, other)| {
-                (**sum >= best - ROUNDING) != (**other >= best_of_others - ROUNDING)
-            });
-            voice.swayed += u64::from(differ.count() > 0);
+            match voice.scorer.rescore(request, cluster, changed, &mut voice.scores) {
+                Rescored::All => all = true,
+                Rescored::Changed(places) => self.touched.extend_from_slice(places),
+            }
+        }
+        !all
+    }
+
+    /// Adds up the scores of one candidate.
+    fn add_up(&mut self, place: usize) {
+        let weighted = self.scorers.iter().map(|voice| voice.weight * voice.scores[place]);
+        let sum = weighted.fold(0.0, |sum, score| sum + score);
+        self.sums.set(place, sum);
+        for voice in &mut self.scorers {
+            voice.others.set(place, sum - voice.weight * voice.scores[place]);
         }
     }
 
-    /// The scorer in whose eyes candidate `chosen` stands out most.
-    fn because(&self, chosen: usize) -> &'static str {
-        let lead = |voice: &Voice| {
-            let mean = voice.scores.iter().sum::<f64>() / math::float(voice.scores.len() as u64);
-            voice.weight * (voice.scores[chosen] - mean)
-        };
-        let leads = self.scorers.iter().map(|voice| (lead(voice), voice.name));
-        let most = leads.fold((ROUNDING, SPEC.name), |a, b| if b.0 > a.0 { b } else { a });
-        most.1
+    /// Adds up the scores of all candidates, in the same order.
+    fn add_up_all(&mut self, candidates: usize) {
+        let Weighted { scorers, sums, .. } = self;
+        sums.fill(candidates, |sums| {
+            sums.fill(0.0);
+            for voice in &*scorers {
+                for (sum, score) in sums.iter_mut().zip(&voice.scores) {
+                    debug_assert!((0.0..=1.0).contains(score), "a score of {score}, not in 0..=1");
+                    *sum += voice.weight * score;
+                }
+            }
+        });
+        for Voice { scores, weight, others, .. } in scorers {
+            others.fill(candidates, |others| {
+                for ((other, sum), score) in others.iter_mut().zip(&**sums).zip(&*scores) {
+                    *other = sum - *weight * score;
+                }
+            });
+        }
+    }
+
+    /// Counts whose scores changed who is best.
+    fn count_swayed(&mut self) {
+        let high = self.sums.highest() - ROUNDING;
+        for Voice { others, swayed, .. } in &mut self.scorers {
+            *swayed += u64::from(self.sums.differ(high, others, others.highest() - ROUNDING));
+        }
     }
 }
 
@@ -177,19 +239,6 @@ fn spread(kept: &[bool], values: &[f64]) -> impl Iterator<Item = f64> {
     let mut values = values.iter();
     let value = move |&kept: &bool| if kept { values.next().copied() } else { None };
     kept.iter().map(value).map(|value| value.unwrap_or(f64::NEG_INFINITY))
-}
-
-/// The greatest of `sums`, four at a time: over a thousand instances this is what a decision costs.
-fn highest(sums: &[f64]) -> f64 {
-    let higher = |a: f64, b: f64| if b > a { b } else { a };
-    let mut lanes = [f64::NEG_INFINITY; 4];
-    let (fours, rest) = sums.as_chunks::<4>();
-    for four in fours {
-        for (lane, sum) in lanes.iter_mut().zip(four) {
-            *lane = higher(*lane, *sum);
-        }
-    }
-    lanes.iter().chain(rest).copied().fold(f64::NEG_INFINITY, higher)
 }
 
 impl Router for Weighted {
@@ -206,12 +255,23 @@ impl Router for Weighted {
         let candidates = std::mem::take(&mut self.candidates);
         let left = if filtered { &candidates[..] } else { cluster.instances };
         self.weigh(request, &ClusterView { instances: left, ..*cluster });
-        let index = self.picker.pick(&self.sums, dice);
-        let instance = left[index].id;
+        self.count_swayed();
+        self.chosen = self.picker.pick(&self.sums, dice);
+        let instance = left[self.chosen].id;
         let opinions = self.scorers.iter().map(|v| v.scorer.expected_hit_blocks(instance));
         let expected_hit_blocks = opinions.flatten().next();
         self.candidates = candidates;
-        Choice { instance, intent: Intent { expected_hit_blocks, because: self.because(index) } }
+        Choice { instance, intent: Intent { expected_hit_blocks, because: SPEC.name } }
+    }
+
+    /// The scorer in whose eyes the chosen candidate stands out most, if it does in any.
+    fn because(&self) -> Option<&'static str> {
+        let lead = |voice: &Voice| {
+            let mean = voice.scores.iter().sum::<f64>() / math::float(voice.scores.len() as u64);
+            voice.weight * (voice.scores[self.chosen] - mean)
+        };
+        let leads = self.scorers.iter().map(|voice| (lead(voice), Some(voice.name)));
+        leads.fold((ROUNDING, None), |a, b| if b.0 > a.0 { b } else { a }).1
     }
 
     fn sent(&mut self, request: &RequestView<'_>, instance: InstanceId, now: Time) {
@@ -316,9 +376,9 @@ mod tests {
         router.sent(&request(&prompt(&[1, 2])), InstanceId(1), Time::ZERO);
         let views = instances(&[0, 1]);
         let warm = router.route(&request(&prompt(&[1, 2])), &cluster(&views), &mut dice(0));
-        assert_eq!((warm.instance.0, warm.intent.because), (1, "prefix-affinity"));
+        assert_eq!((warm.instance.0, router.because()), (1, Some("prefix-affinity")));
         let cold = router.route(&request(&prompt(&[7])), &cluster(&views), &mut dice(1));
-        assert_eq!((cold.instance.0, cold.intent.because), (0, "queue-depth"));
+        assert_eq!((cold.instance.0, router.because()), (0, Some("queue-depth")));
         let mut firings = Firings::default();
         router.firings(&mut firings);
         let swayed = |scorer: &str| (format!("{scorer}.swayed"), 1);

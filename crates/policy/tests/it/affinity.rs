@@ -48,7 +48,7 @@ fn places(router: &mut dyn Router, instances: u32, prompts: &[Content]) -> Vec<u
         (0..instances).map(|id| InstanceView::idle(InstanceId(id), 1_000)).collect();
     let send = |(id, prompt): (u64, &Content)| {
         let request = request(id, prompt);
-        let cluster = ClusterView { now: Time::ZERO, seed: 7, instances: &views };
+        let cluster = ClusterView { now: Time::ZERO, seed: 7, instances: &views, changed: None };
         let mut dice = Dice::new(7, Purpose::Routing, id);
         let choice = router.route(&request, &cluster, &mut dice);
         router.sent(&request, choice.instance, Time::ZERO);
@@ -79,7 +79,7 @@ proptest! {
             let mut views: Vec<InstanceView> =
                 (0..instances).map(|id| InstanceView::idle(InstanceId(id), 1_000)).collect();
             views[0].queue_depth = depth;
-            let cluster = ClusterView { now: Time::ZERO, seed: 7, instances: &views };
+            let cluster = ClusterView { now: Time::ZERO, seed: 7, instances: &views, changed: None };
             let mut dice = Dice::new(7, Purpose::Routing, 0);
             router.route(&request(1, &asked), &cluster, &mut dice).instance == InstanceId(0)
         };

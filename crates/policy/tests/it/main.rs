@@ -3,6 +3,7 @@
 
 mod admission;
 mod affinity;
+mod changes;
 mod engine;
 mod registry;
 mod routing;

@@ -157,7 +157,7 @@ proptest! {
             variants(spec.params).into_iter().map(move |values| (spec, values))
         }) {
             let build = || (spec.build)(&values, &CLUSTER);
-            let pick = |dice: &mut Dice| build().pick(&scores, dice);
+            let pick = |dice: &mut Dice| build().pick(&scores.clone().into(), dice);
             let index = pick(&mut Question::dice(number));
             prop_assert!(index < scores.len(), "{}", spec.name);
             prop_assert_eq!(index, pick(&mut Question::dice(number)), "{}", spec.name);

@@ -53,7 +53,7 @@ impl Question {
     /// What the gateway knows when request `number` comes.
     pub(crate) fn cluster(&self, number: u64) -> ClusterView<'_> {
         let now = Time::from_micros(number * 1_000);
-        ClusterView { now, seed: 5, instances: &self.instances }
+        ClusterView { now, seed: 5, instances: &self.instances, changed: None }
     }
 
     /// The routing dice of request `number`.
@@ -96,7 +96,7 @@ fn question(size: usize) -> impl Strategy<Value = Question> {
 }
 
 /// Prompts that share prefixes, and some that fill no block.
-fn prompt() -> impl Strategy<Value = Content> {
+pub(crate) fn prompt() -> impl Strategy<Value = Content> {
     (1..4_u64, 0..6_u32, 0..6_u64, 0..8_u32).prop_map(|(system, shared, tail, own)| {
         let size = CLUSTER.block_size;
         let head = Segment { stream: StreamId(system), tokens: shared * size };
@@ -105,7 +105,7 @@ fn prompt() -> impl Strategy<Value = Content> {
     })
 }
 
-fn instance() -> impl Strategy<Value = InstanceView> {
+pub(crate) fn instance() -> impl Strategy<Value = InstanceView> {
     let counts = (0..9_u32, 0..9_u32, 0..4_u32, 0..40_u32, any::<bool>());
     (counts, 0.0..=1.0_f64, 0.0..=1.0_f64).prop_map(
         |((queue_depth, running, unseen, in_flight, busy), utilization, hit_rate)| {

@@ -152,16 +152,17 @@ pub(crate) struct Tally {
     pub(crate) last_output: Time,
 }
 
-/// What an instance shows to whoever polls it.
+/// The KV memory of an instance, as it shows it to whoever polls it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Gauges {
-    /// Requests that are there and do not run.
-    pub(crate) waiting: u32,
-    pub(crate) running: u32,
-    pub(crate) kv_utilization: f64,
+pub(crate) struct Memory {
+    /// Blocks that requests hold.
+    pub(crate) in_use: u32,
+    /// The share of all that they are.
+    pub(crate) utilization: f64,
+    /// Blocks that nobody holds.
     pub(crate) free_blocks: u32,
-    pub(crate) cache_hit_rate: f64,
-    pub(crate) thrashing_rate: f64,
+    /// Until when this is so, if nothing happens before.
+    pub(crate) until: Time,
 }
 
 impl Instance {
@@ -196,22 +197,44 @@ impl Instance {
         }
     }
 
-    /// What a poll would show now. The caller has let the instance catch up.
-    #[inline]
-    pub(crate) fn gauges(&self) -> Gauges {
+    /// How many requests are there and do not run, and how many run.
+    pub(crate) fn requests(&self) -> (u32, u32) {
         // Whoever waits for blocks from the CPU tier has not left the queue for others to see.
-        let (loads, thrashing_rate) = match &self.tier {
-            Some(tier) => (tier.loads(), tier.thrashing_rate().unwrap_or(0.0)),
-            None => (0, 0.0),
-        };
-        Gauges {
-            waiting: count(self.queue.len() + loads),
-            running: count(self.running.len()),
-            kv_utilization: share(self.pool.in_use().into(), self.pool.total().into()),
-            free_blocks: self.pool.available(),
-            cache_hit_rate: self.cache_hit_rate,
-            thrashing_rate,
+        let loads = self.tier.as_ref().map_or(0, |tier| tier.loads());
+        (count(self.queue.len() + loads), count(self.running.len()))
+    }
+
+    /// Its KV memory as of `now`, which is not before its last change. The steps of a run take
+    /// blocks when they end, which is told here without landing them.
+    pub(crate) fn memory(&self, now: Time, block_size: u32) -> Memory {
+        let (mut growth, mut until) = (0, Time::NEVER);
+        if let Some(stride) = self.stride.as_ref().filter(|stride| stride.planned() > 1) {
+            let mut passed = stride.done();
+            if stride.boundary(passed + 1) < now {
+                passed = stride.boundaries_before(now).min(stride.planned() - 1);
+                growth = self.running.growth(passed - stride.done(), block_size);
+            }
+            if passed + 1 < stride.planned() {
+                until = stride.boundary(passed + 1);
+            }
         }
+        let in_use = self.pool.in_use() + growth;
+        Memory {
+            in_use,
+            utilization: share(in_use.into(), self.pool.total().into()),
+            free_blocks: self.pool.available() - growth,
+            until,
+        }
+    }
+
+    /// The share of prompt tokens that were cached so far.
+    pub(crate) fn cache_hit_rate(&self) -> f64 {
+        self.cache_hit_rate
+    }
+
+    /// The share of the blocks copied to the CPU tier lately that were copied back soon after.
+    pub(crate) fn thrashing_rate(&self) -> f64 {
+        self.tier.as_ref().and_then(|tier| tier.thrashing_rate()).unwrap_or(0.0)
     }
 
     /// The place of its pool among the pools.
@@ -294,7 +317,10 @@ impl Instance {
         let behind = passed > stride.done();
         if behind {
             kit.serve(self.home);
+            let foretold = kit.audit.then(|| self.memory(now, kit.engine.block_size).in_use);
             self.pass(passed, kit);
+            let same = foretold.is_none_or(|blocks| blocks == self.pool.in_use());
+            assert!(same, "{:?} foretold {foretold:?} blocks in use at {now}", self.id);
         }
         behind
     }

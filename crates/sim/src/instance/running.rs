@@ -261,6 +261,14 @@ impl RunningBatch {
         least(&self.due_at) - self.boundaries
     }
 
+    /// Blocks that steady requests take in `steps` steps and for the one after them, if none of
+    /// them finishes before.
+    pub(crate) fn growth(&self, steps: u64, block_size: u32) -> u32 {
+        let at = self.boundaries + u32::try_from(steps).expect("no more steps than tokens");
+        let full = self.due_at.iter().filter(|due| **due <= at);
+        full.map(|due| 1 + (at - due) / block_size).sum()
+    }
+
     /// Steady requests that are due, in running order.
     pub(crate) fn due(&self, found: &mut Vec<usize>) {
         let now = self.boundaries;

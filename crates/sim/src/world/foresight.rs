@@ -25,8 +25,8 @@ impl World<'_> {
         let mut copy = Copy { live: self.live.clone(), tally: Tally::default(), ended };
         let mut places = self.places(slot, now);
         places.sort_by_key(|place| {
-            let gauges = self.instances[place.instance.index()].gauges();
-            gauges.waiting as usize + gauges.running as usize + place.joining.len()
+            let (waiting, running) = self.instances[place.instance.index()].requests();
+            waiting as usize + running as usize + place.joining.len()
         });
         // Nothing comes after the end of the run; there, one place is as good as another.
         let mut best = (self.horizon, places[0].instance);

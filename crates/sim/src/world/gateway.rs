@@ -72,7 +72,8 @@ impl World<'_> {
         self.hear_answers(gateway, now);
         let view = self.live.get(slot).request.view(self.config.block_size());
         let seed = self.config.seed;
-        let cluster = ClusterView { now, seed, instances: self.boards.views(gateway) };
+        let instances = self.boards.views(gateway);
+        let cluster = ClusterView { now, seed, instances, changed: None };
         let mut dice = Dice::new(seed, Purpose::Admission, view.id.0);
         let admission = &mut self.config.policies.gateways[gateway].admission;
         match admission.admit(&view, &cluster, &mut dice) {
@@ -103,18 +104,16 @@ impl World<'_> {
             self.state_considered(slot, now);
         }
         let block_size = self.config.block_size();
-        let Config { policies, seed, oracles, .. } = &mut self.config;
+        let Config { policies, oracles, .. } = &mut self.config;
         let live = self.live.get_mut(slot);
         let request = live.request.id;
         let view = live.request.view(block_size);
         let policies = &mut policies.gateways[gateway];
-        let instances_seen = self.boards.views(gateway);
-        let cluster = ClusterView { now, seed: *seed, instances: instances_seen };
         assert!(
             instance.index() < self.instances.len(),
             "the router chose {instance:?}, which is not there"
         );
-        let chosen = &cluster.instances[instance.index()];
+        let chosen = &self.boards.views(gateway)[instance.index()];
         if let Verdict::Reject(reason) = policies.admission.admit_at(&view, chosen, now) {
             self.counts.admitted -= 1;
             self.reject(slot, reason, now);
@@ -165,14 +164,13 @@ impl World<'_> {
     #[cold]
     fn state_considered(&mut self, slot: Slot, now: Time) {
         let block_size = self.config.block_size();
-        let (boards, instances, mut kit) = self.split();
-        let (fresh, candidates) = boards.compare(instances, slot, now, &mut kit);
-        let Config { policies, seed, .. } = &mut self.config;
         let live = self.live.get(slot);
+        let (fresh, candidates) = self.boards.compare(&self.instances, live, now);
+        let Config { policies, seed, .. } = &mut self.config;
         let view = live.request.view(block_size);
         let GatewayPolicies { router, shadow, .. } = &mut policies.gateways[live.gateway];
         let Some(shadow) = shadow else { return };
-        let cluster = ClusterView { now, seed: *seed, instances: &fresh };
+        let cluster = ClusterView { now, seed: *seed, instances: &fresh, changed: None };
         let mut dice = Dice::new(*seed, Purpose::Routing, view.id.0);
         let fresh = shadow.route(&view, &cluster, &mut dice).instance;
         let (opinions, candidates) = (&router.opinions()[..], &candidates[..]);
@@ -186,10 +184,16 @@ impl World<'_> {
         let Config { policies, seed, .. } = &mut self.config;
         let live = self.live.get(slot);
         let view = live.request.view(block_size);
-        let instances = self.boards.views(live.gateway);
-        let cluster = ClusterView { now, seed: *seed, instances };
+        let gateway = live.gateway;
+        let (instances, changed) = (self.boards.views(gateway), self.boards.changed(gateway));
+        let cluster = ClusterView { now, seed: *seed, instances, changed };
         let mut dice = Dice::new(*seed, Purpose::Routing, view.id.0);
-        let mut choice = policies.gateways[live.gateway].router.route(&view, &cluster, &mut dice);
+        let router = &mut policies.gateways[gateway].router;
+        let mut choice = router.route(&view, &cluster, &mut dice);
+        self.boards.asked(gateway);
+        if self.listener.wants_reasons() {
+            choice.intent.because = router.because().unwrap_or(choice.intent.because);
+        }
         // The last token is always computed, so a block that ends with it never hits.
         let most = (view.input_tokens - 1) / block_size;
         let expected = &mut choice.intent.expected_hit_blocks;

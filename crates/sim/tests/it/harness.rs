@@ -169,8 +169,9 @@ impl Scenario {
         Scenario { pace, ..self.clone() }
     }
 
-    /// Runs with `router` instead of the one that is named; it may read everything.
-    pub(crate) fn run_routed_by(&self, router: Box<dyn Router>) -> Outcome {
+    /// Runs with `router` instead of the one that is named; it may read everything but `events`,
+    /// and these if so told.
+    pub(crate) fn run_routed_by(&self, router: Box<dyn Router>, events: bool) -> Outcome {
         let mut config = self.config();
         config.policies.gateways[0].router = router;
         config.policies.router_needs = Needs {
@@ -178,8 +179,8 @@ impl Scenario {
             classes: true,
             kv: true,
             hit_rate: true,
-            transfers: true,
-            events: true,
+            transfers: self.engine.tier.is_some(),
+            events,
             ..Needs::NONE
         };
         let mut source = Listed::new(self.requests.clone());

@@ -1,6 +1,7 @@
 //! What a router is shown.
 
 use crate::harness::{Scenario, prompted, request, small_world};
+use crate::worlds::in_random_worlds;
 use blis_core::{Dice, InstanceId, RequestView, Span};
 use blis_kv::LinkSpeed;
 use blis_policy::{Choice, ClusterView, InstanceView, Router};
@@ -26,7 +27,7 @@ fn shown(signals: Signals) -> Vec<Vec<InstanceView>> {
 
 fn shown_in(world: &Scenario) -> Vec<Vec<InstanceView>> {
     let (teller, shown) = channel();
-    world.run_routed_by(Box::new(Teller(teller)));
+    world.run_routed_by(Box::new(Teller(teller)), true);
     shown.iter().collect()
 }
 
@@ -81,9 +82,10 @@ fn a_stale_view_is_as_old_as_its_last_poll_and_knows_what_was_sent_since() {
     let mut ages = 0;
     for (number, views) in (0_u64..).zip(&views) {
         let now = blis_core::Time::from_micros(number * 900);
-        assert!(now.since(views[0].as_of) <= interval, "polled within the interval");
+        let as_of = views[0].as_of.expect("it is polled");
+        assert!(now.since(as_of) <= interval, "polled within the interval");
         assert!(views[0].load() >= views[0].in_flight, "nobody is forgotten");
-        ages += u32::from(views[0].as_of < now);
+        ages += u32::from(as_of < now);
     }
     assert!(ages > 20, "views were stale {ages} times");
 }
@@ -105,6 +107,45 @@ fn samples_do_not_change_what_a_router_is_shown() {
             assert_eq!(format!("{plain:?}"), format!("{sampled:?}"), "{signals:?}, {micros} us");
         }
     }
+}
+
+/// Checks that instances look as they did unless it is told that they may not, and tells how many
+/// have not changed.
+struct Watcher {
+    last: Vec<InstanceView>,
+    unchanged: Sender<usize>,
+}
+
+impl Router for Watcher {
+    fn route(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, _: &mut Dice) -> Choice {
+        let ageless = |view: &InstanceView| InstanceView { as_of: None, kv_as_of: None, ..*view };
+        let views: Vec<InstanceView> = cluster.instances.iter().map(ageless).collect();
+        if let Some(changed) = cluster.changed.filter(|_| !self.last.is_empty()) {
+            let same = |place: &usize| !changed.contains(place);
+            let same: Vec<usize> = (0..views.len()).filter(same).collect();
+            for &place in &same {
+                assert_eq!(views[place], self.last[place], "instance {place} at {}", cluster.now);
+            }
+            self.unchanged.send(same.len()).expect("the test listens");
+        }
+        self.last = views;
+        Choice::because("watcher", InstanceId(0))
+    }
+}
+
+#[test]
+fn an_instance_looks_as_it_did_unless_the_router_is_told_otherwise() {
+    let (unchanged, told) = channel();
+    let coverage = in_random_worlds(500, |world| {
+        if world.admission == "always-admit" && !world.oracles.routing {
+            let watcher = Watcher { last: Vec::new(), unchanged: unchanged.clone() };
+            world.run_routed_by(Box::new(watcher), false);
+        }
+        Ok(world.run())
+    });
+    coverage.guard(0.05);
+    let unchanged: usize = told.try_iter().sum();
+    assert!(unchanged > 500, "{unchanged} instances had not changed");
 }
 
 /// One prompt again and again: what each decision is shown to be cached at instance 0.
@@ -155,5 +196,5 @@ fn queues_and_memory_may_be_polled_at_different_times() {
     let older = views.iter().filter(|views| views[0].kv_as_of < views[0].as_of).count();
     assert!(older > 20, "memory was polled before the queue in {older} of {} views", views.len());
     let fresh = shown(Signals { load, ..Signals::IMMEDIATE });
-    assert!(fresh.iter().all(|views| views[0].kv_as_of >= views[0].as_of));
+    assert!(fresh.iter().all(|views| views[0].kv_as_of.is_none() && views[0].as_of.is_some()));
 }

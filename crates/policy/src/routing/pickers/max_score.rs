@@ -26,13 +26,9 @@ pub struct MaxScore {
 }
 
 impl Picker for MaxScore {
-    fn pick(&mut self, scores: &[f64], dice: &mut Dice) -> usize {
-        let higher = |a: f64, b: f64| if b > a { b } else { a };
-        let highest = scores.iter().copied().fold(f64::NEG_INFINITY, higher);
-        #[expect(clippy::float_cmp, reason = "a tie is exact equality: nearly equal scores differ")]
-        let is_best = |(_, score): &(usize, &f64)| **score == highest;
-        let best = scores.iter().enumerate().filter(is_best).map(|(index, _)| index);
-        self.ties.choose(best, dice)
+    fn pick(&mut self, scores: &Totals, dice: &mut Dice) -> usize {
+        // A tie is exact equality: nearly equal scores differ.
+        scores.tied(self.ties.skip(scores.ties(), dice))
     }
 }
 
@@ -45,16 +41,17 @@ mod tests {
     fn the_highest_score_wins_however_small_the_lead() {
         let mut picker = MaxScore { ties: Ties::Random };
         for key in 0..50 {
-            assert_eq!(picker.pick(&[0.5, 0.5 + f64::EPSILON, 0.5], &mut dice(key)), 1);
+            assert_eq!(picker.pick(&vec![0.5, 0.5 + f64::EPSILON, 0.5].into(), &mut dice(key)), 1);
         }
     }
 
     #[test]
     fn exact_ties_are_spread_evenly_or_go_to_the_first_as_asked() {
         let mut picked = [0_u32; 3];
+        let [ends, last] = [[0.7, 0.1, 0.7], [0.1, 0.7, 0.7]].map(|all| Totals::from(all.to_vec()));
         for key in 0..2_000 {
-            picked[MaxScore { ties: Ties::Random }.pick(&[0.7, 0.1, 0.7], &mut dice(key))] += 1;
-            let first = MaxScore { ties: Ties::LowestIndex }.pick(&[0.1, 0.7, 0.7], &mut dice(key));
+            picked[MaxScore { ties: Ties::Random }.pick(&ends, &mut dice(key))] += 1;
+            let first = MaxScore { ties: Ties::LowestIndex }.pick(&last, &mut dice(key));
             assert_eq!(first, 1);
         }
         assert_eq!(picked[1], 0);

@@ -34,7 +34,7 @@ pub struct Random {
 }
 
 impl Picker for Random {
-    fn pick(&mut self, scores: &[f64], dice: &mut Dice) -> usize {
+    fn pick(&mut self, scores: &Totals, dice: &mut Dice) -> usize {
         if self.top >= scores.len() {
             return dice.below(scores.len());
         }
@@ -57,9 +57,10 @@ mod tests {
 
     fn picked(top: usize, scores: &[f64]) -> Vec<u32> {
         let mut picker = Random { top, order: Vec::new() };
+        let scores = Totals::from(scores.to_vec());
         let mut picked = vec![0; scores.len()];
         for key in 0..6_000 {
-            picked[picker.pick(scores, &mut dice(key))] += 1;
+            picked[picker.pick(&scores, &mut dice(key))] += 1;
         }
         picked
     }

@@ -24,7 +24,7 @@ pub const SPEC: Spec<dyn Picker> = Spec {
 pub struct WeightedRandom;
 
 impl Picker for WeightedRandom {
-    fn pick(&mut self, scores: &[f64], dice: &mut Dice) -> usize {
+    fn pick(&mut self, scores: &Totals, dice: &mut Dice) -> usize {
         let total: f64 = scores.iter().sum();
         if total <= 0.0 {
             return dice.below(scores.len());
@@ -49,9 +49,10 @@ mod tests {
     use crate::view::examples::dice;
 
     fn shares(scores: &[f64]) -> Vec<u32> {
+        let scores = Totals::from(scores.to_vec());
         let mut picked = vec![0; scores.len()];
         for key in 0..10_000 {
-            picked[WeightedRandom.pick(scores, &mut dice(key))] += 1;
+            picked[WeightedRandom.pick(&scores, &mut dice(key))] += 1;
         }
         picked
     }

@@ -10,6 +10,7 @@
 //! instance is not punished for its cache.
 
 use crate::prelude::*;
+use crate::routing::scorers::plain::{Absolute, Score};
 
 /// How `kv-utilization` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
@@ -17,16 +18,16 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     alias: Some("kv"),
     help: "Prefers instances with a small share of KV blocks in use",
     needs: |_| Needs { kv: true, ..Needs::NONE },
-    ..Spec::built_by(|_, _| Box::new(KvUtilization))
+    ..Spec::built_by(|_, _| Absolute::<KvUtilization>::boxed())
 };
 
 /// 1 - utilization of the KV blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct KvUtilization;
 
-impl Scorer for KvUtilization {
-    fn score(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
-        cluster.each(scores, |view| (1.0 - view.kv_utilization).clamp(0.0, 1.0));
+impl Score for KvUtilization {
+    fn score(view: &InstanceView) -> f64 {
+        (1.0 - view.kv_utilization).clamp(0.0, 1.0)
     }
 }
 
@@ -41,7 +42,7 @@ mod tests {
         views[1].kv_utilization = 0.25;
         views[2].kv_utilization = 1.0;
         let mut scores = vec![f64::NAN; 3];
-        KvUtilization.score(&request(&NOTHING), &cluster(&views), &mut scores);
+        Absolute::<KvUtilization>::boxed().score(&request(&NOTHING), &cluster(&views), &mut scores);
         assert_eq!(scores, [1.0, 0.75, 0.0]);
     }
 }

@@ -10,6 +10,7 @@
 //! instances, and it hardly tells two busy instances apart.
 
 use crate::prelude::*;
+use crate::routing::scorers::plain::{Absolute, Score};
 
 /// How `load-balance` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
@@ -17,16 +18,16 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     alias: Some("lb"),
     help: "Prefers instances with few waiting and running requests (absolute scale)",
     needs: |_| Needs { load: true, ..Needs::NONE },
-    ..Spec::built_by(|_, _| Box::new(LoadBalance))
+    ..Spec::built_by(|_, _| Absolute::<LoadBalance>::boxed())
 };
 
 /// 1 / (1 + load).
 #[derive(Clone, Copy, Debug)]
 pub struct LoadBalance;
 
-impl Scorer for LoadBalance {
-    fn score(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
-        cluster.each(scores, |view| 1.0 / (1.0 + f64::from(view.load())));
+impl Score for LoadBalance {
+    fn score(view: &InstanceView) -> f64 {
+        1.0 / (1.0 + f64::from(view.load()))
     }
 }
 
@@ -37,6 +38,9 @@ mod tests {
 
     #[test]
     fn the_score_is_one_when_idle_and_halves_with_the_first_request() {
-        assert_eq!(scores(&mut LoadBalance, &[], &[0, 1, 3]), [1.0, 0.5, 0.25]);
+        assert_eq!(
+            scores(&mut *Absolute::<LoadBalance>::boxed(), &[], &[0, 1, 3]),
+            [1.0, 0.5, 0.25]
+        );
     }
 }

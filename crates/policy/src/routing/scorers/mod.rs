@@ -11,6 +11,7 @@ pub mod least_harm;
 pub mod lmetric;
 pub mod load_balance;
 pub mod no_hit_lru;
+mod plain;
 pub mod precise_prefix;
 pub mod predicted_latency;
 pub mod prefix_affinity;

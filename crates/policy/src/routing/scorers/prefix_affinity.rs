@@ -50,6 +50,25 @@ impl Scorer for PrefixAffinity {
         cluster.each(scores, |view| self.knowledge.share(request, view));
     }
 
+    fn rescore(
+        &mut self,
+        request: &RequestView<'_>,
+        cluster: &ClusterView<'_>,
+        _: &[usize],
+        scores: &mut [f64],
+    ) -> Rescored<'_> {
+        let known = self.knowledge.look_again(request, cluster);
+        let moved = self.knowledge.moved();
+        if !known || moved.len() >= scores.len() {
+            cluster.each(scores, |view| self.knowledge.share(request, view));
+            return Rescored::All;
+        }
+        for &id in moved {
+            scores[id] = self.knowledge.share(request, &cluster.instances[id]);
+        }
+        Rescored::Changed(moved)
+    }
+
     fn sent(&mut self, request: &RequestView<'_>, instance: InstanceId, _: Time) {
         self.knowledge.sent(request, instance);
     }

@@ -11,24 +11,23 @@
 //! requests do not count, so below saturation, where nothing waits, it has no say.
 
 use crate::prelude::*;
-use crate::routing::scorers::{Best, min_max};
+use crate::routing::scorers::plain::{Amount, Relative};
 
 /// How `queue` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "queue",
     help: "Prefers instances with few waiting requests (relative to the others)",
     needs: |_| Needs { load: true, ..Needs::NONE },
-    ..Spec::built_by(|_, _| Box::new(Queue))
+    ..Spec::built_by(|_, _| Relative::<Queue>::boxed())
 };
 
-/// Waiting requests, min-max normalised.
+/// Waiting requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue;
 
-impl Scorer for Queue {
-    fn score(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
-        cluster.each(scores, |view| f64::from(view.queue_depth));
-        min_max(scores, Best::Least);
+impl Amount for Queue {
+    fn amount(view: &InstanceView) -> u32 {
+        view.queue_depth
     }
 }
 
@@ -39,8 +38,8 @@ mod tests {
 
     #[test]
     fn scores_fall_in_proportion_from_the_shortest_to_the_longest_queue() {
-        assert_eq!(scores(&mut Queue, &[], &[4, 0, 1]), [0.0, 1.0, 0.75]);
-        assert_eq!(scores(&mut Queue, &[], &[3, 3, 3]), [1.0; 3]);
+        assert_eq!(scores(&mut *Relative::<Queue>::boxed(), &[], &[4, 0, 1]), [0.0, 1.0, 0.75]);
+        assert_eq!(scores(&mut *Relative::<Queue>::boxed(), &[], &[3, 3, 3]), [1.0; 3]);
     }
 
     #[test]
@@ -48,7 +47,7 @@ mod tests {
         let mut views = instances(&[0, 0]);
         (views[0].running, views[0].unseen, views[0].in_flight) = (200, 9, 209);
         let mut scores = vec![f64::NAN; 2];
-        Queue.score(&request(&NOTHING), &cluster(&views), &mut scores);
+        Relative::<Queue>::boxed().score(&request(&NOTHING), &cluster(&views), &mut scores);
         assert_eq!(scores, [1.0; 2]);
     }
 }

@@ -11,7 +11,7 @@
 //! Being relative, its push saturates: a deeper queue cannot score less than 0.
 
 use crate::prelude::*;
-use crate::routing::scorers::{Best, min_max};
+use crate::routing::scorers::plain::{Amount, Relative};
 
 /// How `queue-depth` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
@@ -19,17 +19,16 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     alias: Some("qd"),
     help: "Prefers instances with few waiting and running requests (relative to the others)",
     needs: |_| Needs { load: true, ..Needs::NONE },
-    ..Spec::built_by(|_, _| Box::new(QueueDepth))
+    ..Spec::built_by(|_, _| Relative::<QueueDepth>::boxed())
 };
 
-/// Load, min-max normalised.
+/// The whole load.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueDepth;
 
-impl Scorer for QueueDepth {
-    fn score(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
-        cluster.each(scores, |view| f64::from(view.load()));
-        min_max(scores, Best::Least);
+impl Amount for QueueDepth {
+    fn amount(view: &InstanceView) -> u32 {
+        view.load()
     }
 }
 
@@ -40,12 +39,15 @@ mod tests {
 
     #[test]
     fn scores_fall_in_proportion_from_the_least_to_the_most_loaded() {
-        assert_eq!(scores(&mut QueueDepth, &[], &[2, 10, 4]), [1.0, 0.0, 0.75]);
+        assert_eq!(
+            scores(&mut *Relative::<QueueDepth>::boxed(), &[], &[2, 10, 4]),
+            [1.0, 0.0, 0.75]
+        );
     }
 
     #[test]
     fn equal_loads_score_one() {
-        assert_eq!(scores(&mut QueueDepth, &[], &[7, 7]), [1.0, 1.0]);
-        assert_eq!(scores(&mut QueueDepth, &[], &[0]), [1.0]);
+        assert_eq!(scores(&mut *Relative::<QueueDepth>::boxed(), &[], &[7, 7]), [1.0, 1.0]);
+        assert_eq!(scores(&mut *Relative::<QueueDepth>::boxed(), &[], &[0]), [1.0]);
     }
 }

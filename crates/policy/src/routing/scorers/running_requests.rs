@@ -10,24 +10,23 @@
 //! **Origin** llm-d's `running-requests-size-scorer`, as it is (llm-d-router ebab687, August 2026).
 
 use crate::prelude::*;
-use crate::routing::scorers::{Best, min_max};
+use crate::routing::scorers::plain::{Amount, Relative};
 
 /// How `running-requests` introduces itself.
 pub const SPEC: Spec<dyn Scorer> = Spec {
     name: "running-requests",
     help: "Prefers instances with few running requests (relative to the others)",
     needs: |_| Needs { load: true, ..Needs::NONE },
-    ..Spec::built_by(|_, _| Box::new(RunningRequests))
+    ..Spec::built_by(|_, _| Relative::<RunningRequests>::boxed())
 };
 
-/// Running requests, min-max normalised.
+/// Running requests.
 #[derive(Clone, Copy, Debug)]
 pub struct RunningRequests;
 
-impl Scorer for RunningRequests {
-    fn score(&mut self, _: &RequestView<'_>, cluster: &ClusterView<'_>, scores: &mut [f64]) {
-        cluster.each(scores, |view| f64::from(view.running));
-        min_max(scores, Best::Least);
+impl Amount for RunningRequests {
+    fn amount(view: &InstanceView) -> u32 {
+        view.running
     }
 }
 
@@ -41,7 +40,11 @@ mod tests {
         let mut views = instances(&[9, 0, 0]);
         (views[1].running, views[2].running) = (10, 40);
         let mut scores = vec![f64::NAN; 3];
-        RunningRequests.score(&request(&NOTHING), &cluster(&views), &mut scores);
+        Relative::<RunningRequests>::boxed().score(
+            &request(&NOTHING),
+            &cluster(&views),
+            &mut scores,
+        );
         assert_eq!(scores, [1.0, 0.75, 0.0]);
     }
 }

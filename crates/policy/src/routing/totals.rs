@@ -1,0 +1,153 @@
+//! A number for each instance, kept so that the highest are found without a look at each.
+//!
+//! Of every stretch of instances the highest number is kept beside them, and how many have it. To
+//! change one number costs a look at its stretch at most, and to find the highest a look at one
+//! number a stretch.
+
+use std::ops::Deref;
+
+/// Instances in a stretch: about the square root of a large cluster, and a bit each in a mask.
+const STRETCH: usize = 32;
+
+/// A number for each instance, none of them NaN.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    values: Vec<f64>,
+    /// The highest of each stretch, and how many there have it.
+    peaks: Vec<(f64, usize)>,
+}
+
+impl Totals {
+    /// Makes them `size` numbers and lets `write` write all of them.
+    pub fn fill(&mut self, size: usize, write: impl FnOnce(&mut [f64])) {
+        self.values.resize(size, 0.0);
+        write(&mut self.values);
+        self.peaks.resize(size.div_ceil(STRETCH), (0.0, 0));
+        for (peak, values) in self.peaks.iter_mut().zip(self.values.chunks(STRETCH)) {
+            *peak = highest(values);
+        }
+    }
+
+    /// Replaces one of them.
+    pub fn set(&mut self, index: usize, value: f64) {
+        let before = std::mem::replace(&mut self.values[index], value);
+        let stretch = index / STRETCH;
+        let (peak, places) = &mut self.peaks[stretch];
+        *places -= usize::from(before >= *peak);
+        if value > *peak {
+            (*peak, *places) = (value, 1);
+        } else if value >= *peak {
+            *places += 1;
+        } else if *places == 0 {
+            self.peaks[stretch] = highest(self.stretch(stretch));
+        }
+    }
+
+    /// The highest; negative infinity if there is none.
+    pub fn highest(&self) -> f64 {
+        self.peaks.iter().fold(f64::NEG_INFINITY, |a, (b, _)| if *b > a { *b } else { a })
+    }
+
+    /// How many have the highest.
+    pub fn ties(&self) -> usize {
+        let highest = self.highest();
+        self.peaks.iter().filter(|(peak, _)| *peak >= highest).map(|(_, places)| *places).sum()
+    }
+
+    /// The place of the `n`-th of them, from 0.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn tied(&self, mut n: usize) -> usize {
+        let highest = self.highest();
+        for (stretch, (peak, places)) in self.peaks.iter().enumerate() {
+            if *peak < highest {
+                continue;
+            }
+            if n < *places {
+                let all = (stretch * STRETCH..).zip(self.stretch(stretch));
+                let mut tied = all.filter(|(_, value)| **value >= highest);
+                return tied.nth(n).expect("so many are there").0;
+            }
+            n -= places;
+        }
+        panic!("fewer instances than that have the highest number")
+    }
+
+    /// Whether other places have numbers of `bound` at least than those of `others`, as many, that
+    /// have `other_bound` at least.
+    pub fn differ(&self, bound: f64, others: &Totals, other_bound: f64) -> bool {
+        self.peaks.iter().zip(&others.peaks).enumerate().any(|(stretch, (peak, other_peak))| {
+            (peak.0 >= bound || other_peak.0 >= other_bound)
+                && mask(self.stretch(stretch), bound) != mask(others.stretch(stretch), other_bound)
+        })
+    }
+
+    fn stretch(&self, stretch: usize) -> &[f64] {
+        let first = stretch * STRETCH;
+        &self.values[first..self.values.len().min(first + STRETCH)]
+    }
+}
+
+impl From<Vec<f64>> for Totals {
+    fn from(values: Vec<f64>) -> Totals {
+        let mut totals = Totals::default();
+        totals.fill(values.len(), |all| all.copy_from_slice(&values));
+        totals
+    }
+}
+
+impl Deref for Totals {
+    type Target = [f64];
+
+    fn deref(&self) -> &[f64] {
+        &self.values
+    }
+}
+
+/// The greatest of the values of a stretch, and how many are as great.
+fn highest(values: &[f64]) -> (f64, usize) {
+    let peak = values.iter().fold(f64::NEG_INFINITY, |a, b| if *b > a { *b } else { a });
+    (peak, values.iter().filter(|value| **value >= peak).count())
+}
+
+/// Which values of a stretch are `bound` at least, a bit each.
+fn mask(values: &[f64], bound: f64) -> u32 {
+    values.iter().rev().fold(0, |mask, value| mask << 1 | u32::from(*value >= bound))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_highest_are_found_whatever_was_changed(
+            start in prop::collection::vec(0..9_u8, 1..100),
+            changes in prop::collection::vec((0..100_usize, 0..12_u8), 0..60),
+        ) {
+            let mut plain: Vec<f64> = start.iter().map(|value| f64::from(*value)).collect();
+            let mut totals = Totals::from(plain.clone());
+            for (place, value) in changes {
+                let place = place % plain.len();
+                plain[place] = f64::from(value);
+                totals.set(place, f64::from(value));
+                let highest = plain.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                prop_assert_eq!(totals.highest().to_bits(), highest.to_bits());
+                let tied = (0..plain.len()).filter(|place| plain[*place] >= highest);
+                prop_assert_eq!(totals.ties(), tied.clone().count());
+                for (n, place) in tied.enumerate() {
+                    prop_assert_eq!(totals.tied(n), place);
+                }
+                for bound in [highest, highest - 1.0, highest - 3.5] {
+                    let start: Vec<f64> = start.iter().map(|value| f64::from(*value)).collect();
+                    let both = plain.iter().zip(&start);
+                    let differ = both.filter(|(a, b)| (**a >= bound) != (**b >= 5.0)).count() > 0;
+                    prop_assert_eq!(totals.differ(bound, &start.into(), 5.0), differ);
+                }
+            }
+            prop_assert_eq!(&totals[..], &plain[..]);
+        }
+    }
+}
