@@ -293,8 +293,8 @@ fn seed(parent: Option<RunId>) -> u64 {
     mix(0xB10C, parent.map_or(0, |run| u64::from(run.0) + 1))
 }
 
-/// How many of the first `limit` tokens of `pieces` are the tokens at `cursor`, which goes on behind
-/// them.
+/// How many of the first `limit` tokens of `pieces` are the tokens at `cursor`, which goes on
+/// behind them.
 fn agreeing(pieces: &[Piece], cursor: &mut Cursor<'_>, limit: u32) -> u32 {
     let mut same = 0;
     for piece in pieces {

@@ -5,7 +5,7 @@
 //! `Dice` it is handed, which are keyed by request. Scorers, routers and admission may keep state
 //! of their own.
 
-use crate::routing::totals::Totals;
+use crate::totals::Totals;
 use crate::view::{
     Answer, ClusterView, InstanceView, Intent, MemoryView, RunningView, UseView, WaitingView,
 };

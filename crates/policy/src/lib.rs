@@ -22,6 +22,7 @@ pub mod priority;
 pub mod registry;
 pub mod routing;
 pub mod spec;
+pub mod totals;
 pub mod view;
 
 /// The sample of `CONTRIBUTING.md`, where it says `crates/policy/src/order`.

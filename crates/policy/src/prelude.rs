@@ -4,8 +4,8 @@ pub(crate) use crate::contract::{
     Admission, Choice, Evict, Filter, Firings, Offload, Order, Picker, Preempt, Priority, Rescored,
     Router, Scorer, Verdict,
 };
-pub(crate) use crate::routing::totals::Totals;
 pub(crate) use crate::spec::{Cluster, Spec};
+pub(crate) use crate::totals::Totals;
 pub(crate) use crate::view::{
     Answer, ClusterView, InstanceView, Intent, MemoryView, Needs, PerClass, RunningView, UseView,
     WaitingView,

@@ -94,34 +94,29 @@ impl Agenda {
         self.steps.get(instance.index())
     }
 
-    /// When the next event is; `NEVER` if there is none.
-    pub(crate) fn next_time(&self) -> Time {
-        self.head().0
-    }
-
-    /// Takes the next event off. After an arrival or a step the caller says when the next one of
-    /// its kind is; until then it stands.
-    pub(crate) fn pop(&mut self) -> (Time, Event) {
-        let (at, phase) = self.head();
+    /// Takes the event off that is `next`. After an arrival or a step the caller says when the next
+    /// one of its kind is; until then it stands.
+    pub(crate) fn pop(&mut self, (at, phase): (Time, Phase)) -> Event {
         assert!(at < Time::NEVER, "the agenda is empty");
         match phase {
-            Phase::Arrival if self.arrival == at => (at, Event::Arrival),
+            Phase::Arrival if self.arrival == at => Event::Arrival,
             Phase::Arrival => {
                 let Reverse((_, _, place)) = self.follow_ups.pop().expect("it was the head");
-                (at, Event::FollowUp(place))
+                Event::FollowUp(place)
             }
             Phase::Step => {
                 let id = u32::try_from(self.steps.index()).expect("instance counts fit u32");
-                (at, Event::Step(InstanceId(id)))
+                Event::Step(InstanceId(id))
             }
             Phase::Admission | Phase::Routing | Phase::Enqueue => {
                 let Reverse((_, _, _, slot)) = self.delayed.pop().expect("it was the head");
-                (at, Event::Request(phase, slot))
+                Event::Request(phase, slot)
             }
         }
     }
 
-    fn head(&self) -> (Time, Phase) {
+    /// When the next event is (`NEVER` if there is none), and of which kind.
+    pub(crate) fn next(&self) -> (Time, Phase) {
         let delayed = self
             .delayed
             .peek()
@@ -157,9 +152,10 @@ mod tests {
             }
             expected.sort_unstable();
             let mut popped = Vec::new();
-            while agenda.next_time() < Time::NEVER {
-                let (at, event) = agenda.pop();
-                popped.push(match event {
+            while agenda.next().0 < Time::NEVER {
+                let next = agenda.next();
+                let at = next.0;
+                popped.push(match agenda.pop(next) {
                     Event::Arrival | Event::FollowUp(_) => unreachable!("none was set"),
                     Event::Request(phase, slot) => (at, phase, u64::from(slot.0)),
                     Event::Step(instance) => {
@@ -179,11 +175,11 @@ mod tests {
         agenda.set_step(InstanceId(1), now);
         agenda.add(now, Phase::Enqueue, Slot(3));
         agenda.set_arrival(now);
-        assert_eq!(agenda.pop().1, Event::Arrival);
+        assert_eq!(agenda.pop(agenda.next()), Event::Arrival);
         agenda.set_arrival(Time::NEVER);
-        assert_eq!(agenda.pop().1, Event::Request(Phase::Enqueue, Slot(3)));
-        assert_eq!(agenda.pop().1, Event::Step(InstanceId(1)));
+        assert_eq!(agenda.pop(agenda.next()), Event::Request(Phase::Enqueue, Slot(3)));
+        assert_eq!(agenda.pop(agenda.next()), Event::Step(InstanceId(1)));
         agenda.set_step(InstanceId(1), Time::NEVER);
-        assert_eq!(agenda.next_time(), Time::NEVER);
+        assert_eq!(agenda.next().0, Time::NEVER);
     }
 }

@@ -187,10 +187,18 @@ impl LiveRequests {
         self.slots[slot.0 as usize] = Some(live);
     }
 
+    /// The story of a request is over; its slot is free.
     pub(crate) fn remove(&mut self, slot: Slot) -> Request {
         let live = self.slots[slot.0 as usize].take().expect("the slot is taken");
         self.vacant.push(slot);
         live.request
+    }
+
+    /// The same, where nobody wants the request.
+    pub(crate) fn forget(&mut self, slot: Slot) {
+        assert!(self.slots[slot.0 as usize].is_some(), "the slot is taken");
+        self.slots[slot.0 as usize] = None;
+        self.vacant.push(slot);
     }
 
     /// All taken slots, in order of arrival.

@@ -108,7 +108,8 @@ impl<'a> World<'a> {
         self.fetch()?;
         let mut loops = 0_u64;
         let end = loop {
-            let at = self.agenda.next_time();
+            let next = self.agenda.next();
+            let at = next.0;
             if at == Time::NEVER {
                 break self.nothing_left();
             }
@@ -118,7 +119,7 @@ impl<'a> World<'a> {
             } else if at > self.horizon {
                 break End::Horizon;
             } else {
-                let (at, event) = self.agenda.pop();
+                let event = self.agenda.pop(next);
                 self.advance_clock(at);
                 self.happen(event)?;
             }

@@ -61,12 +61,10 @@ pub(super) struct Promise {
 pub(super) enum Figure {
     /// CPU seconds of the first case.
     Cpu,
-    /// Memory of the first case.
+    /// Memory of the last case.
     Peak,
     /// Requests of this case per CPU second.
     Throughput(usize),
-    /// Wall time of the last case.
-    WallOfLargest,
     /// CPU time per request of the last case, relative to the first.
     Growth,
     /// How many times faster all cores are than one, for each core.
@@ -119,7 +117,6 @@ impl Figure {
             Figure::Cpu => cpu(measured),
             Figure::Peak => peak(measured),
             Figure::Throughput(case) => throughput(&measured[case]),
-            Figure::WallOfLargest => wall_of_largest(measured),
             Figure::Growth => growth(measured),
             Figure::SpeedUp => speed_up(measured),
             Figure::Decisions => decisions(measured),
@@ -138,7 +135,7 @@ fn cpu(measured: &[Measured]) -> Value {
 }
 
 fn peak(measured: &[Measured]) -> Value {
-    let samples = &measured[0].samples;
+    let samples = &measured[measured.len() - 1].samples;
     Value {
         median: median(samples.iter().map(|sample| sample.peak_mb)),
         minimum: Some(minimum(samples.iter().map(|sample| sample.peak_mb))),
@@ -155,17 +152,6 @@ fn throughput(Measured { requests, samples }: &Measured) -> Value {
             "{requests} requests, best run {:.0}",
             rate(minimum(samples.iter().map(|sample| sample.cpu_s)))
         )),
-    }
-}
-
-fn wall_of_largest(measured: &[Measured]) -> Value {
-    let samples = &measured[measured.len() - 1].samples;
-    let cpu_s = median(samples.iter().map(|sample| sample.cpu_s));
-    let peak_mb = median(samples.iter().map(|sample| sample.peak_mb));
-    Value {
-        median: median(samples.iter().map(|sample| sample.wall_s)),
-        minimum: Some(minimum(samples.iter().map(|sample| sample.wall_s))),
-        note: Some(format!("{cpu_s:.2} CPU-s, {peak_mb:.0} MB")),
     }
 }
 

@@ -9,7 +9,7 @@
 use crate::routing::prefix_index::PrefixIndex;
 use crate::spec::Cluster;
 use crate::view::{ClusterView, InstanceView, Needs};
-use blis_core::{InstanceId, Param, RequestView, Values};
+use blis_core::{InstanceId, Param, RequestId, RequestView, Values};
 
 /// The parameter `knowledge`.
 pub const PARAM: Param = Param::choice("knowledge", &["approximate", "precise"])
@@ -43,6 +43,8 @@ pub struct Knowledge {
     /// Ids of those that had some at the `look_again` before, so many, and that have some now.
     hits: Vec<usize>,
     before: Option<usize>,
+    /// The request that was looked at last, if nothing was sent since.
+    looked_at: Option<RequestId>,
 }
 
 #[derive(Clone, Debug)]
@@ -72,7 +74,7 @@ impl Knowledge {
     }
 
     fn new(source: Source) -> Knowledge {
-        Knowledge { source, blocks: Vec::new(), hits: Vec::new(), before: None }
+        Knowledge { source, blocks: Vec::new(), hits: Vec::new(), before: None, looked_at: None }
     }
 
     /// Finds out about the prompt of `request`.
@@ -81,7 +83,8 @@ impl Knowledge {
         self.blocks.clear();
         self.blocks.resize(ids, 0);
         self.before = None;
-        match &self.source {
+        self.looked_at = Some(request.id);
+        match &mut self.source {
             Source::Approximate(index) => index.matches(request.prompt_blocks, |id, matched| {
                 if let Some(blocks) = self.blocks.get_mut(id) {
                     *blocks = matched;
@@ -103,14 +106,15 @@ impl Knowledge {
         self.blocks.get(instance.index()).copied().unwrap_or(0)
     }
 
-    /// Finds out about the prompt of `request`, like `look`, in a cluster where all instances can be
-    /// chosen. Returns whether `moved` tells where the blocks may differ from those of the look
+    /// Finds out about the prompt of `request`, like `look`, in a cluster where all instances can
+    /// be chosen. Returns whether `moved` tells where the blocks may differ from those of the look
     /// before.
     pub fn look_again(&mut self, request: &RequestView<'_>, cluster: &ClusterView<'_>) -> bool {
-        let Source::Approximate(index) = &self.source else {
+        let Source::Approximate(index) = &mut self.source else {
             self.look(request, cluster);
             return false;
         };
+        self.looked_at = Some(request.id);
         let known = self.before.is_some();
         if let Some(before) = self.before {
             self.hits.drain(..before);
@@ -163,8 +167,13 @@ impl Knowledge {
 
     /// Learns that `request` was sent to `instance`.
     pub fn sent(&mut self, request: &RequestView<'_>, instance: InstanceId) {
+        let looked_at = self.looked_at.take();
         if let Source::Approximate(index) = &mut self.source {
-            index.record(instance, request.prompt_blocks);
+            if looked_at == Some(request.id) {
+                index.record_matched(instance, request.prompt_blocks);
+            } else {
+                index.record(instance, request.prompt_blocks);
+            }
         }
     }
 }

@@ -18,7 +18,6 @@ pub mod scorers;
 pub mod seats;
 pub mod session_affinity;
 pub mod ties;
-pub mod totals;
 pub mod weighted;
 pub mod weights;
 

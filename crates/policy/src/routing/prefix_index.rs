@@ -18,7 +18,7 @@
 //! nobody ever holds a block without holding all blocks before it. One queue entry per prompt is
 //! enough; entries whose blocks were all renewed since are stale and skipped.
 
-use blis_core::runs::{RunId, RunTree};
+use blis_core::runs::{Match, RunId, RunTree};
 use blis_core::{Blocks, InstanceId};
 use std::collections::VecDeque;
 use std::slice;
@@ -33,8 +33,18 @@ pub struct PrefixIndex {
     tree: RunTree<Holders>,
     instances: Vec<Memory>,
     stamp: u64,
-    /// The runs of the prompt being recorded; kept to save an allocation.
-    path: Vec<RunId>,
+    /// The runs that the prompt looked at last follows.
+    path: Path,
+}
+
+/// The runs that a prompt follows.
+#[derive(Clone, Debug, Default)]
+struct Path {
+    runs: Vec<RunId>,
+    /// How many blocks of the prompt they have.
+    known: u32,
+    /// After how many of its blocks the prompt leaves the last run, if not at its end.
+    cut: Option<u32>,
 }
 
 /// Who holds a run, by instance.
@@ -81,21 +91,44 @@ impl PrefixIndex {
 
     /// Tells `found` of each instance by its index how many leading blocks of `prompt` are
     /// remembered there, if any are; the last word counts.
-    pub fn matches(&self, prompt: Blocks<'_>, mut found: impl FnMut(usize, u32)) {
-        let mut before = 0;
-        for step in self.tree.walk(prompt) {
+    pub fn matches(&mut self, prompt: Blocks<'_>, mut found: impl FnMut(usize, u32)) {
+        let PrefixIndex { tree, path, .. } = self;
+        path.clear();
+        for step in tree.walk(prompt) {
             // Whoever holds this run holds the runs before it whole, so the deepest entry counts.
-            for holder in self.tree.get(step.run).as_slice() {
-                found(holder.instance as usize, before + holder.held.min(step.blocks));
+            for holder in tree.get(step.run).as_slice() {
+                found(holder.instance as usize, path.known + holder.held.min(step.blocks));
             }
-            before += step.blocks;
+            path.push(step);
         }
     }
 
     /// Remembers that `prompt` was sent to `instance`, and forgets there what was used longest ago.
     /// Returns a stamp by which it can be forgotten before that.
     pub fn record(&mut self, instance: InstanceId, prompt: Blocks<'_>) -> u64 {
-        let prompt = prompt.first(u32::try_from(self.capacity).unwrap_or(u32::MAX));
+        let prompt = self.rememberable(prompt);
+        self.matches(prompt, |_, _| {});
+        self.record_on_path(instance, prompt)
+    }
+
+    /// The same for the prompt that `matches` was asked about last, if nothing was recorded or
+    /// forgotten since.
+    pub fn record_matched(&mut self, instance: InstanceId, prompt: Blocks<'_>) -> u64 {
+        let all = prompt.len();
+        let prompt = self.rememberable(prompt);
+        if prompt.len() < all {
+            return self.record(instance, prompt);
+        }
+        self.record_on_path(instance, prompt)
+    }
+
+    /// As much of a prompt as fits.
+    fn rememberable<'a>(&self, prompt: Blocks<'a>) -> Blocks<'a> {
+        prompt.first(u32::try_from(self.capacity).unwrap_or(u32::MAX))
+    }
+
+    /// Remembers a prompt that follows `self.path`.
+    fn record_on_path(&mut self, instance: InstanceId, prompt: Blocks<'_>) -> u64 {
         if prompt.is_empty() {
             return self.stamp;
         }
@@ -103,11 +136,11 @@ impl PrefixIndex {
             self.instances.resize_with(instance.index() + 1, Memory::default);
         }
         self.stamp += 1;
-        let known = self.find_path(prompt);
-        for at in 0..self.path.len() {
-            self.renew(self.path[at], instance);
+        self.cut_path();
+        for at in 0..self.path.runs.len() {
+            self.renew(self.path.runs[at], instance);
         }
-        let leaf = self.append(instance, prompt, known);
+        let leaf = self.append(instance, prompt);
         self.remember(instance, leaf);
         self.forget(instance);
         self.stamp
@@ -128,23 +161,13 @@ impl PrefixIndex {
         self.instances.get(instance.index()).map_or(0, |memory| memory.held)
     }
 
-    /// Puts the runs that `prompt` follows into `self.path`, cutting the last one where the prompt
-    /// leaves it, and returns how many blocks they have.
-    fn find_path(&mut self, prompt: Blocks<'_>) -> u32 {
-        self.path.clear();
-        let mut known = 0;
-        let mut cut = None;
-        for step in self.tree.walk(prompt) {
-            self.path.push(step.run);
-            known += step.blocks;
-            cut = (!step.whole).then_some(step.blocks);
-        }
-        if let Some(at) = cut {
-            let tail = self.path.pop().expect("the run to cut is on the path");
+    /// Cuts the last run of the path where its prompt leaves it.
+    fn cut_path(&mut self) {
+        if let Some(at) = self.path.cut.take() {
+            let tail = self.path.runs.pop().expect("the run to cut is on the path");
             let head = self.split(tail, at);
-            self.path.push(head);
+            self.path.runs.push(head);
         }
-        known
     }
 
     /// Cuts a run after `at` blocks, so that its head can get a newer stamp than its tail. Returns
@@ -174,10 +197,10 @@ impl PrefixIndex {
         *held += u64::from(whole - before);
     }
 
-    /// Adds the blocks of a prompt after the `known` ones of `self.path`, and returns the prompt's
-    /// last run.
-    fn append(&mut self, instance: InstanceId, prompt: Blocks<'_>, known: u32) -> RunId {
-        let last = self.path.last().copied();
+    /// Adds the blocks of a prompt after those of `self.path`, and returns the prompt's last run.
+    fn append(&mut self, instance: InstanceId, prompt: Blocks<'_>) -> RunId {
+        let Path { runs, known, .. } = &self.path;
+        let (last, known) = (runs.last().copied(), *known);
         if known == prompt.len() {
             return last.expect("a prompt has a block, known or new");
         }
@@ -249,6 +272,19 @@ impl PrefixIndex {
         if unheld > 0 {
             self.tree.trim(run, unheld);
         }
+    }
+}
+
+impl Path {
+    fn clear(&mut self) {
+        self.runs.clear();
+        (self.known, self.cut) = (0, None);
+    }
+
+    fn push(&mut self, step: Match) {
+        self.runs.push(step.run);
+        self.known += step.blocks;
+        self.cut = (!step.whole).then_some(step.blocks);
     }
 }
 

@@ -15,6 +15,7 @@ use crate::prelude::*;
 use crate::routing::pickers::max_score;
 use crate::routing::router::RouterParts;
 use crate::routing::weights::WeightedScorers;
+use crate::totals::{self, highest};
 
 /// The scorers when none are given.
 pub const DEFAULT_SCORERS: &str = "pa:3,qd:2,kv:2";
@@ -67,6 +68,8 @@ impl Parts {
             asked: Vec::new(),
             touched: Vec::new(),
             reweighed: false,
+            quick: false,
+            others: Vec::new(),
             sums: Totals::default(),
             totals: Vec::new(),
             chosen: 0,
@@ -88,6 +91,10 @@ pub struct Weighted {
     touched: Vec<usize>,
     /// Whether the weights have changed since.
     reweighed: bool,
+    /// Whether what scorers leave to the others is kept, to be brought up to date; otherwise it is
+    /// found anew for each decision.
+    quick: bool,
+    others: Vec<f64>,
     /// The weighted sum of each candidate's scores.
     sums: Totals,
     /// The same for each instance shown.
@@ -111,7 +118,7 @@ struct Voice {
     scorer: Box<dyn Scorer>,
     /// Of the last decision, one per candidate.
     scores: Vec<f64>,
-    /// The weighted sum of the scores of all others.
+    /// The weighted sum of the scores of all others, if that is kept.
     others: Totals,
     swayed: u64,
 }
@@ -154,24 +161,24 @@ impl Weighted {
     /// Brings the scores of `cluster` and their sums up to date.
     fn weigh(&mut self, request: &RequestView<'_>, cluster: &ClusterView<'_>) {
         let size = cluster.instances.len();
-        let known = self.sums.len() == size && !self.reweighed && self.filters.is_empty();
-        let few = |changed: &&[usize]| known && size >= MANY && changed.len() < size / 4;
-        match cluster.changed.filter(few) {
-            Some(changed) if self.rescore(request, cluster, changed) => {
+        let known = self.quick && self.sums.len() == size && !self.reweighed;
+        let few = |changed: &&[usize]| known && changed.len() < size / 4;
+        self.quick = size >= MANY && self.filters.is_empty() && cluster.changed.is_some();
+        self.reweighed = false;
+        if let Some(changed) = cluster.changed.filter(few) {
+            if self.rescore(request, cluster, changed) {
                 for at in 0..self.touched.len() {
                     self.add_up(self.touched[at]);
                 }
+                return;
             }
-            Some(_) => self.add_up_all(size),
-            None => {
-                for voice in &mut self.scorers {
-                    voice.scores.resize(size, 0.0);
-                    voice.scorer.score(request, cluster, &mut voice.scores);
-                }
-                self.add_up_all(size);
+        } else {
+            for voice in &mut self.scorers {
+                voice.scores.resize(size, 0.0);
+                voice.scorer.score(request, cluster, &mut voice.scores);
             }
         }
-        self.reweighed = false;
+        self.add_up_all(size);
     }
 
     /// Brings the scores up to date, and notes where they were touched. Returns whether that is
@@ -216,21 +223,32 @@ impl Weighted {
                 }
             }
         });
-        for Voice { scores, weight, others, .. } in scorers {
-            others.fill(candidates, |others| {
-                for ((other, sum), score) in others.iter_mut().zip(&**sums).zip(&*scores) {
-                    *other = sum - *weight * score;
-                }
-            });
+        for Voice { scores, weight, others, .. } in scorers.iter_mut().filter(|_| self.quick) {
+            others.fill(candidates, |others| leave_out(scores, *weight, sums, others));
         }
     }
 
     /// Counts whose scores changed who is best.
     fn count_swayed(&mut self) {
-        let high = self.sums.highest() - ROUNDING;
-        for Voice { others, swayed, .. } in &mut self.scorers {
-            *swayed += u64::from(self.sums.differ(high, others, others.highest() - ROUNDING));
+        let sums = &self.sums;
+        let high = sums.highest() - ROUNDING;
+        for Voice { scores, weight, others, swayed, .. } in &mut self.scorers {
+            let sways = if self.quick {
+                sums.differ(high, others, others.highest() - ROUNDING)
+            } else {
+                self.others.resize(sums.len(), 0.0);
+                leave_out(scores, *weight, sums, &mut self.others);
+                totals::differ(sums, high, &self.others, highest(&self.others) - ROUNDING)
+            };
+            *swayed += u64::from(sways);
         }
+    }
+}
+
+/// Writes into `others` what is left of `sums` without the scores of one scorer.
+fn leave_out(scores: &[f64], weight: f64, sums: &[f64], others: &mut [f64]) {
+    for ((other, sum), score) in others.iter_mut().zip(sums).zip(scores) {
+        *other = sum - weight * score;
     }
 }
 

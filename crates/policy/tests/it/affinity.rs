@@ -79,7 +79,8 @@ proptest! {
             let mut views: Vec<InstanceView> =
                 (0..instances).map(|id| InstanceView::idle(InstanceId(id), 1_000)).collect();
             views[0].queue_depth = depth;
-            let cluster = ClusterView { now: Time::ZERO, seed: 7, instances: &views, changed: None };
+            let (now, instances) = (Time::ZERO, &views[..]);
+            let cluster = ClusterView { now, seed: 7, instances, changed: None };
             let mut dice = Dice::new(7, Purpose::Routing, 0);
             router.route(&request(1, &asked), &cluster, &mut dice).instance == InstanceId(0)
         };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Files of policy folders that hold no policy.
 const MACHINERY: &[&str] =
-    &["knowledge", "mod", "plain", "prefix_index", "router", "seats", "ties", "totals", "weights"];
+    &["knowledge", "mod", "plain", "prefix_index", "router", "seats", "ties", "weights"];
 
 /// The folder of a kind.
 fn folder(kind: &str) -> PathBuf {

@@ -221,12 +221,12 @@ impl Instance {
                 now: output,
             });
         }
-        let request = kit.live.remove(slot);
         let ended = &mut kit.ended[gateway];
         ended.requests += 1;
-        ended.tokens += u64::from(request.content.prompt_tokens());
-        if let Some(finished) = &mut kit.finished {
-            finished.push((request, output));
+        ended.tokens += u64::from(record.input_tokens);
+        match &mut kit.finished {
+            Some(finished) => finished.push((kit.live.remove(slot), output)),
+            None => kit.live.forget(slot),
         }
         kit.tally.closed += 1;
         kit.tally.last_output = kit.tally.last_output.max(output);

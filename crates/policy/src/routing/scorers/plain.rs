@@ -51,6 +51,8 @@ pub(super) struct Relative<A> {
     most: u32,
     /// How many instances have the least, and the most, once that is asked.
     with_ends: Option<[usize; 2]>,
+    /// The score of each amount from the least to the most; kept to save an allocation.
+    levels: Vec<f64>,
 }
 
 impl<A: Amount + 'static> Relative<A> {
@@ -61,6 +63,7 @@ impl<A: Amount + 'static> Relative<A> {
             least: 0,
             most: 0,
             with_ends: None,
+            levels: Vec::new(),
         })
     }
 
@@ -83,8 +86,19 @@ impl<A: Amount + 'static> Relative<A> {
         let ends = (u32::MAX, 0);
         (self.least, self.most) =
             self.amounts.iter().fold(ends, |(least, most), n| (least.min(*n), most.max(*n)));
-        for (score, amount) in scores.iter_mut().zip(&self.amounts) {
-            *score = score_of(*amount, self.least, self.most);
+        let (least, most) = (self.least, self.most);
+        let score = |amount| score_of(amount, least, most);
+        if (most - least) as usize >= self.amounts.len() / 4 {
+            for (place, amount) in scores.iter_mut().zip(&self.amounts) {
+                *place = score(*amount);
+            }
+            return;
+        }
+        // A division for each amount that there is, not for each instance.
+        self.levels.clear();
+        self.levels.extend((least..=most).map(score));
+        for (place, amount) in scores.iter_mut().zip(&self.amounts) {
+            *place = self.levels[(amount - least) as usize];
         }
     }
 }

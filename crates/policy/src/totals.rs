@@ -1,20 +1,19 @@
 //! A number for each instance, kept so that the highest are found without a look at each.
 //!
-//! Of every stretch of instances the highest number is kept beside them, and how many have it. To
-//! change one number costs a look at its stretch at most, and to find the highest a look at one
-//! number a stretch.
+//! Of every stretch of instances the highest number is kept beside them. To change one number costs
+//! a look at its stretch at most, and to find the highest a look at one number a stretch.
 
 use std::ops::Deref;
 
-/// Instances in a stretch: about the square root of a large cluster, and a bit each in a mask.
+/// Instances in a stretch: about the square root of a large cluster.
 const STRETCH: usize = 32;
 
 /// A number for each instance, none of them NaN.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     values: Vec<f64>,
-    /// The highest of each stretch, and how many there have it.
-    peaks: Vec<(f64, usize)>,
+    /// The highest of each stretch.
+    peaks: Vec<f64>,
 }
 
 impl Totals {
@@ -22,7 +21,7 @@ impl Totals {
     pub fn fill(&mut self, size: usize, write: impl FnOnce(&mut [f64])) {
         self.values.resize(size, 0.0);
         write(&mut self.values);
-        self.peaks.resize(size.div_ceil(STRETCH), (0.0, 0));
+        self.peaks.resize(size.div_ceil(STRETCH), 0.0);
         for (peak, values) in self.peaks.iter_mut().zip(self.values.chunks(STRETCH)) {
             *peak = highest(values);
         }
@@ -32,26 +31,22 @@ impl Totals {
     pub fn set(&mut self, index: usize, value: f64) {
         let before = std::mem::replace(&mut self.values[index], value);
         let stretch = index / STRETCH;
-        let (peak, places) = &mut self.peaks[stretch];
-        *places -= usize::from(before >= *peak);
-        if value > *peak {
-            (*peak, *places) = (value, 1);
-        } else if value >= *peak {
-            *places += 1;
-        } else if *places == 0 {
+        let peak = self.peaks[stretch];
+        if value >= peak {
+            self.peaks[stretch] = value;
+        } else if before >= peak {
             self.peaks[stretch] = highest(self.stretch(stretch));
         }
     }
 
     /// The highest; negative infinity if there is none.
     pub fn highest(&self) -> f64 {
-        self.peaks.iter().fold(f64::NEG_INFINITY, |a, (b, _)| if *b > a { *b } else { a })
+        highest(&self.peaks)
     }
 
     /// How many have the highest.
     pub fn ties(&self) -> usize {
-        let highest = self.highest();
-        self.peaks.iter().filter(|(peak, _)| *peak >= highest).map(|(_, places)| *places).sum()
+        self.stretches_with_the_highest().map(|(_, ties)| ties).sum()
     }
 
     /// The place of the `n`-th of them, from 0.
@@ -60,26 +55,32 @@ impl Totals {
     /// If there are not so many.
     pub fn tied(&self, mut n: usize) -> usize {
         let highest = self.highest();
-        for (stretch, (peak, places)) in self.peaks.iter().enumerate() {
-            if *peak < highest {
-                continue;
-            }
-            if n < *places {
+        for (stretch, ties) in self.stretches_with_the_highest() {
+            if n < ties {
                 let all = (stretch * STRETCH..).zip(self.stretch(stretch));
                 let mut tied = all.filter(|(_, value)| **value >= highest);
                 return tied.nth(n).expect("so many are there").0;
             }
-            n -= places;
+            n -= ties;
         }
         panic!("fewer instances than that have the highest number")
+    }
+
+    fn stretches_with_the_highest(&self) -> impl Iterator<Item = (usize, usize)> {
+        let highest = self.highest();
+        let peaks = self.peaks.iter().enumerate().filter(move |(_, peak)| **peak >= highest);
+        peaks.map(move |(stretch, _)| {
+            let values = self.stretch(stretch).iter();
+            (stretch, values.filter(|value| **value >= highest).count())
+        })
     }
 
     /// Whether other places have numbers of `bound` at least than those of `others`, as many, that
     /// have `other_bound` at least.
     pub fn differ(&self, bound: f64, others: &Totals, other_bound: f64) -> bool {
         self.peaks.iter().zip(&others.peaks).enumerate().any(|(stretch, (peak, other_peak))| {
-            (peak.0 >= bound || other_peak.0 >= other_bound)
-                && mask(self.stretch(stretch), bound) != mask(others.stretch(stretch), other_bound)
+            (*peak >= bound || *other_peak >= other_bound)
+                && differ(self.stretch(stretch), bound, others.stretch(stretch), other_bound)
         })
     }
 
@@ -105,15 +106,25 @@ impl Deref for Totals {
     }
 }
 
-/// The greatest of the values of a stretch, and how many are as great.
-fn highest(values: &[f64]) -> (f64, usize) {
-    let peak = values.iter().fold(f64::NEG_INFINITY, |a, b| if *b > a { *b } else { a });
-    (peak, values.iter().filter(|value| **value >= peak).count())
+/// The greatest of `values`, four at a time: over a thousand instances this is what a decision
+/// costs.
+pub(crate) fn highest(values: &[f64]) -> f64 {
+    let higher = |a: f64, b: f64| if b > a { b } else { a };
+    let mut lanes = [f64::NEG_INFINITY; 4];
+    let (fours, rest) = values.as_chunks::<4>();
+    for four in fours {
+        for (lane, value) in lanes.iter_mut().zip(four) {
+            *lane = higher(*lane, *value);
+        }
+    }
+    lanes.iter().chain(rest).copied().fold(f64::NEG_INFINITY, higher)
 }
 
-/// Which values of a stretch are `bound` at least, a bit each.
-fn mask(values: &[f64], bound: f64) -> u32 {
-    values.iter().rev().fold(0, |mask, value| mask << 1 | u32::from(*value >= bound))
+/// Whether other places have `values` of `bound` at least than have `others` of `other_bound`.
+pub(crate) fn differ(values: &[f64], bound: f64, others: &[f64], other_bound: f64) -> bool {
+    // Counted to the end, not looked for: without a way out it takes several at a time.
+    let both = values.iter().zip(others);
+    both.filter(|(a, b)| (**a >= bound) != (**b >= other_bound)).count() > 0
 }
 
 #[cfg(test)]
