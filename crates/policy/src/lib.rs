@@ -10,6 +10,7 @@ mod chosen;
 mod classes;
 pub mod contract;
 pub mod evict;
+pub mod formula;
 mod gate;
 mod kinds;
 pub mod offload;
@@ -21,6 +22,7 @@ mod prelude;
 pub mod priority;
 pub mod registry;
 pub mod routing;
+mod scale;
 pub mod spec;
 pub mod view;
 
