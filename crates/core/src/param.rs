@@ -10,6 +10,9 @@ use std::ops::RangeInclusive;
 /// A text of a declaration.
 type Text = &'static str;
 
+/// Checks an expression.
+pub type ReadFormula = fn(&str) -> Result<String, String>;
+
 /// One parameter of a policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Param {
@@ -79,10 +82,27 @@ impl Param {
         Param::new(name, ParamKind::Choice { options }, "")
     }
 
+    /// An expression that `read` checks: it answers with the one spelling of what it has read, or
+    /// with what is wrong.
+    pub const fn formula(name: Text, read: ReadFormula, default: Text) -> Param {
+        Param::new(name, ParamKind::Formula { read, default }, "")
+    }
+
     /// The same parameter with its one sentence of help.
     #[must_use]
     pub const fn help(self, help: &'static str) -> Param {
         Param { help, ..self }
+    }
+
+    /// `text` as a legal value.
+    fn read(&self, text: &str) -> Result<Value, ParamError> {
+        let name = self.name;
+        if let ParamKind::Formula { read, .. } = self.kind {
+            let wrong = |problem| ParamError::Formula { name, problem };
+            return read(text).map(Value::Word).map_err(wrong);
+        }
+        let (found, legal) = (text.to_owned(), self.kind.legal());
+        self.kind.parse(text).ok_or(ParamError::Illegal { name, found, legal })
     }
 
     /// The same parameter, read only if `param` is any of `is`.
@@ -93,7 +113,7 @@ impl Param {
 }
 
 /// Kind, legal range (inclusive) and default of a parameter.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub enum ParamKind {
     /// A number.
     Float {
@@ -139,6 +159,20 @@ pub enum ParamKind {
         /// The legal words.
         options: &'static [&'static str],
     },
+    /// An expression.
+    Formula {
+        /// Checks one.
+        read: ReadFormula,
+        /// The expression when none is given.
+        default: &'static str,
+    },
+}
+
+/// Two formulas of equal defaults are of one kind: addresses of functions mean nothing.
+impl PartialEq for ParamKind {
+    fn eq(&self, other: &ParamKind) -> bool {
+        self.default_value() == other.default_value() && self.legal() == other.legal()
+    }
 }
 
 /// A value of a parameter.
@@ -150,7 +184,7 @@ pub enum Value {
     Int(u64),
     /// `true` or `false`.
     Flag(bool),
-    /// A word, including `auto`.
+    /// A word, including `auto`, or an expression.
     Word(String),
 }
 
@@ -172,6 +206,13 @@ pub enum ParamError {
         found: String,
         /// What is legal.
         legal: String,
+    },
+    /// The formula has a mistake.
+    Formula {
+        /// The parameter.
+        name: &'static str,
+        /// What is wrong with it.
+        problem: String,
     },
     /// Given, but not read under this setting of another parameter.
     Unread {
@@ -208,6 +249,7 @@ impl ParamKind {
             ParamKind::IntOrAuto { .. } => Value::Word("auto".to_owned()),
             ParamKind::Flag { default } => Value::Flag(default),
             ParamKind::Choice { options } => Value::Word(options[0].to_owned()),
+            ParamKind::Formula { default, .. } => Value::Word(default.to_owned()),
         }
     }
 
@@ -223,6 +265,7 @@ impl ParamKind {
             }
             ParamKind::Flag { .. } => "`true` or `false`".to_owned(),
             ParamKind::Choice { options } => format!("one of `{}`", options.join("`, `")),
+            ParamKind::Formula { .. } => "a formula".to_owned(),
         }
     }
 
@@ -242,6 +285,7 @@ impl ParamKind {
             ParamKind::Choice { options } => {
                 options.contains(&text).then(|| Value::Word(text.to_owned()))
             }
+            ParamKind::Formula { read, .. } => read(text).ok().map(Value::Word),
         }
     }
 }
@@ -269,6 +313,7 @@ impl fmt::Display for ParamError {
             ParamError::Illegal { name, found, legal } => {
                 write!(f, "`{name}` is `{found}`; legal: {legal}")
             }
+            ParamError::Formula { name, problem } => write!(f, "`{name}`: {problem}"),
             ParamError::Twice { name } => write!(f, "`{name}` is given twice"),
             ParamError::Unread { name, when, found } => write!(
                 f,
@@ -312,11 +357,7 @@ impl Values {
             if values.given[index] {
                 return Err(ParamError::Twice { name: param.name });
             }
-            values.settings[index] = param.kind.parse(text).ok_or_else(|| ParamError::Illegal {
-                name: param.name,
-                found: text.to_owned(),
-                legal: param.kind.legal(),
-            })?;
+            values.settings[index] = param.read(text)?;
             values.given[index] = true;
         }
         values.check_read()?;
@@ -386,7 +427,7 @@ impl Values {
         }
     }
 
-    /// A `Choice` parameter.
+    /// A `Choice` parameter, or the text of a `Formula`.
     ///
     /// # Panics
     /// If the policy did not declare such a parameter: a mistake in the policy's own file.

@@ -4,7 +4,7 @@
 
 use crate::spec::Spec;
 use crate::view::Needs;
-use crate::{admission, evict, offload, order, preempt, priority, routing};
+use crate::{admission, evict, formula, offload, order, preempt, priority, routing};
 use blis_core::{Param, ParamKind, Values};
 use std::fmt::Write;
 
@@ -64,6 +64,7 @@ pub fn reference_markdown() -> String {
             render(&mut page, entry);
         }
     }
+    formula::reference(&mut page);
     page
 }
 
@@ -150,6 +151,7 @@ fn kind_word(kind: &ParamKind) -> &'static str {
         ParamKind::IntOrAuto { .. } => "whole number or `auto`",
         ParamKind::Flag { .. } => "flag",
         ParamKind::Choice { .. } => "choice",
+        ParamKind::Formula { .. } => "formula",
     }
 }
 

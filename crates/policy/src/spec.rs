@@ -226,9 +226,22 @@ pub(crate) fn parse<'a>(kind: &'static str, text: &'a str) -> Result<Parsed<'a>,
     };
     let given = match inside {
         None => Vec::new(),
-        Some(inside) => inside.split(',').map(pair).collect::<Result<_, _>>()?,
+        Some(inside) => items(inside).map(pair).collect::<Result<_, _>>()?,
     };
     Ok(Parsed { name, given })
+}
+
+/// The parts of `text` between the commas that are not inside brackets or parentheses.
+pub(crate) fn items(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_usize;
+    text.split(move |c| {
+        match c {
+            '[' | '(' => depth += 1,
+            ']' | ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    })
 }
 
 /// The spelling nearest to `name`, if any is near enough to be what was meant.

@@ -32,7 +32,9 @@ fn param_object(param: &Param) -> Value {
         ParamKind::Int { min, max, .. } | ParamKind::IntOrAuto { min, max } => {
             (json!(min), json!(max))
         }
-        ParamKind::Flag { .. } | ParamKind::Choice { .. } => (Value::Null, Value::Null),
+        ParamKind::Flag { .. } | ParamKind::Choice { .. } | ParamKind::Formula { .. } => {
+            (Value::Null, Value::Null)
+        }
     };
     json!({
         "name": param.name,

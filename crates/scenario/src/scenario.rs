@@ -199,6 +199,7 @@ fn set_policy(tree: &mut Node, kind: &str, value: Node) {
         Kind::Scalar { text, .. } => text.split('[').next().map(|name| name.trim().to_owned()),
         _ => None,
     };
+    strategy::formula::spell_out(tree);
     let old = tree.field(kind).and_then(|node| name(node.field("policy").unwrap_or(node)));
     if old.is_some() && old != name(&value) {
         tree.remove(kind);

@@ -13,6 +13,7 @@
 //! says itself wins, field by field; a strategy that is chosen later, by a flag or by the arm of a
 //! study, drops the policies that were there before ([`choose`]).
 
+pub(crate) mod formula;
 mod parameter;
 mod template;
 mod write;
@@ -59,6 +60,7 @@ shipped! {
     "llm-d-1.0"
     "llm-d-1.0-precise"
     "lmetric"
+    "lmetric-formula"
     "dynamo-kv"
     "sglang-cache-aware"
     "no-kv"
@@ -379,9 +381,11 @@ impl<'de> Visitor<'de> for ChoiceVisitor {
 /// # Errors
 /// If there is no such strategy, or its parameters are illegal.
 pub fn expand(tree: &Node) -> Result<Node, Problems> {
-    let Some(named) = tree.field(FIELD) else { return Ok(tree.clone()) };
-    let (_, fields) = Choice::read(named)?.find(named)?;
     let mut own = tree.clone();
+    formula::spell_out(&mut own);
+    let Some(named) = tree.field(FIELD) else { return Ok(own) };
+    let (_, mut fields) = Choice::read(named)?.find(named)?;
+    formula::spell_out(&mut fields);
     own.remove(FIELD);
     Ok(over(own, fields))
 }

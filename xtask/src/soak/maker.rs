@@ -106,6 +106,7 @@ impl Maker {
             }
             ParamKind::Flag { .. } => self.chance(0.5).to_string(),
             ParamKind::Choice { options } => (*self.one(options)).to_owned(),
+            ParamKind::Formula { default, .. } => default.to_owned(),
         }
     }
 

@@ -102,7 +102,7 @@ fn names_on_flags() {
     refused(
         "--routing-policy weighted --routing-scorers pa:3,queue-deth:2",
         "--routing-scorers: unknown scorer `queue-deth`, did you mean `queue-depth`?; known: \
-         `active-request`, `cost-benefit`, `dynamo-kv`, `kv-pressure`, `kv-pressure-slo`, \
+         `active-request`, `cost-benefit`, `dynamo-kv`, `formula`, `kv-pressure`, `kv-pressure-slo`, \
          `kv-utilization`, `least-harm`, `lmetric`, `load-balance`, `no-hit-lru`, \
          `precise-prefix`, `predicted-latency`, `prefix-affinity`, `queue`, `queue-depth`, \
          `running-requests`, `session`, `slo-headroom`, `token-load`",

@@ -5,6 +5,7 @@ pub mod always_admit;
 pub mod any_of;
 pub mod burst_throttle;
 pub mod class_queue;
+pub mod formula;
 pub mod kv_gate;
 pub mod latency_slo;
 pub mod probabilistic;
@@ -24,6 +25,7 @@ pub const ALL: &[&Spec<dyn Admission>] = &[
     &any_of::SPEC,
     &burst_throttle::SPEC,
     &class_queue::SPEC,
+    &formula::SPEC,
     &kv_gate::SPEC,
     &latency_slo::SPEC,
     &probabilistic::SPEC,

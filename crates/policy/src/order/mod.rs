@@ -3,6 +3,7 @@
 pub mod cache_first;
 pub mod edf;
 pub mod fcfs;
+pub mod formula;
 pub mod priority_fcfs;
 pub mod reverse_priority;
 pub mod sjf;
@@ -15,6 +16,7 @@ pub const ALL: &[&Spec<dyn Order>] = &[
     &cache_first::SPEC,
     &edf::SPEC,
     &fcfs::SPEC,
+    &formula::SPEC,
     &priority_fcfs::SPEC,
     &reverse_priority::SPEC,
     &sjf::SPEC,

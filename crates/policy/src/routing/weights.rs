@@ -11,8 +11,8 @@
 use crate::chosen::guest::Guests;
 use crate::chosen::{Chosen, Policy};
 use crate::contract::Scorer;
-use crate::routing::scorers::prefix_affinity;
-use crate::spec::{Cluster, PolicyError, parse};
+use crate::routing::scorers::{formula, prefix_affinity};
+use crate::spec::{Cluster, PolicyError, items, parse};
 use crate::view::Needs;
 use blis_core::math;
 use std::fmt;
@@ -81,7 +81,12 @@ impl Scorers {
             let weights = read_weights(weights, profiles).map_err(|found| {
                 wrong(format!("the weight of `{name}` is `{found}`, not a number of 0 or more"))
             })?;
-            if list.iter().any(|(other, _)| other.name() == name) {
+            // Formulas have a name in common and nothing else.
+            let same = |other: &Chosen<dyn Scorer>| {
+                let formulas = name == formula::SPEC.name;
+                other.name() == name && !(formulas && other.to_string() != scorer.to_string())
+            };
+            if list.iter().any(|(other, _)| same(other)) {
                 return Err(wrong(format!("`{name}` is given twice")));
             }
             list.push((scorer, weights));
@@ -100,7 +105,7 @@ impl Scorers {
                 remedy: "add `prefix-affinity` to them",
             });
         }
-        list.sort_by_key(|(scorer, _)| scorer.name());
+        list.sort_by_cached_key(|(scorer, _)| (scorer.name(), scorer.to_string()));
         for profile in 0..2 {
             let reduced = reduce(&list.iter().map(|(_, w)| w[profile]).collect::<Vec<f64>>());
             for ((_, weights), reduced) in list.iter_mut().zip(reduced) {
@@ -159,19 +164,6 @@ fn scaled(mut weights: Vec<f64>) -> Vec<f64> {
 
 fn wrong(text: &str, profiles: Profiles, problem: String) -> PolicyError {
     PolicyError::Weights { text: text.to_owned(), problem, example: profiles.example() }
-}
-
-/// The parts of `text` between the commas that are not inside brackets.
-pub(crate) fn items(text: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0_usize;
-    text.split(move |c| {
-        match c {
-            '[' => depth += 1,
-            ']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        c == ',' && depth == 0
-    })
 }
 
 /// The scorer that `text` spells: `scorer` or `scorer[parameter=value,...]`.

@@ -116,8 +116,8 @@ fn what_is_read_only_under_a_setting_names_a_legal_one_and_says_so() {
             conditions += 1;
         }
     }
-    // `cpu-weight` of ten policies, two scales, a bound, a throughput, five targets, two waits.
-    assert_eq!(conditions, 21);
+    // `cpu-weight` of eleven policies, two scales, a bound, a throughput, five targets, two waits.
+    assert_eq!(conditions, 22);
 }
 
 #[test]

@@ -241,6 +241,7 @@ fn clusters_without_blocks_or_instances_can_be_built_for() {
 
 /// Scorers whose score of an instance does not depend on which others there are.
 const ABSOLUTE: &[&str] = &[
+    "formula[formula=1 / (load + 1) * cached_share,scale=absolute]",
     "kv-pressure",
     "kv-pressure-slo",
     "kv-utilization",

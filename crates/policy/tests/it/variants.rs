@@ -34,6 +34,7 @@ fn ends(kind: &ParamKind) -> Vec<String> {
         }
         ParamKind::Flag { .. } => vec!["true".to_owned(), "false".to_owned()],
         ParamKind::Choice { options } => options.iter().map(|word| (*word).to_owned()).collect(),
+        ParamKind::Formula { default, .. } => vec![default.to_owned()],
     }
 }
 

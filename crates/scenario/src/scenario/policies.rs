@@ -160,6 +160,7 @@ fn parameter(error: &PolicyError) -> Option<&str> {
     Some(match source {
         ParamError::Unknown { name, .. } => name,
         ParamError::Illegal { name, .. }
+        | ParamError::Formula { name, .. }
         | ParamError::Twice { name }
         | ParamError::Unread { name, .. } => name,
     })

@@ -303,9 +303,9 @@ struct Choice {
     routing: bool,
 }
 
-const FIELDS: &[&str] = &["policy", "params"];
+const FIELDS: &[&str] = &["policy", "params", "formula", "admit_when"];
 const ROUTING_FIELDS: &[&str] =
-    &["policy", "scorers", "filters", "picker", "lru_capacity", "params"];
+    &["policy", "scorers", "filters", "picker", "lru_capacity", "params", "formula"];
 
 impl<'de> Visitor<'de> for Choice {
     type Value = RoutingFields;
@@ -324,6 +324,13 @@ impl<'de> Visitor<'de> for Choice {
         while let Some(name) = map.next_key_seed(OneOf(known))? {
             match name {
                 "policy" => fields.policy = map.next_value()?,
+                // Those in their place are spelled out before anything is decoded.
+                "formula" | "admit_when" => {
+                    return Err(A::Error::custom(format!(
+                        "`{name}` takes the place of `policy` and `scorers`, in `routing`, \
+                         `admission`, `scheduler` and `priority`; remove it, or them"
+                    )));
+                }
                 "scorers" => fields.scorers = map.next_value::<Option<Scorers>>()?.map(|s| s.0),
                 "filters" => fields.filters = map.next_value()?,
                 "picker" => fields.picker = map.next_value()?,
@@ -369,7 +376,9 @@ impl<'de> Visitor<'de> for ParamsVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params, A::Error> {
         let mut params = Vec::new();
         while let Some((name, value)) = map.next_entry::<String, String>()? {
-            if name.contains([',', '=', '[', ']']) || value.contains([',', '[', ']']) {
+            // Commas inside parentheses are those of a formula.
+            let joined = value.contains(['[', ']']) || value.contains(',') && !value.contains('(');
+            if name.contains([',', '=', '[', ']']) || joined {
                 let message = format!("found `{name}: {value}`; legal: one parameter per line");
                 return Err(A::Error::custom(message));
             }

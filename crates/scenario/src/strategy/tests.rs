@@ -140,3 +140,52 @@ fn a_strategy_cannot_name_an_oracle() {
     let found = file("set: {oracles: [routing]}").expect_err("an oracle");
     assert!(found.contains("set.oracles: is not part of a strategy"), "{found}");
 }
+
+#[test]
+fn a_formula_can_stand_for_the_policy_of_its_part() {
+    let text = "\
+routing: {formula: '-uncached_tokens*(in_flight+2)', params: {knowledge: precise}, picker: random}
+admission: {admit_when: waiting<64 or class==critical and kv_utilization < 0.9}
+scheduler: {formula: -priority}
+priority: {formula: 'min(age_ms, 1000)'}";
+    let expected = [
+        "formula[admit-when=waiting < 64 or class == critical and kv_utilization < 0.9]",
+        "weighted(formula[formula=-uncached_tokens * (in_flight + 2),knowledge=precise]:1; random)",
+        "formula[formula=-priority]",
+        "formula[formula=min(age_ms, 1000)]",
+    ];
+    assert_eq!(policies(text).expect("legal"), expected);
+    // The full spelling reads as the same.
+    let [admission, _, scheduler, priority] = expected;
+    let again = format!(
+        "routing: {{policy: weighted, picker: random, scorers: \
+         'formula[formula=-uncached_tokens * (in_flight + 2),knowledge=precise]:1'}}\n\
+         admission: '{admission}'\nscheduler: '{scheduler}'\npriority: '{priority}'"
+    );
+    assert_eq!(policies(&again).expect("legal"), expected);
+}
+
+#[test]
+fn a_formula_of_a_scenario_wins_over_the_policy_of_its_strategy() {
+    let own =
+        "strategy: least-harm\nadmission: {admit_when: waiting < 8}\nrouting: {formula: -load}";
+    let [admission, routing, ..] = policies(own).expect("legal");
+    assert_eq!(admission, "formula[admit-when=waiting < 8]");
+    assert_eq!(routing, "weighted(formula[formula=-load]:1; max-score)");
+}
+
+#[test]
+fn mistakes_in_formulas_are_told_with_their_place() {
+    for (text, complaint) in [
+        (
+            "admission: {admit_when: waitin < 8}",
+            "admission policy `formula`: `admit-when`: unknown name `waitin`, did you mean",
+        ),
+        ("routing: {formula: 1 / load}", "scorer `formula`: `formula`: `1 / load` divides by what"),
+        ("routing: {formula: -load, scorers: 'qd:1'}", "takes the place of `policy`"),
+        ("preempt: {formula: -load}", "takes the place of `policy`"),
+    ] {
+        let error = policies(text).expect_err(text);
+        assert!(error.contains(complaint) && error.contains("s.yaml:1"), "{text}: {error}");
+    }
+}

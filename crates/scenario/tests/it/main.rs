@@ -3,6 +3,7 @@
 //! Every case is a scenario text that goes the way of the product: draft, plan, run.
 
 mod bases;
+mod formulas;
 mod harness;
 mod null_effects;
 mod oracles;

@@ -4,6 +4,7 @@
 pub mod active_request;
 pub mod cost_benefit;
 pub mod dynamo_kv;
+pub mod formula;
 pub mod kv_pressure;
 pub mod kv_pressure_slo;
 pub mod kv_utilization;
@@ -23,6 +24,7 @@ pub mod slo_headroom;
 pub mod token_load;
 
 use crate::contract::Scorer;
+use crate::scale::{Best, min_max};
 use crate::spec::Spec;
 
 /// All of them, by name.
@@ -30,6 +32,7 @@ pub const ALL: &[&Spec<dyn Scorer>] = &[
     &active_request::SPEC,
     &cost_benefit::SPEC,
     &dynamo_kv::SPEC,
+    &formula::SPEC,
     &kv_pressure::SPEC,
     &kv_pressure_slo::SPEC,
     &kv_utilization::SPEC,
@@ -47,25 +50,3 @@ pub const ALL: &[&Spec<dyn Scorer>] = &[
     &slo_headroom::SPEC,
     &token_load::SPEC,
 ];
-
-/// Which end of a scale scores 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Best {
-    Least,
-    Most,
-}
-
-/// Replaces amounts by their place between the least and the most of them, 0..=1, the best being 1;
-/// 1 for all if all are equal.
-fn min_max(amounts: &mut [f64], best: Best) {
-    let (least, most) =
-        amounts.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(*x), b.max(*x)));
-    if least >= most {
-        amounts.fill(1.0);
-        return;
-    }
-    for amount in amounts {
-        let from = if best == Best::Least { most - *amount } else { *amount - least };
-        *amount = from / (most - least);
-    }
-}
