@@ -66,6 +66,8 @@ pub struct Study {
     pub max_seeds: usize,
     /// How much of each run is left out.
     pub warmup: Warmup,
+    /// Whether runs are as long as written, however long it takes to be steady.
+    pub as_written: bool,
     /// What to look at.
     pub metrics: Vec<Metric>,
     /// What it predicts.

@@ -82,6 +82,7 @@ fn conditions(study: &Study, findings: &Findings) -> String {
     };
     let times = findings.lengths.times.iter().copied().max().unwrap_or(1);
     let longer = match findings.lengths.times.iter().filter(|&&times| times > 1).count() {
+        0 if study.as_written => "; runs are as long as written, steady or not".to_owned(),
         0 => String::new(),
         many => format!(
             "; the runs of {many} cells are up to {times} times as long as written, to be steady"

@@ -109,12 +109,9 @@ pub(super) fn named(
 pub(super) fn matrix(which: &[usize], components: &[Component]) -> Choices {
     let name = |index: &usize| components[*index].name.as_str();
     let arm = |name: String, with: Vec<usize>, tests: String| Level {
-        name,
         with,
-        own: Vec::new(),
         tests: Some(tests),
-        tuned: None,
-        whole: true,
+        ..Level::named(name)
     };
     let mut levels = vec![arm("none".to_owned(), Vec::new(), "the baseline".to_owned())];
     for index in which {

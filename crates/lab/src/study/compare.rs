@@ -56,18 +56,10 @@ pub fn compare(sides: &Sides<'_>) -> Result<Outline, Problems> {
         return Err(Problem::new(Place::Unknown, "", message).into());
     }
     let names: Vec<String> = arms.iter().map(|(name, _)| name.clone()).collect();
-    let level = |name: String| Level {
-        name,
-        with: Vec::new(),
-        own: Vec::new(),
-        tests: None,
-        tuned: None,
-        whole: true,
-    };
     let choices = vec![Choices {
         name: "arm".to_owned(),
         stated: names.len(),
-        levels: names.iter().cloned().map(level).collect(),
+        levels: names.iter().cloned().map(Level::named).collect(),
     }];
     let files = Files::default();
     let mut once = Once::new(&files);
@@ -92,6 +84,7 @@ pub fn compare(sides: &Sides<'_>) -> Result<Outline, Problems> {
         seeds: sides.seeds,
         max_seeds: sides.seeds,
         warmup,
+        as_written: false,
         metrics: sides.metrics.clone(),
         hypotheses: Vec::new(),
         capacity: None,

@@ -59,6 +59,7 @@ struct StudyFields {
     seeds: Option<Whole<1, 1_000>>,
     max_seeds: Option<Whole<1, 1_000>>,
     warmup: Option<String>,
+    length: Option<String>,
     capacity: Option<CapacityFields>,
     metrics: Option<Vec<String>>,
     hypotheses: Vec<HypothesisFields>,
@@ -188,13 +189,13 @@ impl Reader<'_> {
             cells.all()
         });
         let question = question_of(tree, fields.question.as_ref());
-        let runs = (seeds, warmup, capacity).together();
+        let runs = (seeds, warmup, capacity, self.as_written()).together();
         let read = (question, base, design, runs, cells, (metrics, claims).together()).together();
         let Some((question, base, design, runs, cells, (metrics, hypotheses))) = found.keep(read)
         else {
             return Err(found.into());
         };
-        let ((seeds, max_seeds), warmup, capacity) = runs;
+        let ((seeds, max_seeds), warmup, capacity, as_written) = runs;
         let (levels, cells) = cells;
         let (cells, checked) = cells.into_iter().unzip();
         let study = Study {
@@ -206,6 +207,7 @@ impl Reader<'_> {
             seeds,
             max_seeds,
             warmup,
+            as_written,
             metrics,
             hypotheses,
             capacity,
@@ -270,6 +272,19 @@ impl Reader<'_> {
         }
         let size = |seeds: u64| usize::try_from(seeds).unwrap_or(usize::MAX);
         Ok((size(first), size(most)))
+    }
+
+    /// Whether runs are as long as written, however long it takes to be steady.
+    fn as_written(&self) -> Result<bool, Problems> {
+        self.tree.whole(&["length"])?;
+        match self.fields.length.as_deref() {
+            None | Some("steady") => Ok(false),
+            Some("written") => Ok(true),
+            Some(other) => {
+                let message = format!("found `{other}`; legal: `steady`, `written`");
+                Err(self.tree.problem("length", message))
+            }
+        }
     }
 
     /// What must hold at the capacity of a cell, if that is looked for.

@@ -124,9 +124,9 @@ impl Study {
         Ok(lengths)
     }
 
-    /// Whether it asks about the steady state. Who leaves nothing out asks about the start.
+    /// Whether it asks about the steady state.
     pub(super) fn wants_steady(&self) -> bool {
-        !matches!(self.warmup, Warmup::Seconds(seconds) if seconds <= 0.0)
+        self.warmup != Warmup::Given && !self.as_written
     }
 
     /// Doubles the runs of cells that were too short, and of those that they are compared with, as

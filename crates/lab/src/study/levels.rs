@@ -32,6 +32,11 @@ pub(crate) struct Level {
 }
 
 impl Level {
+    /// One that sets nothing.
+    pub(super) fn named(name: String) -> Level {
+        Level { name, with: Vec::new(), own: Vec::new(), tests: None, tuned: None, whole: true }
+    }
+
     /// Sets in `tree` all that it sets.
     pub(crate) fn apply(&self, tree: &mut Node, components: &[Component]) {
         for &index in &self.with {
@@ -59,12 +64,8 @@ pub(super) fn swept(tree: &Node, sweep: &Named<Vec<Node>>, found: &mut Findings)
         let values = values.filter(|values| !values.is_empty()).unwrap_or(&broken);
         let steps: Vec<String> = name.split('.').map(str::to_owned).collect();
         let level = |value: &Node| Level {
-            name: shown(value),
-            with: Vec::new(),
             own: vec![(steps.clone(), value.clone())],
-            tests: None,
-            tuned: None,
-            whole: true,
+            ..Level::named(shown(value))
         };
         let levels: Vec<Level> = values.iter().map(level).collect();
         factors.push(Choices { name: name.clone(), stated: levels.len(), levels });
