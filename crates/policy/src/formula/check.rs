@@ -24,6 +24,8 @@ pub(super) enum Op {
     Signal(&'static Signal),
     Unary(Unary),
     Binary(Binary),
+    /// The same with a number on the right.
+    With(Binary, f64),
     Call(Function),
 }
 
@@ -88,13 +90,15 @@ pub(super) struct Value {
     literal: bool,
     /// Whether instances differ in it.
     pub(super) each: bool,
+    /// Whether what was computed still lacks a minus: products leave it to whoever needs it.
+    pub(super) negated: bool,
     low: f64,
     high: f64,
 }
 
 impl Value {
     fn between(low: f64, high: f64) -> Value {
-        Value { sort: Sort::Number, unit: PLAIN, literal: false, each: false, low, high }
+        Value { sort: Sort::Number, low, high, ..CONDITION }
     }
 
     /// A value of both.
@@ -125,6 +129,8 @@ pub(super) struct Checker {
     pub(super) ops: Vec<Op>,
     /// How many values wait now.
     depth: usize,
+    /// Where the steps of the last right side begin.
+    middle: usize,
     /// The first function over all instances that was met.
     pub(super) across: Option<&'static str>,
 }
@@ -133,12 +139,12 @@ type Checked = Result<Value, String>;
 
 impl Checker {
     pub(super) fn new(role: Role) -> Checker {
-        Checker { role, ops: Vec::new(), depth: 0, across: None }
+        Checker { role, ops: Vec::new(), depth: 0, middle: 0, across: None }
     }
 
     pub(super) fn check(&mut self, expr: &Expr) -> Checked {
         let start = self.ops.len();
-        let value = match expr {
+        let mut value = match expr {
             Expr::Number(x) => {
                 self.push(Op::Constant(*x), 0)?;
                 Value { literal: true, ..Value::between(*x, *x) }
@@ -154,8 +160,17 @@ impl Checker {
         if value.literal {
             self.ops.truncate(start);
             self.ops.push(Op::Constant(value.low));
+            value.negated = false;
         }
         Ok(value)
+    }
+
+    /// Computes the minus that `value` lacks.
+    pub(super) fn settle(&mut self, value: Value) -> Value {
+        if value.negated {
+            self.ops.push(Op::Unary(Unary::Minus));
+        }
+        Value { negated: false, ..value }
     }
 
     /// Adds a step that takes `taken` values and leaves one.
@@ -201,6 +216,12 @@ impl Checker {
     }
 
     fn number(&mut self, expr: &Expr) -> Checked {
+        let value = self.factor(expr)?;
+        Ok(self.settle(value))
+    }
+
+    /// A number that may lack its minus.
+    fn factor(&mut self, expr: &Expr) -> Checked {
         let value = self.check(expr)?;
         match value.sort {
             Sort::Number => Ok(value),
@@ -223,21 +244,20 @@ impl Checker {
     }
 
     fn unary(&mut self, sign: Unary, inner: &Expr) -> Checked {
-        let value = match sign {
-            Unary::Not => self.condition(inner)?,
-            Unary::Minus => {
-                let value = self.number(inner)?;
-                Value { low: -value.high, high: -value.low, ..value }
-            }
-        };
-        self.push(Op::Unary(sign), 1)?;
-        Ok(value)
+        if sign == Unary::Not {
+            let value = self.condition(inner)?;
+            self.push(Op::Unary(sign), 1)?;
+            return Ok(value);
+        }
+        let value = self.factor(inner)?;
+        Ok(Value { negated: !value.negated, low: -value.high, high: -value.low, ..value })
     }
 
     fn binary(&mut self, binary: Binary, left: &Expr, right: &Expr, whole: &Expr) -> Checked {
+        let start = self.ops.len();
         let value = match binary {
             Binary::Or | Binary::And => {
-                let (a, b) = (self.condition(left)?, self.condition(right)?);
+                let (a, b) = self.both(left, right, Checker::condition)?;
                 a.with(b)
             }
             Binary::Equal | Binary::Unequal if names_a_class(left, right) => {
@@ -252,38 +272,84 @@ impl Checker {
                 Value { unit, low, high, ..a.with(b) }
             }
             Binary::Times => {
-                let (a, b) = (self.number(left)?, self.number(right)?);
+                let (a, b) = self.both(left, right, Checker::factor)?;
                 let (low, high) = a.corners(b, |x, y| x * y);
-                Value { unit: a.unit.times(b.unit), low, high, ..a.with(b) }
+                let (unit, negated) = (a.unit.times(b.unit), a.negated != b.negated);
+                Value { unit, negated, low, high, ..a.with(b) }
             }
             Binary::Over => {
-                let (a, b) = (self.number(left)?, self.number(right)?);
+                let (a, b) = self.both(left, right, Checker::factor)?;
                 if b.low <= 0.0 && b.high >= 0.0 {
                     return Err(if b.literal {
                         format!("`{whole}` divides by 0")
                     } else {
                         format!(
-                            "`{whole}` divides by what can be 0; write e.g. `max({right}, 1)` \
-                             below the line"
+                            "`{whole}` divides by what can be 0; divide by e.g. `max({right}, \
+                             1)`"
                         )
                     });
                 }
                 let (low, high) = a.corners(b, |x, y| x / y);
-                Value { unit: a.unit.over(b.unit), low, high, ..a.with(b) }
+                let (unit, negated) = (a.unit.over(b.unit), a.negated != b.negated);
+                Value { unit, negated, low, high, ..a.with(b) }
             }
             _ => {
                 let (a, b, _) = self.alike(left, right)?;
                 Value { each: a.each || b.each, ..CONDITION }
             }
         };
-        self.push(Op::Binary(binary), 2)?;
-        Ok(value)
+        Ok(self.join(binary, start, value))
+    }
+
+    /// Adds the step between two values whose steps begin at `start`; none if it changes nothing.
+    fn join(&mut self, binary: Binary, start: usize, value: Value) -> Value {
+        self.depth -= 1;
+        if binary == Binary::Times && value.low.abs().max(value.high.abs()) <= 0.0 {
+            self.ops.truncate(start);
+            self.ops.push(Op::Constant(0.0));
+            return Value { each: false, negated: false, ..value };
+        }
+        let swaps = matches!(binary, Binary::Plus | Binary::Times);
+        let alone = self.middle == start + 1;
+        if let (true, Op::Constant(x)) = (swaps && alone && !value.literal, self.ops[start]) {
+            self.ops.remove(start);
+            self.ops.push(Op::Constant(x));
+        }
+        match (binary, self.ops.last().copied()) {
+            (_, Some(Op::Constant(x))) => {
+                self.ops.pop();
+                let idle = match binary {
+                    Binary::Plus | Binary::Minus => 0.0,
+                    Binary::Times | Binary::Over => 1.0,
+                    _ => f64::NAN,
+                };
+                if x.to_bits() != f64::to_bits(idle) {
+                    self.ops.push(Op::With(binary, x));
+                }
+            }
+            _ => self.ops.push(Op::Binary(binary)),
+        }
+        value
     }
 
     /// Two numbers that can be added or compared, and their unit.
     fn alike(&mut self, left: &Expr, right: &Expr) -> Result<(Value, Value, Unit), String> {
-        let (a, b) = (self.number(left)?, self.number(right)?);
+        let (a, b) = self.both(left, right, Checker::number)?;
         Ok((a, b, common_unit(left, a, right, b)?))
+    }
+
+    /// Both values, left first.
+    fn both(
+        &mut self,
+        left: &Expr,
+        right: &Expr,
+        of: fn(&mut Checker, &Expr) -> Checked,
+    ) -> Result<(Value, Value), String> {
+        let a = of(self, left)?;
+        let middle = self.ops.len();
+        let b = of(self, right)?;
+        self.middle = middle;
+        Ok((a, b))
     }
 
     fn classes(&mut self, left: &Expr, right: &Expr) -> Checked {
@@ -401,8 +467,15 @@ impl Checker {
     }
 }
 
-const CONDITION: Value =
-    Value { sort: Sort::Condition, unit: PLAIN, literal: false, each: false, low: 0.0, high: 1.0 };
+const CONDITION: Value = Value {
+    sort: Sort::Condition,
+    unit: PLAIN,
+    literal: false,
+    each: false,
+    negated: false,
+    low: 0.0,
+    high: 1.0,
+};
 
 /// Whether either of them is a class by its name.
 fn names_a_class(left: &Expr, right: &Expr) -> bool {

@@ -13,6 +13,7 @@ pub mod units;
 
 use crate::view::Needs;
 use check::{Checker, FUNCTIONS, Op, Sort};
+pub use run::Scratch;
 use run::{Slot, Stack};
 use signals::{Moment, Role, SIGNALS};
 use std::fmt::{self, Write};
@@ -25,17 +26,8 @@ pub struct Formula {
     ops: Vec<Op>,
     /// Whether instances differ in its value.
     each: bool,
-}
-
-/// Columns to compute in.
-#[derive(Clone, Debug, Default)]
-pub struct Scratch(Vec<Vec<f64>>);
-
-impl Scratch {
-    /// Enough for any formula.
-    pub fn new() -> Scratch {
-        Scratch(vec![Vec::new(); check::DEEPEST])
-    }
+    /// Whether what is computed lacks a minus.
+    negated: bool,
 }
 
 impl Formula {
@@ -47,7 +39,7 @@ impl Formula {
     pub fn read(role: Role, text: &str) -> Result<Formula, String> {
         let expr = Expr::read(text)?;
         let mut checker = Checker::new(role);
-        let value = checker.check(&expr)?;
+        let mut value = checker.check(&expr)?;
         let sort = if role == Role::Gate { Sort::Condition } else { Sort::Number };
         if value.sort != sort {
             return Err(match sort {
@@ -67,7 +59,10 @@ impl Formula {
                  decides after routing or before it; write two in `all-of(...; ...)`"
             ));
         }
-        Ok(Formula { expr, ops: checker.ops, each: value.each })
+        if role != Role::Scorer {
+            value = checker.settle(value);
+        }
+        Ok(Formula { expr, ops: checker.ops, each: value.each, negated: value.negated })
     }
 
     /// One that was checked before.
@@ -104,29 +99,34 @@ impl Formula {
         self.each
     }
 
-    /// Its value for each instance of `moment`.
+    /// Whether [`Formula::each`] leaves a minus to its caller, who can compare the other way round.
+    pub fn is_negated(&self) -> bool {
+        self.negated
+    }
+
+    /// Its value for each instance of `moment`, but for the minus of [`Formula::is_negated`].
     pub fn each(&self, moment: &Moment<'_>, scratch: &mut Scratch, out: &mut [f64]) {
-        match Stack::run(&self.ops, moment, &mut scratch.0) {
-            Slot::One(x) => out.fill(x),
-            Slot::Each => out.copy_from_slice(&scratch.0[0]),
+        if let Slot::One(x) = Stack::run(&self.ops, moment, scratch, out) {
+            out.fill(x);
         }
     }
 
     /// Its value for the first instance of `moment`, or for all.
     pub fn first(&self, moment: &Moment<'_>, scratch: &mut Scratch) -> f64 {
-        match Stack::run(&self.ops, moment, &mut scratch.0) {
+        let mut first = std::mem::take(&mut scratch.first);
+        first.resize(moment.instances.len(), 0.0);
+        let value = match Stack::run(&self.ops, moment, scratch, &mut first) {
             Slot::One(x) => x,
-            Slot::Each => scratch.0[0][0],
-        }
+            Slot::Each => first[0],
+        };
+        scratch.first = first;
+        value
     }
 
     /// Its one value, of a formula that reads nothing of instances. Never -0, which would rank
     /// before 0.
     pub fn one(&self, moment: &Moment<'_>) -> f64 {
-        match Stack::run(&self.ops, moment, &mut []) {
-            Slot::One(x) => x + 0.0,
-            Slot::Each => 0.0,
-        }
+        self.first(moment, &mut Scratch::new()) + 0.0
     }
 }
 

@@ -18,37 +18,92 @@ pub(super) enum Slot {
     Each,
 }
 
+/// Room to compute in, kept from one evaluation to the next.
+#[derive(Clone, Debug)]
+pub struct Scratch {
+    slots: [Slot; DEEPEST],
+    columns: Vec<f64>,
+    pub(super) first: Vec<f64>,
+}
+
+impl Scratch {
+    /// Empty.
+    pub fn new() -> Scratch {
+        Scratch { slots: [Slot::One(0.0); DEEPEST], columns: Vec::new(), first: Vec::new() }
+    }
+}
+
+impl Default for Scratch {
+    fn default() -> Scratch {
+        Scratch::new()
+    }
+}
+
 /// The values that wait.
 pub(super) struct Stack<'a> {
-    slots: [Slot; DEEPEST],
+    slots: &'a mut [Slot; DEEPEST],
     top: usize,
-    /// As many as there are slots, or none if nothing is read of instances.
-    columns: &'a mut [Vec<f64>],
+    instances: usize,
+    /// The columns of the first slot and, one behind the other, of the others.
+    first: &'a mut [f64],
+    columns: &'a mut [f64],
 }
 
 impl<'a> Stack<'a> {
-    /// What `ops` make of `moment`; if it is one value an instance, it is in the first column.
-    pub(super) fn run(ops: &[Op], moment: &Moment<'_>, columns: &'a mut [Vec<f64>]) -> Slot {
-        let mut stack = Stack { slots: [Slot::One(0.0); DEEPEST], top: 0, columns };
+    /// What `ops` make of `moment`; if it is one value an instance, it is in `first`.
+    pub(super) fn run(
+        ops: &[Op],
+        moment: &Moment<'_>,
+        scratch: &'a mut Scratch,
+        first: &'a mut [f64],
+    ) -> Slot {
+        let instances = moment.instances.len();
+        let Scratch { slots, columns, .. } = scratch;
+        if columns.len() < (DEEPEST - 1) * instances {
+            columns.resize((DEEPEST - 1) * instances, 0.0);
+        }
+        let mut stack = Stack { slots, top: 0, instances, first, columns };
         for op in ops {
             match op {
                 Op::Constant(x) => stack.push(Slot::One(*x)),
                 Op::Signal(signal) => match signal.get {
                     Get::One(get) => stack.push(Slot::One(get(moment))),
                     Get::Each(get) => {
-                        let column = &mut stack.columns[stack.top];
-                        column.resize(moment.instances.len(), 0.0);
-                        get(moment, column);
                         stack.push(Slot::Each);
+                        get(moment, stack.last());
                     }
                 },
                 Op::Unary(Unary::Minus) => stack.one(|x| -x),
                 Op::Unary(Unary::Not) => stack.one(|x| 1.0 - x),
                 Op::Binary(binary) => stack.binary(*binary),
+                Op::With(Binary::Plus, y) => stack.one(|x| x + y),
+                Op::With(Binary::Times, y) => stack.one(|x| x * y),
+                Op::With(binary, y) => {
+                    stack.push(Slot::One(*y));
+                    stack.binary(*binary);
+                }
                 Op::Call(function) => stack.call(*function),
             }
         }
         stack.slots[0]
+    }
+
+    /// The column of the last slot.
+    fn last(&mut self) -> &mut [f64] {
+        if self.top == 1 {
+            return self.first;
+        }
+        let start = (self.top - 2) * self.instances;
+        &mut self.columns[start..start + self.instances]
+    }
+
+    /// The columns of the last slot and of the one behind it, which has just been taken.
+    fn both(&mut self) -> (&mut [f64], &mut [f64]) {
+        let behind = (self.top - 1) * self.instances;
+        let (before, from) = self.columns.split_at_mut(behind);
+        let last =
+            if self.top == 1 { &mut *self.first } else { &mut before[behind - self.instances..] };
+        (last, &mut from[..self.instances])
     }
 
     fn push(&mut self, slot: Slot) {
@@ -91,37 +146,32 @@ impl<'a> Stack<'a> {
             Function::Mean => {
                 self.across(mean);
             }
-            Function::PreferLow => min_max(&mut self.columns[self.top - 1], Best::Least),
-            Function::PreferHigh => min_max(&mut self.columns[self.top - 1], Best::Most),
+            Function::PreferLow => min_max(self.last(), Best::Least),
+            Function::PreferHigh => min_max(self.last(), Best::Most),
         }
     }
 
     fn one(&mut self, of: impl Fn(f64) -> f64) {
-        let last = self.top - 1;
-        match &mut self.slots[last] {
+        match &mut self.slots[self.top - 1] {
             Slot::One(x) => *x = of(*x),
-            Slot::Each => self.columns[last].iter_mut().for_each(|x| *x = of(*x)),
+            Slot::Each => self.last().iter_mut().for_each(|x| *x = of(*x)),
         }
     }
 
     fn two(&mut self, of: impl Fn(f64, f64) -> f64) {
         self.top -= 1;
-        let (left, right) = (self.top - 1, self.top);
-        match (self.slots[left], self.slots[right]) {
+        let left = self.top - 1;
+        match (self.slots[left], self.slots[self.top]) {
             (Slot::One(x), Slot::One(y)) => self.slots[left] = Slot::One(of(x, y)),
-            (Slot::Each, Slot::One(y)) => {
-                self.columns[left].iter_mut().for_each(|x| *x = of(*x, y));
-            }
+            (Slot::Each, Slot::One(y)) => self.last().iter_mut().for_each(|x| *x = of(*x, y)),
             (Slot::One(x), Slot::Each) => {
-                self.columns.swap(left, right);
-                self.columns[left].iter_mut().for_each(|y| *y = of(x, *y));
+                let (place, right) = self.both();
+                place.iter_mut().zip(right).for_each(|(place, y)| *place = of(x, *y));
                 self.slots[left] = Slot::Each;
             }
             (Slot::Each, Slot::Each) => {
-                let (before, from) = self.columns.split_at_mut(right);
-                for (x, y) in before[left].iter_mut().zip(&from[0]) {
-                    *x = of(*x, *y);
-                }
+                let (x, y) = self.both();
+                x.iter_mut().zip(y).for_each(|(x, y)| *x = of(*x, *y));
             }
         }
     }
@@ -129,31 +179,38 @@ impl<'a> Stack<'a> {
     /// `if`.
     fn choose(&mut self) {
         self.top -= 2;
-        let condition = self.top - 1;
-        let slots = [0, 1, 2].map(|at: usize| self.slots[condition + at]);
-        if let [Slot::One(holds), Slot::One(x), Slot::One(y)] = slots {
-            self.slots[condition] = Slot::One(if holds > 0.0 { x } else { y });
+        let at = self.top - 1;
+        let [holds, yes, no] = [0, 1, 2].map(|more: usize| self.slots[at + more]);
+        if let (Slot::One(holds), Slot::One(x), Slot::One(y)) = (holds, yes, no) {
+            self.slots[at] = Slot::One(if holds > 0.0 { x } else { y });
             return;
         }
-        let columns = &mut self.columns[condition..condition + 3];
-        let instances = columns.iter().zip(slots).filter(|(_, slot)| matches!(slot, Slot::Each));
-        let instances = instances.map(|(column, _)| column.len()).next().unwrap_or(0);
-        for (column, slot) in columns.iter_mut().zip(slots) {
-            if let Slot::One(x) = slot {
-                column.clear();
-                column.resize(instances, x);
-            }
+        let instances = self.instances;
+        self.top += 1;
+        let (yes_column, no_column) = self.both();
+        widen(yes, yes_column);
+        widen(no, no_column);
+        self.top -= 1;
+        widen(holds, self.last());
+        let start = (at + 1) * instances;
+        for instance in 0..instances {
+            let [yes, no] = [start - instances, start].map(|from| self.columns[from + instance]);
+            let holds = &mut self.last()[instance];
+            *holds = if *holds > 0.0 { yes } else { no };
         }
-        let [holds, yes, no] = columns else { unreachable!("three columns") };
-        for ((holds, yes), no) in holds.iter_mut().zip(yes).zip(no) {
-            *holds = if *holds > 0.0 { *yes } else { *no };
-        }
-        self.slots[condition] = Slot::Each;
+        self.slots[at] = Slot::Each;
     }
 
     fn across(&mut self, of: impl Fn(&[f64]) -> f64) {
-        let last = self.top - 1;
-        self.slots[last] = Slot::One(of(&self.columns[last]));
+        let value = of(self.last());
+        self.slots[self.top - 1] = Slot::One(value);
+    }
+}
+
+/// Writes the value of `slot` for every instance.
+fn widen(slot: Slot, column: &mut [f64]) {
+    if let Slot::One(x) = slot {
+        column.fill(x);
     }
 }
 

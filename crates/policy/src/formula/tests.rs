@@ -25,7 +25,11 @@ fn what_is_wrong_with_a_formula_is_said() {
         (Role::Scorer, "load < free_blocks", "write `number(...)` around both"),
         (Role::Scorer, "load + kv_utilization", "`load` has requests and `kv_utilization` has no"),
         (Role::Scorer, "load * load + load", "`load * load` has requests x requests and `load`"),
-        (Role::Scorer, "1 / in_flight", "divides by what can be 0; write e.g. `max(in_flight, 1)`"),
+        (
+            Role::Scorer,
+            "1 / in_flight",
+            "divides by what can be 0; divide by e.g. `max(in_flight, 1)`",
+        ),
         (Role::Scorer, "load / (2 - 2)", "`load / (2 - 2)` divides by 0"),
         (Role::Scorer, "log(load)", "`log(load)` can be of 0 or less; write `max(load, 1)`"),
         (Role::Scorer, "sqrt(load - 1)", "`sqrt(load - 1)` can be of less than 0"),
@@ -53,8 +57,10 @@ fn what_is_wrong_with_a_formula_is_said() {
 #[test]
 fn only_what_a_formula_names_is_needed() {
     let read = |text| Formula::read(Role::Scorer, text).expect("legal");
-    let needs = read("-waiting - kv_utilization * number(0) * load").needs();
-    assert_eq!(needs, Needs { load: true, kv: true, ..Needs::NONE });
+    let needs = |text| read(text).needs();
+    let both = Needs { load: true, kv: true, ..Needs::NONE };
+    assert_eq!(needs("-waiting - kv_utilization * load"), both);
+    assert_eq!(needs("-waiting - 0 * kv_utilization * load"), Needs { kv: false, ..both });
     let lmetric = read("-uncached_tokens * (in_flight + 1)");
     assert_eq!((lmetric.needs(), lmetric.reads_hits()), (Needs::NONE, true));
     assert!(Formula::read(Role::Order, "-priority").expect("legal").needs().priority);
@@ -77,7 +83,7 @@ fn values(text: &str, queues: [u32; 3]) -> Vec<f64> {
     };
     let mut out = vec![f64::NAN; 3];
     formula.each(&moment, &mut Scratch::new(), &mut out);
-    out
+    out.iter().map(|x| if formula.is_negated() { -x } else { *x }).collect()
 }
 
 #[test]
@@ -95,6 +101,9 @@ fn values_are_those_of_arithmetic() {
         ("sqrt(4 * number(waiting) * number(waiting)) + log(1) * exp(0)", [0.0, 4.0, 10.0]),
         ("abs(waiting - 3) * -1", [-3.0, -1.0, -2.0]),
         ("cached_tokens + input_tokens / 64", [1.0, 1.0, 33.0]),
+        ("-waiting * -(2 * waiting) / -1 + 0 * load * load", [0.0, -8.0, -50.0]),
+        ("(10 - waiting) + 3 + (7 - waiting) * 1", [20.0, 16.0, 10.0]),
+        ("if(0 < 1, -waiting * 2, 3) - 2 * (3 - waiting)", [-6.0, -6.0, -6.0]),
     ] {
         assert_eq!(values(text, [0, 2, 5]), expected, "{text}");
     }

@@ -86,12 +86,13 @@ impl Scorer for Formula {
         let (facts, hits) = (&self.facts, &self.hits[..]);
         let moment = Moment { request, now, facts, instances, hits, waiting: None };
         self.expression.each(&moment, &mut self.scratch, scores);
+        let negated = self.expression.is_negated();
         if self.relative {
-            min_max(scores, Best::Most);
-        } else {
-            for score in scores {
-                *score = score.clamp(0.0, 1.0);
-            }
+            min_max(scores, if negated { Best::Least } else { Best::Most });
+            return;
+        }
+        for score in scores {
+            *score = (if negated { -*score } else { *score }).clamp(0.0, 1.0);
         }
     }
 
