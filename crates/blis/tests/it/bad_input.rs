@@ -135,7 +135,7 @@ fn names_on_flags() {
     refused(
         "--scheduler fcsf",
         "--scheduler: unknown order `fcsf`, did you mean `fcfs`?; known: `cache-first`, `edf`, \
-         `fcfs`, `priority-fcfs`, `reverse-priority`, `sjf`",
+         `fcfs`, `formula`, `priority-fcfs`, `reverse-priority`, `sjf`",
     );
     refused(
         "--priority-policy slo-class",
@@ -436,7 +436,7 @@ error: s.yaml:2:27: engine.total_kv_blocks: found `none`; legal: a whole number 
 error: s.yaml:3:54: admission.params.capacity: admission policy `token-bucket`: `capacity` is \
          `0`; legal: a number from 1 to 1000000000
 error: s.yaml:4:12: scheduler: unknown order `fcsf`, did you mean `fcfs`?; known: `cache-first`, \
-         `edf`, `fcfs`, `priority-fcfs`, `reverse-priority`, `sjf`
+         `edf`, `fcfs`, `formula`, `priority-fcfs`, `reverse-priority`, `sjf`
 error: no-such-trace.jsonl: cannot read: No such file or directory (os error 2); check the name
 "
     );

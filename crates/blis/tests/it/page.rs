@@ -22,6 +22,7 @@ metrics: [ttft_p99, critical.ttft_p99]
 seeds: 2
 max_seeds: 2
 warmup: 0s
+length: written
 hypotheses:
   - {name: cheap, claim: critical.ttft_p99(by class) < 100 s, because: a <b> is no tag}
   - {name: same, claim: ttft_mean(by class @ calm) ~ ttft_mean(by class @ busy) within 1 %}
