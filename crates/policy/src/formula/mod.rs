@@ -6,13 +6,15 @@
 //! [`signals`]. It must never see more than the views of a policy.
 
 mod check;
+mod functions;
 mod run;
 pub mod signals;
 pub mod syntax;
 pub mod units;
 
 use crate::view::Needs;
-use check::{Checker, FUNCTIONS, Op, Sort};
+use check::{Checker, Op, Sort};
+use functions::FUNCTIONS;
 pub use run::Scratch;
 use run::{Slot, Stack};
 use signals::{Moment, Role, SIGNALS};

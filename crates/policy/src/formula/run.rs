@@ -3,7 +3,8 @@
 //! A step works on whole columns, one value an instance, so that its cost is spread over them. It
 //! must never allocate once a column has been as long as the cluster.
 
-use super::check::{DEEPEST, Function, Op};
+use super::check::{DEEPEST, Op};
+use super::functions::Function;
 use super::signals::{Get, Moment};
 use super::syntax::{Binary, Unary};
 use crate::scale::{Best, min_max};
