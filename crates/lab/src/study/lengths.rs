@@ -24,8 +24,8 @@ const MOST_TIMES: u64 = 16;
 /// Runs whose mean number of requests inside is less certain than this, as a standard deviation of
 /// its logarithm, are too short. A queue that forgets after t requests makes the means of runs of n
 /// requests differ by about the root of 2 t / n, and an empty start makes them too low by about
-/// t / n: 0.7 % for this. The 99th percentile of one server with one queue is then about 10 % low,
-/// and two arms on the same requests share most of that.
+/// t / n: 0.7 % for this. Tails are further off (a test says how far), and two arms on the same
+/// requests share most of that.
 const MOST_NOISE: f64 = 0.12;
 /// Correlations of 20 numbers come out too small by about this.
 const CORRELATION_LOW: f64 = 0.1;

@@ -80,7 +80,7 @@ fn best(study: &Study, found: &Answer) -> String {
     let same = listed(same.map(|one| Some(arm(study, one.arm).to_owned())));
     let same = match &same[..] {
         "" => same,
-        _ => format!(" The runs cannot tell whether {same} loses less at its worst."),
+        _ => format!(" The runs cannot tell {same} from it."),
     };
     let name = arm(study, first.arm);
     if first.times.is_some_and(|times| times.mean <= 1.0) {
