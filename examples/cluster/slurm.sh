@@ -2,8 +2,8 @@
 # A study in parts, one for each task of a Slurm array. Each part has a ledger of its own, on the
 # node's disk while it is used and in the folder PARTS (default: parts) between.
 #
-#   sbatch --array=0-15 examples/cluster/slurm.sh studies/kv-pressure.yaml
-#   blis ledger merge parts/part*.db && blis study studies/kv-pressure.yaml
+#   sbatch --array=0-15 examples/cluster/slurm.sh studies/plan-memory.yaml
+#   blis ledger merge parts/part*.db && blis study studies/plan-memory.yaml
 #
 # A part that was stopped goes on where it was when it is submitted again. The second line runs
 # nothing that the parts have run, and prints the findings.

@@ -1,7 +1,7 @@
 """Studies and searches whose trials run on a Ray cluster; `pip install "blis[ray]"`.
 
 >>> import blis.ray
->>> blis.ray.study("studies/kv-pressure.yaml", address="auto")
+>>> blis.ray.study("studies/plan-memory.yaml", address="auto")
 
 or `python -m blis.ray study FILE --address auto`. Trials are sent away in batches, and their rows
 come back into the ledger of the machine that asks, under the keys that `blis study` uses: a study
