@@ -36,7 +36,7 @@ use blis_workload::Rate;
 use serde::Deserialize;
 
 /// What is varied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Vary {
     /// Arrivals a second: the more the better.
