@@ -1,5 +1,7 @@
 //! `blis capacity`: the highest rate, or the fewest instances, at which the SLOs are met.
 
+mod purchase;
+
 use crate::args::CapacityArgs;
 use crate::failure::{self, Failure};
 use crate::output;
@@ -9,6 +11,7 @@ use crate::trials::Trying;
 use blis_lab::capacity::{Found, Outline, Question, Search, Slo, Subject, Vary};
 use blis_lab::study::Warmup;
 use blis_report::capacity as report;
+use blis_scenario::Workload;
 use blis_scenario::problem::Place;
 
 /// Searches what `args` ask for and prints what was found. A strategy without a capacity is a
@@ -25,12 +28,13 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<u8, Failure> {
     let findings = found.map_err(|failure| trying.kept(failure))?;
     drop(watch);
     pages.put(&report::document(&search, &findings))?;
-    let all = findings.answers.iter().all(|answer| answer.found == Found::Capacity);
+    let mut found = findings.answers.iter().map(|answer| answer.found == Found::Capacity);
+    let all = if args.search.is_empty() { found.all(|one| one) } else { found.any(|one| one) };
     Ok(if all { failure::DONE } else { failure::CHECK_FAILED })
 }
 
 fn outline(args: &CapacityArgs) -> Result<Outline, Failure> {
-    let vary = Vary::from(args.vary);
+    let vary = if args.search.is_empty() { args.vary.into() } else { Vary::Instances };
     let stem = args.scenario.as_ref().and_then(|path| path.file_stem());
     let name = stem.map_or_else(|| "flags".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let (mut subjects, mut all): (Vec<Subject>, Vec<_>) = (Vec::new(), Vec::new());
@@ -41,9 +45,19 @@ fn outline(args: &CapacityArgs) -> Result<Outline, Failure> {
             let message = format!("--strategy: found `{own}` twice; keep one");
             return Err(Failure::Input(message));
         }
-        let checked = draft.resolve()?;
-        subjects.push(Subject::new(&own, draft, checked.plan(), vary)?);
-        all.push(checked);
+        let machines = if args.search.is_empty() {
+            vec![(own, None, draft.resolve()?, draft)]
+        } else if subjects.is_empty() {
+            purchase::machines(args, &draft)?
+        } else {
+            return Err(Failure::Input("--search takes one --strategy; keep one".to_owned()));
+        };
+        for (name, dollars, checked, draft) in machines {
+            let mut subject = Subject::new(&name, draft, checked.plan(), vary)?;
+            subject.dollars = dollars;
+            subjects.push(subject);
+            all.push(checked);
+        }
     }
     let mut slo = Vec::new();
     for text in &args.slo {
@@ -59,9 +73,11 @@ fn outline(args: &CapacityArgs) -> Result<Outline, Failure> {
         );
         return Err(Failure::Input(message));
     }
+    // The requests of a trace are the same with every seed.
+    let is_trace = matches!(subjects[0].plan.workload, Workload::Trace { .. });
     let question = Question {
-        seeds: args.seeds.into(),
-        max_seeds: args.max_seeds.into(),
+        seeds: if is_trace { 2 } else { args.seeds.into() },
+        max_seeds: if is_trace { 2 } else { args.max_seeds.into() },
         precision: precision(&args.precision)?,
         warmup: warmup(&args.warmup)?,
         most_requests: args.max_requests,

@@ -17,6 +17,7 @@ mod failure;
 mod fitness;
 mod flags;
 mod go;
+mod init;
 mod interrupt;
 mod ledger;
 mod optimize;
@@ -25,6 +26,7 @@ mod policies;
 mod progress;
 mod record;
 mod run;
+mod schema;
 mod shard;
 mod sheet;
 mod show;
@@ -81,6 +83,8 @@ fn obey(cli: Cli) -> Result<u8, Failure> {
         Command::Policies(args) => policies::list(&args).map(|()| failure::DONE),
         Command::Export(args) => export::export(&args),
         Command::Import(args) => export::import(&args).map(|()| failure::DONE),
+        Command::Init(args) => init::init(&args).map(|()| failure::DONE),
+        Command::Schema(args) => schema::schema(&args).map(|()| failure::DONE),
         Command::Completions(args) => completions(args.shell).map(|()| failure::DONE),
     }
 }

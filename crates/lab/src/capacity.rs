@@ -36,7 +36,7 @@ use blis_workload::Rate;
 use serde::Deserialize;
 
 /// What is varied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Vary {
     /// Arrivals a second: the more the better.
@@ -105,6 +105,8 @@ pub struct Subject {
     pub name: String,
     /// The scenario as it stands, with what it varies at the start.
     pub plan: Plan,
+    /// What an hour of one of its GPUs costs, if that was asked for.
+    pub dollars: Option<f64>,
     draft: Draft,
 }
 
@@ -114,9 +116,14 @@ impl Subject {
     /// # Errors
     /// If it has nothing that could be varied.
     pub fn new(name: &str, mut draft: Draft, plan: &Plan, vary: Vary) -> Result<Subject, Problem> {
+        let subject =
+            |draft| Subject { name: name.to_owned(), plan: plan.clone(), dollars: None, draft };
         let Workload::Mix(mix) = &plan.workload else {
-            let message = "a trace has its own arrivals, whose rate cannot be varied; give a \
-                           workload with a rate, e.g. one of `blis workloads`";
+            if vary == Vary::Instances {
+                return Ok(subject(draft));
+            }
+            let message = "a trace has its own arrivals, whose rate cannot be varied; use `--vary \
+                           instances`, or give a workload with a rate";
             return Err(Problem::of_file("workload.trace", message));
         };
         if mix.clients.iter().any(|one| one.sessions.as_ref().is_some_and(|s| s.single)) {
@@ -128,7 +135,7 @@ impl Subject {
         if let (Vary::Instances, Rate::Steady(rate)) = (vary, &mix.rate) {
             draft.set_amount("--vary instances", "rate", &rate.to_string());
         }
-        Ok(Subject { name: name.to_owned(), plan: plan.clone(), draft })
+        Ok(subject(draft))
     }
 
     /// Whether its rate counts sessions rather than requests.
@@ -155,8 +162,9 @@ impl Outline {
         let Outline { mut search, checked } = self;
         for (subject, checked) in search.subjects.iter_mut().zip(checked) {
             let plan = runner.settle(checked, watch)?;
-            let Subject { name, draft, .. } = subject;
-            *subject = Subject::new(name, draft.clone(), &plan, search.question.vary)?;
+            let Subject { name, draft, dollars, .. } = subject;
+            let settled = Subject::new(name, draft.clone(), &plan, search.question.vary)?;
+            *subject = Subject { dollars: *dollars, ..settled };
         }
         Ok(search)
     }

@@ -28,7 +28,7 @@ mod tests;
 
 pub use blis_optimize::{Influence, Plateau, Sensitivity};
 pub use constraint::Constraint;
-pub use file::{read, read_text};
+pub use file::{json_schema, read, read_text};
 pub use findings::{Call, Chosen, Control, Findings, Front, Outcome, Refusal, Rival};
 pub use guard::{Group, Guard, Guards};
 pub use number::{Number, Runs};

@@ -82,6 +82,12 @@ pub struct Gpu {
     pub bandwidth_tb_s: f64,
     /// Bandwidth to the other GPUs in GB/s, both directions together.
     pub link_gb_s: f64,
+    /// What an hour of it costs to rent, where a price is known.
+    #[serde(default)]
+    pub dollars_per_hour: Option<f64>,
+    /// Where the price comes from.
+    #[serde(default)]
+    pub price_source: Option<String>,
     /// Where the figures come from.
     pub source: String,
 }

@@ -1,5 +1,7 @@
 //! What a search for capacities found.
 
+mod offers;
+
 use crate::chart::{Axis, Chart, Form, Mark, Point as Dot, Scale as Axes};
 use crate::model::{Block, Document, Table, blocks};
 use crate::text::{dash, grouped, percent, ranged, ratio_change};
@@ -13,6 +15,9 @@ use serde_json::{Value, json};
 
 /// What was found.
 pub fn document(search: &Search, findings: &Findings) -> Document {
+    if search.subjects.iter().any(|subject| subject.dollars.is_some()) {
+        return offers::document(search, findings, object(search, findings));
+    }
     let mut found: Vec<Block> = vec![summary(search, findings).into()];
     found.extend(findings.answers.iter().flat_map(|answer| told(search, answer)));
     found.extend(blocks(capacities(search, findings)));

@@ -12,6 +12,7 @@ pub mod files;
 pub mod hash;
 pub mod input;
 pub mod json;
+pub mod json_schema;
 pub mod legal;
 pub mod limit;
 pub mod names;

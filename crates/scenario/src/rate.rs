@@ -12,9 +12,10 @@
 
 use crate::legal::{PerSecond, Seconds, ShareOfSaturation};
 use crate::problem::{Place, Problem};
-use crate::yaml::{self, Amount, Node, Range};
+use crate::yaml::{self, Amount, Node, Range, inline_schema};
 use blis_core::Span;
 use blis_workload::Rate;
+use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
 use std::fmt;
@@ -120,6 +121,26 @@ fn level<E: Error>(text: &str) -> Result<Level, E> {
     if (min..=max).contains(&found) { Ok(level) } else { Err(refused()) }
 }
 
+inline_schema! {
+    [] RateSpec, generator => {
+        let (ramp, step) =
+            (generator.subschema_for::<RampFields>(), generator.subschema_for::<StepFields>());
+        let share = generator.subschema_for::<Amount<ShareOfSaturation>>();
+        let properties = serde_json::json!({
+            "of_saturation": share,
+            "ramp": ramp,
+            "steps": { "type": "array", "items": step },
+        });
+        let fields = serde_json::json!({
+            "type": "object", "properties": properties, "additionalProperties": false,
+        });
+        json_schema!({ "anyOf": [generator.subschema_for::<LevelOrZero>(), fields] })
+    };
+    [] LevelOrZero, _generator => json_schema!({
+        "anyOf": [{ "type": "number", "minimum": 0 }, { "type": "string", "pattern": "^[0-9.]+%$" }]
+    });
+}
+
 impl<'de> Deserialize<'de> for RateSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RateSpec, D::Error> {
         deserializer.deserialize_any(RateVisitor)
@@ -171,7 +192,7 @@ impl<'de> Visitor<'de> for RateVisitor {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RampFields {
     from: LevelOrZero,
@@ -179,7 +200,7 @@ struct RampFields {
     over_s: Amount<Seconds>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StepFields {
     rate: LevelOrZero,

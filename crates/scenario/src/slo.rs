@@ -13,16 +13,17 @@ pub use library::ALL;
 
 use crate::legal::TargetMillis;
 use crate::problem::unknown;
-use crate::yaml::Amount;
+use crate::yaml::{Amount, inline_schema};
 use blis_core::SloClass;
 use blis_metrics::{SloTarget, SloTargets};
+use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
 
 /// `slo:`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SloFields {
     /// Targets of class `critical`.
@@ -38,7 +39,7 @@ pub struct SloFields {
 }
 
 /// The targets of one class.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TargetFields {
     /// Longest time to first token.
@@ -112,6 +113,14 @@ pub fn written(fields: &SloFields) -> SloTargets {
 pub struct SloSpec {
     /// The targets.
     pub targets: SloTargets,
+}
+
+inline_schema! {
+    [] SloSpec, generator => {
+        let sets: Vec<&str> = ALL.iter().map(|set| set.name).collect();
+        let by_class = generator.subschema_for::<SloFields>();
+        json_schema!({ "anyOf": [{ "enum": sets }, by_class] })
+    };
 }
 
 impl<'de> Deserialize<'de> for SloSpec {

@@ -22,8 +22,9 @@ pub use parameter::{Parameter, ParameterKind};
 
 use crate::problem::{Place, Problem, hint, quoted, unknown};
 use crate::problems::{Problems, Together, every, given};
-use crate::yaml::{self, Kind, Named, Node};
+use crate::yaml::{self, Kind, Named, Node, inline_schema, named_or};
 use parameter::ParameterFields;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
@@ -112,9 +113,9 @@ pub struct Strategy {
 }
 
 /// A strategy as written.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-struct StrategyFields {
+pub(crate) struct StrategyFields {
     name: Option<String>,
     help: Option<String>,
     parameters: Named<ParameterFields>,
@@ -333,6 +334,10 @@ struct LongChoice {
 }
 
 const CHOICE: &str = "`name`, `name[parameter=value,...]`, or the fields `name` and `params`";
+
+inline_schema! {
+    [] Choice, _generator => named_or(&["name", "params"]);
+}
 
 impl<'de> Deserialize<'de> for Choice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Choice, D::Error> {

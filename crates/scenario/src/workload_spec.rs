@@ -45,14 +45,15 @@ use blis_workload::{Client, Mix, Rate};
 use group::Group;
 use inference_perf::InferencePerfSpec;
 use notes::{Note, Notes};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use servegen::ServegenSpec;
 use std::path::{Path, PathBuf};
 
 /// A workload specification as written.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-struct Spec {
+pub(crate) struct Spec {
     version: Option<String>,
     description: Option<String>,
     slo: Option<SloSpec>,

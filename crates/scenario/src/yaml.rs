@@ -9,11 +9,13 @@
 mod decode;
 mod node;
 mod number;
+mod schema;
 mod shape;
 
 pub use decode::{decode, decode_and};
 pub use node::{Kind, Node};
 pub use number::{Amount, Range, Whole, float, whole};
+pub(crate) use schema::{inline_schema, named_or};
 pub use shape::{Named, OneOrMany};
 
 use crate::input;

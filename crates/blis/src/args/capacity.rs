@@ -23,6 +23,15 @@ pub(crate) struct CapacityArgs {
     #[arg(long, value_enum, default_value = "rate", help_heading = "Question")]
     pub(crate) vary: VaryArg,
 
+    /// Choose hardware: the fewest instances on each of these GPUs (e.g. `H100,H200`), with tensor
+    /// parallelism, token budget and number of sequences tried, cheapest first
+    #[arg(long, value_name = "GPU,...", value_delimiter = ',', help_heading = "Question")]
+    pub(crate) search: Vec<String>,
+
+    /// Dollars an hour of one GPU, e.g. `H100=2.5`; repeatable [default: the catalogue's]
+    #[arg(long, value_name = "GPU=DOLLARS", requires = "search", help_heading = "Question")]
+    pub(crate) price: Vec<String>,
+
     /// Stop when the CI half-width is below this share of the capacity
     #[arg(long, value_name = "PERCENT", default_value = "2%", help_heading = "Question")]
     pub(crate) precision: String,

@@ -156,12 +156,6 @@ fn names_on_flags() {
         "--fitness-weights throughput:-1",
         "--fitness-weights: found `-1` for `throughput`; legal: a number from 0 to 1e6",
     );
-    refused(
-        "--hardware L40S",
-        "--hardware: no coefficients for `meta-llama/llama-3.1-8b-instruct` on `L40S`; known: \
-         H100 with tp 2, A100-80 with tp 2; or use the latency model `roofline`, or give alpha \
-         and beta coefficients and the number of KV blocks",
-    );
 }
 
 #[test]

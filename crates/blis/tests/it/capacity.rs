@@ -102,3 +102,40 @@ fn nonsense_is_refused_with_advice_before_anything_runs() {
     }
     assert!(!bench.files().contains(&".blis".to_owned()), "nothing was begun");
 }
+
+#[test]
+fn a_search_offers_machines_cheapest_first_and_counts_gpus_and_dollars() {
+    let bench = Bench::new();
+    let chat = "--workload chatbot --rate 40 --num-requests 1500 --max-requests 1500";
+    let ran = bench.blis(&format!(
+        "capacity {chat} --search H100,H200 --price H100=2 --slo ttft_p99<500ms --seeds 2 \
+         --max-seeds 2 --warmup 1s --no-ledger --quiet --format json"
+    ));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let found: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    let offers = found["offers"].as_array().expect("offers");
+    assert!(offers.len() > 10, "{}", offers.len());
+    let number = |offer: &serde_json::Value, key: &str| offer[key].as_f64().expect("a number");
+    for offer in offers {
+        let gpus = number(offer, "instances") * number(offer, "tp");
+        assert!((number(offer, "gpus") - gpus).abs() < 1e-9, "{offer}");
+        let price = if offer["gpu"] == "H100" { 2.0 } else { 5.408 };
+        assert!((number(offer, "dollars_per_hour") - gpus * price).abs() < 1e-9, "{offer}");
+    }
+    let dollars = offers.iter().map(|offer| number(offer, "dollars_per_hour"));
+    assert!(dollars.is_sorted());
+}
+
+#[test]
+fn a_trace_can_be_sized_and_a_gpu_without_a_price_asks_for_one() {
+    let bench = Bench::new();
+    let chat = "--workload chatbot --rate 30 --num-requests 600";
+    assert_eq!(bench.blis(&format!("run {chat} --trace-out t.jsonl")).code, Some(0));
+    let sized = "capacity --trace t.jsonl --vary instances --slo e2e_p99<60s --no-ledger --quiet";
+    let ran = bench.blis(sized);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("meets"), "{}", ran.out);
+    let ran = bench.blis("capacity --trace t.jsonl --search L40S --slo e2e_p99<60s --no-ledger");
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("--price L40S="), "{}", ran.err);
+}

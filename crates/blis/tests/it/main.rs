@@ -8,6 +8,7 @@ mod folders;
 mod go;
 mod golden;
 mod hostile;
+mod init;
 mod inspect;
 mod interrupt;
 mod ledger;

@@ -19,12 +19,11 @@ fn a_share_of_memory_that_is_too_small_is_blamed_and_not_the_gpus() {
 
 #[test]
 fn a_model_without_coefficients_is_told_what_else_there_is() {
-    let instead = "use the latency model `roofline`, or give alpha and beta coefficients and the \
-                   number of KV blocks";
+    let instead = "name a GPU for the latency model `roofline`, or give alpha and beta \
+                   coefficients and the number of KV blocks";
     for (flags, error) in [
         ("", "--model: no coefficients for `qwen/qwen3-32b`"),
         (" --tp 4", "--tp: no coefficients for `qwen/qwen3-32b` with tp `4`"),
-        (" --hardware H100", "--hardware: no coefficients for `qwen/qwen3-32b` on `H100`"),
     ] {
         refused(&format!("--model qwen/qwen3-32b{flags}"), &format!("{error}; {instead}"));
     }

@@ -249,8 +249,16 @@ impl<'a> Climb<'a> {
         self.ends.iter().enumerate().filter(|(_, end)| self.is_found(**end)).filter_map(spot)
     }
 
+    /// Whether it replays a trace: its length is part of the question.
+    pub(super) fn is_trace(&self) -> bool {
+        self.subjects.iter().any(|one| matches!(one.plan.workload, Workload::Trace { .. }))
+    }
+
     /// By how much runs must be longer; `None` if they are long enough, or cannot be longer.
     fn longer(&self) -> Option<u64> {
+        if self.is_trace() {
+            return None;
+        }
         let fewest = self.pilots().map(|row| row.report.cluster.offered).min()?.max(1);
         let most = self.pilots().map(|row| row.report.cluster.offered).max()?.max(1);
         let short = self.pilots().any(is_short);

@@ -67,7 +67,7 @@ impl Curve<'_, '_> {
         self.climb.visit(&spots.iter().copied().collect())?;
         let rows: Vec<&Row> = spots.iter().filter_map(|&spot| self.climb.row(spot)).collect();
         let value = self.climb.axis.value(rung);
-        let judged = judge(value, self.slo, &rows, self.stopped.level);
+        let judged = judge(value, self.slo, &rows, self.stopped.level, self.climb.is_trace());
         Ok(self.points.entry(rung).or_insert(judged))
     }
 

@@ -16,8 +16,9 @@ impl Evidence for Rows<'_> {
     }
 }
 
-/// Judges the runs at `value`, one a seed, at this two-sided level.
-pub(super) fn judge(value: f64, slo: &[Slo], rows: &[&Row], level: f64) -> Point {
+/// Judges the runs at `value`, one a seed, at this two-sided level. Where they are as long as they
+/// should be, `fixed`, none is too short.
+pub(super) fn judge(value: f64, slo: &[Slo], rows: &[&Row], level: f64, fixed: bool) -> Point {
     let evidence = Rows(rows);
     // That all hold is wrong only if each of them is. That one fails is wrong if any is.
     let shared = level / float(slo.len().max(1) as u64);
@@ -29,7 +30,7 @@ pub(super) fn judge(value: f64, slo: &[Slo], rows: &[&Row], level: f64) -> Point
     };
     let judged: Vec<Judged> = slo.iter().map(one).collect();
     let unstable = rows.iter().filter(|row| !is_stable(row)).count();
-    let short = rows.iter().filter(|row| is_short(row)).count();
+    let short = rows.iter().filter(|row| !fixed && is_short(row)).count();
     let offered: u64 = rows.iter().map(|row| row.report.cluster.offered).sum();
     let completed: u64 = rows.iter().map(|row| row.report.cluster.completed).sum();
     let all = judged.iter().all(|one| one.holds == Some(true) && one.effect.missing == 0);

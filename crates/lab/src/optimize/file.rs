@@ -26,7 +26,8 @@ use blis_scenario::problem::{Problem, unknown};
 use blis_scenario::problems::{Problems, Together, every, given};
 use blis_scenario::strategy;
 use blis_scenario::yaml::{self, Node, OneOrMany, Whole};
-use blis_scenario::{Files, Saturations};
+use blis_scenario::{Files, Saturations, json_schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -36,45 +37,72 @@ const DEFAULT_CONFIRM: u64 = 10;
 const DEFAULT_BATCH: u64 = 2;
 
 /// A search as written.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct Fields {
+    /// What it asks, in one sentence.
     question: Option<String>,
+    /// The scenario of all runs.
     base: Option<Node>,
+    /// The strategy whose parameters are searched.
     strategy: Option<Node>,
+    /// In which settings; the objective is their mean.
     workloads: Vec<PatchFields>,
+    /// The parameters that are searched, if not all; a range takes the place of a parameter's own.
     parameters: Option<Node>,
+    /// Metrics to make small.
     objective: Option<OneOrMany<String>>,
+    /// Metrics to make large.
     maximise: Option<OneOrMany<String>>,
+    /// What must hold, e.g. `tokens_per_sec >= 0.95 * baseline`.
     constraints: Vec<String>,
+    /// What no recommendation may do unless it is said here.
     guards: GuardFields,
+    /// How much is tried.
     budget: BudgetFields,
+    /// What runs again on seeds that the search has not seen.
     confirm: ConfirmFields,
+    /// Text for the end of the page, in Markdown.
     discussion: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct BudgetFields {
+    /// How many settings are tried.
     calls: Option<Whole<4, 100_000>>,
+    /// With how many seeds each.
     seeds: Option<Whole<1, 1_000>>,
+    /// `gp`, `random` and others; `blis optimize --help` lists them.
     engine: Option<String>,
+    /// Seed of the search itself.
     seed: Option<Whole<0, { u64::MAX }>>,
+    /// How many settings are tried at once.
     batch: Option<Whole<1, 64>>,
+    /// Whether a setting that is surely worse is given up before all its seeds have run.
     racing: Option<bool>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct GuardFields {
+    /// How much more of any class or tenant may be refused than by the baseline, or `false`.
     refused: Option<String>,
+    /// Whether the order of the classes must stay.
     class_order: Option<bool>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct ConfirmFields {
+    /// How many seeds.
     seeds: Option<Whole<2, 1_000>>,
+}
+
+/// The JSON Schema of a search.
+pub fn json_schema() -> serde_json::Value {
+    let places = ["/properties/base", "/definitions/PatchFields/properties/set"];
+    json_schema::patched(json_schema::of::<Fields>("search"), &places)
 }
 
 /// Reads the search in the file `path` and checks all of it.

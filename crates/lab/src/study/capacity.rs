@@ -11,13 +11,14 @@ use blis_scenario::problem::Problem;
 use blis_scenario::problems::{Problems, every};
 use blis_scenario::scenario::Draft;
 use blis_scenario::yaml::{Node, Whole};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// About how many runs the capacity of one seed takes, with its share of the pilot's.
 const RUNS_OF_A_SEED: usize = 10;
 
 /// The field as written.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CapacityFields {
     slo: Vec<String>,

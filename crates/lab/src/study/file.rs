@@ -26,10 +26,11 @@ use crate::capacity::Question;
 use crate::design::Design;
 use crate::hypothesis::Hypothesis;
 use crate::metric::Metric;
-use blis_scenario::Files;
 use blis_scenario::problem::{Place, Problem};
 use blis_scenario::problems::{Findings, Problems, Together, every, given};
 use blis_scenario::yaml::{self, Kind, Named, Node, OneOrMany, Whole};
+use blis_scenario::{Files, json_schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -44,58 +45,98 @@ const DEFAULT_MAX_SEEDS_CLAIMING: u64 = 40;
 const MOST_HYPOTHESES: usize = 64;
 
 /// A study as written. Patches are scenarios, and checked as such.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct StudyFields {
+    /// What it asks, in one sentence.
     question: Option<String>,
+    /// The scenario of all cells.
     base: Option<Node>,
+    /// Parts of strategies, by name: scenario fields that arms are made of.
     components: Named<Node>,
+    /// Components of which all combinations that tell them apart become arms.
     matrix: Vec<String>,
+    /// What is compared.
     arms: Vec<PatchFields>,
+    /// In which settings.
     workloads: Vec<PatchFields>,
+    /// Scenario fields, and the values that each takes in turn.
     sweep: Named<Vec<Node>>,
+    /// Whether reference arms are added: round-robin, and gates on it.
     references: Option<bool>,
+    /// The first seed.
     first_seed: Option<Whole<{ Study::FIRST_SEED }, 9_000>>,
+    /// Seeds that every cell runs with.
     seeds: Option<Whole<1, 1_000>>,
+    /// Seeds are added up to so many, until the claims are decided.
     max_seeds: Option<Whole<1, 1_000>>,
+    /// How long requests are not counted, e.g. `20s`.
     warmup: Option<String>,
+    /// `written`: runs are as long as their scenarios say, not until they are steady.
     length: Option<String>,
+    /// What `capacity(arm)` asks.
     capacity: Option<CapacityFields>,
+    /// The columns of the tables; the first one ranks the arms.
     metrics: Option<Vec<String>>,
+    /// The claims.
     hypotheses: Vec<HypothesisFields>,
+    /// Text for the end of the page, in Markdown.
     discussion: Option<String>,
 }
 
 /// A patch as written.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PatchFields {
+    /// How it is called in claims.
     pub(super) name: Option<String>,
+    /// Components that it has.
     pub(super) with: Vec<String>,
+    /// Scenario fields that it changes.
     pub(crate) set: Option<Node>,
+    /// What it is there for.
     pub(super) tests: Option<String>,
+    /// A strategy whose parameters are searched before the study.
     pub(super) tuned: Option<TunedFields>,
 }
 
 /// What an arm is tuned from, as written.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct TunedFields {
+    /// The strategy.
     pub(super) strategy: Option<Node>,
+    /// How many settings are tried.
     pub(super) budget: Option<Whole<4, 100_000>>,
 }
 
 /// A hypothesis as written.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct HypothesisFields {
+    /// How it is called.
     pub(super) name: Option<String>,
+    /// What is claimed, e.g. `ttft_p99(a @ busy) < 0.8 * ttft_p99(b @ busy)`.
     pub(super) claim: Option<String>,
+    /// The effect that is expected, e.g. `-30%..-20%`.
     pub(super) predict: Option<String>,
+    /// Why it should be so.
     pub(super) because: Option<String>,
+    /// What must have happened for the claim to be about it, e.g. `preemptions(a)`.
     pub(super) fires: Vec<String>,
+    /// The workloads in which it is claimed, or `each`.
     #[serde(rename = "in")]
     pub(super) workloads: Option<OneOrMany<String>>,
+}
+
+/// The JSON Schema of a study.
+pub fn json_schema() -> serde_json::Value {
+    let places = [
+        "/properties/base",
+        "/properties/components/additionalProperties",
+        "/definitions/PatchFields/properties/set",
+    ];
+    json_schema::patched(json_schema::of::<StudyFields>("study"), &places)
 }
 
 /// What a file of experiments holds.

@@ -36,6 +36,13 @@ impl Chosen {
         Chosen { model: Arc::new(model), name, hardware: None, tp: None, caveat: None }
     }
 
+    /// The roofline of a machine for which there is nothing measured and that nobody asked for.
+    fn for_want_of_better(self) -> Chosen {
+        let why = "no step times were measured on this machine: the latency model is the roofline";
+        let caveat = self.caveat.map_or_else(|| why.to_owned(), |own| format!("{why}; {own}"));
+        Chosen { caveat: Some(caveat), ..self }
+    }
+
     fn profiled(file: ProfileFile, largest_graph: Option<u32>) -> Chosen {
         let profile = file.profile.with_graphs_up_to(largest_graph);
         let file = ProfileFile { profile, ..file };
@@ -53,8 +60,8 @@ impl Chosen {
 }
 
 impl Reader<'_> {
-    /// The latency model that is asked for; without asking, the coefficients of the catalogue, or
-    /// the profile that ships for the machine if there are none.
+    /// The latency model that is asked for; without asking, the coefficients of the catalogue; if
+    /// there are none, the profile that ships for the machine; if there is none, the roofline.
     pub(super) fn latency(
         &self,
         catalogue: &Catalogue,
@@ -64,10 +71,14 @@ impl Reader<'_> {
         let profiled = |file| Chosen::profiled(file, self.scenario.engine.largest_graph());
         match fields.model.as_deref() {
             None => {
-                let given = fields.alpha_us.is_some() || fields.beta_us.is_some();
-                let profile = if given || fit.is_ok() { None } else { self.shipped(catalogue) };
-                match profile.filter(|_| fields.step_us.is_none()) {
+                let given = self.tree.has("latency.alpha_us") || self.tree.has("latency.beta_us");
+                if given || fit.is_ok() || fields.step_us.is_some() {
+                    return self.linear(fit);
+                }
+                let known = self.scenario.hardware.is_some() && self.shape(catalogue).is_ok();
+                match self.shipped(catalogue) {
                     Some(file) => Ok(profiled(file)),
+                    None if known => self.roofline(catalogue, None).map(Chosen::for_want_of_better),
                     None => self.linear(fit),
                 }
             }

@@ -124,8 +124,8 @@ impl Reader<'_> {
                 _ => format!("known: {}; or ", fits.join(", ")),
             };
             let message = format!(
-                "no coefficients for `{}`{}; {known}use the latency model `roofline`, or give \
-                 alpha and beta coefficients and the number of KV blocks",
+                "no coefficients for `{}`{}; {known}name a GPU for the latency model `roofline`, \
+                 or give alpha and beta coefficients and the number of KV blocks",
                 model.name,
                 wanted.concat(),
             );

@@ -8,10 +8,11 @@
 //! an oracle. The policies that it replaces are still checked, and those that it does not replace
 //! decide as before.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A decision that an oracle takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OracleField {
     /// Routing: where the first token comes soonest if nobody comes later.

@@ -14,13 +14,14 @@ use crate::scenario::tier::{KvTierFields, PreemptionField};
 use crate::slo::SloSpec;
 use crate::strategy;
 use crate::workload_spec::{ClientSpec, CohortSpec};
-use crate::yaml::{Amount, Whole};
+use crate::yaml::{Amount, Whole, inline_schema, named_or};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
 /// A scenario as written.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Scenario {
     /// A short name for reports.
@@ -78,7 +79,7 @@ pub struct Scenario {
 }
 
 /// `latency:`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LatencyFields {
     /// `coefficients` (alias `blackbox`), `constant`, `profile`, `roofline`, or the path of a
@@ -93,7 +94,7 @@ pub struct LatencyFields {
 }
 
 /// `cluster:`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClusterFields {
     /// Number of engine instances.
@@ -103,7 +104,7 @@ pub struct ClusterFields {
 }
 
 /// `engine:`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EngineFields {
     /// Where the budgets' defaults come from.
@@ -135,7 +136,7 @@ pub struct EngineFields {
 }
 
 /// Settings that belong together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// 2,048 tokens, 256 requests: the vLLM server on GPUs below the H100.
@@ -152,7 +153,7 @@ pub enum Preset {
 }
 
 /// `gateway:`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GatewayFields {
     /// From arrival to the admission decision.
@@ -162,7 +163,7 @@ pub struct GatewayFields {
 }
 
 /// `signals:`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SignalFields {
     /// Time between polls of an instance; 0: always fresh.
@@ -204,7 +205,7 @@ pub struct RoutingFields {
 }
 
 /// `workload:`; exactly one of `preset`, `spec`, `trace`, `distribution` and `mix`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WorkloadFields {
     /// Name of a workload that ships.
@@ -238,7 +239,7 @@ pub struct WorkloadFields {
 }
 
 /// `workload.distribution:`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DistributionFields {
     /// Requests per second.
@@ -258,7 +259,7 @@ pub struct DistributionFields {
 }
 
 /// A normal distribution of tokens.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TokenFields {
     /// Mean, within `min` and `max`.
@@ -272,7 +273,7 @@ pub struct TokenFields {
 }
 
 /// `workload.mix:`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MixFields {
     /// Requests per second of all clients together.
@@ -283,6 +284,11 @@ pub struct MixFields {
     pub clients: Vec<ClientSpec>,
     /// The cohorts, as in a workload specification.
     pub cohorts: Vec<CohortSpec>,
+}
+
+inline_schema! {
+    [] PolicyFields, _generator => named_or(FIELDS);
+    [] RoutingFields, _generator => named_or(ROUTING_FIELDS);
 }
 
 impl<'de> Deserialize<'de> for PolicyFields {

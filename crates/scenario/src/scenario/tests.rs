@@ -204,7 +204,7 @@ fn what_follows_from_a_mistake_is_not_told() {
         ("strategy: no-kw\nkv_tier: {reload: async}\nsignals: {kv_event_delay_us: 5}", "strategy"),
         // The machine is not known, and so neither are its blocks.
         ("model: gpt\nkv_tier: {cpu_blocks: 5}", "model"),
-        ("hardware: L40S\nworkload: {rate: 3, preset: chatbot}", "hardware"),
+        ("hardware: L41S\nworkload: {rate: 3, preset: chatbot}", "hardware"),
         // A client of which a part is broken is not checked as a whole.
         (
             "workload: {mix: {clients: [{rate_fraction: x, arrival: {process: poisson}, \

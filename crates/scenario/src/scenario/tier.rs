@@ -18,10 +18,11 @@ use blis_core::Span;
 use blis_kv::LinkSpeed;
 use blis_latency::Catalogue;
 use blis_sim::{KvTier, Preemption, Reload};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// `kv_tier:`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct KvTierFields {
     /// Blocks of the tier; 0: there is none.
@@ -41,7 +42,7 @@ pub struct KvTierFields {
 }
 
 /// Who waits for blocks that are copied back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReloadField {
     /// The step of the whole batch.
@@ -52,7 +53,7 @@ pub enum ReloadField {
 }
 
 /// What becomes of the KV of a preempted request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PreemptionField {
     /// It is computed again.

@@ -3,6 +3,7 @@
 use crate::problem::quoted;
 use crate::problems::Problems;
 use crate::yaml::{self, Node};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A number of a strategy, or a choice.
@@ -42,7 +43,7 @@ pub enum ParameterKind {
 }
 
 /// A parameter as written.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ParameterFields {
     default: String,

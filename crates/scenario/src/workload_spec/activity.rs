@@ -10,16 +10,17 @@ use crate::workload_spec::notes::{Note, Notes};
 use crate::yaml::{Amount, Whole};
 use blis_core::{Span, Time};
 use blis_workload::{Activity, ActivityPart};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// `lifecycle:` as written.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LifecycleSpec {
     windows: Vec<WindowSpec>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct WindowSpec {
     start_us: Option<Whole<0, LONGEST_US>>,
@@ -27,7 +28,7 @@ struct WindowSpec {
 }
 
 /// `diurnal:` as written.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DiurnalSpec {
     peak_hour: Option<Whole<0, 23>>,
@@ -35,7 +36,7 @@ pub(super) struct DiurnalSpec {
 }
 
 /// `spike:` as written.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SpikeSpec {
     start_time_us: Option<Whole<0, LONGEST_US>>,
@@ -43,7 +44,7 @@ pub(super) struct SpikeSpec {
 }
 
 /// `drain:` as written.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DrainSpec {
     start_time_us: Option<Whole<0, LONGEST_US>>,

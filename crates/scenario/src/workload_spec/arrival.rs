@@ -7,10 +7,11 @@ use crate::workload_spec::client::Reader;
 use crate::workload_spec::words::message;
 use crate::yaml::Amount;
 use blis_workload::{Arrival, Weibull};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// `arrival:` as written.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ArrivalSpec {
     process: String,

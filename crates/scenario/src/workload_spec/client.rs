@@ -17,10 +17,11 @@ use crate::yaml::{Amount, Node, Whole};
 use blis_core::{SloClass, Span};
 use blis_latency::Catalogue;
 use blis_workload::{Client, Mix, Rate, Retry, Sessions, SpecError};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// One client as written.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClientSpec {
     pub(super) id: String,
@@ -49,7 +50,7 @@ pub struct ClientSpec {
 }
 
 /// `retry:` as written.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RetrySpec {
     retries: Option<Whole<1, MOST_RETRIES>>,
@@ -62,7 +63,7 @@ const MOST_RETRIES: u64 = blis_workload::retry::MAX_RETRIES as u64;
 const LONGEST_MS: u64 = LONGEST_US / 1_000;
 
 /// `network:` as written. It is checked, and has no effect.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct NetworkSpec {
     rtt_ms: Option<Amount<NetworkAmount>>,

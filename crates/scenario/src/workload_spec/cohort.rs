@@ -10,6 +10,7 @@ use crate::workload_spec::notes::{Note, Notes};
 use crate::yaml::{Node, Whole};
 use blis_core::math::float;
 use blis_workload::Client;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ pub(super) const MOST_CLIENTS: usize = 1 << 20;
 const MEMBER: &str = "{member}";
 
 /// A cohort as written: a client, and how many of it there are.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct CohortSpec(ClientSpec);
 

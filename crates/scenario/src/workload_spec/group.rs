@@ -3,6 +3,8 @@
 //! The Go program writes `lifecycle: null` for a client without one, and whoever writes nothing
 //! after `lifecycle:` asks for nothing. Elsewhere a field without a value is refused.
 
+use crate::yaml::inline_schema;
+use schemars::json_schema;
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -24,6 +26,12 @@ impl<T> Default for Group<T> {
     fn default() -> Group<T> {
         Group(None)
     }
+}
+
+inline_schema! {
+    [T: schemars::JsonSchema] Group<T>, generator => {
+        json_schema!({ "anyOf": [generator.subschema_for::<T>(), { "const": null }] })
+    };
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Group<T> {

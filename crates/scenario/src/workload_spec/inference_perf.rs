@@ -19,24 +19,25 @@ use blis_core::{SloClass, Span, Time};
 use blis_workload::{
     Activity, ActivityPart, Arrival, Client, Context, Length, Pacing, Sessions, Think,
 };
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// `inference_perf:` as written.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct InferencePerfSpec {
     stages: Vec<StageSpec>,
     shared_prefix: SharedPrefixSpec,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StageSpec {
     rate: Amount<PerSecond>,
     duration: Amount<Seconds>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SharedPrefixSpec {
     num_unique_system_prompts: Whole<1, 1_048_576>,

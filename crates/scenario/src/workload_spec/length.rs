@@ -8,11 +8,12 @@ use crate::workload_spec::words::message;
 use crate::yaml::{Amount, Kind, Node};
 use blis_core::math::{count, float};
 use blis_workload::{Empirical, Input, Length, MAX_TOKENS, Media};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// A distribution as written.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct LengthSpec {
     r#type: String,

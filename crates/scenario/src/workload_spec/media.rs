@@ -6,10 +6,11 @@ use crate::workload_spec::group::Group;
 use crate::workload_spec::length::LengthSpec;
 use crate::workload_spec::notes::{Note, Notes};
 use blis_workload::{Input, Media};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// `multimodal:` as written.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[expect(clippy::struct_field_names, reason = "the names are the file's")]
 pub(super) struct MultimodalSpec {

@@ -21,13 +21,14 @@ use crate::yaml::{self, Amount, Node};
 use blis_core::SloClass;
 use blis_core::math::count;
 use blis_workload::{Activity, Arrival, Client, Empirical, Length, MAX_TOKENS};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// `servegen_data:` as written.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ServegenSpec {
     path: String,

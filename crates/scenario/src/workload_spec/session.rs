@@ -13,20 +13,21 @@ use crate::workload_spec::notes::{Note, Notes};
 use crate::yaml::Whole;
 use blis_core::Span;
 use blis_workload::{Context, Length, OnRejection, Pacing, Sessions, Think};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Most rounds of a session; `blis_workload::session::MAX_ROUNDS` as the schema needs it.
 pub(super) const MOST_ROUNDS: u64 = blis_workload::session::MAX_ROUNDS as u64;
 
 /// `reasoning:` as written.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct ReasoningSpec {
     reason_ratio_distribution: Group<LengthSpec>,
     multi_turn: Group<MultiTurnSpec>,
 }
 
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct MultiTurnSpec {
     max_rounds: Option<Whole<1, MOST_ROUNDS>>,
@@ -41,21 +42,21 @@ struct MultiTurnSpec {
     retries: Option<Whole<1, 1_000_000>>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum ThinkWord {
     Constant,
     Exponential,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum GrowthWord {
     Accumulate,
     None,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum RejectionWord {
     End,

@@ -1,0 +1,168 @@
+//! `blis capacity --search`: which machines to rent, cheapest first.
+
+use super::{conditions, question, table};
+use crate::model::{Block, Document, Table};
+use crate::text::{counted, dash, grouped};
+use blis_core::math::count;
+use blis_lab::capacity::{Answer, Findings, Found, Judged, Search, Subject};
+use blis_lab::verdict::number;
+use serde_json::{Value, json};
+
+/// Machines that meet the SLOs, and how many.
+struct Offer<'a> {
+    subject: &'a Subject,
+    answer: &'a Answer,
+    instances: f64,
+    gpus: f64,
+    dollars: f64,
+}
+
+/// What was found.
+pub(super) fn document(search: &Search, findings: &Findings, mut data: Value) -> Document {
+    let mut offers: Vec<Offer<'_>> =
+        search.subjects.iter().zip(&findings.answers).filter_map(offer).collect();
+    offers.sort_by(|a, b| a.dollars.total_cmp(&b.dollars).then(a.gpus.total_cmp(&b.gpus)));
+    data["offers"] = offers.iter().map(Offer::json).collect();
+    let mut found = Vec::new();
+    match offers.first() {
+        None => found.push(nothing(findings)),
+        Some(cheapest) => {
+            found.push(Block::prose(cheapest.sentence()));
+            found.push(listed(search, &offers).into());
+            found.push(Block::List(cheapest.neighbours(&offers)));
+            let caveat = cheapest.subject.plan.latency_caveat.clone();
+            found.extend(caveat.map(|caveat| Block::warning(caveat, "")));
+        }
+    }
+    let mut blocks = vec![Block::group("Cheapest", found)];
+    if let Some(cheapest) = offers.first() {
+        blocks.push(Block::group("Around it", vec![table(search, cheapest.answer).into()]));
+    }
+    blocks.push(Block::prose(conditions(search, findings)));
+    Document::new(question(search), blocks, data)
+}
+
+fn offer<'a>((subject, answer): (&'a Subject, &'a Answer)) -> Option<Offer<'a>> {
+    let instances = answer.safe?;
+    let gpus = instances * f64::from(subject.plan.tp.unwrap_or(1));
+    let dollars = gpus * subject.dollars?;
+    Some(Offer { subject, answer, instances, gpus, dollars })
+}
+
+/// Why no machine is enough.
+fn nothing(findings: &Findings) -> Block {
+    let why = findings.answers.iter().find_map(|answer| match &answer.found {
+        Found::Never { why, .. } => Some(format!("{}: {why}", answer.name)),
+        _ => None,
+    });
+    let text = format!("no machine meets the SLOs with confidence; {}", dash(why, |why| why));
+    Block::warning(text, "relax the SLOs, or name other GPUs")
+}
+
+/// The best offers; numbers of sequences that make no difference share a row.
+fn listed(search: &Search, offers: &[Offer<'_>]) -> Table {
+    const MOST: usize = 10;
+    let header = ["GPU", "tp", "tokens", "sequences", "instances", "GPUs", "$/h"];
+    let header = header.map(str::to_owned).into_iter();
+    let header = header.chain(search.question.slo.iter().map(|slo| slo.text.clone()));
+    let mut rows: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    for offer in offers {
+        let engine = &offer.subject.plan.engine;
+        let sequences = grouped(engine.max_num_running_reqs.into());
+        let cells = [
+            offer.gpu().to_owned(),
+            offer.tp().to_string(),
+            grouped(engine.max_num_scheduled_tokens.into()),
+            number(offer.instances),
+            number(offer.gpus),
+            format!("{:.2}", offer.dollars),
+        ];
+        let cells: Vec<String> = cells.into_iter().chain(offer.values()).collect();
+        match rows.iter_mut().find(|(known, _)| *known == cells) {
+            Some((_, all)) => all.push(sequences),
+            None => rows.push((cells, vec![sequences])),
+        }
+    }
+    let whole = rows.into_iter().take(MOST).map(|(mut cells, sequences)| {
+        cells.insert(3, sequences.join(" or "));
+        cells
+    });
+    Table::new("", header.collect::<Vec<_>>(), whole)
+}
+
+impl Offer<'_> {
+    fn gpu(&self) -> &str {
+        self.subject.plan.hardware.as_deref().unwrap_or_default()
+    }
+
+    fn tp(&self) -> u32 {
+        self.subject.plan.tp.unwrap_or(1)
+    }
+
+    /// What the SLOs bound, with so many instances.
+    fn values(&self) -> Vec<String> {
+        let here = self.answer.points.iter().rfind(|point| point.value >= self.instances);
+        here.map_or_else(Vec::new, |point| {
+            let value = |judged: &Judged| {
+                let effect = &judged.effect;
+                dash(effect.estimate, |found| format!("{} {}", number(found.mean), effect.unit))
+            };
+            point.slo.iter().map(value).collect()
+        })
+    }
+
+    fn sentence(&self) -> String {
+        let plan = &self.subject.plan;
+        let (engine, tp) = (&plan.engine, self.tp());
+        format!(
+            "{} {} at ${:.2} an hour serve {}: {} with tp {tp}, {} tokens and {} sequences a step.",
+            number(self.gpus),
+            self.gpu(),
+            self.dollars,
+            plan.model,
+            counted(count(self.instances), "instance"),
+            grouped(engine.max_num_scheduled_tokens.into()),
+            grouped(engine.max_num_running_reqs.into()),
+        )
+    }
+
+    /// What the same machine takes with other token budgets, and the best other machine.
+    fn neighbours(&self, offers: &[Offer<'_>]) -> Vec<String> {
+        let alike = |other: &Offer<'_>| other.gpu() == self.gpu() && other.tp() == self.tp();
+        let engine = &self.subject.plan.engine;
+        let budgets = offers.iter().filter(|other| {
+            let own = &other.subject.plan.engine;
+            alike(other)
+                && own.max_num_scheduled_tokens != engine.max_num_scheduled_tokens
+                && own.max_num_running_reqs == engine.max_num_running_reqs
+        });
+        let budgets = budgets.map(|other| {
+            let tokens = other.subject.plan.engine.max_num_scheduled_tokens;
+            let many = counted(count(other.instances), "instance");
+            format!("With {} tokens a step it takes {many}.", grouped(tokens.into()))
+        });
+        let elsewhere = offers.iter().find(|other| !alike(other)).map(|other| {
+            let (gpus, gpu) = (number(other.gpus), other.gpu());
+            format!(
+                "The next machine: {gpus} {gpu}, tp {}, ${:.2} an hour.",
+                other.tp(),
+                other.dollars
+            )
+        });
+        budgets.chain(elsewhere).collect()
+    }
+
+    fn json(&self) -> Value {
+        let plan = &self.subject.plan;
+        json!({
+            "model": plan.model,
+            "gpu": plan.hardware,
+            "tp": plan.tp,
+            "max_num_scheduled_tokens": plan.engine.max_num_scheduled_tokens,
+            "max_num_running_reqs": plan.engine.max_num_running_reqs,
+            "instances": self.instances,
+            "gpus": self.gpus,
+            "dollars_per_hour": self.dollars,
+        })
+    }
+}
