@@ -70,6 +70,11 @@ impl Boards {
         }
     }
 
+    /// Whether anybody looks into the prefix caches.
+    pub(crate) fn has_events(&self) -> bool {
+        self.events.is_some()
+    }
+
     /// Whether instances have to tell what changes in their prefix caches.
     pub(crate) fn wants_changes(&self) -> bool {
         self.events.as_ref().is_some_and(Events::wants_changes)

@@ -5,7 +5,7 @@ mod gateway;
 mod patience;
 
 use crate::agenda::{Agenda, Event, Phase};
-use crate::config::{Config, Pool};
+use crate::config::{Config, Oracles, Pool};
 use crate::future::Future;
 use crate::instance::{Instance, Kit, Tally};
 use crate::live::{Ended, LiveRequests, Place, Slot};
@@ -50,6 +50,7 @@ pub(crate) struct World<'a> {
     /// Requests that finished at this boundary, if the source wants to hear of them.
     finished: Vec<(Request, Time)>,
     closed_loop: bool,
+    evicts_ahead: bool,
     now: Time,
     /// Events at the present instant, to tell a livelock from work.
     events_now: u64,
@@ -78,6 +79,9 @@ impl<'a> World<'a> {
         if boards.wants_changes() {
             instances.iter_mut().for_each(Instance::tell_changes);
         }
+        let oracles = config.oracles != Oracles::default();
+        let looked_into = boards.has_events() || oracle || oracles || config.policies.are_detailed();
+        let evicts_ahead = !looked_into && !listener.wants_details();
         World {
             listener,
             agenda: Agenda::new(instances.len()),
@@ -96,6 +100,7 @@ impl<'a> World<'a> {
             vacant: Vec::new(),
             finished: Vec::new(),
             closed_loop: source.is_closed_loop(),
+            evicts_ahead,
             now: Time::ZERO,
             events_now: 0,
             next_sample: config.sample_interval.map_or(Time::NEVER, |_| Time::ZERO),
@@ -272,6 +277,7 @@ impl<'a> World<'a> {
             oracles: self.config.oracles,
             future: self.config.future.as_mut(),
             pace: self.config.pace,
+            evicts_ahead: self.evicts_ahead,
             horizon: self.horizon,
             audit: self.config.audit,
             live: &mut self.live,

@@ -92,7 +92,7 @@ impl Instance {
     /// The next step is formed as if the one that `stride` formed last were done.
     fn take_as_done(&mut self, stride: &Stride, kit: &mut Kit<'_>) {
         let mut due = std::mem::take(&mut self.due);
-        self.run_steady(1, &mut due, kit);
+        self.run_steady(1, stride.end(), &mut due, kit);
         self.in_flight.step = self.flight(stride, stride.planned());
         self.land_chunks(Time::NEVER, &mut due, kit);
         self.full.clear();
@@ -118,7 +118,7 @@ impl Instance {
         // The first lands a step from before, and the second one that was formed in the first.
         let upto = if stride.done() < 2 { upto.min(stride.done() + 1) } else { upto };
         let Some(passed) = stride.advance(upto) else { return false };
-        self.run_steady(passed.count, due, kit);
+        self.run_steady(passed.count, passed.end, due, kit);
         self.hand_out(passed.end, passed.count, kit);
         let stride = self.stride.take().expect("steps are under way");
         self.in_flight.step = self.flight(&stride, stride.done());

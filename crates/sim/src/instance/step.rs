@@ -141,13 +141,7 @@ impl Instance {
         let steady = self.running.steady_total();
         let enough = self.full.len() <= self.pool.available() as usize;
         if let (true, Some(behind)) = (steady <= budget && enough, self.running.behind_steady()) {
-            let full = std::mem::take(&mut self.full);
-            self.make_room(count(full.len()), now, kit);
-            for &index in &full {
-                self.grow(index, 1, kit);
-            }
-            self.full = full;
-            self.full.clear();
+            self.feed_full(now, kit);
             return self.continue_from(behind, budget - steady, now, kit);
         }
         self.full.clear();

@@ -191,7 +191,7 @@ impl World<'_> {
         let router = &mut policies.gateways[gateway].router;
         let mut choice = router.route(&view, &cluster, &mut dice);
         self.boards.asked(gateway);
-        if self.listener.wants_reasons() {
+        if self.listener.wants_details() {
             choice.intent.because = router.because().unwrap_or(choice.intent.because);
         }
         // The last token is always computed, so a block that ends with it never hits.

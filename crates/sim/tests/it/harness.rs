@@ -281,6 +281,20 @@ impl Scenario {
         Told { facts, closed, blocks_in_use, samples, victims, outcome }
     }
 
+    /// How all requests ended, and how many blocks were evicted, as told to a listener that wants
+    /// no details.
+    pub(crate) fn run_briefly(&self) -> (Brief, Outcome) {
+        let mut config = self.config();
+        for gateway in &mut config.policies.gateways {
+            gateway.shadow = None;
+        }
+        let mut brief = Brief::default();
+        let source = &mut Listed::new(self.requests.clone());
+        let outcome = blis_sim::run(config, source, &mut brief, &mut Unobserved);
+        brief.closed.sort_by_key(|(_, record)| record.request);
+        (brief, outcome.expect("a list cannot fail"))
+    }
+
     /// Runs and tells `listener` everything; the audit must find nothing.
     pub(crate) fn run_audited(
         &self,
@@ -373,6 +387,33 @@ impl Source for Listed {
 
     fn tenant_name(&self, tenant: TenantId) -> String {
         tenant.0.to_string()
+    }
+}
+
+/// What a listener that wants no details can tell of a run.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Brief {
+    closed: Vec<(Status, Record<'static>)>,
+    pub(crate) evicted: u32,
+    most_blocks: u32,
+    steps: u64,
+}
+
+impl Listener for Brief {
+    fn hear(&mut self, _: Time, fact: &Fact<'_>) {
+        match fact {
+            Fact::Closed { status, record } => self.closed.push((*status, record.nameless())),
+            Fact::Evicted { blocks, .. } => self.evicted += blocks,
+            Fact::Steps { count, blocks_in_use, .. } => {
+                self.most_blocks = self.most_blocks.max(*blocks_in_use);
+                self.steps += count;
+            }
+            _ => {}
+        }
+    }
+
+    fn wants_details(&self) -> bool {
+        false
     }
 }
 
