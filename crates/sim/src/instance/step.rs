@@ -247,6 +247,10 @@ impl Instance {
         self.leave_out(index, now, kit);
         self.commit_full_blocks(index, kit);
         let mut running = self.running.remove(index);
+        // It will look for all of them when it comes back.
+        let content = &kit.live.get(running.slot).request.content;
+        let full = content.blocks(kit.engine.block_size, running.table.full());
+        self.pool.commit_all(&mut running.table, full);
         match kit.engine.preemption {
             Preemption::Recompute => self.copy_out(&running.table, now, kit),
             Preemption::Swap => self.swap_out(&running.table, now, kit),

@@ -120,6 +120,7 @@ impl World<'_> {
             oracles: self.config.oracles,
             future: None,
             pace: self.config.pace,
+            details: true,
             evicts_ahead: false,
             horizon: LATEST,
             audit: false,

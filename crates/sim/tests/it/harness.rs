@@ -282,14 +282,15 @@ impl Scenario {
     }
 
     /// How all requests ended, and how many blocks were evicted, as told to a listener that wants
-    /// no details.
-    pub(crate) fn run_briefly(&self) -> (Brief, Outcome) {
+    /// no details; `private`: the source says so if no request has tokens that another generates.
+    pub(crate) fn run_briefly(&self, private: bool) -> (Brief, Outcome) {
         let mut config = self.config();
         for gateway in &mut config.policies.gateways {
             gateway.shadow = None;
         }
         let mut brief = Brief::default();
         let source = &mut Listed::new(self.requests.clone());
+        source.private &= private;
         let outcome = blis_sim::run(config, source, &mut brief, &mut Unobserved);
         brief.closed.sort_by_key(|(_, record)| record.request);
         (brief, outcome.expect("a list cannot fail"))
@@ -355,11 +356,14 @@ fn whole_micros(span: Span) -> u64 {
 /// A source that gives a list, with ids and private streams numbered.
 pub(crate) struct Listed {
     requests: std::vec::IntoIter<Request>,
+    private: bool,
 }
 
 impl Listed {
     pub(crate) fn new(mut requests: Vec<Request>) -> Listed {
         requests.sort_by_key(|request| request.arrival);
+        let own = |request: &Request| request.content.output_stream() == StreamId(u64::MAX);
+        let private = requests.iter().all(own);
         for (id, request) in (0..).zip(&mut requests) {
             request.id = RequestId(id);
             let own = |stream: StreamId| {
@@ -372,13 +376,17 @@ impl Listed {
                 .map(|segment| Segment { stream: own(segment.stream), tokens: segment.tokens });
             request.content = Content::new(segments, own(content.output_stream()));
         }
-        Listed { requests: requests.into_iter() }
+        Listed { requests: requests.into_iter(), private }
     }
 }
 
 impl Source for Listed {
     fn next_request(&mut self) -> Result<Option<Request>, Box<dyn Error + Send + Sync>> {
         Ok(self.requests.next())
+    }
+
+    fn has_private_streams(&self) -> bool {
+        self.private
     }
 
     fn expected(&self) -> Option<u64> {
