@@ -34,6 +34,8 @@ pub struct Content {
     prompt_tokens: u32,
     output: StreamId,
     output_offset: u32,
+    /// Tokens from the start on that other requests may have as well.
+    common: u32,
 }
 
 /// The first blocks of a content.
@@ -81,7 +83,14 @@ impl Content {
             prompt_tokens: u32::try_from(total).expect("a prompt has at most 2^32 - 1 tokens"),
             output,
             output_offset: output_offset.unwrap_or(0),
+            common: u32::MAX,
         }
+    }
+
+    /// Takes note that no other request has tokens of the stream that this one generates.
+    pub fn set_private(&mut self) {
+        let before = self.prompt.iter().take_while(|segment| segment.stream != self.output);
+        self.common = before.map(|segment| segment.tokens).sum();
     }
 
     /// Prompt length in tokens.
@@ -149,6 +158,12 @@ impl<'a> Blocks<'a> {
     #[must_use]
     pub fn first(&self, count: u32) -> Blocks<'a> {
         Blocks { count: self.count.min(count), ..*self }
+    }
+
+    /// Those that other requests may have as well.
+    #[must_use]
+    pub fn common(&self) -> Blocks<'a> {
+        self.first(self.content.common / self.size)
     }
 
     /// A hash of their tokens: equal for equal tokens, whatever comes after them.

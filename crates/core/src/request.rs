@@ -182,6 +182,12 @@ pub trait Source: Send {
         None
     }
 
+    /// Whether no request has tokens of a stream that another one generates: there are no sessions
+    /// that go on, and nobody asks the same again.
+    fn has_private_streams(&self) -> bool {
+        false
+    }
+
     /// How many requests there will be, if that is known, for progress bars.
     fn expected(&self) -> Option<u64>;
 

@@ -35,7 +35,8 @@ pub struct RunTree<T> {
 
 #[derive(Clone, Debug)]
 struct Node<T> {
-    /// Its content; adjacent pieces never continue one another. Nearly always a single piece.
+    /// Its content; adjacent pieces never continue one another. Nearly always a single piece; none
+    /// of a blank run.
     pieces: SmallVec<[Piece; 1]>,
     /// Tokens of a block.
     size: u32,
@@ -138,6 +139,23 @@ impl<T> RunTree<T> {
         run
     }
 
+    /// Adds a *blank* run, of blocks that no prompt will ever follow, below nothing.
+    pub fn insert_blank(&mut self, blocks: u32, payload: T) -> RunId {
+        let run = self.place(None, 0, payload);
+        self.lengthen_blank(run, blocks);
+        run
+    }
+
+    /// Adds blocks to a blank run.
+    pub fn lengthen_blank(&mut self, run: RunId, blocks: u32) {
+        self.nodes[run.index()].blocks += blocks;
+    }
+
+    /// Whether a run is blank.
+    pub fn is_blank(&self, run: RunId) -> bool {
+        self.nodes[run.index()].pieces.is_empty()
+    }
+
     /// Lengthens a run, which ends there, by the blocks of `prompt` from `at` on.
     ///
     /// # Panics
@@ -182,11 +200,16 @@ impl<T> RunTree<T> {
         assert!(node.children == 0, "only a leaf can be trimmed");
         assert!(blocks <= node.blocks, "no more blocks than there are");
         node.blocks -= blocks;
+        let blank = node.pieces.is_empty();
         if node.blocks > 0 {
-            drop_back(&mut node.pieces, blocks * node.size);
+            if !blank {
+                drop_back(&mut node.pieces, blocks * node.size);
+            }
             return false;
         }
-        self.unindex_head(run);
+        if !blank {
+            self.unindex_head(run);
+        }
         let node = &mut self.nodes[run.index()];
         node.pieces.clear();
         if let Some(parent) = node.parent.take() {

@@ -23,6 +23,10 @@
 //! A pool may have a CPU tier behind it, which keeps copies of runs (`tier.rs`). Then a run may be
 //! in the tree without being *resident*: only the tier has it, or nobody has and it stands there
 //! for the sake of those that continue it.
+//!
+//! Blocks that no other request can have ([`Blocks::common`]) need not be found again. They stay
+//! private until they are released, and then only their number is kept, in *blank* runs that stand
+//! in the list of idle runs like others.
 
 mod books;
 mod changes;
@@ -92,6 +96,8 @@ pub struct Table {
     leaf: Option<RunId>,
     shared: u32,
     private: u32,
+    /// Blocks that are full; those of them that are not shared are the first private ones.
+    full: u32,
 }
 
 /// What [`Pool::lookup`] found.
@@ -151,6 +157,11 @@ impl Table {
     /// Blocks held that are full and known to the prefix cache.
     pub fn shared(&self) -> u32 {
         self.shared
+    }
+
+    /// Blocks held that were full when they were last committed.
+    pub fn full(&self) -> u32 {
+        self.full
     }
 
     /// The last run of those; `None` if there are none.
@@ -255,7 +266,7 @@ impl Pool {
             run = self.tree.parent(held);
         }
         self.held += u64::from(hit.blocks);
-        Table { leaf: Some(leaf), shared: hit.blocks, private: 0 }
+        Table { leaf: Some(leaf), shared: hit.blocks, private: 0, full: hit.blocks }
     }
 
     /// How many blocks have to be evicted before `grow` can take `blocks`.
@@ -277,8 +288,14 @@ impl Pool {
 
     /// Makes the full blocks of a table known to the prefix cache: `full` are all of them from the
     /// first on. A block whose content another request has committed meanwhile is exchanged for
-    /// that one.
+    /// that one. What no other request can have stays private.
     pub fn commit(&mut self, table: &mut Table, full: Blocks<'_>) {
+        table.full = table.full.max(full.len());
+        self.commit_all(table, full.common());
+    }
+
+    /// The same, and what no other request can have as well: its own request will look for it.
+    pub fn commit_all(&mut self, table: &mut Table, full: Blocks<'_>) {
         while table.shared < full.len() {
             // Below a run without children there is nothing to find.
             let childless = table.leaf.is_some_and(|leaf| self.tree.children(leaf) == 0);
@@ -301,6 +318,13 @@ impl Pool {
 
     /// As `release`, but a run whose blocks are not all worth the same is cut where `judge` says.
     pub fn release_cut(&mut self, table: &mut Table, mut judge: impl FnMut(Use) -> Judged) {
+        self.held -= u64::from(table.blocks());
+        let blank = table.full.saturating_sub(table.shared);
+        if blank > 0 {
+            let judged = judge(Use { uses: 1, upto: table.full, worth: 0 });
+            self.release_blank(blank, judged.worth);
+            table.private -= blank;
+        }
         let mut run = table.leaf;
         let mut upto = table.shared;
         while let Some(held) = run {
@@ -326,8 +350,20 @@ impl Pool {
         }
         self.in_use -= table.private;
         self.free += table.private;
-        self.held -= u64::from(table.blocks());
         *table = Table::default();
+    }
+
+    /// Makes private blocks idle that nobody will look for.
+    fn release_blank(&mut self, blocks: u32, worth: u64) {
+        self.in_use -= blocks;
+        self.idle += blocks;
+        if let Some(newest) = self.newest(worth).filter(|&run| self.tree.is_blank(run)) {
+            self.tree.lengthen_blank(newest, blocks);
+            return;
+        }
+        let run = Run { resident: true, uses: 1, worth, ..Run::default() };
+        let run = self.tree.insert_blank(blocks, run);
+        self.list_newest(run);
     }
 
     /// The idle run to be evicted first: of the least worth, then released first, and continued by

@@ -15,8 +15,8 @@ pub trait Listener {
     /// `fact` happened at `at`.
     fn hear(&mut self, at: Time, fact: &Fact<'_>);
 
-    /// Whether it reads why requests were `Routed` as they were.
-    fn wants_reasons(&self) -> bool {
+    /// Whether it reads why requests were `Routed` as they were, or when blocks were `Evicted`.
+    fn wants_details(&self) -> bool {
         true
     }
 }

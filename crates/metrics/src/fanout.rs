@@ -27,8 +27,8 @@ impl Listener for Fanout<'_> {
         }
     }
 
-    fn wants_reasons(&self) -> bool {
-        self.listeners.iter().any(|listener| listener.wants_reasons())
+    fn wants_details(&self) -> bool {
+        self.listeners.iter().any(|listener| listener.wants_details())
     }
 }
 

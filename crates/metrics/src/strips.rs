@@ -107,10 +107,6 @@ impl Bin {
 }
 
 impl Listener for Strips {
-    fn wants_reasons(&self) -> bool {
-        false
-    }
-
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
         match *fact {
             Fact::Steps { instance, count, duration, gpu, batch, blocks_in_use, .. } => {

@@ -232,6 +232,11 @@ pub trait Evict: Send {
     /// those that were released first. A prefix must be worth at least as much as what continues
     /// it; it is never dropped before that.
     fn worth(&self, ended: &UseView) -> f64;
+
+    /// Whether all blocks are worth 0, so that the order of release alone decides.
+    fn is_indifferent(&self) -> bool {
+        false
+    }
 }
 
 /// Which blocks are copied to the CPU tier, and when.

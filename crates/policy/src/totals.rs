@@ -44,35 +44,28 @@ impl Totals {
         highest(&self.peaks)
     }
 
-    /// How many have the highest.
-    pub fn ties(&self) -> usize {
-        self.stretches_with_the_highest().map(|(_, ties)| ties).sum()
-    }
-
-    /// The place of the `n`-th of them, from 0.
+    /// The place of one that has the highest; told how many have, `choose` says which, from 0.
     ///
     /// # Panics
     /// If there are not so many.
-    pub fn tied(&self, mut n: usize) -> usize {
+    pub fn pick_highest(&self, choose: impl FnOnce(usize) -> usize) -> usize {
         let highest = self.highest();
-        for (stretch, ties) in self.stretches_with_the_highest() {
-            if n < ties {
-                let all = (stretch * STRETCH..).zip(self.stretch(stretch));
-                let mut tied = all.filter(|(_, value)| **value >= highest);
-                return tied.nth(n).expect("so many are there").0;
+        let stretches = || self.peaks.iter().enumerate().filter(|(_, peak)| **peak >= highest);
+        let ties =
+            |stretch| self.stretch(stretch).iter().filter(|value| **value >= highest).count();
+        let mut n = choose(stretches().map(|(stretch, _)| ties(stretch)).sum());
+        for (stretch, _) in stretches() {
+            for (place, _) in (stretch * STRETCH..)
+                .zip(self.stretch(stretch))
+                .filter(|(_, value)| **value >= highest)
+            {
+                if n == 0 {
+                    return place;
+                }
+                n -= 1;
             }
-            n -= ties;
         }
         panic!("fewer instances than that have the highest number")
-    }
-
-    fn stretches_with_the_highest(&self) -> impl Iterator<Item = (usize, usize)> {
-        let highest = self.highest();
-        let peaks = self.peaks.iter().enumerate().filter(move |(_, peak)| **peak >= highest);
-        peaks.map(move |(stretch, _)| {
-            let values = self.stretch(stretch).iter();
-            (stretch, values.filter(|value| **value >= highest).count())
-        })
     }
 
     /// Whether other places have numbers of `bound` at least than those of `others`, as many, that
@@ -147,9 +140,13 @@ mod tests {
                 let highest = plain.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 prop_assert_eq!(totals.highest().to_bits(), highest.to_bits());
                 let tied = (0..plain.len()).filter(|place| plain[*place] >= highest);
-                prop_assert_eq!(totals.ties(), tied.clone().count());
+                let count = tied.clone().count();
                 for (n, place) in tied.enumerate() {
-                    prop_assert_eq!(totals.tied(n), place);
+                    let picked = totals.pick_highest(|ties| {
+                        assert_eq!(ties, count);
+                        n
+                    });
+                    prop_assert_eq!(picked, place);
                 }
                 for bound in [highest, highest - 1.0, highest - 3.5] {
                     let start: Vec<f64> = start.iter().map(|value| f64::from(*value)).collect();

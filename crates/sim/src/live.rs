@@ -213,7 +213,7 @@ impl LiveRequests {
 }
 
 /// What happened to the requests that the gateway sent to an instance.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ended {
     /// Requests that have ended.
     pub(crate) requests: u64,

@@ -7,7 +7,7 @@
 //! A router reads `InstanceView`s. Its own counts (`in_flight`, and what it sent since the last
 //! poll) are always live; the rest is as of now, or as of the instance's last poll. Polls are not
 //! events: an instance's state is captured when it is about to change, or when somebody looks, so
-//! stale views cost per change and not per poll.
+//! stale views cost per change and not per poll. What is seen live is read when somebody looks.
 
 use crate::config::{Config, Freshness};
 use crate::earliest::Earliest;
@@ -37,6 +37,9 @@ struct Board {
     /// are views.
     changed: Vec<usize>,
     needs: Needs,
+    /// Instances that have changed since their views were last brought up to date, each once.
+    unread: Vec<usize>,
+    is_unread: Vec<bool>,
     /// The polls of queues and batches, and those of KV memory; `None`: not stale, or not read.
     load_polls: Option<Polling>,
     kv_polls: Option<Polling>,
@@ -68,6 +71,11 @@ impl Boards {
                 .collect(),
             events: needs.events.then(events),
         }
+    }
+
+    /// Whether anybody looks into the prefix caches.
+    pub(crate) fn has_events(&self) -> bool {
+        self.events.is_some()
     }
 
     /// Whether instances have to tell what changes in their prefix caches.
@@ -158,7 +166,7 @@ impl Boards {
             events.publish(index, instance, now);
         }
         for board in &mut self.boards {
-            board.after_change(index, instance, now);
+            board.after_change(index);
         }
     }
 
@@ -215,6 +223,8 @@ impl Board {
             block_size: config.block_size(),
             changed: Vec::new(),
             needs,
+            unread: Vec::new(),
+            is_unread: vec![false; views.len()],
             load_polls,
             kv_polls,
             growth: Earliest::new(views.len()),
@@ -231,6 +241,15 @@ impl Board {
         let due = |polls: &Option<Polling>| polls.as_ref()?.first_due(now);
         while let Some(index) = due(&self.load_polls).or_else(|| due(&self.kv_polls)) {
             self.poll(index, &instances[index], now);
+        }
+        while let Some(index) = self.unread.pop() {
+            self.is_unread[index] = false;
+            if self.sees_load() {
+                self.publish_load(index, &instances[index]);
+            }
+            if self.sees_memory() {
+                self.publish_memory(index, &instances[index], now);
+            }
         }
         while self.growth.time() < now {
             let index = self.growth.index();
@@ -254,13 +273,21 @@ impl Board {
     }
 
     /// Takes note of an instance that has changed.
-    fn after_change(&mut self, index: usize, instance: &Instance, now: Time) {
-        if self.needs.reads_load() && self.load_polls.is_none() {
-            self.publish_load(index, instance);
+    fn after_change(&mut self, index: usize) {
+        let seen = self.sees_load() || self.sees_memory();
+        if seen && !std::mem::replace(&mut self.is_unread[index], true) {
+            self.unread.push(index);
         }
-        if self.needs.reads_memory() && self.kv_polls.is_none() {
-            self.publish_memory(index, instance, now);
-        }
+    }
+
+    /// Whether queues and batches are seen live.
+    fn sees_load(&self) -> bool {
+        self.needs.reads_load() && self.load_polls.is_none()
+    }
+
+    /// Whether KV memory is seen live.
+    fn sees_memory(&self) -> bool {
+        self.needs.reads_memory() && self.kv_polls.is_none()
     }
 
     fn sent(&mut self, instance: InstanceId, request: &RequestView<'_>, work: u64) {

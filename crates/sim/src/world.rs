@@ -5,7 +5,7 @@ mod gateway;
 mod patience;
 
 use crate::agenda::{Agenda, Event, Phase};
-use crate::config::{Config, Pool};
+use crate::config::{Config, Oracles, Pool};
 use crate::future::Future;
 use crate::instance::{Instance, Kit, Tally};
 use crate::live::{Ended, LiveRequests, Place, Slot};
@@ -50,6 +50,10 @@ pub(crate) struct World<'a> {
     /// Requests that finished at this boundary, if the source wants to hear of them.
     finished: Vec<(Request, Time)>,
     closed_loop: bool,
+    details: bool,
+    evicts_ahead: bool,
+    /// Whether blocks that only one request can have are only counted.
+    pub(crate) private: bool,
     now: Time,
     /// Events at the present instant, to tell a livelock from work.
     events_now: u64,
@@ -78,6 +82,11 @@ impl<'a> World<'a> {
         if boards.wants_changes() {
             instances.iter_mut().for_each(Instance::tell_changes);
         }
+        let oracles = oracle || config.oracles != Oracles::default();
+        let looked_into = boards.has_events() || oracles;
+        let tiers = config.pools.iter().any(|pool| pool.engine.tier.is_some());
+        let in_order = config.policies.evict.is_indifferent();
+        let details = listener.wants_details();
         World {
             listener,
             agenda: Agenda::new(instances.len()),
@@ -96,6 +105,9 @@ impl<'a> World<'a> {
             vacant: Vec::new(),
             finished: Vec::new(),
             closed_loop: source.is_closed_loop(),
+            details,
+            evicts_ahead: !looked_into && !details && !config.policies.are_detailed(),
+            private: source.has_private_streams() && in_order && !looked_into && !tiers,
             now: Time::ZERO,
             events_now: 0,
             next_sample: config.sample_interval.map_or(Time::NEVER, |_| Time::ZERO),
@@ -179,17 +191,21 @@ impl<'a> World<'a> {
         let next = engine.boundary(now, &mut kit);
         boards.after_change(instance.index(), engine, now);
         for (gateway, ended) in self.ended.iter_mut().enumerate() {
-            self.boards.ended(gateway, instance, std::mem::take(ended));
+            if *ended != Ended::default() {
+                self.boards.ended(gateway, instance, std::mem::take(ended));
+            }
         }
         self.agenda.set_step(instance, next);
         while let Some(slot) = self.config.future.as_mut().and_then(Future::take_scheduled) {
             self.end_use(slot, Some(instance));
         }
-        let mut finished = std::mem::take(&mut self.finished);
-        for (request, left) in finished.drain(..) {
-            self.follow_up(&request, Ending::Finished, left);
+        if !self.finished.is_empty() {
+            let mut finished = std::mem::take(&mut self.finished);
+            for (request, left) in finished.drain(..) {
+                self.follow_up(&request, Ending::Finished, left);
+            }
+            self.finished = finished;
         }
-        self.finished = finished;
     }
 
     /// The pool of that instance.
@@ -272,6 +288,8 @@ impl<'a> World<'a> {
             oracles: self.config.oracles,
             future: self.config.future.as_mut(),
             pace: self.config.pace,
+            details: self.details,
+            evicts_ahead: self.evicts_ahead,
             horizon: self.horizon,
             audit: self.config.audit,
             live: &mut self.live,

@@ -312,6 +312,11 @@ fn later(at: Time, span: Span) -> Time {
 }
 
 impl Source for MixSource {
+    fn has_private_streams(&self) -> bool {
+        let single = |lane: &Lane| lane.client.sessions.is_none() && lane.client.retry.is_none();
+        self.lanes.iter().all(single)
+    }
+
     fn next_request(&mut self) -> Result<Option<Request>, Box<dyn Error + Send + Sync>> {
         Ok(self.next())
     }

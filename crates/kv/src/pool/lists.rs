@@ -8,13 +8,13 @@ use blis_core::runs::RunId;
 impl Pool {
     pub(super) fn list_newest(&mut self, run: RunId) {
         let worth = self.tree.get(run).worth;
-        let newest = if worth == 0 {
-            self.worthless.newest
-        } else {
-            self.worthy.entry(worth).or_default().newest
-        };
-        self.link(worth, newest, Some(run));
+        self.link(worth, self.newest(worth), Some(run));
         self.link(worth, Some(run), None);
+    }
+
+    /// The idle run of `worth` that was released last.
+    pub(super) fn newest(&self, worth: u64) -> Option<RunId> {
+        if worth == 0 { self.worthless.newest } else { self.worthy.get(&worth)?.newest }
     }
 
     pub(super) fn unlist(&mut self, run: RunId) {

@@ -384,10 +384,6 @@ struct Steps {
 }
 
 impl Listener for Audit {
-    fn wants_reasons(&self) -> bool {
-        false
-    }
-
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
         let (request, instance) = fact.place();
         let place = Place { at, request, instance };

@@ -377,7 +377,7 @@ impl Summary {
 }
 
 impl Listener for Summary {
-    fn wants_reasons(&self) -> bool {
+    fn wants_details(&self) -> bool {
         false
     }
 

@@ -26,6 +26,10 @@ impl Evict for Lru {
     fn worth(&self, _ended: &UseView) -> f64 {
         0.0
     }
+
+    fn is_indifferent(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

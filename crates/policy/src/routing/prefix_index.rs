@@ -17,6 +17,9 @@
 //! forgetting the oldest stamp from its end upwards drops the least recently used block first, and
 //! nobody ever holds a block without holding all blocks before it. One queue entry per prompt is
 //! enough; entries whose blocks were all renewed since are stale and skipped.
+//!
+//! Blocks that no other prompt can have ([`Blocks::common`]) are not in the tree: they are the end
+//! of their prompt, so its queue entry counts them.
 
 use blis_core::runs::{Match, RunId, RunTree};
 use blis_core::{Blocks, InstanceId};
@@ -76,11 +79,13 @@ struct Memory {
     patience: usize,
 }
 
-/// A recorded prompt: its stamp, and the last run that carried it.
+/// A recorded prompt, or several that end in the same run one after the other: the last stamp, the
+/// last run that carried it, and the blocks behind that run that no other prompt can have.
 #[derive(Clone, Copy, Debug)]
 struct Record {
     stamp: u64,
-    leaf: RunId,
+    leaf: Option<RunId>,
+    private: u32,
 }
 
 impl PrefixIndex {
@@ -140,8 +145,9 @@ impl PrefixIndex {
         for at in 0..self.path.runs.len() {
             self.renew(self.path.runs[at], instance);
         }
-        let leaf = self.append(instance, prompt);
-        self.remember(instance, leaf);
+        let common = prompt.common();
+        let leaf = self.append(instance, common);
+        self.remember(instance, leaf, prompt.len() - common.len());
         self.forget(instance);
         self.stamp
     }
@@ -180,7 +186,7 @@ impl PrefixIndex {
             let oldest = self.instances[holder.instance as usize].queue.front_mut();
             let oldest = oldest.expect("a run held in part has its prompt in the queue");
             assert_eq!(oldest.stamp, holder.stamp, "only the oldest prompt is held in part");
-            oldest.leaf = head;
+            oldest.leaf = Some(head);
         }
         let rest = self.tree.get(tail).map(|h| h.held.saturating_sub(at));
         *self.tree.get_mut(tail) = rest;
@@ -197,35 +203,49 @@ impl PrefixIndex {
         *held += u64::from(whole - before);
     }
 
-    /// Adds the blocks of a prompt after those of `self.path`, and returns the prompt's last run.
-    fn append(&mut self, instance: InstanceId, prompt: Blocks<'_>) -> RunId {
+    /// Adds the blocks of a prompt after those of `self.path`, and returns the prompt's last run, if
+    /// it has any.
+    fn append(&mut self, instance: InstanceId, prompt: Blocks<'_>) -> Option<RunId> {
         let Path { runs, known, .. } = &self.path;
         let (last, known) = (runs.last().copied(), *known);
         if known == prompt.len() {
-            return last.expect("a prompt has a block, known or new");
+            return last;
         }
         if let Some(last) = last {
             // A conversation that stays on one instance stays one run, however many rounds it has.
             if self.tree.children(last) == 0 && self.tree.get(last).as_slice().len() == 1 {
                 self.tree.extend(last, prompt, known);
                 self.renew(last, instance);
-                return last;
+                return Some(last);
             }
         }
         let run = self.tree.insert(last, prompt, known, Holders::Many(Vec::new()));
         self.renew(run, instance);
-        run
+        Some(run)
     }
 
-    /// Queues the newest prompt of `instance`, which ends in `leaf`.
-    fn remember(&mut self, instance: InstanceId, leaf: RunId) {
+    /// Queues the newest prompt of `instance`, which ends in `leaf` and has `private` blocks behind
+    /// it.
+    fn remember(&mut self, instance: InstanceId, leaf: Option<RunId>, private: u32) {
         let memory = &mut self.instances[instance.index()];
-        memory.queue.push_back(Record { stamp: self.stamp, leaf });
+        memory.held += u64::from(private);
+        // Of a prompt that ends in the same run only what is behind the run is not renewed. Where
+        // prompts are forgotten by their stamps, each has its own entry.
+        let last = memory.queue.back_mut().filter(|last| last.leaf == leaf);
+        if let Some(last) = last.filter(|_| private > 0 && self.capacity < u64::MAX)
+            && let Some(sum) = last.private.checked_add(private)
+        {
+            (last.stamp, last.private) = (self.stamp, sum);
+            return;
+        }
+        memory.queue.push_back(Record { stamp: self.stamp, leaf, private });
         if memory.queue.len() > memory.patience {
             // Stale entries are searched for when the queue has doubled since: constant work a
             // prompt, and never more than twice as many entries as live ones, plus a few.
             let tree = &self.tree;
-            memory.queue.retain(|record| carries(tree, instance, *record).is_some());
+            memory
+                .queue
+                .retain(|record| record.private > 0 || carries(tree, instance, *record).is_some());
             memory.patience = SHORT_QUEUE.max(2 * memory.queue.len());
         }
     }
@@ -241,24 +261,32 @@ impl PrefixIndex {
     /// `instance`.
     fn forget_oldest(&mut self, instance: InstanceId, most: u64) {
         let memory = &mut self.instances[instance.index()];
-        let record = *memory.queue.front().expect("what is held was recorded");
-        let Some(at) = carries(&self.tree, instance, record) else {
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        let record = memory.queue.front_mut().expect("what is held was recorded");
+        if record.private > 0 {
+            let dropped = record.private.min(most);
+            record.private -= dropped;
+            memory.held -= u64::from(dropped);
+            return;
+        }
+        let (record, carries) = (*record, carries(&self.tree, instance, *record));
+        let (Some(leaf), Some(at)) = (record.leaf, carries) else {
             memory.queue.pop_front();
             return;
         };
-        let holders = self.tree.get_mut(record.leaf);
+        let holders = self.tree.get_mut(leaf);
         let holder = &mut holders.as_mut_slice()[at];
-        let dropped = holder.held.min(u32::try_from(most).unwrap_or(u32::MAX));
+        let dropped = holder.held.min(most);
         holder.held -= dropped;
         memory.held -= u64::from(dropped);
         if holder.held == 0 {
             holders.remove(at);
-            match self.tree.parent(record.leaf) {
-                Some(parent) => memory.queue[0].leaf = parent,
+            match self.tree.parent(leaf) {
+                Some(parent) => memory.queue[0].leaf = Some(parent),
                 None => drop(memory.queue.pop_front()),
             }
         }
-        self.shorten(record.leaf);
+        self.shorten(leaf);
     }
 
     /// Cuts off the end of a run that nobody holds any more.
@@ -351,7 +379,7 @@ impl Holders {
 ///
 /// The run may be gone and its id used for another one since; but a stamp is never used again.
 fn carries(tree: &RunTree<Holders>, instance: InstanceId, record: Record) -> Option<usize> {
-    let holders = tree.get(record.leaf);
+    let holders = tree.get(record.leaf?);
     let at = holders.place(instance.0).ok()?;
     (holders.as_slice()[at].stamp == record.stamp).then_some(at)
 }
@@ -568,6 +596,41 @@ mod tests {
             total;
         let all = [forgotten, splits, splits_of_half_forgotten, held_in_part, extended, removed];
         assert!(all.iter().all(|n| *n >= 50), "{total:?}");
+    }
+
+    #[test]
+    fn blocks_that_only_one_prompt_can_have_are_counted_as_if_they_could_be_matched() {
+        for capacity in [1, 7, 30, 200] {
+            let mut dice = Dice::new(2, Purpose::Routing, capacity);
+            let mut below = |n| dice.below(n) as u64;
+            let mut indices = [PrefixIndex::new(capacity), PrefixIndex::new(capacity)];
+            for number in 0..400 {
+                let instance = InstanceId(u32::try_from(below(INSTANCES as usize)).unwrap());
+                let base = (below(3), below(10));
+                let segment = |(stream, blocks)| Segment {
+                    stream: StreamId(stream),
+                    tokens: SIZE * u32::try_from(blocks).unwrap(),
+                };
+                let own = 1_000 + number;
+                let parts = [segment(base), segment((own, below(8)))];
+                let plain = Content::new(parts, StreamId(own));
+                let mut marked = plain.clone();
+                marked.set_private();
+                let seen = [&plain, &marked].map(|content| content.prompt_blocks(SIZE));
+                let told = [0, 1].map(|which| {
+                    let mut matched = [0; INSTANCES as usize];
+                    indices[which].matches(seen[which], |id, blocks| matched[id] = blocks);
+                    indices[which].record_matched(instance, seen[which]);
+                    (
+                        matched,
+                        (0..INSTANCES)
+                            .map(|id| indices[which].held(InstanceId(id)))
+                            .collect::<Vec<_>>(),
+                    )
+                });
+                assert_eq!(told[0], told[1], "prompt {number} with room for {capacity}");
+            }
+        }
     }
 
     #[test]

@@ -231,6 +231,9 @@ impl Weighted {
     /// Counts whose scores changed who is best.
     fn count_swayed(&mut self) {
         let sums = &self.sums;
+        if sums.len() < 2 {
+            return;
+        }
         let high = sums.highest() - ROUNDING;
         for Voice { scores, weight, others, swayed, .. } in &mut self.scorers {
             let sways = if self.quick {

@@ -97,7 +97,7 @@ impl Instance {
                 let reloaded = kit.live.get(slot).request.content.blocks(block_size, ready);
                 self.pool.commit(&mut table, reloaded);
             }
-            let running = Running::new(slot, kit.live.get(slot), table, cached);
+            let running = Running::new(slot, kit.live.get(slot), table, cached, block_size);
             self.join(running, chunk, now, kit);
             budget -= chunk;
         }

@@ -92,7 +92,7 @@ impl Instance {
     /// The next step is formed as if the one that `stride` formed last were done.
     fn take_as_done(&mut self, stride: &Stride, kit: &mut Kit<'_>) {
         let mut due = std::mem::take(&mut self.due);
-        self.run_steady(1, &mut due, kit);
+        self.run_steady(1, stride.end(), &mut due, kit);
         self.in_flight.step = self.flight(stride, stride.planned());
         self.land_chunks(Time::NEVER, &mut due, kit);
         self.full.clear();
@@ -115,14 +115,15 @@ impl Instance {
         kit: &mut Kit<'_>,
     ) -> bool {
         let stride = self.stride.as_mut().expect("steps are under way");
-        // The first lands a step from before, and the second one that was formed in the first.
-        let upto = if stride.done() < 2 { upto.min(stride.done() + 1) } else { upto };
+        // The first lands a step from before, and the second one that was formed in the first, so
+        // that it may have waited longer to begin.
+        let alone = if kit.details { 2 } else { 1 };
+        let upto = if stride.done() < alone { upto.min(stride.done() + 1) } else { upto };
         let Some(passed) = stride.advance(upto) else { return false };
-        self.run_steady(passed.count, due, kit);
+        self.run_steady(passed.count, passed.end, due, kit);
         self.hand_out(passed.end, passed.count, kit);
-        let stride = self.stride.take().expect("steps are under way");
-        self.in_flight.step = self.flight(&stride, stride.done());
-        self.stride = Some(stride);
+        let stride = self.stride.as_ref().expect("steps are under way");
+        self.in_flight.step = self.flight(stride, stride.done());
         true
     }
 

@@ -1,14 +1,16 @@
 //! Gliding: runs of steps that are taken at once.
 //!
-//! While every running request decodes and nobody can join, leave or need a block that is not free,
+//! While every running request decodes and nobody can join, leave or need a block that is not there,
 //! nothing that happens in a step can change the next. The facts are the same as when every step is
-//! taken by itself.
+//! taken by itself; only where nobody cares when blocks are evicted, those that a run of steps takes
+//! are evicted when it lands.
 
 use super::clock::{Cost, Launched, Turn};
 use super::stride::{Beat, Step, Stride};
 use super::{Instance, Kit, count};
 use crate::config::Pace;
 use blis_core::{Span, Time};
+use blis_kv::Pool;
 use blis_latency::StepShape;
 
 /// Steps of unequal durations are planned at most this far ahead.
@@ -27,13 +29,15 @@ impl Instance {
         }
         // A request with reloaded blocks would join the next step.
         let joined_by = self.tier.as_ref().is_some_and(|tier| tier.has_ready() || tier.is_busy());
-        if joined_by || self.in_flight.has_others() || self.full.len() > self.pool.free() as usize {
+        let evicts = kit.evicts_ahead && self.tier.is_none();
+        let room = |pool: &Pool| if evicts { pool.available() } else { pool.free() };
+        if joined_by || self.in_flight.has_others() || count(self.full.len()) > room(&self.pool) {
             return None;
         }
-        self.feed_full(kit);
+        self.feed_full(now, kit);
         // In n steps a request takes at most n / block_size + 1 blocks.
-        let covered =
-            (self.pool.free() / length).saturating_sub(1).saturating_mul(kit.engine.block_size);
+        let blocks = (room(&self.pool) / length).saturating_sub(1);
+        let covered = blocks.saturating_mul(kit.engine.block_size);
         let steps = self.running.steps_to_finish().min(self.running.steps_to_due().max(covered));
         let shape = self.steady_shape(kit);
         let mut stride = self.run_ahead(now, &shape, steps, kit);
@@ -101,14 +105,16 @@ impl Instance {
         } {
             due.retain(|&index| self.running.room(index, kit.engine.block_size) == 0);
             std::mem::swap(&mut self.full, &mut due);
-            self.feed_full(kit);
+            let landed = self.stride.as_ref().map(|stride| stride.boundary(stride.done()));
+            self.feed_full(landed.expect("steps are under way"), kit);
         }
         self.due = due;
     }
 
-    /// Gives each request whose blocks are full another; it is known that so many are free.
-    fn feed_full(&mut self, kit: &mut Kit<'_>) {
+    /// Gives each request whose blocks are full another; it is known that so many can be had.
+    pub(super) fn feed_full(&mut self, now: Time, kit: &mut Kit<'_>) {
         let mut full = std::mem::take(&mut self.full);
+        self.make_room(count(full.len()), now, kit);
         for &index in &full {
             self.grow(index, 1, kit);
         }

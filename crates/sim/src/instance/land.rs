@@ -60,7 +60,7 @@ impl Instance {
             kit.tally.beyond_steps += count;
             kit.tally.beyond |= beyond;
         }
-        self.run_steady(count, due, kit);
+        self.run_steady(count, end, due, kit);
         let (instance, ahead, blocks_in_use) = (self.id, Span::ZERO, self.pool.in_use());
         let fact = Fact::Steps { instance, count, duration, ahead, gpu, batch, blocks_in_use };
         kit.listener.hear(end, &fact);
@@ -68,8 +68,15 @@ impl Instance {
         true
     }
 
-    /// Steady requests compute a token in each of `steps` steps. Finds those that are due.
-    pub(super) fn run_steady(&mut self, steps: u64, due: &mut Vec<usize>, kit: &Kit<'_>) {
+    /// Steady requests compute a token in each of `steps` steps, the last of which ended at `end`.
+    /// Finds those that are due.
+    pub(super) fn run_steady(
+        &mut self,
+        steps: u64,
+        end: Time,
+        due: &mut Vec<usize>,
+        kit: &mut Kit<'_>,
+    ) {
         self.running.advance(u32::try_from(steps).expect("no more steps than tokens"));
         self.running.due(due);
         let block_size = kit.engine.block_size;
@@ -77,10 +84,10 @@ impl Instance {
             let running = self.running.settle(index);
             // Otherwise its blocks are just full or it is done, and it stays due.
             if running.computed > running.table.blocks() * block_size {
-                // A run of steps filled several blocks; it was made sure that they were free.
+                // A run of steps filled several blocks; it was made sure that they could be had.
                 let blocks = running.computed.div_ceil(block_size) - running.table.blocks();
-                self.pool.grow(&mut running.table, blocks);
-                self.running.note_due(index, block_size);
+                self.make_room(blocks, end, kit);
+                self.grow(index, blocks, kit);
             }
         }
     }

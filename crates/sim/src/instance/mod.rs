@@ -93,6 +93,11 @@ pub(crate) struct Kit<'a> {
     /// What an oracle knows.
     pub(crate) future: Option<&'a mut Future>,
     pub(crate) pace: Pace,
+    /// Whether the listener wants details.
+    pub(crate) details: bool,
+    /// Whether a run of steps may evict: nobody looks into the prefix caches while it lasts, or hears
+    /// when blocks were evicted.
+    pub(crate) evicts_ahead: bool,
     /// The run ends no later than this, so nothing is planned beyond it.
     pub(crate) horizon: Time,
     pub(crate) audit: bool,

@@ -32,6 +32,8 @@ pub(crate) struct RunningBatch {
     finish_at: Vec<u32>,
     /// The boundary at which a steady request has all its tokens, or its blocks are full.
     due_at: Vec<u32>,
+    /// No request is due before this boundary.
+    soonest_due: u32,
     /// Step boundaries passed.
     boundaries: u32,
     /// Steady requests by class, and all of them.
@@ -57,6 +59,8 @@ pub(crate) struct Running {
     pub(crate) computed: u32,
     /// Tokens generated.
     pub(crate) generated: u32,
+    /// Blocks from its start on that other requests may have as well.
+    common: u32,
     /// Tokens of its prompt, and those that it will have generated in the end.
     prompt: u32,
     output: u32,
@@ -65,7 +69,13 @@ pub(crate) struct Running {
 
 impl Running {
     /// A request that joins the batch with `cached` tokens computed.
-    pub(crate) fn new(slot: Slot, live: &Live, table: Table, cached: u32) -> Running {
+    pub(crate) fn new(
+        slot: Slot,
+        live: &Live,
+        table: Table,
+        cached: u32,
+        block_size: u32,
+    ) -> Running {
         Running {
             slot,
             class: live.request.class,
@@ -74,6 +84,7 @@ impl Running {
             since: 0,
             computed: cached,
             generated: live.generated,
+            common: live.request.content.blocks(block_size, u32::MAX).common().len(),
             prompt: live.request.content.prompt_tokens(),
             output: live.request.output_tokens,
             table,
@@ -96,9 +107,16 @@ impl Running {
         self.generated > 0 && self.goal() - self.computed == 1
     }
 
-    /// Whether it has computed a block to the end that the prefix cache does not know yet.
+    /// Whether it has computed a block to the end that others may have as well and that the prefix
+    /// cache does not know yet.
     pub(crate) fn has_full_block(&self, block_size: u32) -> bool {
-        self.computed >= (self.table.shared() + 1) * block_size
+        self.has_filled_block(self.computed, block_size)
+    }
+
+    /// The same when it will have computed so many tokens.
+    fn has_filled_block(&self, computed: u32, block_size: u32) -> bool {
+        let shared = self.table.shared();
+        shared < self.common && computed >= (shared + 1) * block_size
     }
 }
 
@@ -225,7 +243,7 @@ impl RunningBatch {
     pub(crate) fn uncommitted(&self, leaf: Option<RunId>, block_size: u32) -> Option<usize> {
         let has_full_block = |running: &Running| {
             let since = if running.steady { self.boundaries - running.since } else { 0 };
-            running.computed + since >= (running.table.shared() + 1) * block_size
+            running.has_filled_block(running.computed + since, block_size)
         };
         let mut entries = self.entries.iter();
         entries.position(|running| running.table.leaf() == leaf && has_full_block(running))
@@ -247,7 +265,9 @@ impl RunningBatch {
     pub(crate) fn note_due(&mut self, index: usize, block_size: u32) {
         if self.entries[index].steady {
             let full_at = self.boundaries + self.room(index, block_size);
-            self.due_at[index] = full_at.min(self.finish_at[index]);
+            let due_at = full_at.min(self.finish_at[index]);
+            self.due_at[index] = due_at;
+            self.soonest_due = self.soonest_due.min(due_at);
         }
     }
 
@@ -257,8 +277,9 @@ impl RunningBatch {
     }
 
     /// Steps until the first steady request is due.
-    pub(crate) fn steps_to_due(&self) -> u32 {
-        least(&self.due_at) - self.boundaries
+    pub(crate) fn steps_to_due(&mut self) -> u32 {
+        self.soonest_due = least(&self.due_at);
+        self.soonest_due - self.boundaries
     }
 
     /// Blocks that steady requests take in `steps` steps and for the one after them, if none of
@@ -270,9 +291,14 @@ impl RunningBatch {
     }
 
     /// Steady requests that are due, in running order.
-    pub(crate) fn due(&self, found: &mut Vec<usize>) {
+    pub(crate) fn due(&mut self, found: &mut Vec<usize>) {
         let now = self.boundaries;
-        find(&self.due_at, found, |due| due <= now);
+        found.clear();
+        if self.soonest_due <= now {
+            find(&self.due_at, found, |due| due <= now);
+            // To be found when somebody asks.
+            self.soonest_due = 0;
+        }
     }
 
     /// From where on nobody is steady, if before that nobody has to catch up.
@@ -296,7 +322,7 @@ impl RunningBatch {
             return;
         }
         self.settle_all();
-        self.boundaries = 0;
+        (self.boundaries, self.soonest_due) = (0, 0);
         for index in 0..self.entries.len() {
             if self.entries[index].steady {
                 self.entries[index].since = 0;
@@ -314,7 +340,6 @@ fn least(boundaries: &[u32]) -> u32 {
 /// The indices at which `wanted` holds. Most stretches hold none, and are passed over as a whole.
 fn find(boundaries: &[u32], found: &mut Vec<usize>, wanted: impl Fn(u32) -> bool) {
     const STRETCH: usize = 8;
-    found.clear();
     let (stretches, rest) = boundaries.as_chunks::<STRETCH>();
     for (number, stretch) in stretches.iter().enumerate() {
         if stretch.iter().fold(false, |any, &boundary| any | wanted(boundary)) {

@@ -141,13 +141,7 @@ impl Instance {
         let steady = self.running.steady_total();
         let enough = self.full.len() <= self.pool.available() as usize;
         if let (true, Some(behind)) = (steady <= budget && enough, self.running.behind_steady()) {
-            let full = std::mem::take(&mut self.full);
-            self.make_room(count(full.len()), now, kit);
-            for &index in &full {
-                self.grow(index, 1, kit);
-            }
-            self.full = full;
-            self.full.clear();
+            self.feed_full(now, kit);
             return self.continue_from(behind, budget - steady, now, kit);
         }
         self.full.clear();
@@ -253,6 +247,10 @@ impl Instance {
         self.leave_out(index, now, kit);
         self.commit_full_blocks(index, kit);
         let mut running = self.running.remove(index);
+        // It will look for all of them when it comes back.
+        let content = &kit.live.get(running.slot).request.content;
+        let full = content.blocks(kit.engine.block_size, running.table.full());
+        self.pool.commit_all(&mut running.table, full);
         match kit.engine.preemption {
             Preemption::Recompute => self.copy_out(&running.table, now, kit),
             Preemption::Swap => self.swap_out(&running.table, now, kit),

@@ -292,7 +292,7 @@ impl Instance {
         }
         // Its time in the queue was counted when the copy began.
         live.enqueued = now;
-        Ok(Some((Running::new(slot, live, load.table, cached), chunk)))
+        Ok(Some((Running::new(slot, live, load.table, cached, kit.engine.block_size), chunk)))
     }
 
     /// The blocks of a request that has them back and waits for room; `None` if it waits for them.

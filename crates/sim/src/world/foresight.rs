@@ -120,6 +120,8 @@ impl World<'_> {
             oracles: self.config.oracles,
             future: None,
             pace: self.config.pace,
+            details: true,
+            evicts_ahead: false,
             horizon: LATEST,
             audit: false,
             live: &mut copy.live,

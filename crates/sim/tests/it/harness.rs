@@ -281,6 +281,21 @@ impl Scenario {
         Told { facts, closed, blocks_in_use, samples, victims, outcome }
     }
 
+    /// How all requests ended, and how many blocks were evicted, as told to a listener that wants
+    /// no details; `private`: the source says so if no request has tokens that another generates.
+    pub(crate) fn run_briefly(&self, private: bool) -> (Brief, Outcome) {
+        let mut config = self.config();
+        for gateway in &mut config.policies.gateways {
+            gateway.shadow = None;
+        }
+        let mut brief = Brief::default();
+        let source = &mut Listed::new(self.requests.clone());
+        source.private &= private;
+        let outcome = blis_sim::run(config, source, &mut brief, &mut Unobserved);
+        brief.closed.sort_by_key(|(_, record)| record.request);
+        (brief, outcome.expect("a list cannot fail"))
+    }
+
     /// Runs and tells `listener` everything; the audit must find nothing.
     pub(crate) fn run_audited(
         &self,
@@ -341,11 +356,14 @@ fn whole_micros(span: Span) -> u64 {
 /// A source that gives a list, with ids and private streams numbered.
 pub(crate) struct Listed {
     requests: std::vec::IntoIter<Request>,
+    private: bool,
 }
 
 impl Listed {
     pub(crate) fn new(mut requests: Vec<Request>) -> Listed {
         requests.sort_by_key(|request| request.arrival);
+        let own = |request: &Request| request.content.output_stream() == StreamId(u64::MAX);
+        let private = requests.iter().all(own);
         for (id, request) in (0..).zip(&mut requests) {
             request.id = RequestId(id);
             let own = |stream: StreamId| {
@@ -358,7 +376,7 @@ impl Listed {
                 .map(|segment| Segment { stream: own(segment.stream), tokens: segment.tokens });
             request.content = Content::new(segments, own(content.output_stream()));
         }
-        Listed { requests: requests.into_iter() }
+        Listed { requests: requests.into_iter(), private }
     }
 }
 
@@ -367,12 +385,43 @@ impl Source for Listed {
         Ok(self.requests.next())
     }
 
+    fn has_private_streams(&self) -> bool {
+        self.private
+    }
+
     fn expected(&self) -> Option<u64> {
         Some(self.requests.len() as u64)
     }
 
     fn tenant_name(&self, tenant: TenantId) -> String {
         tenant.0.to_string()
+    }
+}
+
+/// What a listener that wants no details can tell of a run.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Brief {
+    closed: Vec<(Status, Record<'static>)>,
+    pub(crate) evicted: u32,
+    most_blocks: u32,
+    steps: u64,
+}
+
+impl Listener for Brief {
+    fn hear(&mut self, _: Time, fact: &Fact<'_>) {
+        match fact {
+            Fact::Closed { status, record } => self.closed.push((*status, record.nameless())),
+            Fact::Evicted { blocks, .. } => self.evicted += blocks,
+            Fact::Steps { count, blocks_in_use, .. } => {
+                self.most_blocks = self.most_blocks.max(*blocks_in_use);
+                self.steps += count;
+            }
+            _ => {}
+        }
+    }
+
+    fn wants_details(&self) -> bool {
+        false
     }
 }
 

@@ -31,6 +31,20 @@ fn fast_forward_tells_the_same_facts_as_stepping() {
 }
 
 #[test]
+fn runs_of_steps_that_evict_and_blocks_that_are_only_counted_change_nothing() {
+    let evicting = Cell::new(0);
+    let coverage = in_random_worlds(600, |world| {
+        let fast = world.run_briefly(true);
+        prop_assert_eq!(&fast, &world.run_briefly(false));
+        prop_assert_eq!(&fast, &world.paced(Pace::Stepwise).run_briefly(false));
+        evicting.set(evicting.get() + u32::from(fast.0.evicted > 0));
+        Ok(world.run())
+    });
+    coverage.guard(0.05);
+    assert!(evicting.get() > 75, "{} worlds evict", evicting.get());
+}
+
+#[test]
 fn a_world_run_twice_tells_the_same() {
     let coverage = in_random_worlds(300, |world| {
         let (once, twice) = (world.run(), world.run());

@@ -28,7 +28,7 @@ pub struct MaxScore {
 impl Picker for MaxScore {
     fn pick(&mut self, scores: &Totals, dice: &mut Dice) -> usize {
         // A tie is exact equality: nearly equal scores differ.
-        scores.tied(self.ties.skip(scores.ties(), dice))
+        scores.pick_highest(|ties| self.ties.skip(ties, dice))
     }
 }
 
