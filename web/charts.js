@@ -143,7 +143,8 @@ function chart(box, { title, lines, x, y, log = false, height = 170, unit = '', 
   const along = at => left + (right - left) * (scaled(at) - scaled(x[0]))
     / (scaled(x[1]) - scaled(x[0]) || 1);
   const up = at => bottom - (bottom - top) * at / (y || 1);
-  const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': title });
+  const about = { role: 'img', 'aria-label': title };
+  const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, ...about });
   picture.append(svg('text', { x: 0, y: 12, class: 'title' }, title));
   for (const at of ticks(0, y, false)) {
     picture.append(svg('line', { class: 'grid', x1: left, x2: right, y1: up(at), y2: up(at) }),
@@ -155,7 +156,8 @@ function chart(box, { title, lines, x, y, log = false, height = 170, unit = '', 
     picture.append(svg('text', { x: along(at), y: height - 5, 'text-anchor': 'middle' }, text));
   }
   for (const side of ['a', 'b']) {
-    const path = lines[side].map(([at, value]) => `${along(at).toFixed(1)} ${up(value).toFixed(1)}`);
+    const point = ([at, value]) => `${along(at).toFixed(1)} ${up(value).toFixed(1)}`;
+    const path = lines[side].map(point);
     picture.append(svg('path', { class: side, d: path.length ? `M${path.join('L')}` : '' }));
   }
   const cursor = svg('line', { class: 'cursor', y1: top, y2: bottom, visibility: 'hidden' });
@@ -232,7 +234,8 @@ function drawCluster() {
   };
   const totals = { a: sums('a'), b: sums('b') };
   const count = results.a.data.instances.length;
-  moves = [['waiting', 'Waiting', 1], ['running', 'Running', 1], ['blocks', 'KV in use', 100 / count]]
+  const share = 100 / count;
+  moves = [['waiting', 'Waiting', 1], ['running', 'Running', 1], ['blocks', 'KV in use', share]]
     .map(([id, title, scale], index) => {
       const line = side => totals[side].map(point => [point[0], point[index + 1] * scale]);
       const lines = { a: line('a'), b: line('b') };
@@ -258,7 +261,8 @@ function picture(side, most) {
   const tall = instances.length > 12 ? 14 : 18;
   const left = 22;
   const part = (width - left) / 3;
-  const drawing = svg('svg', { viewBox: `0 0 ${width} ${20 + instances.length * tall}`, role: 'img' });
+  const height = 20 + instances.length * tall;
+  const drawing = svg('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img' });
   const title = svg('text', { x: 0, y: 12, class: `title ${side}` });
   drawing.append(title);
   const bars = instances.map((_, instance) => {

@@ -49,7 +49,7 @@ function parts(side) {
       ['output-tokens', `${own}output_tokens.mean`, state.output],
       ['prefix-tokens', `${own}prefix_tokens`, state.prefix],
     ] : [],
-  ].map(([flag, field, value]) => [flag, field, String(value)]).filter(([, , value]) => value !== '');
+  ].map(part => part.map(String)).filter(([, , value]) => value !== '');
 }
 
 const isPlain = text => /^[\w.%-]+$/.test(text);
@@ -69,7 +69,8 @@ function file(side) {
     let depth = 0;
     while (depth < path.length - 1 && path[depth] === above[depth]) depth++;
     for (; depth < path.length - 1; depth++) text += `${'  '.repeat(depth)}${path[depth]}:\n`;
-    text += `${'  '.repeat(depth)}${path[depth]}: ${isPlain(value) ? value : JSON.stringify(value)}\n`;
+    const written = isPlain(value) ? value : JSON.stringify(value);
+    text += `${'  '.repeat(depth)}${path[depth]}: ${written}\n`;
     above = path.slice(0, -1);
   }
   return text;
@@ -164,7 +165,8 @@ function controls(lists) {
   slider($('traffic'), 'requests', 'Requests', 100, 100000, { log: true });
   slider($('traffic'), 'seed', 'Seed', 1, 100);
   slider($('cluster'), 'instances', 'Instances', 1, 32);
-  slider($('cluster'), 'kv', 'KV memory', 500, 100000, { log: true, unit: 'blocks', help: 'Of 16 tokens, each instance' });
+  slider($('cluster'), 'kv', 'KV memory', 500, 100000,
+    { log: true, unit: 'blocks', help: 'Of 16 tokens, each instance' });
   slider($('cluster'), 'stale', "Router's view", 0, 5000,
     { unit: 'ms', help: 'How old it may get before it is refreshed' });
   for (const side of 'ab') {
@@ -200,7 +202,8 @@ const work = () => {
       const answer = new Uint8Array(exports.memory.buffer, exports.answered(), length);
       postMessage({ answer: new TextDecoder().decode(answer) });
     } catch (error) {
-      postMessage({ answer: JSON.stringify({ error: `the simulator stopped: ${error}` }), dead: true });
+      const answer = JSON.stringify({ error: `the simulator stopped: ${error}` });
+      postMessage({ answer, dead: true });
     }
   };
 };
