@@ -3,6 +3,7 @@
 PAGE is the built page and BLIS_COMMAND the command that it is compared with.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -29,6 +30,10 @@ def text(browser: Browser, side: str, form: str) -> str:
     browser.run(f"side.value = '{side}', side.onchange()")
     browser.run(f"document.getElementById('{form}').click()")
     return browser.run("document.getElementById('text').textContent")
+
+
+def as_shown(x: float) -> str:
+    return f"{x:,.0f}" if x >= 100 else f"{x:.1f}" if x >= 10 else f"{x:.2f}"
 
 
 def in_terminal(browser: Browser, side: str, form: str) -> str:
@@ -85,7 +90,9 @@ class Playground(unittest.TestCase):
                 opened(browser, one)
                 for side in "ab":
                     output = text(browser, side, "output")
-                    self.assertIn('"ttft_mean_ms"', output)
+                    mean = as_shown(json.loads(output)["cluster"]["ttft_mean_ms"])
+                    cell = f"numbers.rows[0].cells[{'ab'.index(side) + 1}].textContent"
+                    self.assertEqual(browser.run(cell), mean)
                     for form in ["command", "file"]:
                         printed = in_terminal(browser, side, form)
                         self.assertEqual(printed, output, (one, side, form))
