@@ -21,8 +21,8 @@ pub use shape::{Named, OneOrMany};
 use crate::input;
 use crate::problem::{Place, Problem};
 use std::fmt;
+use std::fs::FileType;
 use std::io::{self, Read};
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub fn read_file(path: &Path) -> Result<Node, Problem> {
     }
     let kind = meta.file_type();
     // A pipe ends when its writer leaves, e.g. that of a shell's `<(...)`; a device need not.
-    if !kind.is_file() && !kind.is_fifo() {
+    if !kind.is_file() && !is_pipe(kind) {
         let message = "cannot read: neither a file nor a pipe; name a YAML file";
         return Err(Problem::of_file(&name, message));
     }
@@ -65,6 +65,17 @@ pub fn read_file(path: &Path) -> Result<Node, Problem> {
         Problem::of_file(&name, format!("not a text file: byte {at} is not UTF-8"))
     })?;
     read_text(&name, &text)
+}
+
+#[cfg(unix)]
+fn is_pipe(kind: FileType) -> bool {
+    std::os::unix::fs::FileTypeExt::is_fifo(&kind)
+}
+
+/// Browsers have no pipes.
+#[cfg(not(unix))]
+fn is_pipe(_: FileType) -> bool {
+    false
 }
 
 /// The bytes of the file `path`, but never many more than are legal.

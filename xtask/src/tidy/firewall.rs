@@ -32,7 +32,9 @@ fn may_use_serde(file: &File) -> bool {
     });
     let at_the_edge = matches!(
         file.crate_folder(),
-        Some("scenario" | "lab" | "fidelity" | "export" | "report" | "blis" | "py" | "xtask")
+        Some(
+            "scenario" | "lab" | "fidelity" | "export" | "report" | "web" | "blis" | "py" | "xtask"
+        )
     );
     let in_report = path.strip_prefix("crates/metrics/src/report");
     at_the_edge || in_trace || in_report.is_some() || path == "crates/latency/src/catalogue.rs"

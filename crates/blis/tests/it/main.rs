@@ -17,6 +17,7 @@ mod optimize;
 mod outputs;
 mod page;
 mod perfetto;
+mod playground;
 mod replay;
 mod same;
 mod studies;
