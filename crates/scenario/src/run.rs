@@ -111,7 +111,7 @@ pub enum RunFailure {
     /// The input is bad, or turned out to be, e.g. a trace that changed since it was checked.
     #[error(transparent)]
     Input(#[from] Problems),
-    /// The request source failed in the middle of the run.
+    /// The request source failed in the middle of the run, or requests stood in each other's way.
     #[error("{0}")]
     Source(String),
     /// The system did not give the threads to run on.
@@ -279,7 +279,8 @@ impl Listener for Record {
     }
 }
 
-fn run_failure(RunError::Source(error): RunError) -> RunFailure {
+fn run_failure(error: RunError) -> RunFailure {
+    let RunError::Source(error) = error else { return RunFailure::Source(error.to_string()) };
     match error.downcast::<TraceError>() {
         // The trace knows whether its content or the reading is at fault.
         Ok(error) => trace_problem(&error).into(),

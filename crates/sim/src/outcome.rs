@@ -63,4 +63,16 @@ pub enum RunError {
     /// The request source failed, e.g. a malformed line in the middle of a trace.
     #[error(transparent)]
     Source(Box<dyn std::error::Error + Send + Sync>),
+    /// Requests preempt each other, and none of them gets any further.
+    #[error(
+        "requests preempt each other for ever: {preemptions} times until {at}, and no token came \
+         of it; give `total_kv_blocks` or the chunks of prompts more room, or `scheduler: fcfs` \
+         and `preempt: tail`"
+    )]
+    Endless {
+        /// How often, since the last token.
+        preemptions: u64,
+        /// When it was given up.
+        at: Time,
+    },
 }

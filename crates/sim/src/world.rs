@@ -18,6 +18,9 @@ use gateway::Counts;
 use patience::Deadlines;
 use std::collections::VecDeque;
 
+/// After so many preemptions without a token in between there will be none.
+const MOST_IN_VAIN: u64 = 100_000;
+
 /// The observer is asked every so many events.
 const EVENTS_BETWEEN_LOOKS: u64 = 4096;
 
@@ -136,8 +139,13 @@ impl<'a> World<'a> {
                 self.happen(event)?;
             }
             loops += 1;
-            if loops.is_multiple_of(EVENTS_BETWEEN_LOOKS) && !observer.go_on(self.progress()) {
-                break End::Interrupted;
+            if loops.is_multiple_of(EVENTS_BETWEEN_LOOKS) {
+                if self.tally.in_vain > MOST_IN_VAIN {
+                    return Err(RunError::Endless { preemptions: self.tally.in_vain, at });
+                }
+                if !observer.go_on(self.progress()) {
+                    break End::Interrupted;
+                }
             }
         };
         Ok(self.finish(end))

@@ -73,6 +73,12 @@ impl Ran {
         matches!(self.code, Some(0 | 1))
     }
 
+    /// Whether both came to an end by themselves, and not to the same.
+    fn differs(&self, other: &Ran) -> bool {
+        let same = (self.code, &self.out) == (other.code, &other.out);
+        !(self.stopped || other.stopped || same)
+    }
+
     /// What it must never do, whatever it was given.
     fn wrong(&self) -> Option<String> {
         let Ran { code, stopped, err, .. } = self;
@@ -127,7 +133,7 @@ impl Bench<'_> {
             }
         }
         let two = json!({ "name": "two", "set": { "cluster": { "instances": 2 } } });
-        let study = json!({
+        let mut study = json!({
             "question": "what is it like with two instances?", "base": world, "seeds": 3,
             "arms": [{ "name": "one" }, two],
             "metrics": ["ttft_mean", "e2e_p99"],
@@ -138,11 +144,18 @@ impl Bench<'_> {
         for key in replaced {
             fields.shift_remove(key);
         }
-        let search = json!({
+        let mut search = json!({
             "question": "which weights?", "base": base, "strategy": "slo-compound",
             "parameters": ["pa", "qd", "gate"], "objective": "ttft_mean",
             "budget": { "calls": 5, "seeds": 1 }, "confirm": { "seeds": 2 },
         });
+        if evolves(number) {
+            let tuned = json!({ "strategy": "slo-compound", "budget": 5 });
+            study["arms"][1] = json!({ "name": "tuned", "tuned": tuned });
+            study["base"] = base;
+            search["objective"] = json!(["ttft_mean", "e2e_p99"]);
+            search["budget"] = json!({ "calls": 12, "seeds": 1, "engine": "nsga2" });
+        }
         let bench = Bench { program, folder: tempfile::tempdir()?, printed: tempfile::tempdir()? };
         for (name, tree) in [("s.yaml", &world), ("study.yaml", &study), ("search.yaml", &search)] {
             fs::write(bench.path(name), serde_json::to_string_pretty(tree)?)?;
@@ -156,6 +169,8 @@ impl Bench<'_> {
         let study = "study study.yaml --quiet --format json";
         let search = "optimize search.yaml --quiet --format json";
         let (what, count, found) = match number % 6 {
+            2 if evolves(number) => self.kills("kills of tuned arms", study, maker)?,
+            3 if evolves(number) => self.kills("kills of evolving searches", search, maker)?,
             0 => self.jobs("studies with 1 and 2 jobs", study)?,
             1 => self.jobs("searches with 1 and 2 jobs", search)?,
             2 => self.kills("kills of studies", study, maker)?,
@@ -177,7 +192,7 @@ impl Bench<'_> {
         let [one, two] = [1, 2].map(|jobs| self.run(&format!("{command} {jobs}")));
         let (one, two) = (one?, two?);
         let wrong = one.wrong().or(two.wrong());
-        let differs = (one.code, &one.out) != (two.code, &two.out);
+        let differs = one.differs(&two);
         let wrong = wrong.or(differs.then(|| "1 and 2 jobs differ".to_owned()));
         let found = wrong.map(|text| failed("jobs", &text, &format!("{command} 2")));
         Ok((what, u64::from(one.ran()), found))
@@ -196,7 +211,7 @@ impl Bench<'_> {
             child.wait()?;
         }
         let resumed = self.run(&command)?;
-        let differs = (whole.code, &whole.out) != (resumed.code, &resumed.out);
+        let differs = whole.differs(&resumed);
         let wrong = resumed.wrong().or(differs.then(|| "another result after kills".to_owned()));
         let found = |text| failed("kills", &format!("{text}\n{}", resumed.err), &command);
         Ok((what, hits, wrong.map(found)))
@@ -321,6 +336,11 @@ impl Bench<'_> {
         }
         Ok(Ran { code: status.code(), stopped, out: read("out")?, err })
     }
+}
+
+/// Whether the study of a check has a tuned arm, and its search an evolving population.
+fn evolves(number: u64) -> bool {
+    number / 6 % 2 == 0
 }
 
 fn ended(child: &mut Child) -> bool {

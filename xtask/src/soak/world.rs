@@ -12,9 +12,6 @@ use std::collections::BTreeSet;
 /// A token budget that no prompt exceeds.
 const WHOLE_PROMPTS: u32 = 100_000;
 
-/// With other orders and victims than vLLM's, such prompts can preempt each other for ever.
-const CONNECTOR_CHUNKS: &str = "prompts in chunks, vLLM's connector";
-
 /// The field of the second pool.
 pub(super) const BESIDE: &str = "beside";
 
@@ -215,7 +212,7 @@ impl Maker {
         }
         if offload.starts_with("vllm") {
             engine["reserve_full_prompt"] = json!(true);
-            if self.has(CONNECTOR_CHUNKS, 0.5) {
+            if self.has("prompts in chunks, vLLM's connector", 0.5) {
                 let block = engine["block_size"].as_u64().unwrap_or(1);
                 if let Some(chunk) = engine["long_prefill_token_threshold"].as_u64() {
                     engine["long_prefill_token_threshold"] = json!(chunk.max(block));
@@ -269,9 +266,8 @@ impl Maker {
         if self.chance(0.6) {
             set("admission", self.policy("admission", &|_| true).0);
         }
-        let any = !self.tags.contains(CONNECTOR_CHUNKS);
-        let (order, reads) = self.policy("order", &|name| any || name == "fcfs");
-        let (preempt, preempt_reads) = self.policy("preempt", &|name| any || name == "tail");
+        let (order, reads) = self.policy("order", &|_| true);
+        let (preempt, preempt_reads) = self.policy("preempt", &|_| true);
         // Nobody knows what clients will send that wait for answers.
         let closed = ["closed loop", "retry", "preset"].iter().any(|tag| self.tags.contains(*tag));
         let (evict, evict_reads) = self.policy("evict", &|name| name != "belady" || !closed);

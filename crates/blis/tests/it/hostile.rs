@@ -193,3 +193,24 @@ fn a_flag_with_one_value_is_given_once() {
         assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{twice}: {}", ran.err);
     }
 }
+
+#[test]
+fn hypotheses_that_cannot_be_told_apart_or_cannot_hold_are_refused() {
+    let bench = Bench::new();
+    let claim = "claim: ttft_p99(b) < ttft_p99(a)";
+    for (hypotheses, told) in [
+        (format!("{{name: x, {claim}}}, {{name: x, {claim}}}"), "found `x` twice; rename one"),
+        (format!("{{{claim}, in: [calm, calm]}}"), "found `calm` twice; remove one"),
+        (format!("{{{claim}, predict: -200%}}"), "no change below `-100%`"),
+    ] {
+        let study = format!(
+            "question: q\nbase: {{workload: {{distribution: {{rate: 1, num_requests: 3}}}}}}\n\
+             arms: [{{name: a}}, {{name: b}}]\nworkloads: [{{name: calm}}, {{name: wild}}]\n\
+             metrics: [ttft_p99]\nseeds: 2\nhypotheses: [{hypotheses}]\n"
+        );
+        bench.write("s.yaml", study);
+        let ran = bench.blis("study s.yaml --no-ledger");
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
+        assert!(ran.err.contains(told), "{}\nnot: {told}", ran.err);
+    }
+}

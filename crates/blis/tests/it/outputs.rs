@@ -295,7 +295,7 @@ fn requests_of_the_warm_up_have_arrived() {
     let bench = Bench::new();
     let distribution = "{rate: 10, num_requests: 100}";
     bench.write("s.yaml", format!("warmup_s: 2\nworkload: {{distribution: {distribution}}}\n"));
-    let ran = bench.blis("run s.yaml --quiet --format json");
+    let ran = bench.blis("run s.yaml --format json");
     assert_eq!((ran.code, ran.err.contains("arrive")), (Some(0), false), "{}", ran.err);
     assert!(ran.json()["cluster"]["injected_requests"].as_u64() < Some(90));
 }

@@ -6,7 +6,7 @@ use blis_policy::admission::always_admit;
 use blis_policy::{Chosen, Gate};
 use blis_scenario::scenario::oracles::Oracles;
 use blis_scenario::{Plan, RunFailure, Trial};
-use blis_sim::{Gateway, RunError, Signals, Unobserved};
+use blis_sim::{Gateway, Signals, Unobserved};
 use std::error::Error;
 
 /// Long after any request has ended that comes first.
@@ -35,7 +35,7 @@ pub(super) fn alone(
     }
     let mut last = Last { lives: Lives::watching((0..2).map(RequestId)), ended: None };
     let ran = blis_sim::run(config, &mut source, &mut last, &mut Unobserved);
-    ran.map_err(|RunError::Source(error)| RunFailure::Source(error.to_string()))?;
+    ran.map_err(|error| RunFailure::Source(error.to_string()))?;
     last.ended.ok_or_else(|| RunFailure::Broken("a request alone did not end".to_owned()))
 }
 

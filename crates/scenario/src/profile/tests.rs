@@ -36,13 +36,21 @@ fn shipped_profiles_are_found_by_machine() {
     assert!(found.profile.parameters().drift > 0.0);
 }
 
+/// How a profile is refused that has `to` in the place of `from`.
+fn refuses(from: &str, to: &str) -> String {
+    let changed = some_text().replacen(from, to, 1);
+    assert_ne!(changed, some_text(), "`{from}` is not in the text");
+    from_text("p.yaml", &changed).expect_err("illegal").to_string()
+}
+
+#[test]
+fn a_negative_variance_is_refused() {
+    let negative = refuses("covariance:\n  - [", "covariance:\n  - [-");
+    assert!(negative.contains("legal: a variance, which is 0 or more"), "{negative}");
+}
+
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
-    let refuses = |from: &str, to: &str| {
-        let changed = some_text().replacen(from, to, 1);
-        assert_ne!(changed, some_text(), "`{from}` is not in the text");
-        from_text("p.yaml", &changed).expect_err("illegal").to_string()
-    };
     let message = refuses("  kv_read:", "  kv_raed:");
     assert!(message.contains("unknown term `kv_raed`, did you mean `kv_read`?"), "{message}");
     assert!(message.starts_with("p.yaml:"), "{message}");
@@ -52,8 +60,6 @@ fn what_is_wrong_is_named_with_its_place() {
     assert!(refuses("  decode_seqs: [", "  decode_seqs: [7, ").contains("the least and the"));
     assert!(refuses("covariance:\n  - [", "covariance:\n  - [1, ").contains("legal: 1"));
     assert!(refuses("  prefill_seqs: [", "  prefil_seqs: [").contains("`prefill_seqs`"));
-    let negative = refuses("covariance:\n  - [", "covariance:\n  - [-");
-    assert!(negative.contains("legal: a variance, which is 0 or more"), "{negative}");
 }
 
 #[test]

@@ -153,6 +153,7 @@ impl Instance {
             let gap = now.since(live.last_token);
             Fact::Tokens { instance: self.id, class, early, gap, count: 1 }
         };
+        kit.tally.in_vain = 0;
         kit.listener.hear(now, &fact);
     }
 
@@ -179,6 +180,7 @@ impl Instance {
         for (early, steady) in [false, true].into_iter().zip(steady) {
             for (class, &steady) in SloClass::ALL.into_iter().zip(steady) {
                 if steady > 0 {
+                    kit.tally.in_vain = 0;
                     let count = u64::from(steady) * steps;
                     let fact = Fact::Tokens { instance: self.id, class, early, gap, count };
                     kit.listener.hear(end, &fact);

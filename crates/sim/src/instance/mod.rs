@@ -150,6 +150,8 @@ pub(crate) struct Tally {
     pub(crate) overtaken: u64,
     /// Preemptions of others than the last of the batch.
     pub(crate) spared_last: u64,
+    /// Requests that lost their blocks since the last token.
+    pub(crate) in_vain: u64,
     /// Steps for which `StepTime::beyond` was not 0, and all its bits.
     pub(crate) beyond_steps: u64,
     pub(crate) beyond: u32,

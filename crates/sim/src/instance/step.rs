@@ -282,6 +282,7 @@ impl Instance {
         let (request, lost_tokens) = (live.request.id, running.computed);
         let fact = Fact::Preempted { request, instance: self.id, lost_tokens, ended };
         kit.listener.hear(now, &fact);
+        kit.tally.in_vain += 1;
         if awaits_token {
             self.in_flight.part(slot);
         }

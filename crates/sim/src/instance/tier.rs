@@ -307,6 +307,7 @@ impl Instance {
     pub(super) fn unload_others(&mut self, now: Time, kit: &mut Kit<'_>) {
         let Some(tier) = &mut self.tier else { return };
         let mut others = tier.ready.split_off(tier.ready.len().min(1));
+        kit.tally.in_vain += others.len() as u64;
         for load in &mut others {
             release(&mut self.pool, &mut load.table, load.slot, Released::ComesBack, now, kit);
             let live = kit.live.get_mut(load.slot);

@@ -12,11 +12,12 @@
 //! 285 has nothing to schedule; the copies are submitted and begin at 1315. The step is processed
 //! at 1345. A *wall* of 180 private tokens takes 12 blocks, so that blocks of stream 7 go.
 
-use crate::harness::{Scenario, Told, prompted, request, small_world};
+use crate::harness::{Listed, Scenario, Told, prompted, request, small_world};
 use crate::worlds::Hosted;
 use blis_core::{Request, Span, Time};
 use blis_kv::LinkSpeed;
-use blis_sim::{End, KvTier, Pace, Reload};
+use blis_metrics::Fanout;
+use blis_sim::{End, KvTier, Pace, Reload, Unobserved};
 use std::sync::Arc;
 
 const MEASURED: LinkSpeed = LinkSpeed { base: Span::from_micros(40), blocks_per_us: 0.026 };
@@ -184,4 +185,18 @@ fn blocks_of_a_victim_are_free_when_its_step_in_flight_is_processed() {
     let synchronous = run(&scenario);
     nth(&synchronous, 0, "Preempted", (9340, 0), "RequestId(2)");
     assert_eq!(synchronous.count("Preempted"), 1);
+}
+
+#[test]
+fn requests_that_preempt_each_other_for_ever_end_the_run_with_an_error() {
+    let mut scenario = world(2, MEASURED);
+    // Two begin together once a third is done. Nothing is left of chunks that fill no block.
+    scenario.engine.long_prefill_token_threshold = 9;
+    scenario.engine.cache_on_allocation = false;
+    let requests = vec![request(0, 9, 1), request(10, 25, 2), request(30, 12, 8)];
+    let mut source = Listed::new(requests);
+    let (config, nobody) = (scenario.config(), &mut Fanout::new(Vec::new()));
+    let ran = blis_sim::run(config, &mut source, nobody, &mut Unobserved);
+    let told = ran.expect_err("it never ends").to_string();
+    assert!(told.starts_with("requests preempt each other for ever: 10"), "{told}");
 }

@@ -205,7 +205,7 @@ impl Scenario {
         self.pools().iter().map(|pool| pool.count).sum()
     }
 
-    fn config(&self) -> Config {
+    pub(crate) fn config(&self) -> Config {
         let cluster = Cluster {
             instances: self.size(),
             blocks: self.engine.total_kv_blocks,
