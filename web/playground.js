@@ -185,11 +185,13 @@ function controls(lists) {
 const work = () => {
   let ready;
   onmessage = async ({ data: { module, question } }) => {
-    let told = 0;
-    const progress = share => {
-      if (share - told >= 0.02 || share < told) postMessage({ share: told = share });
-    };
     if (module) {
+      let told = 0;
+      const progress = closed => {
+        if (performance.now() < told + 50) return;
+        told = performance.now();
+        postMessage({ closed: Number(closed) });
+      };
       ready = WebAssembly.instantiate(module, { page: { progress } });
       return;
     }
@@ -230,7 +232,7 @@ class Runner {
     this.busy = true;
     return new Promise(resolve => {
       this.worker.onmessage = ({ data }) => {
-        if (data.share !== undefined) return progress(data.share);
+        if (data.closed !== undefined) return progress(data.closed);
         if (data.dead) this.stop();
         this.busy = false;
         resolve(JSON.parse(data.answer));
@@ -264,11 +266,11 @@ async function update() {
     Object.assign(known, settled.known);
   }
   const started = performance.now();
-  const shares = [0, 0];
+  const closed = [0, 0];
   const run = (side, index) => {
-    const progress = share => {
-      shares[index] = share;
-      tell('Simulating …', (shares[0] + shares[1]) / 2);
+    const progress = count => {
+      closed[index] = count;
+      tell('Simulating …', (closed[0] + closed[1]) / 2 / Number(state.requests));
     };
     return runners[index].ask({ ask: 'run', scenario: file(side), known }, progress);
   };

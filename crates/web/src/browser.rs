@@ -9,8 +9,8 @@ static ANSWER: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 #[expect(unsafe_code, reason = "the page is trusted to keep to the signature")]
 #[link(wasm_import_module = "page")]
 unsafe extern "C" {
-    /// The page's: hears how much of a run is over, from 0 to 1.
-    safe fn progress(share: f64);
+    /// The page's: hears how many requests of a run are over.
+    safe fn progress(closed: u64);
 }
 
 /// Makes room for a question of so many bytes, and says where.
@@ -27,7 +27,7 @@ extern "C" fn question(bytes: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 extern "C" fn ask() -> usize {
     let question = QUESTION.lock().unwrap_or_else(PoisonError::into_inner);
-    let text = answer(&String::from_utf8_lossy(&question), &mut |share| progress(share));
+    let text = answer(&String::from_utf8_lossy(&question), &mut |closed| progress(closed));
     let mut answer = ANSWER.lock().unwrap_or_else(PoisonError::into_inner);
     *answer = text.into_bytes();
     answer.len()

@@ -7,7 +7,6 @@
 #[cfg(target_family = "wasm")]
 mod browser;
 
-use blis_core::math::float;
 use blis_metrics::Strips;
 use blis_metrics::strips::Moment;
 use blis_policy::registry::kinds;
@@ -43,24 +42,19 @@ struct Asked {
     known: BTreeMap<String, f64>,
 }
 
-/// Tells how much of a run is over, from 0 to 1, where that is known.
-struct Watch<'a> {
-    expected: Option<u64>,
-    tell: &'a mut dyn FnMut(f64),
-}
+/// Tells how many requests of a run are over.
+struct Watch<'a>(&'a mut dyn FnMut(u64));
 
 impl Observer for Watch<'_> {
     fn go_on(&mut self, progress: Progress) -> bool {
-        if let Some(expected) = self.expected {
-            (self.tell)(float(progress.closed) / float(expected.max(1)));
-        }
+        (self.0)(progress.closed);
         true
     }
 }
 
-/// The answer to `question`; `tell` hears how much of a run is over, from 0 to 1. What cannot be
-/// answered gives an object with an `error`, in the words of the command.
-pub fn answer(question: &str, tell: &mut dyn FnMut(f64)) -> String {
+/// The answer to `question`; `tell` hears now and then how many requests of a run are over. What
+/// cannot be answered gives an object with an `error`, in the words of the command.
+pub fn answer(question: &str, tell: &mut dyn FnMut(u64)) -> String {
     let answered = match serde_json::from_str(question) {
         Ok(Question::Lists) => lists().map_err(|problems| problems.to_string()),
         Ok(Question::Settle(asked)) => settle(&asked, tell).map_err(|failure| failure.to_string()),
@@ -87,26 +81,25 @@ fn lists() -> Result<Value, Problems> {
 }
 
 /// The plan of a scenario, and all saturations that are known then.
-fn plan(asked: &Asked, tell: &mut dyn FnMut(f64)) -> Result<(Plan, Saturations), RunFailure> {
+fn plan(asked: &Asked, tell: &mut dyn FnMut(u64)) -> Result<(Plan, Saturations), RunFailure> {
     let known = Saturations::default();
     known.extend(asked.known.clone());
     let checked = Draft::from_text(FILE, &asked.scenario)?.resolve()?;
-    let plan = checked.settle(&known, &mut Watch { expected: None, tell })?;
+    let plan = checked.settle(&known, &mut Watch(tell))?;
     Ok((plan, known))
 }
 
-fn settle(asked: &Asked, tell: &mut dyn FnMut(f64)) -> Result<Value, RunFailure> {
+fn settle(asked: &Asked, tell: &mut dyn FnMut(u64)) -> Result<Value, RunFailure> {
     let (plan, known) = plan(asked, tell)?;
     Ok(json!({"known": known.all(), "saturation": plan.saturation}))
 }
 
 /// What `blis run --format json` prints but for its clock, and what charts need besides.
-fn run(asked: &Asked, tell: &mut dyn FnMut(f64)) -> Result<Value, RunFailure> {
+fn run(asked: &Asked, tell: &mut dyn FnMut(u64)) -> Result<Value, RunFailure> {
     let (plan, _) = plan(asked, tell)?;
-    let mut watch = Watch { expected: plan.expected_requests(), tell };
     let mut strips = Strips::default();
     let trial = Trial { curves: true, ..Trial::new(plan.seed) };
-    let mut result = run_scenario(&plan, trial, &mut [&mut strips], None, &mut watch)?;
+    let mut result = run_scenario(&plan, trial, &mut [&mut strips], None, &mut Watch(tell))?;
     result.check()?;
     let curves = result.report.curves.take();
     let row = Row::of(&plan, &result);
