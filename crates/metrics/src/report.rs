@@ -435,10 +435,16 @@ pub struct SplitMs {
 /// tell (under 30, or all at one instant): no verdict, unless more than half of all requests were
 /// still waiting at the last arrival, which is overload. Nothing was ever scheduled: no verdict.
 ///
-/// Waiting is enough, because W has everybody who has not been in a batch yet (at the gateway, on
-/// the way, in the queue, loading from the CPU tier) and nobody else can pile up: places in batches
-/// are limited, and whoever was preempted is ahead of newcomers that rank no better, which wait in
-/// W. Clients that think, or wait to try again after having been turned away, are not at the
+/// W has everybody who has not been in a batch yet (at the gateway, on the way, in the queue,
+/// loading from the CPU tier). Where places in batches are limited nobody else can pile up: whoever
+/// was preempted is ahead of newcomers that rank no better, which wait in W. Where they are not,
+/// batches can grow without end while nobody waits. So the requests inside, waiting or running, are
+/// followed over the second half of the arrivals, too. A run that begins empty fills up first, the
+/// slower the longer requests stay, so this is looked at only if the run lasts 150 times as long as
+/// it took until the first 30 had left. Then growth of more than 5 % of the arrivals that is
+/// significant is overload.
+///
+/// Clients that think, or wait to try again after having been turned away, are not at the
 /// cluster; how many were turned away is reported beside the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

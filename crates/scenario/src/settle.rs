@@ -453,6 +453,21 @@ workload: {distribution: {rate: 1, prompt_tokens: {mean: 16, stdev: 0}, output_t
     }
 
     #[test]
+    fn batches_without_a_limit_that_grow_are_not_stable() {
+        let unlimited = BATCHES
+            .replace("max_num_running_reqs: 32", "max_num_running_reqs: 100000")
+            .replace("total_kv_blocks: 10000", "total_kv_blocks: 1000000");
+        // A prompt of 16 tokens and 20 steps, 0.1 ms for each token: about 280 a second at most.
+        let stable = Some(blis_metrics::Saturation::Stable);
+        for rate in ["195", "250", "270"] {
+            assert_eq!(load(&unlimited, rate, "20000"), stable, "{rate} a second");
+        }
+        for rate in ["305", "340"] {
+            assert_ne!(load(&unlimited, rate, "20000"), stable, "{rate} a second");
+        }
+    }
+
+    #[test]
     fn conversations_saturate_too_counted_by_sessions() {
         // Four rounds of 10 ms each, one after the other.
         let text = ONE_BY_ONE.replace(

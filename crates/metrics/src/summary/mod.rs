@@ -141,6 +141,7 @@ impl Summary {
         self.instances.resize_with(instances, Instance::default);
         let whole = end.ended_at.since(Time::ZERO);
         let elapsed = end.ended_at.saturating_since(self.from);
+        saturation::sort_runs(&mut self.closings);
         let steady = self.steady();
         // What was needed only for that: all rows, those before the warm-up first.
         self.rows.retain(|row| row.counts);
@@ -158,6 +159,7 @@ impl Summary {
                 saturation::overloaded_from(self.arrival_period(), &self.delays, instances.len())
             })
             .flatten();
+        let batches_grow = saturation::batches_grow(self.arrival_period(), &self.closings);
         Report {
             tenants: self.tenant_sections(&cluster_latencies, elapsed),
             engine_time: EngineTime::mean(&instances),
@@ -171,7 +173,7 @@ impl Summary {
             },
             classes,
             jain_fairness: self.fairness(),
-            saturation: load,
+            saturation: load.map(|load| if batches_grow { Saturation::Overloaded } else { load }),
             overloaded_from_s: overloaded_from.map(|at| Span::from_nanos(at).as_secs_f64()),
             mean_in_system: per(float_sum(self.time_in_system), float(whole.as_nanos())),
             offered_per_sec: offered(&self.arrivals),

@@ -8,11 +8,13 @@ use blis_core::Span;
 use blis_core::math::float;
 
 /// Fewer arrivals than this say nothing about growth.
-const ARRIVALS_MIN: u64 = 30;
+const ARRIVALS_MIN: usize = 30;
 /// Growth by more than this share of the arrivals is overload; so long a wait is a backlog.
 const OVERLOAD_SHARE: f64 = 0.05;
 /// Arrivals after which even a queue at 99 % load, 1 / (1 - 0.99)^2, has forgotten how long it was.
 const LONGEST_MEMORY: f64 = 10_000.0;
+/// A run that lasts so many times as long as its first requests stayed had time to fill up.
+const TIMES_TO_FILL: u64 = 150;
 /// How many standard deviations of a random walk make growth significant.
 const SIGNIFICANT: f64 = 2.0;
 
@@ -25,9 +27,9 @@ pub(super) fn judge(arrivals: &[u64], waits: &[u64]) -> Option<Saturation> {
     sort_runs(&mut exits);
     let start = first + (last - first) / 2;
     let line = fit(arrivals, &exits, start);
-    if line.n < ARRIVALS_MIN || first == last {
+    if line.n < ARRIVALS_MIN as u64 || first == last {
         let waiting = arrivals.len() - exits.partition_point(|&exit| exit <= last);
-        let most = 2 * waiting > arrivals.len() && arrivals.len() as u64 >= ARRIVALS_MIN;
+        let most = 2 * waiting > arrivals.len() && arrivals.len() >= ARRIVALS_MIN;
         return most.then_some(Saturation::Overloaded);
     }
     let m = float(line.n);
@@ -41,6 +43,26 @@ pub(super) fn judge(arrivals: &[u64], waits: &[u64]) -> Option<Saturation> {
         growth if growth <= noise.max(OVERLOAD_SHARE * m) => Saturation::Backlogged,
         _ => Saturation::Overloaded,
     })
+}
+
+/// Whether batches grow without end, by the times of `arrivals` and of `exits` from the cluster,
+/// both ascending: see [`Saturation`].
+pub(super) fn batches_grow(arrivals: &[u64], exits: &[u64]) -> bool {
+    let (Some(&first), Some(&last)) = (arrivals.first(), arrivals.last()) else { return false };
+    let filled = exits.get(ARRIVALS_MIN).map(|exit| exit.saturating_sub(first));
+    if filled.is_none_or(|filled| filled.saturating_mul(TIMES_TO_FILL) > last - first) {
+        return false;
+    }
+    let half = arrivals.len() / 2;
+    let (mut line, mut left) = (Line::default(), 0);
+    for (before, arrival) in arrivals.iter().enumerate() {
+        left += exits[left..].partition_point(|exit| exit <= arrival);
+        if before >= half {
+            line.add(float((before - half) as u64), float(before.saturating_sub(left) as u64));
+        }
+    }
+    let (m, growth) = (float(line.n), line.growth());
+    growth > (SIGNIFICANT * (2.0 * m).sqrt()).max(OVERLOAD_SHARE * m)
 }
 
 /// When fewer than `instances` waited last, in ns: when the last request came that found it so.
@@ -138,6 +160,24 @@ mod tests {
         assert_eq!(verdict(|_| 10), Some(Saturation::Stable));
         assert_eq!(verdict(|_| 100), Some(Saturation::Backlogged), "built up before the window");
         assert_eq!(verdict(|number| number / 2), Some(Saturation::Overloaded));
+    }
+
+    #[test]
+    fn batches_that_grow_without_end_are_told_from_those_that_fill_up() {
+        let arrivals: Vec<u64> = (0..10_000).map(|number| number * 1_000).collect();
+        let grows = |stays: &dyn Fn(u64) -> u64| {
+            let exits = (0..10_000).map(|number| (number + stays(number)) * 1_000);
+            let mut exits: Vec<u64> = exits.collect();
+            exits.sort_unstable();
+            batches_grow(&arrivals, &exits)
+        };
+        assert!(grows(&|number| 3 + number / 10), "a tenth more come than can be served");
+        assert!(grows(&|number| 3 + number), "twice as many");
+        assert!(!grows(&|number| 3 + number / 50), "not by 5 %");
+        assert!(!grows(&|number| 1_000.min(3 + number)), "they get slower until all is full");
+        for stays in [3, 300, 6_000] {
+            assert!(!grows(&|_| stays), "it fills up");
+        }
     }
 
     #[test]

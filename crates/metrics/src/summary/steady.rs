@@ -2,7 +2,6 @@
 //!
 //! Only the summary calls it, once at the end of a run.
 
-use super::saturation::sort_runs;
 use super::{NEVER, Summary, per};
 use crate::report::Steady;
 use crate::steady::{movement, warm_up};
@@ -37,13 +36,11 @@ impl Summary {
     /// How many requests each arrival of the arrival period from `from` on finds inside, itself
     /// included: waiting or running.
     fn inside(&self, from: u64) -> Vec<f64> {
-        let mut ends = self.closings.clone();
-        sort_runs(&mut ends);
         let arrivals = self.arrival_period();
         let skip = arrivals.partition_point(|&arrival| arrival < from);
         let mut gone = 0;
         let inside = |(before, &arrival): (usize, &u64)| {
-            while ends.get(gone).is_some_and(|&end| end <= arrival) {
+            while self.closings.get(gone).is_some_and(|&end| end <= arrival) {
                 gone += 1;
             }
             float((before + 1).saturating_sub(gone) as u64)
