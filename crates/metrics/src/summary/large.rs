@@ -155,7 +155,9 @@ impl Summary {
         ];
         for group in groups.into_iter().chain(pool.map(|pool| &mut pool.requests)) {
             for (moments, value) in group.moments.iter_mut().zip(measures) {
-                value.into_iter().for_each(|value| moments.add(value));
+                if let Some(value) = value {
+                    moments.add(value);
+                }
             }
         }
     }
