@@ -206,7 +206,7 @@ pub(crate) fn distribution(values: &[u64]) -> Distribution<impl Weighted> {
 }
 
 impl<I: Weighted> Distribution<I> {
-    fn new(items: I) -> Distribution<I> {
+    pub(crate) fn new(items: I) -> Distribution<I> {
         let mut buckets = vec![0; if items.len() < FEW { 0 } else { BUCKETS }];
         let (mut total, mut sum, mut max) = (0, 0_u128, 0);
         for (value, weight) in items.clone() {
@@ -331,11 +331,23 @@ fn cumulate(weights: &mut [u64], ranks: &[u64]) -> Vec<bool> {
 /// The bucket of a value: its binary exponent and leading bits, so that buckets are in the order
 /// of values and about 1.6 % wide, whatever the scale.
 fn bucket(value: u64) -> usize {
-    let shift = ((value >> BUCKET_BITS) | 1).ilog2();
+    usize::try_from(bucket_of(value, BUCKET_BITS)).expect("there are 4096 buckets")
+}
+
+/// The bucket of a value where every power of two is split into `1 << bits`.
+#[inline]
+pub(crate) fn bucket_of(value: u64, bits: u32) -> u64 {
+    let shift = ((value >> bits) | 1).ilog2();
     let leading = value >> shift;
     // Above the smallest values `leading` has its top bit set, which counts as one exponent.
-    let index = (u64::from(shift) << BUCKET_BITS) + leading;
-    usize::try_from(index).expect("there are 4096 buckets")
+    (u64::from(shift) << bits) + leading
+}
+
+/// The middle of the values of that bucket.
+pub(crate) fn middle_of(bucket: u64, bits: u32) -> u64 {
+    let shift = (bucket >> bits).saturating_sub(1);
+    let leading = bucket - (shift << bits);
+    (leading << shift) + ((1 << shift) >> 1)
 }
 
 #[cfg(test)]

@@ -60,6 +60,10 @@ pub struct RunNumbers {
     /// Steps outside what the latency model was fitted to; absent if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extrapolated_steps: Option<u64>,
+    /// How far percentiles of latencies may be from the exact ones, as a share; absent if they are
+    /// exact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub percentiles_within: Option<f64>,
 }
 
 impl Row {
@@ -81,6 +85,7 @@ impl Row {
             saturation_per_sec: plan.saturation,
             end: outcome.end.name().to_owned(),
             extrapolated_steps: Some(outcome.extrapolated.steps).filter(|&steps| steps > 0),
+            percentiles_within: report.large.then_some(0.001),
         };
         Row { run, report, tenants: tenants.clone(), warnings: result.warnings(plan) }
     }
@@ -217,6 +222,7 @@ impl TryFrom<Wire> for Row {
             mechanisms: wire.mechanisms,
             steady: wire.steady,
             curves: wire.curves,
+            large: wire.run.percentiles_within.is_some(),
         };
         Ok(Row { run: wire.run, report, tenants: names, warnings: wire.warnings })
     }

@@ -67,6 +67,13 @@ impl RunResult {
         if *end == End::Drained || (*end == End::Horizon && sent == 0) {
             warnings.extend(too_few(plan, sent));
         }
+        if self.report.large {
+            warnings.push(
+                "more than 500,000 requests: percentiles of latencies are within 0.1 %; means, \
+                 maxima and counts are exact"
+                    .to_owned(),
+            );
+        }
         warnings.extend(self.extrapolation());
         warnings.extend(plan.latency_caveat.clone());
         warnings

@@ -7,7 +7,7 @@ mod patience;
 use crate::agenda::{Agenda, Event, Phase};
 use crate::config::{Config, Oracles, Pool};
 use crate::future::Future;
-use crate::instance::{Instance, Kit, Tally};
+use crate::instance::{Instance, Kit, Tally, Unseen};
 use crate::live::{Ended, LiveRequests, Place, Slot};
 use crate::outcome::{Extrapolated, Observer, Outcome, Progress, RunError};
 use crate::signals::Boards;
@@ -53,10 +53,7 @@ pub(crate) struct World<'a> {
     /// Requests that finished at this boundary, if the source wants to hear of them.
     finished: Vec<(Request, Time)>,
     closed_loop: bool,
-    details: bool,
-    evicts_ahead: bool,
-    /// Whether blocks that only one request can have are only counted.
-    pub(crate) private: bool,
+    pub(crate) unseen: Unseen,
     now: Time,
     /// Events at the present instant, to tell a livelock from work.
     events_now: u64,
@@ -89,7 +86,12 @@ impl<'a> World<'a> {
         let looked_into = boards.has_events() || oracles;
         let tiers = config.pools.iter().any(|pool| pool.engine.tier.is_some());
         let in_order = config.policies.evict.is_indifferent();
-        let details = listener.wants_details();
+        let details = !listener.wants_details();
+        let unseen = Unseen {
+            details,
+            evictions: details && !looked_into && !config.policies.are_detailed(),
+            contents: source.has_private_streams() && in_order && !looked_into && !tiers,
+        };
         World {
             listener,
             agenda: Agenda::new(instances.len()),
@@ -108,9 +110,7 @@ impl<'a> World<'a> {
             vacant: Vec::new(),
             finished: Vec::new(),
             closed_loop: source.is_closed_loop(),
-            details,
-            evicts_ahead: !looked_into && !details && !config.policies.are_detailed(),
-            private: source.has_private_streams() && in_order && !looked_into && !tiers,
+            unseen,
             now: Time::ZERO,
             events_now: 0,
             next_sample: config.sample_interval.map_or(Time::NEVER, |_| Time::ZERO),
@@ -296,8 +296,7 @@ impl<'a> World<'a> {
             oracles: self.config.oracles,
             future: self.config.future.as_mut(),
             pace: self.config.pace,
-            details: self.details,
-            evicts_ahead: self.evicts_ahead,
+            unseen: self.unseen,
             horizon: self.horizon,
             audit: self.config.audit,
             live: &mut self.live,

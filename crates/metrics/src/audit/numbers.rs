@@ -34,6 +34,7 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
         mechanisms: _,
         steady,
         curves,
+        large: _,
     } = report;
     check.section("cluster", cluster);
     for (class, section) in classes {

@@ -39,10 +39,15 @@ fn mean_split<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<SplitMs> {
     if n == 0 {
         return None;
     }
-    Some(of_parts(sums.map(|sum| float_sum(sum) / float(n) / 1e6)))
+    Some(mean_of(sums, n))
 }
 
-fn of_parts(parts: [f64; 6]) -> SplitMs {
+/// The mean of `n` splits whose parts add up to `sums`.
+pub(super) fn mean_of(sums: [u128; 6], n: u64) -> SplitMs {
+    of_parts(sums.map(|sum| float_sum(sum) / float(n) / 1e6))
+}
+
+pub(super) fn of_parts(parts: [f64; 6]) -> SplitMs {
     let [gateway, queue, reload, prefill, recompute, output] = parts;
     SplitMs { gateway, queue, reload, prefill, recompute, output }
 }

@@ -2,10 +2,12 @@
 //!
 //! The simulator tells [`Summary`] every fact; the edge asks for the [`Report`]. What only needs to
 //! be added up is added up as it happens; of each request that ran, one row is kept, because
-//! percentiles need them all. It must never look at anything but facts.
+//! percentiles need them all, until there are too many (`large.rs`). It must never look at anything
+//! but facts.
 
 mod curves;
 mod decomposition;
+mod large;
 mod saturation;
 mod steady;
 mod tally;
@@ -20,6 +22,8 @@ use crate::sample::{Groups, WeightedSamples, float_sum};
 use crate::slo::SloTargets;
 use blis_core::math::float;
 use blis_core::{InstanceId, RequestId, SloClass, Span, TenantId, Time};
+use large::{By, Large};
+use saturation::Course;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use tally::{CacheTally, StepTally, Tally, TierTally};
@@ -30,8 +34,8 @@ const CLASSES: usize = SloClass::ALL.len();
 
 /// Listens to a run and reports its numbers.
 ///
-/// Costs 80 bytes for each request that ran and 24 for each that arrived, plus the distinct
-/// inter-token gaps.
+/// Costs 80 bytes for each request that ran and 24 for each that arrived, up to 500,000 of them,
+/// plus the distinct inter-token gaps.
 #[derive(Debug, Default)]
 pub struct Summary {
     targets: SloTargets,
@@ -43,14 +47,23 @@ pub struct Summary {
     tenants: Vec<Tally>,
     instances: Vec<Instance>,
     cache: CacheTally,
-    /// Arrival of each request, by id, in ns.
+    /// Arrival of each request that is kept, by id, in ns.
     arrivals: Vec<u64>,
+    /// Requests that have arrived, and when the last of them did, in ns.
+    arrived: u64,
+    last_arrival: u64,
     /// The last arrival that was no later round of a session, in ns.
     last_opening: u64,
-    /// Arrival to first scheduling of each request, or to its being turned away, by id, in ns.
+    /// Arrival to first scheduling of each request that is kept, or to its being turned away, by id,
+    /// in ns.
     delays: Vec<u64>,
-    /// When requests left, in ns.
+    /// When requests left, in ns, and how many did.
     closings: Vec<u64>,
+    closed: u64,
+    /// The most requests of which all rows are kept, if not the usual number; for tests.
+    most_rows: Option<usize>,
+    /// What is kept of requests instead of all rows, if those are too many.
+    large: Option<Box<Large>>,
     /// Sum of the times between arrival and close, in ns.
     time_in_system: u128,
     /// Whether the distributions of latencies are reported.
@@ -145,21 +158,22 @@ impl Summary {
         let steady = self.steady();
         // What was needed only for that: all rows, those before the warm-up first.
         self.rows.retain(|row| row.counts);
-        let cluster_latencies = Latencies::of(self.rows.iter(), &self.delays);
+        let cluster_latencies = self.latencies(1, By::Cluster)[0];
         let itl = self.gaps.all().latency();
         let cluster = self.cluster.section(&cluster_latencies, itl, elapsed);
         let by_class = Groups::of(&self.rows, CLASSES, |row| row.class.index());
-        let classes = self.class_sections(&by_class, &cluster, elapsed);
+        let classes = self.class_sections(&cluster, elapsed);
         let split = decomposition::split_of(&self.rows, 0..self.rows.len());
+        let split = self.whole_split(split, None, &cluster.ttft);
         let ran = !self.rows.is_empty();
         let instances = self.instance_sections(elapsed, whole);
-        let load = saturation::judge(self.arrival_period(), &self.delays).filter(|_| ran);
+        let course = Course::new(self.arrival_period(), &self.delays, self.every());
+        let load = course.judge().filter(|_| ran);
         let overloaded_from = (load == Some(Saturation::Overloaded))
-            .then(|| {
-                saturation::overloaded_from(self.arrival_period(), &self.delays, instances.len())
-            })
+            .then(|| course.overloaded_from(instances.len()))
             .flatten();
-        let batches_grow = saturation::batches_grow(self.arrival_period(), &self.closings);
+        let batches_grow =
+            saturation::batches_grow(self.arrival_period(), &self.closings, self.every());
         Report {
             tenants: self.tenant_sections(&cluster_latencies, elapsed),
             engine_time: EngineTime::mean(&instances),
@@ -168,7 +182,7 @@ impl Summary {
             kv: self.kv_section(),
             routing: self.routing_section(),
             decomposition: Decomposition {
-                classes: self.class_splits(&by_class, split),
+                classes: self.class_splits(&by_class, &classes, split),
                 cluster: split,
             },
             classes,
@@ -176,7 +190,8 @@ impl Summary {
             saturation: load.map(|load| if batches_grow { Saturation::Overloaded } else { load }),
             overloaded_from_s: overloaded_from.map(|at| Span::from_nanos(at).as_secs_f64()),
             mean_in_system: per(float_sum(self.time_in_system), float(whole.as_nanos())),
-            offered_per_sec: offered(&self.arrivals),
+            offered_per_sec: self.offered(),
+            large: self.large.is_some(),
             mechanisms: BTreeMap::new(),
             duration_s: whole.as_secs_f64(),
             steady,
@@ -185,22 +200,17 @@ impl Summary {
         }
     }
 
-    fn class_sections(
-        &self,
-        rows: &Groups,
-        cluster: &Section,
-        elapsed: Span,
-    ) -> Vec<(SloClass, Section)> {
+    fn class_sections(&self, cluster: &Section, elapsed: Span) -> Vec<(SloClass, Section)> {
         let mut seen = SloClass::ALL.to_vec();
         seen.retain(|class| self.classes[class.index()].counts.offered > 0);
         if let [only] = seen[..] {
             return vec![(only, cluster.clone())];
         }
+        let latencies = self.latencies(CLASSES, By::Class);
         let numbers = |class: SloClass| {
             let i = class.index();
-            let latencies = self.latencies(rows, i);
             let itl = self.gaps.column(i).latency();
-            (class, self.classes[i].section(&latencies, itl, elapsed))
+            (class, self.classes[i].section(&latencies[i], itl, elapsed))
         };
         seen.into_iter().map(numbers).collect()
     }
@@ -208,6 +218,7 @@ impl Summary {
     fn class_splits(
         &self,
         rows: &Groups,
+        sections: &[(SloClass, Section)],
         cluster: Option<SplitStats>,
     ) -> Vec<(SloClass, SplitStats)> {
         let split = |class: SloClass| {
@@ -215,7 +226,8 @@ impl Summary {
             let everybody = members.len() == self.rows.len();
             let of_class =
                 if everybody { cluster } else { decomposition::split_of(&self.rows, members) };
-            Some((class, of_class?))
+            let section = sections.iter().find(|(other, _)| *other == class);
+            Some((class, self.whole_split(of_class, Some(class), &section?.1.ttft)?))
         };
         SloClass::ALL.into_iter().filter_map(split).collect()
     }
@@ -226,26 +238,23 @@ impl Summary {
             // The only tenant's latencies are the cluster's; there is nothing to group.
             return vec![(TenantId(0), tally.section(cluster, itl(tally), elapsed))];
         }
-        let rows = Groups::of(&self.rows, self.tenants.len(), |row| row.tenant as usize);
+        let latencies = self.latencies(self.tenants.len(), By::Tenant);
         let ids = (0..).map(TenantId);
         ids.zip(&self.tenants)
             .enumerate()
             .filter(|(_, (_, tally))| tally.counts.offered > 0)
-            .map(|(i, (tenant, tally))| {
-                (tenant, tally.section(&self.latencies(&rows, i), itl(tally), elapsed))
-            })
+            .map(|(i, (tenant, tally))| (tenant, tally.section(&latencies[i], itl(tally), elapsed)))
             .collect()
     }
 
     fn instance_sections(&self, elapsed: Span, whole: Span) -> Vec<InstanceSection> {
-        let rows = Groups::of(&self.rows, self.instances.len(), |row| row.instance as usize);
+        let latencies = self.latencies(self.instances.len(), By::Instance);
         let itl = self.gaps.latency_by_tag(self.instances.len(), |tag| tag);
         let ids = (0..).map(InstanceId);
         ids.zip(&self.instances)
             .enumerate()
             .map(|(i, (instance, all))| {
-                let latencies = self.latencies(&rows, i);
-                let requests = all.requests.section(&latencies, itl[i], elapsed);
+                let requests = all.requests.section(&latencies[i], itl[i], elapsed);
                 all.steps.section(instance, requests, whole)
             })
             .collect()
@@ -255,19 +264,15 @@ impl Summary {
         if self.pools.is_empty() {
             return Vec::new();
         }
-        let home = |instance: usize| {
-            self.pools.iter().position(|pool| pool.members.contains(&instance)).unwrap_or_default()
-        };
-        let rows = Groups::of(&self.rows, self.pools.len(), |row| home(row.instance as usize));
-        let itl = self.gaps.latency_by_tag(self.pools.len(), home);
+        let latencies = self.latencies(self.pools.len(), By::Pool);
+        let itl = self.gaps.latency_by_tag(self.pools.len(), |instance| self.home(instance));
         let numbers = |(i, pool): (usize, &Pool)| {
-            let latencies = self.latencies(&rows, i);
             let members = &instances[pool.members.clone()];
             let busy = members.iter().filter_map(|one| one.utilization).sum();
             PoolSection {
                 name: pool.name.clone(),
                 instances: members.len(),
-                requests: pool.requests.section(&latencies, itl[i], elapsed),
+                requests: pool.requests.section(&latencies[i], itl[i], elapsed),
                 steps: members.iter().map(|one| one.steps).sum(),
                 utilization: per(busy, float(members.len() as u64)),
             }
@@ -275,8 +280,26 @@ impl Summary {
         self.pools.iter().enumerate().map(numbers).collect()
     }
 
-    fn latencies(&self, rows: &Groups, group: usize) -> Latencies {
-        Latencies::of(rows.members(group).map(|index| &self.rows[index]), &self.delays)
+    /// The pool of an instance.
+    fn home(&self, instance: usize) -> usize {
+        self.pools.iter().position(|pool| pool.members.contains(&instance)).unwrap_or_default()
+    }
+
+    /// The latencies of each of `groups` groups of requests.
+    fn latencies(&self, groups: usize, by: By) -> Vec<Latencies> {
+        if let Some(large) = &self.large {
+            return self.counted_latencies(large, groups, by);
+        }
+        let rows = &self.rows;
+        let rows = match by {
+            By::Cluster => return vec![Latencies::of(rows.iter(), &self.delays)],
+            By::Class => Groups::of(rows, groups, |row| row.class.index()),
+            By::Tenant => Groups::of(rows, groups, |row| row.tenant as usize),
+            By::Instance => Groups::of(rows, groups, |row| row.instance as usize),
+            By::Pool => Groups::of(rows, groups, |row| self.home(row.instance as usize)),
+        };
+        let members = |group| rows.members(group).map(|index| &self.rows[index]);
+        (0..groups).map(|group| Latencies::of(members(group), &self.delays)).collect()
     }
 
     fn kv_section(&self) -> KvSection {
@@ -316,8 +339,13 @@ impl Summary {
     }
 
     fn scheduled(&mut self, at: Time, request: RequestId) {
-        let index = dense(request);
-        if let (Some(delay), Some(arrival)) = (self.delays.get_mut(index), self.arrivals.get(index))
+        if let Some(open) = self.large.as_mut().and_then(|large| large.open(request))
+            && open.delay == NEVER
+        {
+            open.delay = at.as_nanos().saturating_sub(open.arrival);
+        }
+        let Some(place) = self.place(request) else { return };
+        if let (Some(delay), Some(arrival)) = (self.delays.get_mut(place), self.arrivals.get(place))
             && *delay == NEVER
         {
             *delay = at.as_nanos().saturating_sub(*arrival);
@@ -334,7 +362,10 @@ impl Summary {
         };
         let promised = record.deadline.is_some() || !self.targets.of(record.class).is_empty();
         let attained = promised.then_some(attained);
-        self.closings.push(at.as_nanos());
+        if self.closed.is_multiple_of(self.every()) {
+            self.closings.push(at.as_nanos());
+        }
+        self.closed += 1;
         self.time_in_system += u128::from(at.saturating_since(record.arrival).as_nanos());
         let counts = record.arrival >= self.from;
         if counts {
@@ -350,8 +381,12 @@ impl Summary {
             }
             self.cache.close(record);
         }
-        let waited = self.delays.get_mut(dense(record.request));
-        let delay = waited.as_deref().copied().unwrap_or(NEVER);
+        let place = self.place(record.request);
+        let waited = place.and_then(|place| self.delays.get_mut(place));
+        let delay = match &mut self.large {
+            Some(large) => large.close(record.request),
+            None => waited.as_deref().copied().unwrap_or(NEVER),
+        };
         // Whoever gives up after having been scheduled has waited no longer than that.
         let gone =
             matches!(status, Status::Rejected(_) | Status::Unservable | Status::Abandoned(_));
@@ -364,7 +399,7 @@ impl Summary {
             self.instance(instance).steps.left(at);
         }
         let (Some(instance), true) = (record.instance, delay != NEVER) else { return };
-        self.rows.push(Row {
+        let row = Row {
             e2e: record.e2e.map_or(NEVER, Span::as_nanos),
             split: record.split.parts().map(|(_, span)| span.as_nanos()),
             request: u32::try_from(record.request.0).expect("rows of so many do not fit memory"),
@@ -374,7 +409,13 @@ impl Summary {
             class: record.class,
             first_token: record.ttft.is_some(),
             counts,
-        });
+        };
+        if self.large.is_some() {
+            self.count_row(&row, delay);
+        }
+        if place.is_some() {
+            self.rows.push(row);
+        }
     }
 }
 
@@ -386,15 +427,26 @@ impl Listener for Summary {
     fn hear(&mut self, at: Time, fact: &Fact<'_>) {
         match *fact {
             Fact::Arrived { round, .. } => {
-                self.arrivals.push(at.as_nanos());
-                if round == 0 {
-                    self.last_opening = at.as_nanos();
+                self.keep_few();
+                let arrival = at.as_nanos();
+                if self.arrived.is_multiple_of(self.every()) {
+                    self.arrivals.push(arrival);
+                    self.delays.push(NEVER);
                 }
-                self.delays.push(NEVER);
+                if round == 0 {
+                    self.last_opening = arrival;
+                }
+                if let Some(large) = &mut self.large {
+                    large.arrive(arrival);
+                }
+                (self.arrived, self.last_arrival) = (self.arrived + 1, arrival);
             }
             Fact::Routed { request, instance, .. } => {
-                let arrival = self.arrivals.get(dense(request)).copied().unwrap_or(NEVER);
-                let counts = arrival >= self.from.as_nanos();
+                let arrival = match &mut self.large {
+                    Some(large) => large.open(request).map(|open| open.arrival),
+                    None => self.arrivals.get(dense(request)).copied(),
+                };
+                let counts = arrival.is_none_or(|arrival| arrival >= self.from.as_nanos());
                 self.instance(instance).sent += u64::from(counts);
             }
             Fact::Enqueued { instance, .. } => self.instance(instance).steps.joined(at),
@@ -468,13 +520,6 @@ impl Latencies {
     }
 }
 
-/// Requests per second from the first arrival to the last.
-fn offered(arrivals: &[u64]) -> Option<f64> {
-    let (first, last) = (arrivals.first()?, arrivals.last()?);
-    let gaps = float(arrivals.len() as u64 - 1);
-    per(gaps, Span::from_nanos(last - first).as_secs_f64())
-}
-
 /// A share; absent if there is nothing to share.
 fn per(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
@@ -496,7 +541,11 @@ fn at_index<T: Default>(table: &mut Vec<T>, index: usize) -> &mut T {
 }
 
 fn dense(request: RequestId) -> usize {
-    usize::try_from(request.0).unwrap_or(usize::MAX)
+    dense_count(request.0)
+}
+
+fn dense_count(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

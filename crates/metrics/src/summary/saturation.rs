@@ -18,36 +18,65 @@ const TIMES_TO_FILL: u64 = 150;
 /// How many standard deviations of a random walk make growth significant.
 const SIGNIFICANT: f64 = 2.0;
 
-/// Judges by the times of `arrivals` (ascending) and how long each waited until it was scheduled
-/// or turned away (`NEVER`: it still waits), in ns.
-pub(super) fn judge(arrivals: &[u64], waits: &[u64]) -> Option<Saturation> {
-    let (&first, &last) = (arrivals.first()?, arrivals.last()?);
-    let ends = arrivals.iter().zip(waits).filter(|&(_, &wait)| wait != NEVER);
-    let mut exits: Vec<u64> = ends.map(|(arrival, wait)| arrival + wait).collect();
-    sort_runs(&mut exits);
-    let start = first + (last - first) / 2;
-    let line = fit(arrivals, &exits, start);
-    if line.n < ARRIVALS_MIN as u64 || first == last {
-        let waiting = arrivals.len() - exits.partition_point(|&exit| exit <= last);
-        let most = 2 * waiting > arrivals.len() && arrivals.len() >= ARRIVALS_MIN;
-        return most.then_some(Saturation::Overloaded);
+/// How requests came and left.
+pub(super) struct Course<'a> {
+    /// When they arrived, in ns, ascending.
+    arrivals: &'a [u64],
+    /// When they were scheduled or turned away, in ns, ascending.
+    exits: Vec<u64>,
+    /// How many requests each of these stands for.
+    every: f64,
+}
+
+impl Course<'_> {
+    /// Of the requests that came at `arrivals` (ascending) and waited so long until they were
+    /// scheduled or turned away (`NEVER`: still), in ns. Each stands for `every`.
+    pub(super) fn new<'a>(arrivals: &'a [u64], waits: &[u64], every: u64) -> Course<'a> {
+        let ends = arrivals.iter().zip(waits).filter(|&(_, &wait)| wait != NEVER);
+        let mut exits: Vec<u64> = ends.map(|(arrival, wait)| arrival + wait).collect();
+        sort_runs(&mut exits);
+        Course { arrivals, exits, every: float(every) }
     }
-    let m = float(line.n);
-    // A queue that keeps up forgets: it wanders no further than in so many arrivals.
-    let steps = m.min(LONGEST_MEMORY);
-    let noise = SIGNIFICANT * (steps * (line.gap_variation() + 1.0)).sqrt();
-    // By Little's law, mean wait / window = mean queue / arrivals in the window.
-    let standing = line.x / m > OVERLOAD_SHARE * m;
-    Some(match line.growth() {
-        growth if growth <= noise && !standing => Saturation::Stable,
-        growth if growth <= noise.max(OVERLOAD_SHARE * m) => Saturation::Backlogged,
-        _ => Saturation::Overloaded,
-    })
+
+    /// Whether the cluster kept up.
+    pub(super) fn judge(&self) -> Option<Saturation> {
+        let Course { arrivals, exits, every } = self;
+        let (&first, &last) = (arrivals.first()?, arrivals.last()?);
+        let start = first + (last - first) / 2;
+        let line = fit(arrivals, exits, start);
+        if line.n < ARRIVALS_MIN as u64 || first == last {
+            let waiting = arrivals.len() - exits.partition_point(|&exit| exit <= last);
+            let most = 2 * waiting > arrivals.len() && arrivals.len() >= ARRIVALS_MIN;
+            return most.then_some(Saturation::Overloaded);
+        }
+        let m = float(line.n) * every;
+        // A queue that keeps up forgets: it wanders no further than in so many arrivals.
+        let steps = m.min(LONGEST_MEMORY);
+        // The gap to the next but `every` varies less, as sums do.
+        let noise = SIGNIFICANT * (steps * (line.gap_variation() * every + 1.0)).sqrt();
+        // By Little's law, mean wait / window = mean queue / arrivals in the window.
+        let standing = line.x * every / float(line.n) > OVERLOAD_SHARE * m;
+        Some(match line.growth() * every {
+            growth if growth <= noise && !standing => Saturation::Stable,
+            growth if growth <= noise.max(OVERLOAD_SHARE * m) => Saturation::Backlogged,
+            _ => Saturation::Overloaded,
+        })
+    }
+
+    /// When fewer than `instances` waited last, in ns: when the last request came that found it so.
+    pub(super) fn overloaded_from(&self, instances: usize) -> Option<u64> {
+        let found = |&(before, &arrival): &(usize, &u64)| {
+            let waiting =
+                before.saturating_sub(self.exits.partition_point(|&exit| exit <= arrival));
+            float(waiting as u64) * self.every < float(instances as u64)
+        };
+        self.arrivals.iter().enumerate().rev().find(found).map(|(_, &arrival)| arrival)
+    }
 }
 
 /// Whether batches grow without end, by the times of `arrivals` and of `exits` from the cluster,
-/// both ascending: see [`Saturation`].
-pub(super) fn batches_grow(arrivals: &[u64], exits: &[u64]) -> bool {
+/// both ascending, each of which stands for `every`: see [`Saturation`].
+pub(super) fn batches_grow(arrivals: &[u64], exits: &[u64], every: u64) -> bool {
     let (Some(&first), Some(&last)) = (arrivals.first(), arrivals.last()) else { return false };
     let filled = exits.get(ARRIVALS_MIN).map(|exit| exit.saturating_sub(first));
     if filled.is_none_or(|filled| filled.saturating_mul(TIMES_TO_FILL) > last - first) {
@@ -61,19 +90,8 @@ pub(super) fn batches_grow(arrivals: &[u64], exits: &[u64]) -> bool {
             line.add(float((before - half) as u64), float(before.saturating_sub(left) as u64));
         }
     }
-    let (m, growth) = (float(line.n), line.growth());
+    let (m, growth) = (float(line.n * every), line.growth() * float(every));
     growth > (SIGNIFICANT * (2.0 * m).sqrt()).max(OVERLOAD_SHARE * m)
-}
-
-/// When fewer than `instances` waited last, in ns: when the last request came that found it so.
-pub(super) fn overloaded_from(arrivals: &[u64], waits: &[u64], instances: usize) -> Option<u64> {
-    let ends = arrivals.iter().zip(waits).filter(|&(_, &wait)| wait != NEVER);
-    let mut exits: Vec<u64> = ends.map(|(arrival, wait)| arrival + wait).collect();
-    sort_runs(&mut exits);
-    let found = |&(before, &arrival): &(usize, &u64)| {
-        before.saturating_sub(exits.partition_point(|&exit| exit <= arrival)) < instances
-    };
-    arrivals.iter().enumerate().rev().find(found).map(|(_, &arrival)| arrival)
 }
 
 /// Sorts a list made of a few ascending runs, one per instance, by merging them.
@@ -146,6 +164,10 @@ impl Line {
 mod tests {
     use super::*;
 
+    fn judge(arrivals: &[u64], waits: &[u64]) -> Option<Saturation> {
+        Course::new(arrivals, waits, 1).judge()
+    }
+
     /// A thousand arrivals, one a second, of which each waits `wait(number)` seconds.
     fn verdict(wait: impl Fn(u64) -> u64) -> Option<Saturation> {
         let second = 1_000_000_000;
@@ -169,7 +191,7 @@ mod tests {
             let exits = (0..10_000).map(|number| (number + stays(number)) * 1_000);
             let mut exits: Vec<u64> = exits.collect();
             exits.sort_unstable();
-            batches_grow(&arrivals, &exits)
+            batches_grow(&arrivals, &exits, 1)
         };
         assert!(grows(&|number| 3 + number / 10), "a tenth more come than can be served");
         assert!(grows(&|number| 3 + number), "twice as many");

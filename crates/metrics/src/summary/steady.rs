@@ -53,7 +53,7 @@ impl Summary {
     fn first_tokens(&self) -> (Vec<u64>, Vec<f64>) {
         let mut by_id = vec![NEVER; self.arrivals.len()];
         for row in self.rows.iter().filter(|row| row.first_token) {
-            by_id[row.request as usize] = row.ttft();
+            by_id[self.row_place(row)] = row.ttft();
         }
         by_id.truncate(self.arrival_period().len());
         let with = |(&arrival, ttft): (&u64, u64)| (ttft != NEVER).then(|| (arrival, float(ttft)));
@@ -86,10 +86,10 @@ impl Summary {
         let middle = first + last.saturating_sub(first) / 2;
         let (mut requests, mut tokens) = (0, 0);
         for row in self.rows.iter().filter(|row| row.e2e != NEVER) {
-            let finished = self.arrivals[row.request as usize].saturating_add(row.e2e);
+            let finished = self.arrivals[self.row_place(row)].saturating_add(row.e2e);
             if middle < finished && finished <= last {
-                requests += 1;
-                tokens += u64::from(row.output_tokens);
+                requests += self.every();
+                tokens += self.every() * u64::from(row.output_tokens);
             }
         }
         let seconds = Span::from_nanos(last.saturating_sub(middle)).as_secs_f64();

@@ -2,6 +2,7 @@
 //!
 //! Only the summary uses them. All sums are whole numbers until they are reported.
 
+use super::large::Moments;
 use super::{Latencies, float_sum, per};
 use crate::fact::{Fact, Record, Status};
 use crate::report::{EngineTime, InstanceSection, KvSection, Latency, Section, TierSection};
@@ -19,6 +20,8 @@ pub(super) struct Tally {
     /// Time between first and last token of completed requests, in ns, and the tokens after the
     /// first ones.
     decode: (u128, u64),
+    /// Of their latencies, if those are counted.
+    pub(super) moments: [Moments; 3],
 }
 
 /// The area under the number of requests that wait at an instance.

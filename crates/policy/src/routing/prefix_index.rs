@@ -99,7 +99,7 @@ impl PrefixIndex {
     pub fn matches(&mut self, prompt: Blocks<'_>, mut found: impl FnMut(usize, u32)) {
         let PrefixIndex { tree, path, .. } = self;
         path.clear();
-        for step in tree.walk(prompt) {
+        for step in tree.walk(prompt.common()) {
             // Whoever holds this run holds the runs before it whole, so the deepest entry counts.
             for holder in tree.get(step.run).as_slice() {
                 found(holder.instance as usize, path.known + holder.held.min(step.blocks));

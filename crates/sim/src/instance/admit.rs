@@ -122,9 +122,12 @@ impl Instance {
     pub(super) fn look_up(&mut self, slot: Slot, known: u32, kit: &mut Kit<'_>) -> Hit {
         let block_size = kit.engine.block_size;
         loop {
-            let wanted = kit.live.get(slot).request.content.blocks(block_size, known);
+            let live = kit.live.get(slot);
+            let wanted = live.request.content.blocks(block_size, known);
+            // What no other request can have is here only if the request was preempted.
+            let wanted = if live.preemptions == 0 { wanted.common() } else { wanted };
             let hit = self.pool.lookup(wanted);
-            let behind = hit.leaf().filter(|_| hit.blocks < known);
+            let behind = hit.leaf().filter(|_| hit.blocks < wanted.common().len());
             let Some(index) = behind.and_then(|leaf| self.running.uncommitted(leaf, block_size))
             else {
                 return hit;

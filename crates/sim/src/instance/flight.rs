@@ -117,7 +117,7 @@ impl Instance {
         let stride = self.stride.as_mut().expect("steps are under way");
         // The first lands a step from before, and the second one that was formed in the first, so
         // that it may have waited longer to begin.
-        let alone = if kit.details { 2 } else { 1 };
+        let alone = if kit.unseen.details { 1 } else { 2 };
         let upto = if stride.done() < alone { upto.min(stride.done() + 1) } else { upto };
         let Some(passed) = stride.advance(upto) else { return false };
         self.run_steady(passed.count, passed.end, due, kit);

@@ -29,7 +29,7 @@ impl Instance {
         }
         // A request with reloaded blocks would join the next step.
         let joined_by = self.tier.as_ref().is_some_and(|tier| tier.has_ready() || tier.is_busy());
-        let evicts = kit.evicts_ahead && self.tier.is_none();
+        let evicts = kit.unseen.evictions && self.tier.is_none();
         let room = |pool: &Pool| if evicts { pool.available() } else { pool.free() };
         if joined_by || self.in_flight.has_others() || count(self.full.len()) > room(&self.pool) {
             return None;

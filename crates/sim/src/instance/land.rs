@@ -87,7 +87,8 @@ impl Instance {
                 // A run of steps filled several blocks; it was made sure that they could be had.
                 let blocks = running.computed.div_ceil(block_size) - running.table.blocks();
                 self.make_room(blocks, end, kit);
-                self.grow(index, blocks, kit);
+                self.pool.grow(&mut self.running.get_mut(index).table, blocks);
+                self.running.note_due(index, block_size);
             }
         }
     }

@@ -93,11 +93,7 @@ pub(crate) struct Kit<'a> {
     /// What an oracle knows.
     pub(crate) future: Option<&'a mut Future>,
     pub(crate) pace: Pace,
-    /// Whether the listener wants details.
-    pub(crate) details: bool,
-    /// Whether a run of steps may evict: nobody looks into the prefix caches while it lasts, or hears
-    /// when blocks were evicted.
-    pub(crate) evicts_ahead: bool,
+    pub(crate) unseen: Unseen,
     /// The run ends no later than this, so nothing is planned beyond it.
     pub(crate) horizon: Time,
     pub(crate) audit: bool,
@@ -138,6 +134,17 @@ impl<'a> Kit<'a> {
                 .then_some(Work { engine: self.engine, latency: self.latency }),
         }
     }
+}
+
+/// What nobody would notice, so that it may be done in a cheaper way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Unseen {
+    /// The listener wants no details.
+    pub(crate) details: bool,
+    /// When blocks are evicted: nor does anybody look into the prefix caches between two events.
+    pub(crate) evictions: bool,
+    /// What is in blocks that only one request can have.
+    pub(crate) contents: bool,
 }
 
 /// Counts of a run.

@@ -1,7 +1,7 @@
 //! The router that looks ahead: where the first token of a request comes soonest.
 
 use super::{LATEST, World};
-use crate::instance::{Kit, Tally};
+use crate::instance::{Kit, Tally, Unseen};
 use crate::live::{Ended, Live, LiveRequests, Slot};
 use blis_core::{InstanceId, Time};
 use blis_metrics::{Fact, Listener};
@@ -120,8 +120,7 @@ impl World<'_> {
             oracles: self.config.oracles,
             future: None,
             pace: self.config.pace,
-            details: true,
-            evicts_ahead: false,
+            unseen: Unseen::default(),
             horizon: LATEST,
             audit: false,
             live: &mut copy.live,

@@ -35,7 +35,7 @@ impl World<'_> {
         assert!(request.content.prompt_tokens() > 0, "a request has a prompt");
         assert!(request.output_tokens > 0, "a request generates at least one token");
         request.patience = request.patience.or(self.config.patience);
-        if self.private {
+        if self.unseen.contents {
             request.content.set_private();
         }
         let input_tokens = request.content.prompt_tokens();
@@ -194,7 +194,7 @@ impl World<'_> {
         let router = &mut policies.gateways[gateway].router;
         let mut choice = router.route(&view, &cluster, &mut dice);
         self.boards.asked(gateway);
-        if self.details {
+        if !self.unseen.details {
             choice.intent.because = router.because().unwrap_or(choice.intent.because);
         }
         // The last token is always computed, so a block that ends with it never hits.
