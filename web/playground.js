@@ -10,9 +10,9 @@ const el = (tag, attributes = {}, ...children) => {
 // ---- Settings: all of them are in the address, and each is a flag and a field of the scenario.
 
 const DEFAULTS = {
-  workload: 'mixed-slo-multi-turn', rate: '28', requests: '8000', seed: '42',
+  workload: 'agentic-2048', rate: '10', requests: '8000', seed: '42',
   prompt: '512', output: '128', prefix: '0', instances: '4', kv: '4500', stale: '0',
-  'a.strategy': 'round-robin', 'b.strategy': 'precise',
+  'a.strategy': 'round-robin', 'b.strategy': 'llm-d-1.0-precise',
 };
 const KINDS = { routing: 'Router', scheduler: 'Order', priority: 'Priority', admission: 'Gate' };
 for (const side of 'ab') for (const kind in KINDS) DEFAULTS[`${side}.${kind}`] = '';
@@ -146,10 +146,10 @@ function menu(box, key, label, choices, none) {
     if (name && !chosen) select.append(el('option', { value: name }, name));
     select.value = name;
     help.textContent = chosen?.help ?? '';
-    const all = chosen?.params ?? chosen?.parameters ?? [];
+    const all = chosen?.params ?? [];
     given.hidden = all.length === 0;
     given.value = parameters;
-    given.placeholder = all.map(one => `${one.name}=${one.default}`).join(',');
+    given.placeholder = given.title = all.map(one => `${one.name}=${one.default}`).join(',');
   });
 }
 

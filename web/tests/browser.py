@@ -3,11 +3,13 @@
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
 
 NAMES = ["chromium", "chromium-browser", "google-chrome"]
+PATIENCE = 120
 PROGRAM = next(filter(None, map(shutil.which, NAMES)), None)
 
 
@@ -62,6 +64,8 @@ class Browser:
 
     def event(self) -> dict:
         while b"\0" not in self.received:
+            if not select.select([self.into], [], [], PATIENCE)[0]:
+                raise RuntimeError(f"no answer for {PATIENCE} s")
             read = os.read(self.into, 1 << 16)
             if not read:
                 raise RuntimeError("the browser has ended")

@@ -11,6 +11,7 @@ use blis_metrics::Strips;
 use blis_metrics::strips::Moment;
 use blis_policy::registry::kinds;
 use blis_scenario::problems::Problems;
+use blis_scenario::strategy::Parameter;
 use blis_scenario::{
     Draft, Plan, Row, RunFailure, Saturations, Trial, json, policies, presets, run_scenario,
     strategy,
@@ -70,7 +71,9 @@ fn lists() -> Result<Value, Problems> {
         .iter()
         .map(|shipped| {
             let strategy = strategy::Strategy::find(shipped.name)?;
-            Ok(json!({"name": strategy.name, "help": strategy.help}))
+            let parameter = |it: &Parameter| json!({"name": it.name, "default": it.default});
+            let params: Vec<Value> = strategy.parameters.iter().map(parameter).collect();
+            Ok(json!({"name": strategy.name, "help": strategy.help, "params": params}))
         })
         .collect::<Result<_, Problems>>()?;
     Ok(json!({

@@ -72,6 +72,9 @@ fn all_that_the_menus_offer_can_be_run() {
     };
     let (workloads, strategies) = (names("workloads"), names("strategies"));
     assert!(workloads.len() >= 12 && strategies.len() >= 26, "{lists}");
+    let precise = strategies.iter().position(|name| name == "precise").expect("it is there");
+    let first = json!({"name": "pp", "default": "2"});
+    assert_eq!(lists["strategies"][precise]["params"][0], first, "parameters can be set");
     let run = |workload: &str, strategy: &str| {
         let scenario = format!(
             "strategy: {strategy}\nworkload: {{preset: {workload}, rate: 4, num_requests: 20}}\n"
