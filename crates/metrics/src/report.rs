@@ -56,8 +56,9 @@ pub struct Report {
     pub steady: Steady,
     /// The distributions of latencies, if they were asked for.
     pub curves: Option<Distributions>,
-    /// Whether there were more requests than 500,000: percentiles of their latencies are then within
-    /// 0.1 % of the exact ones, and what is judged by the course of the run goes by a part of them.
+    /// Whether there were more requests than 500,000: percentiles of their latencies are then
+    /// within 0.1 % of the exact ones, and what is judged by the course of the run goes by a part
+    /// of them.
     pub large: bool,
 }
 

@@ -1,7 +1,7 @@
 //! JSON Schemas of the files that people write, for editors that complete and check them.
 //!
-//! Structs that derive `Deserialize` derive their schema too. Here is what is common to all files: a
-//! field that is left out is not written as `null`, a text may look like a number, and names of
+//! Structs that derive `Deserialize` derive their schema too. Here is what is common to all files:
+//! a field that is left out is not written as `null`, a text may look like a number, and names of
 //! models, GPUs, policies, strategies and workloads are offered.
 
 use crate::scenario::schema::Scenario;

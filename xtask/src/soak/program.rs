@@ -340,7 +340,7 @@ impl Bench<'_> {
 
 /// Whether the study of a check has a tuned arm, and its search an evolving population.
 fn evolves(number: u64) -> bool {
-    number / 6 % 2 == 0
+    (number / 6).is_multiple_of(2)
 }
 
 fn ended(child: &mut Child) -> bool {

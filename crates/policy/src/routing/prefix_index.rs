@@ -203,8 +203,8 @@ impl PrefixIndex {
         *held += u64::from(whole - before);
     }
 
-    /// Adds the blocks of a prompt after those of `self.path`, and returns the prompt's last run, if
-    /// it has any.
+    /// Adds the blocks of a prompt after those of `self.path`, and returns the prompt's last run,
+    /// if it has any.
     fn append(&mut self, instance: InstanceId, prompt: Blocks<'_>) -> Option<RunId> {
         let Path { runs, known, .. } = &self.path;
         let (last, known) = (runs.last().copied(), *known);

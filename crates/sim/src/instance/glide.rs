@@ -1,9 +1,9 @@
 //! Gliding: runs of steps that are taken at once.
 //!
-//! While every running request decodes and nobody can join, leave or need a block that is not there,
-//! nothing that happens in a step can change the next. The facts are the same as when every step is
-//! taken by itself; only where nobody cares when blocks are evicted, those that a run of steps takes
-//! are evicted when it lands.
+//! While every running request decodes and nobody can join, leave or need a block that is not
+//! there, nothing that happens in a step can change the next. The facts are the same as when every
+//! step is taken by itself; only where nobody cares when blocks are evicted, those that a run of
+//! steps takes are evicted when it lands.
 
 use super::clock::{Cost, Launched, Turn};
 use super::stride::{Beat, Step, Stride};
