@@ -6,7 +6,10 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
+import time
+import unittest
 
 NAMES = ["chromium", "chromium-browser", "google-chrome"]
 PATIENCE = 120
@@ -91,8 +94,26 @@ class Browser:
             raise RuntimeError(f"{script}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
+    def press(self, key: str) -> None:
+        """Presses a key that types `key`, or Enter."""
+        typed = {"Enter": "\r"}.get(key, key)
+        for kind in ["keyDown", "keyUp"]:
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, text=typed,
+                      windowsVirtualKeyCode=ord(typed))
+
     def shoot(self, path: str, whole: bool = True) -> None:
         """Saves the page as a picture."""
         answer = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
         with open(path, "wb") as file:
             file.write(base64.b64decode(answer["data"]))
+
+
+def main(tests: type[unittest.TestCase]) -> None:
+    """Runs tests, prints how many passed, and exits."""
+    started = time.monotonic()
+    suite = unittest.defaultTestLoader.loadTestsFromTestCase(tests)
+    result = unittest.TextTestRunner(verbosity=2).run(suite)
+    failed = len(result.failures) + len(result.errors)
+    passed = result.testsRun - failed
+    print(f"{failed} failed, {passed} passed in {time.monotonic() - started:.2f}s")
+    sys.exit(failed > 0)

@@ -8,10 +8,9 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
-from browser import Browser
+from browser import Browser, main
 
 PAGE = "file://" + os.path.abspath(os.environ["PAGE"])
 DONE = """new Promise(done => {
@@ -145,10 +144,4 @@ class Playground(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    started = time.monotonic()
-    suite = unittest.defaultTestLoader.loadTestsFromTestCase(Playground)
-    result = unittest.TextTestRunner(verbosity=2).run(suite)
-    failed = len(result.failures) + len(result.errors)
-    passed = result.testsRun - failed
-    print(f"{failed} failed, {passed} passed in {time.monotonic() - started:.2f}s")
-    sys.exit(failed > 0)
+    main(Playground)

@@ -179,6 +179,11 @@ impl Metric {
         self.what.kind == Kind::Latency
     }
 
+    /// What it is, in a few words.
+    pub fn about(&self) -> &'static str {
+        self.what.about
+    }
+
     /// Its unit; empty for counts and shares.
     pub fn unit(&self) -> &'static str {
         self.what.unit()

@@ -1,6 +1,6 @@
 //! Charts: one value, drawn as SVG or by the script of a page, and always with its data as CSV.
 
-use crate::text::{digits, quoted};
+use crate::text::{digits, quoted, slug};
 use serde::Serialize;
 
 /// A picture of numbers.
@@ -197,9 +197,7 @@ impl Chart {
 
     /// A name for its file: letters, digits and hyphens.
     pub fn file(&self) -> String {
-        let words = self.title.split(|letter: char| !letter.is_ascii_alphanumeric());
-        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-        words.join("-").to_lowercase()
+        slug(&self.title)
     }
 }
 

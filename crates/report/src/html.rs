@@ -8,9 +8,11 @@
 use crate::chart::{Chart, name, unique};
 use crate::model::{Block, Card, Document, Group, Table};
 use crate::svg::{escaped, svg};
-use crate::text::{concat, digits, sentence};
+use crate::text::{concat, digits, sentence, slug};
+use blis_core::math::float;
 use blis_lab::verdict::Outcome;
 use blis_scenario::json::visible;
+use serde_json::Value;
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("../assets/page.css");
@@ -22,6 +24,14 @@ const LIBRARIES: [(&str, &str); 2] = [
 ];
 /// The page is all there is: whatever it holds, a browser asks no server for anything.
 const ALONE: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'";
+
+/// How large a page may be. What there is to choose from is cut to fit.
+const MOST_BYTES: usize = 1_480_000;
+/// Where a script puts what readers can choose from.
+const EXPLORER: &str = "<section id=\"explore\">\n<h2>Explore</h2>\n</section>\n";
+
+/// Cells of tables with more letters stay wide on a phone.
+const LONG: usize = 60;
 
 /// How charts get onto a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,26 +46,47 @@ pub enum Figures {
 pub fn page(document: &Document, figures: Figures) -> String {
     let title = escaped(&document.title);
     let body = Body { figures };
-    let body = body.blocks(&document.answer) + &body.blocks(&document.blocks);
-    let data = match serde_json::to_string(&document.data) {
-        Ok(data) if !document.data.is_null() => embedded(&data),
-        _ => String::new(),
-    };
-    let scripts = if body.contains("data-form=") { scripts() } else { String::new() };
+    let explores = figures == Figures::Scripted && !document.explore.is_null();
+    let body = [
+        body.blocks(&document.answer),
+        if explores { EXPLORER.to_owned() } else { String::new() },
+        body.blocks(&document.blocks),
+    ]
+    .concat();
+    let data = embedded("findings", &document.data);
+    let scripts = if body.contains("data-form=") || explores { scripts() } else { String::new() };
+    let room = MOST_BYTES.saturating_sub(body.len() + data.len() + scripts.len());
+    let runs =
+        if explores { embedded("runs", &fitted(&document.explore, room)) } else { String::new() };
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{ALONE}\"/>\n\
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n\
-         {body}<footer><p>blis {}</p></footer>\n{data}{scripts}</body>\n</html>\n",
+         {body}<footer><p>blis {}</p></footer>\n{data}{runs}{scripts}</body>\n</html>\n",
         env!("CARGO_PKG_VERSION")
     )
 }
 
-/// JSON in a page, for programs; nothing in it can end its element.
-fn embedded(json: &str) -> String {
-    let json = visible(json).replace('<', "\\u003c");
-    format!("<script type=\"application/json\" id=\"findings\">\n{json}\n</script>\n")
+/// What there is to choose from, with as many metrics as there is room for.
+fn fitted(explore: &Value, room: usize) -> Value {
+    let (mut explore, mut room) = (explore.clone(), room);
+    if let Some(metrics) = explore.get_mut("metrics").and_then(Value::as_array_mut) {
+        metrics.retain(|metric| {
+            room = room.saturating_sub(metric.to_string().len());
+            room > 0
+        });
+    }
+    explore
+}
+
+/// JSON in a page, for programs; nothing in it can end its element. Nothing if there is none.
+fn embedded(id: &str, data: &Value) -> String {
+    if data.is_null() {
+        return String::new();
+    }
+    let json = visible(&data.to_string()).replace('<', "\\u003c");
+    format!("<script type=\"application/json\" id=\"{id}\">\n{json}\n</script>\n")
 }
 
 fn scripts() -> String {
@@ -114,11 +145,12 @@ impl Body {
             }
             Block::Group(Group { title, folded, blocks }) => {
                 let content = self.blocks(blocks);
-                let title = escaped(title);
+                let (id, title) = (slug(title), escaped(title));
                 match (content.is_empty(), folded) {
                     (true, _) => String::new(),
                     (_, true) => {
-                        format!("<details>\n<summary>{title}</summary>\n{content}</details>\n")
+                        let summary = format!("<summary>{title}</summary>\n{content}");
+                        format!("<details id=\"{id}\">\n{summary}</details>\n")
                     }
                     (_, false) => format!("<section>\n<h2>{title}</h2>\n{content}</section>\n"),
                 }
@@ -228,9 +260,10 @@ fn table(table: &Table) -> String {
                     format!(" class=\"{}\"", tone(text))
                 }
                 _ if table.is_numeric(column) => " class=\"n\"".to_owned(),
+                text if text.len() > LONG => " class=\"long\"".to_owned(),
                 _ => String::new(),
             };
-            let text = breakable(text);
+            let text = if text.contains('█') { bar(text) } else { breakable(text) };
             let text = match link.filter(|_| column == 0) {
                 Some(link) => format!("<a href=\"{}\">{text}</a>", escaped(link)),
                 None => text,
@@ -253,6 +286,15 @@ fn table(table: &Table) -> String {
     )
 }
 
+/// A bar of text, such as `··██·`, as one that is drawn.
+fn bar(text: &str) -> String {
+    let many = |mark: char| text.chars().filter(|&letter| letter == mark).count();
+    let before = text.chars().take_while(|&letter| letter == '·').count();
+    let share = |cells: usize| float((100 * cells) as u64) / float(text.chars().count() as u64);
+    let (from, wide) = (share(before), share(many('█')));
+    format!("<i class=\"bar\" style=\"margin-left:{from:.1}%;width:{wide:.1}%\"></i>")
+}
+
 /// Words whose long names of several parts may be broken between them, but not their numbers.
 fn breakable(text: &str) -> String {
     let mut out = String::new();
@@ -270,10 +312,17 @@ fn breakable(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn names_are_broken_and_numbers_are_not() {
         assert_eq!(breakable("a.b_c <1.5>"), "a.<wbr/>b_<wbr/>c &lt;1.5&gt;");
+    }
+
+    #[test]
+    fn bars_of_text_are_drawn_where_they_stand() {
+        let drawn = "<i class=\"bar\" style=\"margin-left:40.0%;width:20.0%\"></i>";
+        assert_eq!(bar("····██····"), drawn);
     }
 
     #[test]
@@ -294,13 +343,22 @@ mod tests {
 
     #[test]
     fn json_cannot_end_its_element_and_stays_the_same() {
-        let text = "{\"a\": \"</script><!-- & \\u003c\"}";
-        let page = embedded(text);
+        let data = json!({"a": "</script><!-- & \\u003c"});
+        let page = embedded("a", &data);
         let inner = page.split_once('\n').and_then(|(_, rest)| rest.rsplit_once("</script>"));
         let (inner, _) = inner.expect("an element");
         assert!(!inner.contains('<'), "{inner}");
-        let parse = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON");
-        assert_eq!(parse(inner), parse(text));
+        assert_eq!(serde_json::from_str::<Value>(inner).expect("JSON"), data);
+    }
+
+    #[test]
+    fn metrics_for_which_there_is_no_room_are_left_out() {
+        let explore = json!({"metrics": ["a".repeat(100), "b".repeat(100), "c"]});
+        assert_eq!(
+            fitted(&explore, 210),
+            json!({"metrics": ["a".repeat(100), "b".repeat(100), "c"]})
+        );
+        assert_eq!(fitted(&explore, 150), json!({"metrics": ["a".repeat(100)]}));
     }
 
     #[test]

@@ -109,7 +109,9 @@ fn table(table: &Table, level: usize) -> String {
     let rule: String = (0..table.header.len()).map(rule).collect();
     let row = |(at, row): (usize, &Vec<String>)| {
         let mut cells: Vec<String> = row.iter().map(escaped).collect();
-        if let (Some(first), Some(link)) = (cells.first_mut(), table.links.get(at)) {
+        // A place within the page is for pages that can open it.
+        let link = table.links.get(at).filter(|link| !link.starts_with('#'));
+        if let (Some(first), Some(link)) = (cells.first_mut(), link) {
             *first = format!("[{first}]({link})");
         }
         across(cells)

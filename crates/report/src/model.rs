@@ -17,6 +17,9 @@ pub struct Document {
     /// The same for programs, as the command's `--format json` prints it.
     #[serde(skip)]
     pub data: Value,
+    /// What readers of a page can choose from; pages without scripts and others leave it out.
+    #[serde(skip)]
+    pub explore: Value,
 }
 
 /// A part of a document.
@@ -105,13 +108,19 @@ impl Card {
 impl Document {
     /// A document with this headline.
     pub fn new(title: impl Into<String>, blocks: Vec<Block>, data: Value) -> Document {
-        Document { title: title.into(), answer: Vec::new(), blocks, data }
+        Document { title: title.into(), blocks, data, ..Document::default() }
     }
 
     /// The same with this on its first screen.
     #[must_use]
     pub fn answered(self, answer: Vec<Block>) -> Document {
         Document { answer, ..self }
+    }
+
+    /// The same with this to choose from.
+    #[must_use]
+    pub fn explored(self, explore: Value) -> Document {
+        Document { explore, ..self }
     }
 
     /// The document as JSON.

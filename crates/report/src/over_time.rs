@@ -11,7 +11,12 @@ const INSTANCES: usize = 8;
 
 /// `document`, which tells of a run, with what its instances did and why some requests were slow.
 pub fn page(mut document: Document, strips: &Strips, slowest: &[Answer]) -> Document {
-    let charts = charts(strips).into_iter().flatten().map(Block::from).collect();
+    let mut charts = charts(strips);
+    if let Some(requests) = &mut charts[1] {
+        requests.form = Form::Points;
+        requests.points.extend(slowest.iter().filter_map(|answer| mark(strips, answer)));
+    }
+    let charts = charts.into_iter().flatten().map(Block::from).collect();
     document.blocks.push(Block::group("Over time", charts));
     if !slowest.is_empty() {
         document.blocks.push(Block::group("Slowest requests by TTFT", why::list(slowest)));
@@ -26,6 +31,16 @@ fn charts(strips: &Strips) -> [Option<Chart>; 3] {
         chart(strips, "Requests", "requests", &[waiting, running]),
         chart(strips, "KV blocks in use", "blocks", &[blocks]),
     ]
+}
+
+/// A mark for a slow request where it arrived, as high as the queue of its instance.
+fn mark(strips: &Strips, answer: &Answer) -> Option<Point> {
+    let number = answer.record.instance?.index();
+    let at = answer.record.arrival.as_secs_f64();
+    let moments = strips.instances().take(INSTANCES).nth(number)?;
+    let waiting = moments.iter().take_while(|moment| moment.at <= at).last()?.levels[0];
+    let point = Point::at(at, waiting).of("slow request").labelled(why::called(answer));
+    Some(point.on(format!("instance {number}")))
 }
 
 /// A small chart for each of the first instances, with a line for each of `series`.

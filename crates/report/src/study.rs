@@ -2,6 +2,7 @@
 
 mod answer;
 mod charts;
+mod explore;
 mod setup;
 
 pub use charts::chart;
@@ -21,7 +22,7 @@ use std::collections::BTreeSet;
 /// What all verdicts of a study have in common.
 const CAUTION: &str = "The probability that any verdict is wrong is at most 5 %, including interim \
                        looks. This covers the choice of seeds, not errors of the model.";
-/// A longer table by class is a detail.
+/// Nobody reads a longer table by class; the explorer of a page has its numbers.
 const MOST_CLASS_ROWS: usize = 64;
 /// With more cells nobody can tell their curves apart, and the page gets heavy.
 const MOST_DRAWN: usize = 64;
@@ -31,10 +32,8 @@ const MOST_PLACES: usize = 3;
 /// What `study`, which stands in the file `file`, found.
 pub fn document(study: &Study, findings: &Findings, file: Option<&str>) -> Document {
     let mut numbers = blocks(tables(study, findings));
-    let by_class = by_class(study, findings);
-    let is_long = by_class.as_ref().is_some_and(|table| table.rows.len() > MOST_CLASS_ROWS);
-    let (long, short) = if is_long { (by_class, None) } else { (None, by_class) };
-    numbers.extend(blocks(short));
+    let is_short = |table: &Table| table.rows.len() <= MOST_CLASS_ROWS;
+    numbers.extend(blocks(by_class(study, findings).filter(is_short)));
     numbers.extend(blocks(setup::arms(study)));
     numbers.extend(blocks(setup::tuned(study)));
     let charts = study.metrics.iter().filter_map(|metric| chart(study, findings, metric));
@@ -50,7 +49,6 @@ pub fn document(study: &Study, findings: &Findings, file: Option<&str>) -> Docum
         Block::group("Gates", gates(study, findings)),
         Block::group("Discussion", discussion.collect()),
         Block::group("Numbers", numbers),
-        Block::folded("Requests by class", blocks(long)),
         Block::group("Time to first token", drawn(charts::distributions)),
         Block::group("TTFT breakdown", drawn(charts::breakdowns)),
         Block::folded("Mechanisms", blocks(mechanisms(study, findings))),
@@ -59,6 +57,7 @@ pub fn document(study: &Study, findings: &Findings, file: Option<&str>) -> Docum
     ];
     Document::new(study.question.clone(), blocks, json::object(study, findings))
         .answered(answer::answer(study, findings))
+        .explored(explore::data(study, findings))
 }
 
 /// How the numbers came about.

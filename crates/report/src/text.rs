@@ -97,9 +97,14 @@ pub fn titled(name: String, unit: &str) -> String {
     if unit.is_empty() { name } else { format!("{name}, {unit}") }
 }
 
+/// Whether it is shown in per cent.
+pub(crate) fn is_share(metric: &Metric) -> bool {
+    ["rate", "share", "attainment"].iter().any(|it| metric.name().ends_with(it))
+}
+
 /// A mean with its interval, short enough for a table.
 pub fn entry(metric: &Metric, mean: Option<Mean>) -> String {
-    let share = ["rate", "share", "attainment"].iter().any(|it| metric.name().ends_with(it));
+    let share = is_share(metric);
     let show = |value: f64| match value {
         value if share => percent(value),
         value if value >= 99.95 => whole(value),
@@ -136,6 +141,12 @@ pub(crate) fn concat<T>(
     show: impl FnMut(T) -> String,
 ) -> String {
     items.into_iter().map(show).collect()
+}
+
+/// A name for a file or a place in a page: letters, digits and hyphens.
+pub(crate) fn slug(text: &str) -> String {
+    let words = text.split(|letter: char| !letter.is_ascii_alphanumeric());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-").to_lowercase()
 }
 
 /// Words as a sentence.

@@ -5,7 +5,7 @@ mod sentence;
 mod tables;
 
 use crate::model::{Block, Document, Table};
-use crate::text::{counted, duration, grouped, listed, percent};
+use crate::text::{counted, duration, grouped, listed, percent, slug};
 use blis_core::math::float;
 use blis_lab::why::{Answer, Cause, Measure};
 use sentence::sentence;
@@ -40,9 +40,16 @@ pub(crate) fn list(answers: &[Answer]) -> Vec<Block> {
         ]
     };
     let header = ["request", "took", "alone", "cause", "why"];
-    let table = Table::new("", header, answers.iter().map(row));
-    let one = |answer: &Answer| Block::folded(&format!("Request {}", answer.name), blocks(answer));
-    [table.into()].into_iter().chain(answers.iter().map(one)).collect()
+    let mut table = Table::new("", header, answers.iter().map(row));
+    table.links = answers.iter().map(|answer| format!("#{}", slug(&called(answer)))).collect();
+    let one = |answer: &Answer| Block::folded(&called(answer), blocks(answer));
+    let lives = tables::lives(answers).map(Block::from);
+    lives.into_iter().chain([table.into()]).chain(answers.iter().map(one)).collect()
+}
+
+/// What its marks and its details are called.
+pub(crate) fn called(answer: &Answer) -> String {
+    format!("Request {}", answer.name)
 }
 
 fn title(answer: &Answer) -> String {

@@ -1,10 +1,12 @@
 //! The life of a request, its slowest steps and the choice of its router, as tables.
 
+use super::called;
+use crate::chart::{Axis, Chart, Form, Point, Scale};
 use crate::model::Table;
 use crate::text::{dash, duration, grouped, percent, plain};
 use blis_core::math::{count, float};
 use blis_core::{Span, Time};
-use blis_lab::why::Answer;
+use blis_lab::why::{Answer, Measure};
 use blis_metrics::life::{Considered, StepsOf};
 use blis_metrics::{Candidate, Doing, Stretch};
 use std::cmp::Reverse;
@@ -88,6 +90,42 @@ fn fold(mut lines: Vec<Line>) -> Vec<Line> {
         lines[at].to = next.to;
     }
     lines
+}
+
+/// The lives of requests as bars, until the first token if they are the slowest to that.
+pub(super) fn lives(answers: &[Answer]) -> Option<Chart> {
+    let is_ttft = answers.first().is_some_and(|answer| answer.measure == Measure::Ttft);
+    let points = answers.iter().flat_map(|answer| {
+        let end = answer.life.first_token.filter(|_| is_ttft).unwrap_or(Time::NEVER);
+        let point = |kind: &str, took: Span| {
+            Point::named(called(answer), float(took.as_nanos()) / 1e6).of(kind)
+        };
+        // Each bar begins with nothing of every kind, so that a kind has the same colour everywhere.
+        let none = KINDS.iter().map(|kind| point(kind, Span::ZERO));
+        let stretches = answer.life.stretches.iter().filter(|it| it.from < end);
+        let lines = stretches.flat_map(|it| cut(answer, it).into_iter().map(move |one| (it, one)));
+        let lines = lines.map(|(it, line)| {
+            let label = format!("{} from {:.3} s", line.what, line.from.as_secs_f64());
+            point(kind(it), line.to.min(end).since(line.from)).labelled(label)
+        });
+        let output = point("output", answer.record.split.output);
+        none.chain(lines).chain([output]).collect::<Vec<_>>()
+    });
+    let title = if is_ttft { "From arrival to first token" } else { "From arrival to the end" };
+    let axes = [Axis::new("", Scale::Names), Axis::new("ms since arrival", Scale::Zero)];
+    let chart = Chart::new(title, Form::Bars, axes, points.collect());
+    chart.map(|chart| chart.noted("A click on a request shows its life, and why it was slow."))
+}
+
+const KINDS: [&str; 7] =
+    ["gateway", "waiting", "reload", "prefill", "preempted", "decode", "output"];
+
+fn kind(stretch: &Stretch) -> &'static str {
+    match stretch.doing {
+        _ if stretch.preempted => "preempted",
+        Doing::Ingress => "gateway",
+        doing => doing.name(),
+    }
 }
 
 /// Where in a life a row is.
