@@ -249,6 +249,7 @@
       return made;
     }
     const arms = levels[own].map((name, level) => chip(name, colour(level), true));
+    arms.forEach((made, level) => (made.style.borderStyle = dash(level) ? "dashed" : "solid"));
     const each = chip("every seed", "var(--faint)", false);
     const note = element("p", home, "", "faint");
     const canvas = element("div", home, "", "canvas");

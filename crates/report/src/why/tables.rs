@@ -100,7 +100,7 @@ pub(super) fn lives(answers: &[Answer]) -> Option<Chart> {
         let point = |kind: &str, took: Span| {
             Point::named(called(answer), float(took.as_nanos()) / 1e6).of(kind)
         };
-        // Each bar begins with nothing of every kind, so that a kind has the same colour everywhere.
+        // Each bar begins with nothing of every kind, so that kinds have the same colours.
         let none = KINDS.iter().map(|kind| point(kind, Span::ZERO));
         let stretches = answer.life.stretches.iter().filter(|it| it.from < end);
         let lines = stretches.flat_map(|it| cut(answer, it).into_iter().map(move |one| (it, one)));
