@@ -132,6 +132,21 @@ class Reports(unittest.TestCase):
                     self.assertIn(text, details)
             self.assertEqual(browser.complaints, [])
 
+    def test_dragging_over_time_zooms_all_charts_of_it(self):
+        zoomed = "document.querySelectorAll('figcaption button').length"
+        with Browser() as browser:
+            self.opened(browser, "run")
+            browser.run("document.querySelector('figure').scrollIntoView()")
+            box = "document.querySelector('.panel svg').getBoundingClientRect()"
+            x, y = browser.run(f"(({{x, y}}) => [x + 200, y + 100])({box})")
+            for kind, to in [("Pressed", x), ("Moved", x + 100), ("Released", x + 100)]:
+                browser.call("Input.dispatchMouseEvent", type=f"mouse{kind}", x=to, y=y,
+                             button="left", clickCount=1)
+            self.assertEqual(browser.run(zoomed), 3)
+            browser.run("document.querySelector('figcaption button').click()")
+            self.assertEqual(browser.run(zoomed), 0)
+            self.assertEqual(browser.complaints, [])
+
     def test_nothing_is_wider_than_a_phone(self):
         for dark in [False, True]:
             with Browser(width=390, dark=dark) as browser:
