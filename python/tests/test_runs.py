@@ -100,7 +100,13 @@ def test_the_lock_of_the_interpreter_is_free_while_a_run_goes() -> None:
 ENDLESS = {"workload": {"distribution": {"rate": 100, "num_requests": 4_000_000}}}
 
 
-@pytest.mark.parametrize("what", ["run", "trial", "study"])
+SHARE = {
+    "cluster": {"instances": 500},
+    "workload": {"preset": "orthogonal-slo", "rate": "90%", "num_requests": 1000},
+}
+
+
+@pytest.mark.parametrize("what", ["run", "timeline", "trial", "saturation", "study"])
 def test_an_interrupt_ends_what_is_being_simulated(what: str) -> None:
     gate = threading.Lock()
 
@@ -118,6 +124,10 @@ def test_an_interrupt_ends_what_is_being_simulated(what: str) -> None:
         gate.release()
         if what == "run":
             blis.run(scenario, requests=False)
+        elif what == "timeline":
+            blis.run(scenario, requests=False, timeline_ms=1000)
+        elif what == "saturation":
+            blis.Scenario(SHARE).trial()
         elif what == "trial":
             blis.trial(document)
         else:

@@ -86,9 +86,9 @@ fn hardware() -> String {
         ("models", models),
         ("gpus", gpus),
         ("fits", fits),
-        ("profiles", rows(profile::all_shipped(), |file| profile_row(&catalogue, &file))),
-        ("families", families(&catalogue)),
-        ("machines", rows(BY_ROOFLINE, |it| roofline_row(&catalogue, it))),
+        ("profiles", rows(profile::all_shipped(), |file| profile_row(catalogue, &file))),
+        ("families", families(catalogue)),
+        ("machines", rows(BY_ROOFLINE, |it| roofline_row(catalogue, it))),
         ("links", links),
     ];
     fill(include_str!("reference/hardware.txt"), &tables)

@@ -8,6 +8,7 @@ use crate::coefficients::Coefficients;
 use crate::model::{Experts, ModelShape};
 use crate::roofline::{Efficiency, GpuSheet};
 use serde::Deserialize;
+use std::sync::LazyLock;
 
 /// The catalogue that ships with BLIS.
 #[derive(Clone, Debug, Deserialize)]
@@ -143,8 +144,12 @@ impl Catalogue {
     ///
     /// # Panics
     /// If `catalogue.json` is malformed; a test reads it.
-    pub fn shipped() -> Catalogue {
-        serde_json::from_str(include_str!("../catalogue.json")).expect("catalogue.json is tested")
+    pub fn shipped() -> &'static Catalogue {
+        static READ: LazyLock<Catalogue> = LazyLock::new(|| {
+            let text = include_str!("../catalogue.json");
+            serde_json::from_str(text).expect("catalogue.json is tested")
+        });
+        &READ
     }
 
     /// The model of that name or alias, in any case.

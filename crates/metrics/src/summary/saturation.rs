@@ -85,7 +85,9 @@ pub(super) fn batches_grow(arrivals: &[u64], exits: &[u64], every: u64) -> bool 
     let half = arrivals.len() / 2;
     let (mut line, mut left) = (Line::default(), 0);
     for (before, arrival) in arrivals.iter().enumerate() {
-        left += exits[left..].partition_point(|exit| exit <= arrival);
+        while exits.get(left).is_some_and(|exit| exit <= arrival) {
+            left += 1;
+        }
         if before >= half {
             line.add(float((before - half) as u64), float(before.saturating_sub(left) as u64));
         }

@@ -52,8 +52,8 @@ pub(super) fn machine(scenario: &Scenario, tree: &Node) -> Result<Machine, Probl
     tree.whole(&["model", "hardware", "tp", "latency"])?;
     let reader = Reader { scenario, tree };
     let catalogue = Catalogue::shipped();
-    let fit = reader.fit(&catalogue);
-    let chosen = reader.latency(&catalogue, fit.as_ref())?;
+    let fit = reader.fit(catalogue);
+    let chosen = reader.latency(catalogue, fit.as_ref())?;
     let known = fit.as_ref().ok();
     // A profile knows the machine that it was fitted on; what the scenario says comes first.
     let hardware = scenario.hardware.clone().or(chosen.hardware);
@@ -71,7 +71,7 @@ pub(super) fn machine(scenario: &Scenario, tree: &Node) -> Result<Machine, Probl
         latency_name: chosen.name,
         latency_caveat: chosen.caveat,
         blocks: known.map(|fit| fit.total_kv_blocks),
-        shape: reader.shape(&catalogue).ok(),
+        shape: reader.shape(catalogue).ok(),
     })
 }
 
