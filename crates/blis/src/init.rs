@@ -15,13 +15,17 @@ use std::path::Path;
 /// models, or many shorter ones.
 const LEAST_KV_TOKENS: u64 = 131_072;
 
+/// Fields of arms whose router hears of KV events.
+const EVENTS: &str = ", signals: {kv_event_delay_us: 10000}";
+
 /// What stands behind the gateway in the study: what people deploy, and what each part of it adds.
-const ARMS: [(&str, &str); 5] = [
-    ("llm-d-1.0-precise", "what llm-d's guides ship, with KV events"),
-    ("llm-d-1.0", "the same with hits estimated from what was sent"),
-    ("session-sticky", "sessions stay where they are"),
-    ("least-harm-router", "cached tokens weighed against the delay to others"),
-    ("round-robin", "no knowledge at all"),
+/// A strategy, what goes with it, and what it is there for.
+const ARMS: [(&str, &str, &str); 5] = [
+    ("llm-d-1.0-precise", EVENTS, "what llm-d's guides ship, with KV events"),
+    ("llm-d-1.0", "", "the same with hits estimated from what was sent"),
+    ("session-sticky", "", "sessions stay where they are"),
+    ("least-harm-router", EVENTS, "cached tokens weighed against the delay to others"),
+    ("round-robin", "", "no knowledge at all"),
 ];
 
 /// Writes both files, and the schemas by which editors check them.
@@ -169,8 +173,7 @@ fn study(targets: &[Slo]) -> String {
          question: Which router serves this traffic best, and does it meet the targets?\n\
          base: scenario.yaml\narms:\n",
     );
-    for (name, tests) in ARMS {
-        let signals = if reads_events(name) { ", signals: {kv_event_delay_us: 10000}" } else { "" };
+    for (name, signals, tests) in ARMS {
         writeln!(
             text,
             "  - {{name: {name}, set: {{strategy: {name}{signals}}}, tests: \"{tests}\"}}"
@@ -183,7 +186,7 @@ fn study(targets: &[Slo]) -> String {
     for Slo { text: target, .. } in targets {
         let at = target.find(['<', '>', '=']).unwrap_or(target.len());
         let (metric, limit) = target.split_at(at);
-        for (name, _) in ARMS {
+        for (name, ..) in ARMS {
             let claim = format!("{}({name}) {limit}", metric.trim());
             writeln!(text, "  - {{name: \"{name}: {target}\", claim: {claim}}}").expect("as above");
         }
@@ -196,15 +199,14 @@ fn study(targets: &[Slo]) -> String {
     text
 }
 
-/// Whether a strategy hears of KV events.
-fn reads_events(name: &str) -> bool {
-    matches!(name, "llm-d-1.0-precise" | "least-harm-router")
-}
-
 /// `text` as a YAML string.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
-    if text.chars().all(plain) { text.to_owned() } else { format!("{text:?}") }
+    if text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        serde_json::Value::from(text).to_string()
+    }
 }
 
 /// The trace's path from wherever the scenario stands.

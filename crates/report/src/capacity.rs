@@ -62,9 +62,12 @@ fn conditions(search: &Search, findings: &Findings) -> String {
     };
     let most = search.question.max_seeds;
     let most = if most > seeds.len() { format!(" (at most {most})") } else { String::new() };
+    let same = match search.question.vary {
+        Vary::Rate => "the same requests at every rate except for their spacing",
+        Vary::Instances => "the same requests for every number of instances",
+    };
     format!(
-        "{} runs: {} seeds{most}, the same requests at every rate except for their spacing, \
-         {requests}{stretch}{warmup}.",
+        "{} runs: {} seeds{most}, {same}, {requests}{stretch}{warmup}.",
         grouped(*trials as u64),
         seeds.len(),
     )

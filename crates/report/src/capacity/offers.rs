@@ -55,7 +55,8 @@ fn nothing(findings: &Findings) -> Block {
         Found::Never { why, .. } => Some(format!("{}: {why}", answer.name)),
         _ => None,
     });
-    let text = format!("no machine meets the SLOs with confidence; {}", dash(why, |why| why));
+    let why = why.map_or_else(String::new, |why| format!("; {why}"));
+    let text = format!("no machine meets the SLOs with confidence{why}");
     Block::warning(text, "relax the SLOs, or name other GPUs")
 }
 
