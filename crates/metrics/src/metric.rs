@@ -194,6 +194,7 @@ static REQUESTS: [Definition; 7] = [
         .count(Less, "times that a running request was preempted"),
 ];
 
+// ttft_mean, ttft_p50, ttft_p90, ttft_p95, ttft_p99, ttft_max; the same of itl and e2e.
 static TTFT: [Definition; 6] = latency!(ttft, "time to first token");
 static ITL: [Definition; 6] = latency!(itl, "time between two tokens of a request");
 static E2E: [Definition; 6] = latency!(e2e, "arrival to last token");

@@ -15,7 +15,9 @@ use blis_latency::profile::VARIABLES;
 use blis_metrics::{
     Audit, AuditReport, Fact, Fanout, Listener, Report, RunEnd, Summary, check_report,
 };
-use blis_sim::{End, Extrapolated, Future, Observer, Outcome, Pool, RunError, Unobserved};
+use blis_sim::{
+    End, Extrapolated, Future, Observer, Outcome, Pool, Progress, RunError, Unobserved,
+};
 use blis_workload::TraceError;
 
 /// What a run gives.
@@ -150,7 +152,7 @@ pub fn run_scenario(
     names: Option<Names>,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunFailure> {
-    check_samples(plan, &trial)?;
+    check_samples(plan, trial, observer)?;
     let mut source = plan.source(trial.seed)?;
     if let Some(names) = names {
         source = names.of(source);
@@ -200,20 +202,33 @@ pub fn run_scenario(
 
 /// Refuses a run whose samples would take more than its scenario allows. They are taken at least
 /// until the last arrival.
-fn check_samples(plan: &Plan, trial: &Trial) -> Result<(), RunFailure> {
+fn check_samples(plan: &Plan, trial: Trial, observer: &mut dyn Observer) -> Result<(), RunFailure> {
     let Some(interval) = trial.sample_interval else { return Ok(()) };
+    read_ahead(plan, trial, observer, |request| {
+        let samples = request.arrival.as_nanos() / interval.as_nanos().max(1);
+        let above = limit::of_samples(plan.instances, samples, plan.max_gb);
+        above.map_or(Ok(()), |message| Err(Problem::of_file("timeline", message).into()))
+    })
+}
+
+/// Tells the requests of `plan` up to its horizon before they are simulated, in order of arrival;
+/// of clients who wait for answers the first ones only.
+fn read_ahead(
+    plan: &Plan,
+    trial: Trial,
+    observer: &mut dyn Observer,
+    mut tell: impl FnMut(&Request) -> Result<(), RunFailure>,
+) -> Result<(), RunFailure> {
     let mut source = plan.source(trial.seed)?;
-    let mut last = Time::ZERO;
-    let horizon = plan.horizon.unwrap_or(Time::NEVER);
-    let next = |error| run_failure(RunError::Source(error));
-    while last < horizon
-        && let Some(request) = source.next_request().map_err(next)?
-    {
-        last = request.arrival.min(horizon);
-        let samples = last.as_nanos() / interval.as_nanos().max(1);
-        if let Some(message) = limit::of_samples(plan.instances, samples, plan.max_gb) {
-            return Err(Problem::of_file("timeline", message).into());
+    let until = plan.config(&trial).horizon.unwrap_or(Time::NEVER);
+    let mut next = || source.next_request().map_err(|error| run_failure(RunError::Source(error)));
+    for arrived in 0_u64.. {
+        let Some(request) = next()?.filter(|request| request.arrival <= until) else { break };
+        let progress = Progress { now: Time::ZERO, arrived, closed: 0 };
+        if arrived % 1024 == 0 && !observer.go_on(progress) {
+            return Err(RunFailure::Interrupted);
         }
+        tell(&request)?;
     }
     Ok(())
 }
@@ -222,10 +237,13 @@ fn check_samples(plan: &Plan, trial: &Trial) -> Result<(), RunFailure> {
 /// in a run with the policy that the oracle replaces.
 fn future(plan: &Plan, trial: Trial, observer: &mut dyn Observer) -> Result<Future, RunFailure> {
     let block_size = plan.engine.block_size;
-    let mut source = plan.source(trial.seed)?;
-    if !source.is_closed_loop() {
-        let until = plan.config(&trial).horizon.unwrap_or(Time::NEVER);
-        return Future::read(&mut *source, block_size, until).map_err(run_failure);
+    if !plan.source(trial.seed)?.is_closed_loop() {
+        let mut future = Future::new(block_size);
+        read_ahead(plan, trial, observer, |request| {
+            future.add(&request.content);
+            Ok(())
+        })?;
+        return Ok(future);
     }
     let mut before = plan.clone();
     before.oracles.evict = false;
@@ -242,17 +260,14 @@ pub fn requests(
     trial: Trial,
     mut tell: impl FnMut(&Request),
 ) -> Result<(), RunFailure> {
-    let mut source = plan.source(trial.seed)?;
-    if source.is_closed_loop() {
+    if plan.source(trial.seed)?.is_closed_loop() {
         recorded(plan, trial, &mut Unobserved)?.iter().for_each(tell);
         return Ok(());
     }
-    let until = plan.config(&trial).horizon.unwrap_or(Time::NEVER);
-    let mut next = || source.next_request().map_err(|error| run_failure(RunError::Source(error)));
-    while let Some(request) = next()?.filter(|request| request.arrival <= until) {
-        tell(&request);
-    }
-    Ok(())
+    read_ahead(plan, trial, &mut Unobserved, |request| {
+        tell(request);
+        Ok(())
+    })
 }
 
 /// The requests that arrive in a run of `plan`.

@@ -10,9 +10,8 @@
 //! Nothing here may depend on output lengths.
 
 use crate::live::Slot;
-use crate::outcome::RunError;
 use blis_core::runs::{Match, RunId, RunTree};
-use blis_core::{Blocks, Content, Request, RequestId, SessionId, Source, StreamId, Time};
+use blis_core::{Blocks, Content, Request, RequestId, SessionId, StreamId};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Who begins with which blocks.
@@ -77,24 +76,6 @@ impl Users {
 }
 
 impl Future {
-    /// Reads all requests of `source` that arrive no later than `until`.
-    ///
-    /// # Errors
-    /// If the source fails.
-    ///
-    /// # Panics
-    /// If the source is closed loop: its requests depend on the run.
-    pub fn read(source: &mut dyn Source, block_size: u32, until: Time) -> Result<Future, RunError> {
-        assert!(!source.is_closed_loop(), "the requests to come are not known");
-        let mut future = Future::new(block_size);
-        while let Some(request) = source.next_request().map_err(RunError::Source)?
-            && request.arrival <= until
-        {
-            future.add(&request.content);
-        }
-        Ok(future)
-    }
-
     /// The future of a run whose requests depend on it, from those of another run of the same
     /// clients, in order of arrival. Who comes although it was not recorded is not expected.
     pub fn recorded(requests: &[Request], block_size: u32) -> Future {
@@ -108,7 +89,8 @@ impl Future {
         future
     }
 
-    fn new(block_size: u32) -> Future {
+    /// A future without requests.
+    pub fn new(block_size: u32) -> Future {
         let (tree, over) = (RunTree::default(), Vec::new());
         let (scheduled, outlook) = (Vec::new(), Vec::new());
         Future { block_size, tree, over, scheduled, outlook, record: None }
@@ -133,7 +115,7 @@ impl Future {
     }
 
     /// The next request in order of arrival has this content.
-    fn add(&mut self, content: &Content) {
+    pub fn add(&mut self, content: &Content) {
         let id = RequestId(self.over.len() as u64);
         self.over.push(false);
         let prompt = self.looked_up(content);
@@ -235,7 +217,7 @@ impl Future {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use blis_core::{Segment, StreamId};
+    use blis_core::{Segment, StreamId, Time};
 
     const SIZE: u32 = 4;
 

@@ -80,16 +80,17 @@ scheduler: fcfs
 #[test]
 fn listeners_and_pace_and_a_late_horizon() {
     let bench = bench();
-    let plain = bench.blis("run s.yaml --format json").json();
-    for extra in
-        ["--audit", "--stepwise", "--quiet", "--requests-out r.csv", "--results-path r.json"]
-    {
-        assert_eq!(
-            plain,
-            bench.blis(&format!("run s.yaml --format json {extra}")).json(),
-            "{extra}"
-        );
+    bench.write("warm.yaml", format!("warmup_s: 2\n{SCENARIO}"));
+    let listeners = "--audit --stepwise --quiet --requests-out=r.csv --results-path=r.json \
+        --timeline=t.csv";
+    for file in ["s.yaml", "warm.yaml"] {
+        let plain = bench.blis(&format!("run {file} --format json")).json();
+        for extra in listeners.split_whitespace() {
+            let ran = bench.blis(&format!("run {file} --format json {extra}")).json();
+            assert_eq!(plain, ran, "{file} {extra}");
+        }
     }
+    let plain = bench.blis("run s.yaml --format json").json();
     let mut late = bench.blis("run s.yaml --format json --horizon 100000000000").json();
     let mut never = bench.blis("run s.yaml --format json --horizon 9223372036854775807").json();
     assert_eq!(plain, never, "beyond ten years is never");

@@ -76,6 +76,20 @@ fn every_layout_tells_what_the_tier_did() {
     assert!(!without.contains("CPU tier"), "{without}");
 }
 
+/// A stall counts as far as the horizon, as the time that it is a share of does.
+#[test]
+fn a_stall_that_the_horizon_cuts_is_no_more_than_all_the_time() {
+    let slow = "--kv-transfer-bandwidth 0.0001 --kv-reload blocking --format json --audit";
+    let mut cut = 0;
+    for horizon in [700_000, 1_000_000, 2_000_000, 4_000_000] {
+        let ran = Bench::new().blis(&format!("{BUSY} {slow} --horizon {horizon}"));
+        let share = ran.json()["kv"]["transfer_stall_share"].as_f64().expect("a number");
+        assert!(share <= 1.0, "{share} at {horizon}");
+        cut += u32::from(share > 0.1);
+    }
+    assert!(cut > 1, "it was stalled");
+}
+
 /// Two prompts in turn, of which the GPU holds one: each is copied out before the other comes.
 #[test]
 fn rows_of_requests_say_how_long_they_waited_for_their_blocks() {

@@ -2,10 +2,10 @@
 //! clients that wait for answers.
 
 use crate::harness::{plan, run_audited};
-use blis_core::Time;
+use blis_core::{Span, Time};
 use blis_metrics::{Fact, Listener};
-use blis_scenario::{Draft, Trial};
-use blis_sim::Pace;
+use blis_scenario::{Draft, RunFailure, Trial, run_scenario};
+use blis_sim::{Observer, Pace, Progress};
 
 const TEXT: &str = "
 cluster: {instances: 3}
@@ -111,4 +111,23 @@ fn the_requests_of_a_closed_loop_under_an_oracle_can_be_told() {
     let told = blis_scenario::run::requests(&plan, Trial::new(plan.seed), |_| sent += 1);
     told.expect("the run ends");
     assert_eq!(sent, 300);
+}
+
+/// Stops whatever it watches.
+struct Stops;
+
+impl Observer for Stops {
+    fn go_on(&mut self, _progress: Progress) -> bool {
+        false
+    }
+}
+
+#[test]
+fn reading_ahead_of_a_run_can_be_stopped() {
+    let (plain, oracle) = (plan(TEXT), plan(&format!("{TEXT}oracles: [evict]\n")));
+    let sampled = Trial { sample_interval: Some(Span::from_micros(1000)), ..Trial::new(1) };
+    for (plan, trial) in [(&plain, sampled), (&oracle, Trial::new(1))] {
+        let stopped = run_scenario(plan, trial, &mut [], None, &mut Stops);
+        assert!(matches!(stopped, Err(RunFailure::Interrupted)), "{stopped:?}");
+    }
 }

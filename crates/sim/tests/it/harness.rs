@@ -225,8 +225,11 @@ impl Scenario {
         };
         let future = policies.evict.needs().future.then(|| {
             let mut source = Listed::new(self.requests.clone());
-            Future::read(&mut source, self.engine.block_size, Time::NEVER)
-                .expect("a list cannot fail")
+            let mut future = Future::new(self.engine.block_size);
+            while let Some(request) = source.next_request().expect("a list cannot fail") {
+                future.add(&request.content);
+            }
+            future
         });
         Config {
             pools: self.pools(),
