@@ -131,6 +131,11 @@ impl Subject {
                            sessions begin at a rate";
             return Err(Problem::of_file("workload", message));
         }
+        if vary == Vary::Rate && mix.has_users() {
+            let message = "users send as fast as they are answered, so there is no rate to vary; \
+                           use `--vary instances`, or give a rate";
+            return Err(Problem::of_file("workload", message));
+        }
         // A share of saturation would grow with the instances.
         if let (Vary::Instances, Rate::Steady(rate)) = (vary, &mix.rate) {
             draft.set_amount("--vary instances", "rate", &rate.to_string());

@@ -1,20 +1,24 @@
 //! A rate as it is written: requests per second, a share of the cluster's saturation, a ramp or
-//! steps of either.
+//! steps of either, or users who each wait for their answer.
 //!
 //! ```yaml
 //! rate: 400
 //! rate: 90%                                  # of saturation; the same as {of_saturation: 0.9}
 //! rate: {ramp: {from: 3, to: 60, over_s: 600}}
 //! rate: {steps: [{rate: 50%, for_s: 300}, {rate: 120%, for_s: 60}, {rate: 50%, for_s: 300}]}
+//! rate: 64 users                             # the same as {users: {count: 64}}
+//! rate: {users: {count: 64, think_time_s: 0.5, think_time: exponential, ramp_s: 30}}
 //! ```
 //!
 //! What saturation is, and how it is measured, is in `settle.rs`.
 
-use crate::legal::{PerSecond, Seconds, ShareOfSaturation};
-use crate::problem::{Place, Problem};
-use crate::yaml::{self, Amount, Node, Range, inline_schema};
+use crate::legal::{PerSecond, Seconds, ShareOfSaturation, SliceSeconds};
+use crate::problem::{Place, Problem, quoted};
+use crate::workload_spec::ThinkWord;
+use crate::yaml::{self, Amount, Node, Range, Whole, inline_schema};
 use blis_core::Span;
-use blis_workload::Rate;
+use blis_workload::rate::MOST_USERS;
+use blis_workload::{Rate, Think, Users};
 use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Unexpected, Visitor};
@@ -36,6 +40,8 @@ pub enum RateSpec {
     },
     /// Each for so many seconds, and the last one for good.
     Steps(Vec<(Level, f64)>),
+    /// As many as these users send.
+    Users(Users),
 }
 
 /// A rate, and where it was written.
@@ -78,6 +84,7 @@ impl RateSpec {
             RateSpec::Level(level) => relative(level),
             RateSpec::Ramp { from, to, .. } => relative(from) || relative(to),
             RateSpec::Steps(steps) => steps.iter().any(|(level, _)| relative(level)),
+            RateSpec::Users(_) => false,
         }
     }
 
@@ -96,12 +103,14 @@ impl RateSpec {
             RateSpec::Steps(steps) => {
                 Rate::steps(steps.iter().map(|&(level, for_s)| (per_sec(level), lasting(for_s))))
             }
+            RateSpec::Users(users) => Rate::Users(*users),
         }
     }
 }
 
 const LEGAL: &str = "a number from 1e-9 to 1e9 (requests per second), or a percentage of the \
                      cluster's saturation such as `90%`";
+const KNOWN: &[&str] = &["of_saturation", "ramp", "steps", "users"];
 
 /// A rate that is written as one word: a number or a percentage.
 fn level<E: Error>(text: &str) -> Result<Level, E> {
@@ -130,11 +139,13 @@ inline_schema! {
             "of_saturation": share,
             "ramp": ramp,
             "steps": { "type": "array", "items": step },
+            "users": generator.subschema_for::<UsersFields>(),
         });
         let fields = serde_json::json!({
             "type": "object", "properties": properties, "additionalProperties": false,
         });
-        json_schema!({ "anyOf": [generator.subschema_for::<LevelOrZero>(), fields] })
+        let users = serde_json::json!({ "type": "string", "pattern": "^[0-9]+ users$" });
+        json_schema!({ "anyOf": [generator.subschema_for::<LevelOrZero>(), users, fields] })
     };
     [] LevelOrZero, _generator => json_schema!({
         "anyOf": [{ "type": "number", "minimum": 0 }, { "type": "string", "pattern": "^[0-9.]+%$" }]
@@ -153,15 +164,21 @@ impl<'de> Visitor<'de> for RateVisitor {
     type Value = RateSpec;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{LEGAL}, or one of the fields `of_saturation`, `ramp`, `steps`")
+        write!(f, "{LEGAL}, or `64 users`, or one of the fields {}", quoted(KNOWN))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<RateSpec, E> {
-        level(text).map(RateSpec::Level)
+        let Some(count) = text.strip_suffix(" users") else {
+            return level(text).map(RateSpec::Level);
+        };
+        let legal = format!("from 1 to {MOST_USERS} users");
+        let count = count.trim().parse().ok().filter(|count| (1..=MOST_USERS).contains(count));
+        let count = count.ok_or_else(|| E::invalid_value(Unexpected::Str(text), &&*legal))?;
+        let think = Think::Constant(Span::ZERO);
+        Ok(RateSpec::Users(Users { count, think, ramp: Span::ZERO }))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RateSpec, A::Error> {
-        const KNOWN: &[&str] = &["of_saturation", "ramp", "steps"];
         let mut found = None;
         while let Some(name) = map.next_key::<String>()? {
             let rate = match name.as_str() {
@@ -181,14 +198,37 @@ impl<'de> Visitor<'de> for RateVisitor {
                     let step = |fields: &StepFields| (fields.rate.0, fields.for_s.get());
                     RateSpec::Steps(steps.iter().map(step).collect())
                 }
+                "users" => RateSpec::Users(map.next_value::<UsersFields>()?.users()),
                 other => return Err(A::Error::unknown_field(other, KNOWN)),
             };
             if found.replace(rate).is_some() {
-                let message = "found several; legal: one of `of_saturation`, `ramp`, `steps`";
+                let message = format!("found several; legal: one of {}", quoted(KNOWN));
                 return Err(A::Error::custom(message));
             }
         }
         found.ok_or_else(|| A::Error::custom(format!("no rate; legal: {LEGAL}")))
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct UsersFields {
+    count: Whole<1, { MOST_USERS as u64 }>,
+    think_time_s: Option<Amount<SliceSeconds>>,
+    think_time: Option<ThinkWord>,
+    ramp_s: Option<Amount<SliceSeconds>>,
+}
+
+impl UsersFields {
+    fn users(&self) -> Users {
+        let span = |seconds: Option<Amount<SliceSeconds>>| {
+            Span::from_secs_f64(seconds.map_or(0.0, |seconds| seconds.get()))
+        };
+        Users {
+            count: self.count.get_u32(),
+            think: ThinkWord::of(self.think_time, span(self.think_time_s)),
+            ramp: span(self.ramp_s),
+        }
     }
 }
 
@@ -234,8 +274,8 @@ impl<'de> Visitor<'de> for LevelVisitor {
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<LevelOrZero, A::Error> {
         match RateVisitor.visit_map(map)? {
             RateSpec::Level(level) => Ok(LevelOrZero(level)),
-            RateSpec::Ramp { .. } | RateSpec::Steps(_) => {
-                Err(A::Error::custom("a ramp or steps within a ramp or steps; write one rate"))
+            RateSpec::Ramp { .. } | RateSpec::Steps(_) | RateSpec::Users(_) => {
+                Err(A::Error::custom("only a rate can stand in a ramp or steps; write one"))
             }
         }
     }
@@ -265,6 +305,13 @@ mod tests {
         let ramp = read("{ramp: {from: 0, to: 120%, over_s: 600}}").expect("legal");
         assert!(ramp.needs_saturation());
         assert_eq!(ramp.rate(50.0), Rate::ramp(0.0, 60.0, Span::from_secs_f64(600.0)));
+        let users = |count, think, ramp| {
+            RateSpec::Users(Users { count, think, ramp: Span::from_secs_f64(ramp) })
+        };
+        assert_eq!(read("64 users"), Ok(users(64, Think::Constant(Span::ZERO), 0.0)));
+        let fields = "{users: {count: 8, think_time_s: 2, think_time: exponential, ramp_s: 30}}";
+        let think = Think::Exponential(Span::from_secs_f64(2.0));
+        assert_eq!(read(fields), Ok(users(8, think, 30.0)));
         let steps = read("{steps: [{rate: 8, for_s: 1}, {rate: {of_saturation: 2}, for_s: 2}]}");
         let expected = [(8.0, Span::from_secs_f64(1.0)), (20.0, Span::from_secs_f64(2.0))];
         assert_eq!(steps.expect("legal").rate(10.0), Rate::steps(expected));
@@ -277,6 +324,7 @@ mod tests {
             ("0", "7: rate", format!("found `0`; legal: {LEGAL}")),
             ("inf", "7: rate", format!("found `inf`; legal: {LEGAL}")),
             ("9_0%", "7: rate", format!("found `9_0%`; legal: {LEGAL}")),
+            ("0 users", "7: rate", "found `0 users`; legal: from 1 to 1000000 users".to_owned()),
             (
                 "{of_saturation: 0}",
                 "23: rate.of_saturation",
@@ -291,12 +339,13 @@ mod tests {
             (
                 "{slope: 1}",
                 "7: rate",
-                "unknown field `slope`; known: `of_saturation`, `ramp`, `steps`".to_owned(),
+                "unknown field `slope`; known: `of_saturation`, `ramp`, `steps`, `users`"
+                    .to_owned(),
             ),
             (
                 "{of_saturation: 1, ramp: {from: 1, to: 2, over_s: 3}}",
                 "7: rate",
-                "found several; legal: one of `of_saturation`, `ramp`, `steps`".to_owned(),
+                "found several; legal: one of `of_saturation`, `ramp`, `steps`, `users`".to_owned(),
             ),
         ] {
             assert_eq!(read(text).expect_err(text), format!("r.yaml:1:{place}: {message}"));

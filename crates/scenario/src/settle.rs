@@ -97,7 +97,7 @@ impl Checked {
             })?;
             let meant = match mix.rate {
                 Rate::Steady(rate) => format!("the rate is {rate:.4} {unit} per second"),
-                Rate::Shaped(_) => "the rates are shares of that".to_owned(),
+                Rate::Shaped(_) | Rate::Users(_) => "the rates are shares of that".to_owned(),
             };
             plan.notes.push(format!(
                 "this cluster saturates at {found} {unit} per second of this workload \

@@ -29,7 +29,7 @@ pub use input::{Input, Media};
 pub use inspect::{Inspection, Inspector};
 pub use length::{Empirical, Length, MAX_TOKENS};
 pub use mix::{Client, Mix};
-pub use rate::{Rate, RatePoint};
+pub use rate::{Rate, RatePoint, Users};
 pub use retry::Retry;
 pub use session::{Context, OnRejection, Pacing, Sessions, Think};
 pub use simple::{SimpleLength, SimpleWorkload};

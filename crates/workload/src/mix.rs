@@ -90,6 +90,9 @@ impl Mix {
             client.validate().map_err(|error| error.under(&format!("clients[{index}]")))?;
         }
         self.rate.validate().map_err(|error| error.under("rate"))?;
+        if self.has_users() {
+            self.validate_users()?;
+        }
         if let Some(requests) = self.num_requests {
             let legal = || format!("a whole number from 1 to {}", self.most());
             ensure((1..=self.most()).contains(&requests), "num_requests", requests, legal)?;
@@ -102,13 +105,33 @@ impl Mix {
         self.clients.iter().any(|client| client.sessions.is_some())
     }
 
-    fn most(&self) -> u64 {
+    /// Users are always there, and wait for the answer of a round.
+    fn validate_users(&self) -> Result<(), SpecError> {
+        for (index, client) in self.clients.iter().enumerate() {
+            let field = |name: &str| format!("clients[{index}].{name}");
+            let waits = client.sessions.as_ref().is_none_or(Sessions::is_closed_loop);
+            let legal = || "sessions in a closed loop, because users wait for answers";
+            ensure(waits, field("sessions"), "an open loop", legal)?;
+            let legal = || "a client that is always there, because users come and stay";
+            let stays = client.activity.is_constant();
+            ensure(stays, field("activity"), "a client that comes and goes", legal)?;
+        }
+        Ok(())
+    }
+
+    /// The most requests that it can have.
+    pub(crate) fn most(&self) -> u64 {
         if self.has_sessions() { MAX_IN_SESSIONS } else { MAX_REQUESTS }
     }
 
     /// Whether some clients wait for how a request ends before they ask again.
     pub fn is_closed_loop(&self) -> bool {
-        self.clients.iter().any(Client::is_closed_loop)
+        self.has_users() || self.clients.iter().any(Client::is_closed_loop)
+    }
+
+    /// Whether users send its requests.
+    pub fn has_users(&self) -> bool {
+        matches!(self.rate, Rate::Users(_))
     }
 
     /// How many requests there will be, if that is certain.
@@ -132,11 +155,14 @@ impl Mix {
                 let legal = "one of the two: else the workload never ends";
                 return Err(SpecError::new("num_requests", found, legal));
             };
-            return self.validate_span(requests);
+            return if self.has_users() { Ok(()) } else { self.validate_span(requests) };
         };
         let legal = || format!("from 1 ns to {} (ten years)", Span::LONGEST);
         let is_legal = (1..=Span::LONGEST.as_nanos()).contains(&horizon.as_nanos());
         ensure(is_legal, "horizon", horizon, legal)?;
+        if self.has_users() {
+            return Ok(());
+        }
         let expected = self.rate.requests_before(horizon);
         let legal = || format!("a horizon and a rate that give at most {} requests", self.most());
         let bounded = self.num_requests.is_some() || expected <= float(self.most());
@@ -150,7 +176,7 @@ impl Mix {
         }
         let found = match self.rate {
             Rate::Steady(rate) => format!("{requests} requests at {rate} requests per second"),
-            Rate::Shaped(_) => format!("{requests} requests at this rate"),
+            Rate::Shaped(_) | Rate::Users(_) => format!("{requests} requests at this rate"),
         };
         let legal = "a rate at which all requests arrive within ten years, or a horizon";
         Err(SpecError::new("rate", found, legal))

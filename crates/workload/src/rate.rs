@@ -1,10 +1,12 @@
-//! How many requests a second a mix sends, and how that changes in the course of a run.
+//! How many requests a second a mix sends, and how that changes in the course of a run; or how many
+//! users send them, each as soon as it has an answer.
 //!
 //! A rate is a line through points: flat, a ramp, or steps (two points at one instant). Arrivals
 //! follow it exactly: a gap of g mean gaps ends when the area under the rate has grown by g (see
 //! [`crate::ArrivalClock`]), so a ramp has no steps of its own, and any process keeps its shape.
 
-use crate::error::{SpecError, ensure, within};
+use crate::error::{SpecError, ensure, within, within_ten_years};
+use crate::session::Think;
 use blis_core::math::float;
 use blis_core::{Span, Time};
 
@@ -16,6 +18,31 @@ pub enum Rate {
     /// A line through these points; level before the first and after the last. At least one is
     /// above 0.
     Shaped(Vec<RatePoint>),
+    /// As many as so many users send.
+    Users(Users),
+}
+
+/// Users who each send a request or hold a closed-loop session, wait for the answer, think, and go
+/// on with the next of the mix.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Users {
+    /// How many (1..=[`MOST_USERS`]): no more requests than that are under way.
+    pub count: u32,
+    /// From an answer to the next request of the same user.
+    pub think: Think,
+    /// The time in which they come, one after the other.
+    pub ramp: Span,
+}
+
+/// Most users.
+pub const MOST_USERS: u32 = 1_000_000;
+
+impl Users {
+    /// When the user with that number, from 0, sends its first request.
+    pub(crate) fn joins(&self, user: u32) -> Time {
+        let nanos = u128::from(self.ramp.as_nanos()) * u128::from(user) / u128::from(self.count);
+        Time::ZERO + Span::from_nanos(u64::try_from(nanos).expect("within the ramp"))
+    }
 }
 
 /// The rate at an instant.
@@ -70,6 +97,13 @@ impl Rate {
     pub fn validate(&self) -> Result<(), SpecError> {
         match self {
             Rate::Steady(per_sec) => within("", *per_sec, LEAST, MOST),
+            Rate::Users(users) => {
+                let legal = || format!("a whole number from 1 to {MOST_USERS}");
+                ensure((1..=MOST_USERS).contains(&users.count), "users", users.count, legal)?;
+                let (Think::Constant(think) | Think::Exponential(think)) = users.think;
+                within_ten_years("think", think)?;
+                within_ten_years("ramp", users.ramp)
+            }
             Rate::Shaped(points) => {
                 let mut before = Time::ZERO;
                 for (index, point) in points.iter().enumerate() {
@@ -92,11 +126,21 @@ impl Rate {
         }
     }
 
+    /// The rate, if it is always the same. Users take requests in the order in which they would
+    /// arrive at the highest rate.
+    pub(crate) fn steady(&self) -> Option<f64> {
+        match self {
+            Rate::Steady(per_sec) => Some(*per_sec),
+            Rate::Users(_) => Some(MOST),
+            Rate::Shaped(_) => None,
+        }
+    }
+
     /// When it stops changing; `None` if it never changes. A workload without a number of requests
     /// and without a horizon ends there.
     pub fn last_change(&self) -> Option<Time> {
         match self {
-            Rate::Steady(_) => None,
+            Rate::Steady(_) | Rate::Users(_) => None,
             Rate::Shaped(points) => points.last().map(|point| point.at),
         }
     }
@@ -119,6 +163,7 @@ impl Rate {
         let level = |per_sec: f64, until| Stretch { per_nano: per_sec / 1e9, slope: 0.0, until };
         let points = match self {
             Rate::Steady(per_sec) => return level(*per_sec, Time::NEVER),
+            Rate::Users(_) => return level(MOST, Time::NEVER),
             Rate::Shaped(points) => points,
         };
         let next = points.partition_point(|point| point.at <= at);

@@ -14,7 +14,7 @@ use crate::arrival::ArrivalClock;
 use crate::merge::Merge;
 use crate::mix::{Client, Mix};
 use crate::names::{CLIENT_BITS, Names, PRIVATE, session_name};
-use crate::rate::Rate;
+use crate::rate::{Rate, Users};
 use crate::session::{Context, Next, Sessions};
 use blis_core::random::{self, Purpose};
 use blis_core::{
@@ -50,6 +50,9 @@ pub struct MixSource {
     end: Time,
     expected: Option<u64>,
     closed_loop: bool,
+    /// Who sends, if it is not a rate, and how many of them have come.
+    users: Option<Users>,
+    joined: u32,
     /// The closed-loop session that the number of requests cut short, and its rounds.
     cut: Option<(SessionId, u32)>,
     tenants: Names,
@@ -101,10 +104,8 @@ impl MixSource {
             .zip(&mix.clients)
             .map(|(number, client)| {
                 let part = client.share / shares;
-                let steady = match mix.rate {
-                    Rate::Steady(rate) if client.activity.is_constant() => Some(rate * part),
-                    _ => None,
-                };
+                let steady = mix.rate.steady().filter(|_| client.activity.is_constant());
+                let steady = steady.map(|rate| rate * part);
                 Lane {
                     number,
                     arrived: 0,
@@ -119,6 +120,10 @@ impl MixSource {
                 }
             })
             .collect();
+        let users = match mix.rate {
+            Rate::Users(users) => Some(users),
+            Rate::Steady(_) | Rate::Shaped(_) => None,
+        };
         let first = lanes.iter_mut().map(|lane| lane.next_arrival(mix.seed, &mix.rate)).collect();
         MixSource {
             seed: mix.seed,
@@ -127,10 +132,12 @@ impl MixSource {
             merge: Merge::new(first),
             turns: BinaryHeap::new(),
             sent: 0,
-            most: mix.num_requests,
+            most: mix.num_requests.or(users.map(|_| mix.most())),
             end: mix.end(),
             expected: mix.expected(),
             closed_loop: mix.is_closed_loop(),
+            users,
+            joined: 0,
             cut: None,
             tenants,
         }
@@ -157,6 +164,38 @@ impl MixSource {
         let next = sender.next_arrival(self.seed, &self.rate);
         self.merge.replace_earliest(lane, next);
         Some(self.send(Turn { at: arrival, lane, session, round: 0, context: 0 }))
+    }
+
+    /// What a user sends who has nothing more to ask of a request that ended at `at`.
+    fn next_of_user(&mut self, at: Time) -> Option<Request> {
+        let think = self.users?.think;
+        let mut dice = Dice::new(self.seed, Purpose::Think, random::mix(u64::MAX, self.sent));
+        let arrival = later(at, think.sample(&mut dice).max(QUICKEST));
+        let request = self.next().filter(|_| arrival < self.end)?;
+        Some(Request { arrival, ..request })
+    }
+
+    /// What the client of a request that ended at `at` asks because of that. It follows from the
+    /// request and from keyed draws, so that nothing is kept for the sessions under way.
+    fn next_of_client(&self, ended: &Request, ending: Ending, at: Time) -> Option<Request> {
+        let own = ended.content.output_stream().0 & !PRIVATE;
+        let number = usize::try_from(own >> CLIENT_BITS).expect("a request of this source");
+        let lane = &self.lanes[number];
+        let again = |after: Span| {
+            let attempt = ended.attempt + 1;
+            Request { arrival: later(at, after.max(QUICKEST)), attempt, ..ended.clone() }
+        };
+        let closed = lane.client.sessions.as_ref().filter(|sessions| sessions.is_closed_loop());
+        let next = match closed {
+            None => again(lane.client.retry?.after(ending, ended.attempt)?),
+            Some(sessions) => match sessions.after(ending, ended.attempt) {
+                Next::Nothing => return None,
+                Next::Again(after) => again(after),
+                Next::Round => self.next_round(number, sessions, ended, at)?,
+            },
+        };
+        let there = next.arrival < self.end && lane.client.activity.is_active(next.arrival);
+        there.then_some(next)
     }
 
     /// What a closed-loop client asks after `ended` was answered at `at`.
@@ -318,34 +357,21 @@ impl Source for MixSource {
     }
 
     fn next_request(&mut self) -> Result<Option<Request>, Box<dyn Error + Send + Sync>> {
-        Ok(self.next())
+        let Some(users) = self.users else { return Ok(self.next()) };
+        let arrival = users.joins(self.joined);
+        if self.joined == users.count || arrival >= self.end {
+            return Ok(None);
+        }
+        self.joined += 1;
+        Ok(self.next().map(|request| Request { arrival, ..request }))
     }
 
     fn is_closed_loop(&self) -> bool {
         self.closed_loop
     }
 
-    /// What is asked next follows from the request that ended and from keyed draws, so that nothing
-    /// is kept for the sessions under way.
     fn follow_up(&mut self, ended: &Request, ending: Ending, at: Time) -> Option<Request> {
-        let own = ended.content.output_stream().0 & !PRIVATE;
-        let number = usize::try_from(own >> CLIENT_BITS).expect("a request of this source");
-        let lane = &self.lanes[number];
-        let again = |after: Span| {
-            let attempt = ended.attempt + 1;
-            Request { arrival: later(at, after.max(QUICKEST)), attempt, ..ended.clone() }
-        };
-        let closed = lane.client.sessions.as_ref().filter(|sessions| sessions.is_closed_loop());
-        let next = match closed {
-            None => again(lane.client.retry?.after(ending, ended.attempt)?),
-            Some(sessions) => match sessions.after(ending, ended.attempt) {
-                Next::Nothing => return None,
-                Next::Again(after) => again(after),
-                Next::Round => self.next_round(number, sessions, ended, at)?,
-            },
-        };
-        let there = next.arrival < self.end && lane.client.activity.is_active(next.arrival);
-        there.then_some(next)
+        self.next_of_client(ended, ending, at).or_else(|| self.next_of_user(at))
     }
 
     fn expected(&self) -> Option<u64> {

@@ -359,6 +359,7 @@ impl Maker {
                 let most = whole(3.0 * mean);
                 json!({ "mean": mean, "stdev": mean * 0.4, "min": 1, "max": most })
             };
+            let rate = if self.has("users", 0.15) { self.users(scale) } else { json!(rate) };
             let mut fields = json!({
                 "rate": rate, "num_requests": requests,
                 "prompt_tokens": lengths(scale.prompt), "output_tokens": lengths(scale.output),
@@ -373,7 +374,12 @@ impl Maker {
         } else {
             let many = if scale.rivals.is_some() { 4 } else { self.between(1, 3) };
             let clients: Vec<Value> = (0..many).map(|id| self.client(id, scale)).collect();
-            let rate = self.rate(rate, scale);
+            let open = |client: &Value| client["reasoning"]["multi_turn"]["closed_loop"] == false;
+            let rate = if !clients.iter().any(open) && self.has("users", 0.15) {
+                self.users(scale)
+            } else {
+                self.rate(rate, scale)
+            };
             json!({ "mix": {
                 "aggregate_rate": rate, "num_requests": requests, "clients": clients,
             } })
@@ -382,6 +388,16 @@ impl Maker {
             workload["patience_ms"] = json!(scale.step_us * self.scaled(0.001, 0.1));
         }
         workload
+    }
+
+    fn users(&mut self, scale: Scale) -> Value {
+        let seconds = |maker: &mut Maker| scale.step_us / 1e6 * maker.scaled(0.5, 80.0);
+        let (think_time_s, ramp_s) = (seconds(self), seconds(self));
+        let think_time = self.one(&["constant", "exponential"]);
+        json!({ "users": {
+            "count": self.between(1, 12), "ramp_s": ramp_s,
+            "think_time_s": think_time_s, "think_time": think_time,
+        } })
     }
 
     fn rate(&mut self, rate: f64, scale: Scale) -> Value {

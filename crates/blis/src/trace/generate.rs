@@ -17,6 +17,11 @@ use blis_workload::{After, Client, OnRejection, Pacing, TraceError};
 pub(super) fn generate(args: &GenerateArgs) -> Result<(), Failure> {
     let draft = args.flags.draft(args.scenario.as_deref(), None)?;
     let plan = settled(&draft)?;
+    if matches!(&plan.workload, Workload::Mix(mix) if mix.has_users()) {
+        let message = "when users send depends on when they are answered; record a run instead: \
+                       `blis run ... --trace-out FILE`";
+        return Err(Failure::Input(message.to_owned()));
+    }
     let target = Target::out(&args.out)?;
     let retries = "retries are not written: when the trace is replayed, rejected clients give up";
     let retries = retries_in(&plan).then(|| retries.to_owned());

@@ -192,7 +192,7 @@ impl<'a> Climb<'a> {
             (Vary::Instances, _) => f64::from(subject.plan.instances),
             (Vary::Rate, Workload::Mix(mix)) => match mix.rate {
                 Rate::Steady(rate) => rate,
-                Rate::Shaped(_) => 1.0,
+                Rate::Shaped(_) | Rate::Users(_) => 1.0,
             },
             (Vary::Rate, Workload::Trace { .. }) => 1.0,
         };

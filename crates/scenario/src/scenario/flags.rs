@@ -159,7 +159,7 @@ pub const FLAGS: &[Flag] = &[
     flag(WORKLOAD, "workload", "NAME", BuiltIn,
         "Shipped workload (see `blis workloads`), or distribution"),
     flag(WORKLOAD, "rate", "PER_SEC", Amount("rate"),
-        "Requests per second; overrides --workload-spec [default: 1]"),
+        "Requests per second, 90% (of saturation), or '64 users'; overrides --workload-spec [default: 1]"),
     flag(WORKLOAD, "num-requests", "N", Amount("num_requests"),
         "Number of requests; overrides --workload-spec; 0: until the horizon [default: 100]"),
     flag(WORKLOAD, "prompt-tokens", "N", Field("workload.distribution.prompt_tokens.mean"),

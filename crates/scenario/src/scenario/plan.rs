@@ -270,7 +270,7 @@ impl Plan {
     pub fn steady_requests(&self) -> Option<u64> {
         let Workload::Mix(mix) = &self.workload else { return None };
         let always = mix.clients.iter().all(|client| client.activity == Activity::default());
-        let steady = matches!(mix.rate, Rate::Steady(_)) && always;
+        let steady = !matches!(mix.rate, Rate::Shaped(_)) && always;
         let endless = self.horizon.is_none() && mix.horizon.is_none();
         mix.num_requests.filter(|_| steady && endless)
     }

@@ -366,7 +366,7 @@ fn requests<const MIN: u64, const MAX: u64>(
     rate: &RateSpec,
     horizon: Option<Time>,
 ) -> Option<u64> {
-    let endless = matches!(rate, RateSpec::Level(_)) && horizon.is_none();
+    let endless = matches!(rate, RateSpec::Level(_) | RateSpec::Users(_)) && horizon.is_none();
     let default = endless.then_some(DEFAULT_REQUESTS);
     given.map(Whole::get).or(default).filter(|&n| n > 0)
 }

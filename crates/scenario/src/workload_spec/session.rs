@@ -44,9 +44,19 @@ struct MultiTurnSpec {
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum ThinkWord {
+pub(crate) enum ThinkWord {
     Constant,
     Exponential,
+}
+
+impl ThinkWord {
+    /// Times to think with this mean.
+    pub(crate) fn of(word: Option<ThinkWord>, mean: Span) -> Think {
+        match word {
+            None | Some(ThinkWord::Constant) => Think::Constant(mean),
+            Some(ThinkWord::Exponential) => Think::Exponential(mean),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -90,10 +100,7 @@ impl Reader<'_> {
         let think = Span::from_micros(turns.think_time_us.map_or(0, Whole::get));
         Ok(Sessions {
             rounds,
-            think: match turns.think_time {
-                None | Some(ThinkWord::Constant) => Think::Constant(think),
-                Some(ThinkWord::Exponential) => Think::Exponential(think),
-            },
+            think: ThinkWord::of(turns.think_time, think),
             context: match turns.context_growth {
                 None | Some(GrowthWord::None) => Context::Fresh,
                 Some(GrowthWord::Accumulate) => Context::Accumulate,

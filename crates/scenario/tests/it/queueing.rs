@@ -37,8 +37,10 @@ struct Queue {
     /// Constant step time, or a cost per token.
     latency: &'static str,
     outputs: Outputs,
-    /// Arrivals per step, all together.
+    /// Arrivals per step, all together; of no meaning with users.
     rate: f64,
+    /// How many users send, and how long each thinks in the mean.
+    users: Option<(u32, f64)>,
     requests: u64,
 }
 
@@ -64,6 +66,7 @@ const SINGLE: Queue = Queue {
     latency: CONSTANT,
     outputs: Outputs::Constant(1.0),
     rate: 0.0,
+    users: None,
     requests: 0,
 };
 
@@ -96,6 +99,13 @@ impl Queue {
             Outputs::Constant(tokens) => format!("{{type: constant, params: {{value: {tokens}}}}}"),
             Outputs::Geometric(mean) => format!("{{type: geometric, params: {{mean: {mean}}}}}"),
         };
+        let rate = match self.users {
+            None => (self.rate * 1e6 / STEP_US).to_string(),
+            Some((users, think)) => format!(
+                "{{users: {{count: {users}, think_time: exponential, think_time_s: {}}}}}",
+                think * STEP_US / 1e6
+            ),
+        };
         // Blocks that no request fills: nothing is ever cached, and memory never runs out.
         format!(
             "seed: {seed}\nmodel: a queue\n\
@@ -110,7 +120,6 @@ impl Queue {
              arrival: {{process: poisson}}\n        \
              input_distribution: {{type: constant, params: {{value: 1}}}}\n        \
              output_distribution: {output}\n",
-            rate = self.rate * 1e6 / STEP_US,
         )
     }
 
@@ -150,6 +159,17 @@ impl Queue {
             fixed_point(|busy| pow(self.rate / (self.rate + service_rate * (1.0 - busy)), phases));
         busy / (service_rate * (1.0 - busy))
     }
+}
+
+/// Mean value analysis (Reiser and Lavenberg 1980): the mean response of `users` who think, then
+/// are served at one of `servers` queues by chance. Exact where service is exponential.
+fn mean_value_analysis(users: u32, think: f64, servers: f64, service: f64) -> f64 {
+    let (mut response, mut queue) = (service, 0.0);
+    for present in 1..=users {
+        response = service * (1.0 + queue);
+        queue = f64::from(present) * response / (response + think) / servers;
+    }
+    response
 }
 
 /// The x with x = f(x), found by repetition from 0.5.
@@ -224,6 +244,27 @@ fn random_routing_waits_as_independent_m_g_1() {
         let waits = Estimate::of(&stories, wait);
         let what = format!("4 x M/G/1 at {rho}");
         waits.assert_near(farm.pollaczek_khinchine(), TOLERANCE, &what);
+    }
+}
+
+/// A closed network of product form: users think, then are sent to one of three servers by chance.
+/// Service is geometric with mean 1,000 steps, which differs from exponential by 0.05 %. From a few
+/// users who hardly wait to so many that the servers are never idle.
+#[test]
+fn users_who_wait_for_their_answers_are_served_as_by_mean_value_analysis() {
+    let outputs = Outputs::Geometric(1_000.0);
+    for (users, think) in [(1, 500.0), (4, 2_000.0), (16, 3_000.0), (16, 0.0), (60, 9_000.0)] {
+        let farm = Queue { instances: 3, routing: "random", outputs, ..SINGLE };
+        let sent = Some((users, think));
+        let farm = Queue { seed: 900, users: sent, requests: 300_000, ..farm };
+        let (stories, result) = farm.run();
+        let expected = mean_value_analysis(users, think, 3.0, 1_000.0);
+        let what = format!("{users} users who think for {think}");
+        Estimate::of(&stories, response).assert_near(expected, 0.02, &what);
+        let seconds = result.outcome.ended_at.as_secs_f64();
+        let throughput = float(farm.requests) / seconds * STEP_US / 1e6;
+        let law = f64::from(users) / (expected + think);
+        assert!((throughput / law - 1.0).abs() < 0.02, "{what}: {throughput} of {law}");
     }
 }
 

@@ -13,3 +13,4 @@ mod trace_formats;
 mod trace_malformed;
 mod trace_round_trip;
 mod trace_support;
+mod users;

@@ -7,7 +7,7 @@ use blis_latency::{Efficiency, Experts, GpuSheet, ModelShape};
 use blis_sim::{Freshness, KvTier, Preemption, Reload};
 use blis_workload::{
     Activity, ActivityPart, Arrival, Context, Empirical, Input, Length, Media, OnRejection, Pacing,
-    Rate, RatePoint, Sample, Sessions, Think, TraceEdit, Weibull,
+    Rate, RatePoint, Sample, Sessions, Think, TraceEdit, Users, Weibull,
 };
 
 /// A value that canonical texts hold.
@@ -103,6 +103,7 @@ structs! {
     TraceEdit { speedup, from, until, sample, limit }
     Sample { share, seed }
     RatePoint { at, per_sec }
+    Users { count, think, ramp }
     Input { text, media }
     Media { kind, count, tokens }
     Activity { parts }
@@ -142,7 +143,7 @@ enums! {
     Preemption { Recompute; Swap; }
     Reload { Blocking; Async; }
     Freshness { Immediate; Periodic { interval }; }
-    Rate { Steady(rate); Shaped(points); }
+    Rate { Steady(rate); Shaped(points); Users(users); }
     Arrival { Poisson; Constant; Gamma { cv }; Weibull(gaps); }
     Length {
         Constant(tokens);
