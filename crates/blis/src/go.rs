@@ -48,11 +48,13 @@ pub(crate) struct Call {
     pub(crate) words: Result<Vec<OsString>, Failure>,
     /// Whether it is a call of the Go program.
     pub(crate) is_go: bool,
+    /// Whether it has a flag that only the Go program has, so that nobody else can have meant it.
+    pub(crate) is_surely: bool,
 }
 
 /// Reads the words of a command line, the program's name first.
 pub(crate) fn read(words: Vec<OsString>) -> Call {
-    let ours = |words| Call { words, is_go: false };
+    let ours = |words| Call { words, is_go: false, is_surely: false };
     let Some(texts) = words.iter().map(|word| word.to_str()).collect::<Option<Vec<&str>>>() else {
         return ours(Ok(words));
     };
@@ -69,7 +71,8 @@ pub(crate) fn read(words: Vec<OsString>) -> Call {
         let flags = given.iter().map(|(name, value)| spell(name, value));
         [program.into(), "run".into()].into_iter().chain(flags).collect()
     });
-    Call { words: spelled, is_go: true }
+    let is_surely = flags.iter().any(|word| foreign(word).is_some());
+    Call { words: spelled, is_go: true, is_surely }
 }
 
 /// Whether `line` begins with the words of `name`.
@@ -111,16 +114,19 @@ fn spell(name: &str, value: &str) -> OsString {
 
 /// Refuses flags that only the Go program has in a call that is not its own.
 fn refuse_foreign(words: &[&str]) -> Result<(), Failure> {
-    for word in words {
-        let (Some(name), _) = split(word) else { continue };
-        if let Some((_, instead)) = flags::FOREIGN.iter().find(|(foreign, _)| *foreign == name) {
-            return Err(Failure::Input(format!(
-                "--{name}: only the Go program has it, and calls with its flags alone (`--model`, \
-                 no scenario file); instead: {instead}"
-            )));
-        }
+    match words.iter().find_map(|word| foreign(word)) {
+        None => Ok(()),
+        Some((name, instead)) => Err(Failure::Input(format!(
+            "--{name}: only the Go program has it, and calls with its flags alone (`--model`, no \
+             scenario file); instead: {instead}"
+        ))),
     }
-    Ok(())
+}
+
+/// The flag that a word gives and what to use instead, if only the Go program has it.
+fn foreign(word: &str) -> Option<(&'static str, &'static str)> {
+    let (name, _) = split(word);
+    flags::FOREIGN.iter().copied().find(|(foreign, _)| Some(*foreign) == name)
 }
 
 /// The same call in flags of ours; what the user should know of it is told.
@@ -188,10 +194,10 @@ fn layout(given: &mut Given) {
     }
 }
 
-/// Ends a call of the Go program that failed as that does, with one line of its log. People get the
-/// usual message.
-pub(crate) fn end(failure: &Failure) -> u8 {
-    if std::io::stderr().is_terminal() {
+/// Ends a call of the Go program that failed with its exit code. Scripts of that program, which are
+/// known by flags that only it has, get one line of its log, and everybody else the usual message.
+pub(crate) fn end(failure: &Failure, is_surely: bool) -> u8 {
+    if !is_surely || std::io::stderr().is_terminal() {
         crate::end(failure);
     } else if let Some(message) = failure.message() {
         let line = message.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");

@@ -61,7 +61,9 @@ fn command() -> u8 {
         Ok(cli) => obey(cli),
         Err(error) => Ok(usage(&error)),
     });
-    done.unwrap_or_else(|failure| if call.is_go { go::end(&failure) } else { end(&failure) })
+    done.unwrap_or_else(|failure| {
+        if call.is_go { go::end(&failure, call.is_surely) } else { end(&failure) }
+    })
 }
 
 fn obey(cli: Cli) -> Result<u8, Failure> {

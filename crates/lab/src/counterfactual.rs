@@ -12,7 +12,7 @@ use blis_scenario::Trial;
 use blis_scenario::pool;
 use blis_scenario::run::{RunFailure, run_scenario};
 use blis_scenario::scenario::Plan;
-use blis_sim::{End, Observer};
+use blis_sim::{End, Instead, Observer};
 
 /// How much is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,11 +227,11 @@ pub fn regret<O: Observer>(
         .iter()
         .flat_map(|d| d.alternatives.iter().map(|(other, _)| (d.request, *other)))
         .collect();
-    let elsewhere = pool::each(options.jobs, &others, |&overruled| {
-        let trial = Trial { overrule: Some(overruled), ..trial };
+    let elsewhere = pool::each(options.jobs, &others, |&(request, other)| {
+        let trial = Trial { overrule: Some((request, Instead::At(other))), ..trial };
         let mut stories = Stories::default();
         told(plan, trial, &mut [&mut stories], &mut observe())?;
-        Ok::<_, RunFailure>((stories.of(overruled.0), stories.mean_ms()))
+        Ok::<_, RunFailure>((stories.of(request), stories.mean_ms()))
     })?;
     let mut elsewhere = elsewhere.into_iter();
     let mut tried = Vec::new();

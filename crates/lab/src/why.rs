@@ -3,8 +3,8 @@
 //! A scenario is run twice: once to find the request, once to watch it. Then the request is run
 //! alone, with as much of its prompt cached as it found, and as its router expected. What it took
 //! more than alone is split into causes by what its life says; the parts add up to its latency
-//! exactly. If its router would have chosen otherwise with fresh signals, the scenario is run once
-//! more with the request sent there.
+//! exactly. The scenario is run once more with the request sent where the oracle of routing sends it,
+//! and again where its router sends it with fresh signals, if that is elsewhere.
 
 mod alone;
 mod parts;
@@ -16,7 +16,7 @@ use blis_core::{InstanceId, Request, RequestId, Span, Time};
 use blis_metrics::life::StepsOf;
 use blis_metrics::{Fact, Life, Listener, Lives, Record, Status};
 use blis_scenario::{Names, Plan, RunFailure, Trial, run_scenario};
-use blis_sim::{End, Observer};
+use blis_sim::{End, Instead, Observer};
 use std::collections::BTreeMap;
 
 /// Which requests are asked about.
@@ -47,6 +47,9 @@ pub struct Answer {
     /// Where it would have gone with fresh signals, and how long it would have taken there, if that
     /// is elsewhere.
     pub elsewhere: Option<(InstanceId, Option<Span>)>,
+    /// Where the oracle of routing sends it, and how long it takes there; `None` if there is one
+    /// instance only, or an oracle routed the run.
+    pub oracle: Option<(InstanceId, Option<Span>)>,
     /// What made it slow.
     pub cause: Cause,
 }
@@ -106,23 +109,26 @@ fn answer(
     let as_expected =
         if expected == real { as_found.clone() } else { alone(plan, &request, expected)? };
     let chosen = record.instance;
+    let mut sent = |instead: Instead| {
+        let mut there = There { request: record.request, measure, instance: None, took: None };
+        let overruled = Trial { overrule: Some((record.request, instead)), ..trial };
+        told(plan, overruled, &mut there, None, observer)?;
+        Ok::<_, RunFailure>(there.instance.map(|instance| (instance, there.took)))
+    };
     let fresh = life.considered.as_ref().map(|considered| considered.fresh);
     let elsewhere = match fresh.filter(|&fresh| Some(fresh) != chosen) {
-        Some(fresh) => {
-            let mut there = Latency { request: record.request, measure, took: None };
-            let overruled = Trial { overrule: Some((record.request, fresh)), ..trial };
-            told(plan, overruled, &mut there, None, observer)?;
-            Some((fresh, there.took))
-        }
+        Some(fresh) => sent(Instead::At(fresh))?,
         None => None,
     };
+    let one = plan.instances == 1 || plan.oracles.routing;
+    let oracle = if one { None } else { sent(Instead::Foreseen)? };
     let took = measure.of(&record).expect("it was found because it has one");
     let parts = parts::parts(measure, (&life, &record), &as_found, &as_expected);
     let sum: i64 = parts.iter().map(|&(_, nanos)| nanos).sum();
     assert_eq!(parts::nanos(took), sum, "the parts of {name} add up: {parts:?}");
     let sooner = elsewhere.and_then(|(_, there)| Some(parts::nanos(took) - parts::nanos(there?)));
     let cause = parts::cause(&parts, sooner);
-    Ok(Answer { name, record, life, measure, took, parts, elsewhere, cause })
+    Ok(Answer { name, record, life, measure, took, parts, elsewhere, oracle, cause })
 }
 
 /// Runs `plan` to its end.
@@ -210,19 +216,20 @@ impl Listener for Watched {
     }
 }
 
-/// Hears how long one request takes.
-struct Latency {
+/// Hears where one request goes and how long it takes.
+struct There {
     request: RequestId,
     measure: Measure,
+    instance: Option<InstanceId>,
     took: Option<Span>,
 }
 
-impl Listener for Latency {
+impl Listener for There {
     fn hear(&mut self, _: Time, fact: &Fact<'_>) {
         if let Fact::Closed { record, .. } = fact
             && record.request == self.request
         {
-            self.took = self.measure.of(record);
+            (self.instance, self.took) = (record.instance, self.measure.of(record));
         }
     }
 }

@@ -35,12 +35,13 @@ pub(crate) fn list(answers: &[Answer]) -> Vec<Block> {
             answer.name.clone(),
             duration(answer.took.as_nanos()),
             length(part(answer, Cause::Own)),
+            with_oracle(answer),
             answer.cause.name().to_owned(),
             sentence(answer),
         ]
     };
-    let header = ["request", "took", "alone", "cause", "why"];
-    let mut table = Table::new("", header, answers.iter().map(row));
+    let header = ["request", "took", "alone", "with oracle", "cause", "why"];
+    let mut table = Table::new("", header, answers.iter().map(row)).without_empty();
     table.links = answers.iter().map(|answer| format!("#{}", slug(&called(answer)))).collect();
     let one = |answer: &Answer| Block::folded(&called(answer), blocks(answer));
     let lives = tables::lives(answers).map(Block::from);
@@ -73,6 +74,7 @@ fn blocks(answer: &Answer) -> Vec<Block> {
         Block::prose(ahead(answer)),
         tables::steps(answer).into(),
         tables::router(answer).map_or_else(|| Block::List(Vec::new()), Block::from),
+        Block::prose(oracle(answer)),
         Block::prose(sentence(answer)),
     ]
 }
@@ -139,6 +141,44 @@ fn ahead(answer: &Answer) -> String {
         counted(waiting.into(), "request") + if waiting == 1 { " was" } else { " were" },
         grouped(running.into()),
     )
+}
+
+/// What the oracle of routing would have done, and what that would have changed.
+fn oracle(answer: &Answer) -> String {
+    let Some((instance, there)) = answer.oracle else { return String::new() };
+    let told = "The oracle, which knows the state of every instance and takes the one with the \
+                soonest first token if nobody comes later,";
+    if Some(instance) == answer.record.instance {
+        return format!("{told} chooses instance {} too.", instance.0);
+    }
+    let what = match answer.measure {
+        Measure::Itl => "time from the first token to the last",
+        measure => measure.name(),
+    };
+    let took = duration(answer.took.as_nanos());
+    let there = match there {
+        Some(there) if there > answer.took => {
+            format!("{} instead of {took}, because of who comes later", duration(there.as_nanos()))
+        }
+        Some(there) => format!("{} instead of {took}", duration(there.as_nanos())),
+        None => "unknown, as it does not finish".to_owned(),
+    };
+    format!(
+        "{told} chooses instance {}. With only this decision changed in the run, its {what} is \
+         {there}.",
+        instance.0
+    )
+}
+
+/// The same in a word: how long it would take, and where.
+fn with_oracle(answer: &Answer) -> String {
+    match answer.oracle {
+        Some((instance, _)) if Some(instance) == answer.record.instance => "same".to_owned(),
+        Some((instance, Some(there))) => {
+            format!("{} at {}", duration(there.as_nanos()), instance.0)
+        }
+        _ => String::new(),
+    }
 }
 
 /// The part of `cause`, in ns.

@@ -29,7 +29,7 @@ pub struct Config {
     /// Seed of the policies' random choices.
     pub seed: u64,
     /// A request that goes elsewhere than the router says: what would have been?
-    pub overrule: Option<(RequestId, InstanceId)>,
+    pub overrule: Option<(RequestId, Instead)>,
     /// When to stop at the latest.
     pub horizon: Option<Time>,
     /// Requests that arrive before this are early, and their tokens are stated apart.
@@ -54,6 +54,15 @@ impl Config {
     pub(crate) fn block_size(&self) -> u32 {
         self.pools[0].engine.block_size
     }
+}
+
+/// Where a request goes whose router is overruled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instead {
+    /// There.
+    At(InstanceId),
+    /// Where the oracle of routing sends it.
+    Foreseen,
 }
 
 /// Instances that are alike.

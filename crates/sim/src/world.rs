@@ -5,7 +5,7 @@ mod gateway;
 mod patience;
 
 use crate::agenda::{Agenda, Event, Phase};
-use crate::config::{Config, Oracles, Pool};
+use crate::config::{Config, Instead, Oracles, Pool};
 use crate::future::Future;
 use crate::instance::{Instance, Kit, Tally, Unseen};
 use crate::live::{Ended, LiveRequests, Place, Slot};
@@ -82,7 +82,8 @@ impl<'a> World<'a> {
         if boards.wants_changes() {
             instances.iter_mut().for_each(Instance::tell_changes);
         }
-        let oracles = oracle || config.oracles != Oracles::default();
+        let foreseen = matches!(config.overrule, Some((_, Instead::Foreseen)));
+        let oracles = oracle || foreseen || config.oracles != Oracles::default();
         let looked_into = boards.has_events() || oracles;
         let tiers = config.pools.iter().any(|pool| pool.engine.tier.is_some());
         let in_order = config.policies.evict.is_indifferent();

@@ -155,6 +155,7 @@ fn a_choice_that_fresh_signals_would_not_make_is_stale_routing() {
     assert_eq!(found.cause, Cause::Stale, "{:?}", found.parts);
     let (there, took) = found.elsewhere.expect("somewhere else");
     assert_eq!((there.0, took.map(Span::as_micros)), (1, Some(11_000)));
+    assert_eq!(found.oracle, found.elsewhere, "the oracle sees the same");
     let considered = found.life.considered.expect("a choice");
     assert_eq!(considered.candidates[0].memory.map(|seen| seen.0), Some(0.0));
     assert_eq!((considered.candidates[0].running, considered.candidates[1].running), (1, 0));
@@ -163,6 +164,7 @@ fn a_choice_that_fresh_signals_would_not_make_is_stale_routing() {
     let fresh = [&fields[..5], &[("signals.snapshot_refresh_interval_us", "0")]].concat();
     let found = ask(SIMPLE, &fresh, &sent, Measure::Ttft, 1);
     assert_eq!((found.elsewhere, found.cause), (None, Cause::Own));
+    assert_eq!(found.oracle.map(|(there, took)| (there.0, took)), Some((1, Some(found.took))));
 }
 
 #[test]
@@ -225,4 +227,25 @@ fn the_parts_of_ten_slow_requests_of_many_tenants_add_up_to_their_ttft() {
             assert!(answer.cause == Cause::Stale || blamed.map(|part| part.1) == most);
         }
     }
+}
+
+#[test]
+fn the_oracle_knows_what_the_router_cannot_and_one_decision_is_changed() {
+    // Both instances have one request, and the router sees that; only one of them is long.
+    let sent = [(0, "a", 160, 400), (0, "b", 160, 4), (5, "c", 160, 1), (6, "d", 160, 1)];
+    let fields = [
+        ("cluster.instances", "2"),
+        ("engine.max_num_running_reqs", "1"),
+        ("routing.policy", "weighted"),
+        ("routing.scorers", "qd:1"),
+        ("routing.picker", "max-score[ties=lowest-index]"),
+    ];
+    let found = ask(SIMPLE, &fields, &sent, Measure::Ttft, 2);
+    assert_eq!((found.record.instance.map(|it| it.0), found.cause), (Some(0), Cause::Queue));
+    assert_eq!(found.elsewhere, None, "nothing that it reads is stale");
+    // The prefill of `b` takes 2.6 ms, its three decodes 1.1 ms each, and its own prefill 2.6 ms.
+    let there = found.oracle.map(|(there, took)| (there.0, took.map(Span::as_micros)));
+    assert_eq!(there, Some((1, Some(2_600 + 3 * 1_100 + 2_600 - 5_000))));
+    let alone = ask(SIMPLE, &fields[1..], &sent, Measure::Ttft, 2);
+    assert_eq!(alone.oracle, None, "there is no other place");
 }

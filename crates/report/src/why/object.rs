@@ -1,7 +1,7 @@
 //! Why a request was slow, for programs. All times are whole nanoseconds.
 
 use super::sentence::sentence;
-use blis_core::Span;
+use blis_core::{InstanceId, Span};
 use blis_lab::why::Answer;
 use blis_metrics::life::{Considered, StepsOf};
 use blis_metrics::{Candidate, Stretch};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 /// One request.
 pub(super) fn object(answer: &Answer) -> Value {
-    let Answer { name, record, life, measure, took, parts, elsewhere, cause } = answer;
+    let Answer { name, record, life, measure, took, parts, elsewhere, oracle, cause } = answer;
     let part = |(cause, nanos): &(blis_lab::why::Cause, i64)| {
         (cause.name().replace(' ', "_"), json!(nanos))
     };
@@ -40,10 +40,13 @@ pub(super) fn object(answer: &Answer) -> Value {
             "request": it.request.0, "tokens": it.tokens, "overtook": it.overtook,
         })).collect::<Vec<_>>(),
         "considered": life.considered.as_ref().map(considered),
-        "elsewhere": elsewhere.map(|(instance, took)| json!({
-            "instance": instance.0, "took_ns": took.map(Span::as_nanos),
-        })),
+        "elsewhere": elsewhere.map(there),
+        "oracle": oracle.map(there),
     }))
+}
+
+fn there((instance, took): (InstanceId, Option<Span>)) -> Value {
+    json!({"instance": instance.0, "took_ns": took.map(Span::as_nanos)})
 }
 
 fn stretch(it: &Stretch) -> Value {

@@ -185,7 +185,10 @@ pub(super) fn router(answer: &Answer) -> Option<Table> {
     };
     let mut shown: Vec<&Candidate> = considered.candidates.iter().collect();
     shown.sort_by(|a, b| {
-        let first = |it: &Candidate| (Some(it.instance) != chosen, it.instance != considered.fresh);
+        let first = |it: &Candidate| {
+            let [fresh, oracle] = [it.instance != considered.fresh, !is_oracle(answer, it)];
+            (Some(it.instance) != chosen, fresh, oracle)
+        };
         first(a).cmp(&first(b)).then(total(b).total_cmp(&total(a)))
     });
     shown.truncate(CANDIDATES);
@@ -197,13 +200,19 @@ pub(super) fn router(answer: &Answer) -> Option<Table> {
     Some(Table::new("", header, shown.iter().map(row)).without_empty())
 }
 
+/// Whether the oracle chooses that one.
+fn is_oracle(answer: &Answer, it: &Candidate) -> bool {
+    answer.oracle.is_some_and(|(oracle, _)| oracle == it.instance)
+}
+
 fn candidate(answer: &Answer, considered: &Considered, it: &Candidate, total: f64) -> Vec<String> {
     let chosen = Some(it.instance) == answer.record.instance;
-    let mark = match (chosen, it.instance == considered.fresh) {
-        (true, _) => ", chosen",
-        (false, true) => ", if fresh",
-        (false, false) => "",
-    };
+    let marks = [
+        (chosen, ", chosen"),
+        (!chosen && it.instance == considered.fresh, ", if fresh"),
+        (is_oracle(answer, it), ", oracle"),
+    ];
+    let mark: String = marks.iter().filter(|(holds, _)| *holds).map(|(_, mark)| *mark).collect();
     let score = |value: f64| if value.is_finite() { plain(value) } else { "left out".to_owned() };
     let parts = considered.opinions.iter().map(|(_, scores)| score(scores[it.instance.index()]));
     let scored = !considered.opinions.is_empty();

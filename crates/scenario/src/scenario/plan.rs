@@ -8,12 +8,12 @@ use crate::scenario::Draft;
 use crate::scenario::canonical::canonical;
 use crate::scenario::oracles::Oracles;
 use crate::yaml::Node;
-use blis_core::{InstanceId, RequestId, Source, Span, Time};
+use blis_core::{RequestId, Source, Span, Time};
 use blis_latency::StepTime;
 use blis_metrics::SloTargets;
 use blis_policy::evict::belady;
 use blis_policy::{Chosen, Cluster, Policies};
-use blis_sim::{Config, Engine, Gateway, Pace, Pool, Signals};
+use blis_sim::{Config, Engine, Gateway, Instead, Pace, Pool, Signals};
 use blis_workload::{Activity, Mix, Rate, TraceOptions};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ pub struct Trial {
     /// Time between samples of all instances, for those who listen to them; `None`: no samples.
     pub sample_interval: Option<Span>,
     /// A request that goes elsewhere than the router says, to see what would have been.
-    pub overrule: Option<(RequestId, InstanceId)>,
+    pub overrule: Option<(RequestId, Instead)>,
     /// Whether the distributions of latencies are reported.
     pub curves: bool,
     /// Whether chunks and what routers considered are stated, for those who listen to them.

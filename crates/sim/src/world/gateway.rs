@@ -6,7 +6,7 @@
 
 use super::{World, foresight};
 use crate::agenda::Phase;
-use crate::config::{Config, GatewayPolicies, Policies};
+use crate::config::{Config, GatewayPolicies, Instead, Policies};
 use crate::live::Slot;
 use blis_core::random::Purpose;
 use blis_core::{Dice, Request, RequestId, Span, Time};
@@ -150,16 +150,18 @@ impl World<'_> {
     fn choose(&mut self, slot: Slot, now: Time) -> Choice {
         let id = self.live.get(slot).request.id;
         let overruled = self.config.overrule.filter(|&(overruled, _)| overruled == id);
-        let overruled = overruled.map(|(_, instance)| instance);
-        if self.config.oracles.routing {
-            let (instance, because) = match overruled {
-                Some(instance) => (instance, OVERRULED),
-                None => (self.foresee(slot, now), foresight::BECAUSE),
-            };
-            return Choice { instance, intent: self.known_intent(slot, instance, because) };
-        }
-        let choice = self.ask_router(slot, now);
-        overruled.map_or(choice, |instance| Choice::because(OVERRULED, instance))
+        let overruled = overruled.map(|(_, instead)| instead);
+        let oracle = self.config.oracles.routing;
+        let said = (!oracle).then(|| self.ask_router(slot, now));
+        let (instance, because) = match (overruled, said) {
+            (None, Some(choice)) => return choice,
+            (Some(Instead::At(instance)), Some(_)) => return Choice::because(OVERRULED, instance),
+            (Some(Instead::At(instance)), None) => (instance, OVERRULED),
+            (Some(Instead::Foreseen), _) | (None, None) => {
+                (self.foresee(slot, now), foresight::BECAUSE)
+            }
+        };
+        Choice { instance, intent: self.known_intent(slot, instance, because) }
     }
 
     /// States what the router of a request chose among, and what it would choose if nothing that it

@@ -11,8 +11,8 @@ use blis_metrics::{
 };
 use blis_policy::{Chosen, Cluster, Gate, Guests, Needs, PartsText, Router, Routing};
 use blis_sim::{
-    Config, Engine, Future, Gateway, Oracles, Outcome, Pace, Policies, Pool, Preemption, Signals,
-    Unobserved,
+    Config, Engine, Future, Gateway, Instead, Oracles, Outcome, Pace, Policies, Pool, Preemption,
+    Signals, Unobserved,
 };
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -40,7 +40,7 @@ pub(crate) struct Scenario {
     pub(crate) priority: &'static str,
     pub(crate) latency: Arc<dyn StepTime>,
     pub(crate) oracles: Oracles,
-    pub(crate) overrule: Option<(RequestId, InstanceId)>,
+    pub(crate) overrule: Option<(RequestId, Instead)>,
     pub(crate) horizon: Option<Time>,
     pub(crate) warmup: Time,
     pub(crate) pace: Pace,
