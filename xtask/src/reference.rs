@@ -68,8 +68,10 @@ fn metric_row(one: &Definition) -> String {
 fn hardware() -> String {
     let catalogue = Catalogue::shipped();
     let models = rows(&catalogue.models, |it| {
-        let bytes = it.shape().kv_bytes_per_token();
-        format!("`{}` | {} | {} | {bytes} | {}", it.name, it.layers, it.kv_heads, it.source)
+        let shape = it.shape();
+        let (bytes, weights) = (shape.kv_bytes_per_token(), shape.weight_bytes() / 1e9);
+        let (layers, heads) = (shape.layers, shape.kv_heads);
+        format!("`{}` | {layers} | {heads} | {bytes} | {weights:.1} | {}", it.name, it.source)
     });
     let gpus = rows(&catalogue.gpus, |it| {
         let (memory, flops, bandwidth) = (it.memory_gib, it.bf16_tflops, it.bandwidth_tb_s);

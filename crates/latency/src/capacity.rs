@@ -81,9 +81,7 @@ pub fn kv_blocks(
     let communication = if tp > 1 { COMMUNICATION_BYTES } else { 0.0 };
     let needed = model.weight_bytes() / shares + buffers + communication;
     let allowed = usable_gib * GIB * utilisation;
-    // A GPU holds at least one KV head, so more GPUs than heads hold copies.
-    let heads = (f64::from(model.kv_heads) / shares).max(1.0) / f64::from(model.kv_heads);
-    let block = model.kv_bytes_per_token() * heads * f64::from(block_size);
+    let block = model.kv_bytes_per_token() * model.kv_share(tp) * f64::from(block_size);
     let blocks = ((allowed - needed) / block).floor();
     if blocks < 1.0 {
         let (needed_gib, allowed_gib) = (needed / GIB, allowed / GIB);

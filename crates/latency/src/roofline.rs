@@ -119,13 +119,13 @@ impl Roofline {
     /// so that the slower counts in full and the faster in part.
     fn dense_micros(&self, tokens: u32, seqs: u32) -> f64 {
         let shares = f64::from(self.tp);
-        let bytes = f64::from(self.model.bytes_per_parameter);
         let output = self.model.embedding_weights();
-        let read = (self.model.weights_met(tokens) + output) * bytes / shares;
+        let output_bytes = output * f64::from(self.model.bytes_per_parameter);
+        let read = (self.model.bytes_met(tokens) + output_bytes) / shares;
         let memory =
             read / self.bytes_per_us() + f64::from(self.model.layers) * self.efficiency.layer_us;
         let products =
-            self.model.weights_per_token() * f64::from(tokens) + output * f64::from(seqs);
+            self.model.products_per_token() * f64::from(tokens) + output * f64::from(seqs);
         let peak = self.gpu.bf16_tflops * 1e6 * self.efficiency.compute;
         let compute = 2.0 * products / shares / peak;
         (memory * memory + compute * compute).sqrt()
@@ -135,10 +135,9 @@ impl Roofline {
         let shares = f64::from(self.tp);
         let operations = self.model.operations_per_pair() * float(shape.prefill_attention_pairs);
         let peak = self.gpu.bf16_tflops * 1e6 * self.efficiency.attention;
-        // Heads are split over the GPUs, but none holds less than one.
         let heads = (f64::from(self.model.kv_heads) / shares).max(1.0);
-        let head_share = heads / f64::from(self.model.kv_heads);
-        let token_us = self.model.kv_bytes_per_token() * head_share / self.bytes_per_us();
+        let share = self.model.kv_share(self.tp);
+        let token_us = self.model.kv_bytes_per_token() * share / self.bytes_per_us();
         let longest = match (shape.decode_longest, shape.decode_seqs) {
             (_, 0) => 0.0,
             (0, seqs) => float(shape.decode_context) / f64::from(seqs),
@@ -233,7 +232,7 @@ mod tests {
     #[test]
     fn a_long_prompt_takes_the_time_of_its_operations() {
         let found = ideal(LLAMA_8B, 1).step_micros(&prefill(8192));
-        let dense = 2.0 * LLAMA_8B.weights_per_token() * 8192.0 / 1e9;
+        let dense = 2.0 * LLAMA_8B.products_per_token() * 8192.0 / 1e9;
         let pairs = 4.0 * 32.0 * 4096.0 * 8192.0 * 8193.0 / 2.0 / 1e9;
         assert!((found / (dense + pairs) - 1.0).abs() < 1e-2, "{found}");
     }

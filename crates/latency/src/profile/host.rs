@@ -1,5 +1,6 @@
 //! The host's part of a step: a named number for each thing that the engine's thread does.
 
+use super::padding::Padding;
 use crate::shape::{HostTime, StepShape};
 use blis_core::Span;
 
@@ -45,18 +46,33 @@ impl Host {
         Host { us: self.us.map(|us| us * factor), ..self.clone() }
     }
 
+    /// The same server with so many times as many layers: their graphs are launched one by one.
+    #[must_use]
+    pub(crate) fn for_layers(&self, factor: f64) -> Host {
+        let mut host = self.clone();
+        [5, 7].into_iter().for_each(|at| host.us[at] *= factor);
+        host
+    }
+
+    /// What a step costs in a server that captured graphs of these sizes.
+    pub(crate) fn padded_time(&self, shape: &StepShape, padding: &Padding) -> HostTime {
+        let sizes = if shape.only_decodes() { &padding.decode } else { &padding.prefill };
+        let tokens = shape.prefill_tokens + shape.decode_seqs;
+        self.time(shape, sizes.largest().is_none_or(|largest| tokens <= largest))
+    }
+
     /// The number at `at`, and the next one for each of `seqs` sequences.
     pub(crate) fn cost(&self, at: usize, seqs: u32) -> f64 {
         self.us[at] + self.us[at + 1] * f64::from(seqs)
     }
 
     /// The way in.
-    pub(super) fn ingress(&self) -> Span {
+    pub(crate) fn ingress(&self) -> Span {
         Span::from_micros_f64(self.us[13])
     }
 
     /// The way out.
-    pub(super) fn output(&self) -> Span {
+    pub(crate) fn output(&self) -> Span {
         Span::from_micros_f64(self.us[14])
     }
 

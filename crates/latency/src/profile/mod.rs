@@ -280,14 +280,10 @@ impl StepTime for Profile {
     }
 
     fn host(&self, shape: &StepShape) -> HostTime {
-        let Some(host) = &self.parameters.host else { return HostTime::default() };
-        let sizes = if shape.only_decodes() {
-            &self.parameters.padding.decode
-        } else {
-            &self.parameters.padding.prefill
-        };
-        let tokens = shape.prefill_tokens + shape.decode_seqs;
-        host.time(shape, sizes.largest().is_none_or(|largest| tokens <= largest))
+        let host = self.parameters.host.as_ref();
+        host.map_or_else(HostTime::default, |host| {
+            host.padded_time(shape, &self.parameters.padding)
+        })
     }
 
     fn ingress(&self, _input_tokens: u32) -> Span {

@@ -1,5 +1,6 @@
 //! Tests that look at measured data.
 
 mod h200;
+mod operators;
 mod roofline;
 mod vllm;

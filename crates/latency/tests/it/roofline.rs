@@ -3,7 +3,7 @@
 use crate::h200::grid;
 use blis_latency::fit::efficiency::{fit_efficiency, mean_error};
 use blis_latency::fit::log::Row;
-use blis_latency::{Catalogue, ModelShape, Roofline, StepShape};
+use blis_latency::{Catalogue, Format, Formats, ModelShape, Roofline, StepShape};
 
 fn rows(keep: impl Fn(&StepShape) -> bool) -> Vec<Row> {
     grid(keep).rows
@@ -54,6 +54,9 @@ const LLAMA_7B: ModelShape = ModelShape {
     experts: None,
     tied_embeddings: false,
     max_model_len: 4096,
+    formats: Formats { dense: Format::Plain, experts: Format::Plain, kv_fp8: false },
+    latent: None,
+    window: None,
 };
 
 /// Seconds that one batch takes from its prompts to its last token.

@@ -3,7 +3,7 @@
 
 use blis_core::{Span, Time};
 use blis_kv::LinkSpeed;
-use blis_latency::{Efficiency, Experts, GpuSheet, ModelShape};
+use blis_latency::{Efficiency, Experts, Format, Formats, GpuSheet, Latent, ModelShape, Window};
 use blis_sim::{Freshness, KvTier, Preemption, Reload};
 use blis_workload::{
     Activity, ActivityPart, Arrival, Context, Empirical, Input, Length, Media, OnRejection, Pacing,
@@ -108,15 +108,39 @@ structs! {
     Media { kind, count, tokens }
     Activity { parts }
     Sessions { rounds, think, context, pacing, single }
-    ModelShape {
-        layers, hidden_size, query_heads, kv_heads, head_dim, intermediate_size, vocabulary,
-        bytes_per_parameter, experts, tied_embeddings, max_model_len
-    }
-    Experts { total, active, shared_intermediate_size }
+    Formats { dense, experts, kv_fp8 }
+    Latent { kv_rank, rope_dim, query_rank, nope_dim, value_dim }
+    Window { tokens, layers }
     GpuSheet { bf16_tflops, bandwidth_tb_s, link_gb_s }
     Efficiency {
         memory, compute, attention, layer_us, sequence_us, heads_to_saturate, all_reduce_us
     }
+}
+
+/// What a model has beyond a plain one is spelled where it has it: plain models are spelled as they
+/// were before there were others.
+macro_rules! with_more {
+    ($($type:ident { $($field:ident),* } more { $($more:ident: $plain:expr),* })*) => { $(
+        impl Spell for $type {
+            fn spell(&self) -> String {
+                let $type { $($field,)* $($more),* } = self;
+                let mut fields = vec![$((stringify!($field), $field.spell())),*];
+                $(if *$more != $plain {
+                    fields.push((stringify!($more), $more.spell()));
+                })*
+                group(stringify!($type), &fields)
+            }
+        }
+    )* };
+}
+
+with_more! {
+    ModelShape {
+        layers, hidden_size, query_heads, kv_heads, head_dim, intermediate_size, vocabulary,
+        bytes_per_parameter, experts, tied_embeddings, max_model_len
+    } more { formats: Formats::default(), latent: None, window: None }
+    Experts { total, active, shared_intermediate_size }
+    more { dense_layers: 0, dense_intermediate_size: 0 }
 }
 
 /// `Variant`, `Variant(value)` or `Variant { field: value, ... }`.
@@ -140,6 +164,7 @@ macro_rules! enums {
 }
 
 enums! {
+    Format { Plain; Fp8; Fp8Block; Int4; Nvfp4; Mxfp4; }
     Preemption { Recompute; Swap; }
     Reload { Blocking; Async; }
     Freshness { Immediate; Periodic { interval }; }

@@ -1,0 +1,192 @@
+//! `operators`: step time composed of operators that were measured one at a time.
+//!
+//! For a model on some GPUs, everything that depends on the tokens of a step alone (matrix products,
+//! experts, all-reduce and what lies between them) becomes one curve, and attention two or three
+//! grids. No operator takes less time than its bytes and products do on the data sheet, nor less
+//! than the products do on a GPU at its power limit, where that was measured. The host's time is
+//! that of a measured server.
+
+mod curve;
+mod parts;
+mod tables;
+
+pub use tables::gpus;
+
+use crate::catalogue::Gpu;
+use crate::model::ModelShape;
+use crate::profile::host::Host;
+use crate::profile::padding::Padding;
+use crate::profile::{VARIABLES, variables};
+use crate::shape::{HostTime, StepShape, StepTime};
+use crate::window;
+use blis_core::Span;
+use blis_core::math::{count, float};
+use curve::{Curve, Grid};
+use parts::Parts;
+
+/// What the time of a context token is, as a share, if another sequence of the batch has read it
+/// already: `data/h200/shared_reads.csv`.
+const SHARED_READ: f64 = 0.6;
+
+/// Layers of the server whose host was measured: pieces between the layers are launched by layer.
+const MEASURED_LAYERS: f64 = 32.0;
+
+/// The largest value of each of `VARIABLES` that operators were measured at.
+const MEASURED: [f64; VARIABLES.len()] = [2048.0, 131_072.0, 131_072.0, 256.0, 16_384.0, 131_072.0];
+
+/// Why operators do not make a step of a model.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum OperatorError {
+    /// No tables ship for the GPU.
+    #[error("no operators were measured on `{0}`")]
+    Gpu(String),
+    /// The tensor parallelism does not divide the heads.
+    #[error("tensor parallelism `{tp}` does not divide {heads} query heads; legal: 1 or a divisor")]
+    Parallelism {
+        /// The value found.
+        tp: u32,
+        /// Query heads of the model.
+        heads: u32,
+    },
+    /// An operator of the model was not measured.
+    #[error("{what} was not measured on `{gpu}`")]
+    Missing {
+        /// Which operator.
+        what: String,
+        /// The GPU.
+        gpu: String,
+    },
+}
+
+/// Step time of a model on GPUs whose operators were measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operators {
+    /// All that depends on the tokens of a step, in microseconds.
+    tokens: Curve,
+    /// The output layer, by sequences.
+    output: Curve,
+    /// Attention of those that decode, by sequences and mean context.
+    decode: Grid,
+    /// Attention of those that catch up, by sequences and query-key pairs of each.
+    pairs: Option<Grid>,
+    /// Attention that depends on the tokens of a sequence: in a window, or with its projections.
+    lengths: Option<Grid>,
+    /// Microseconds of a query-key pair with cached tokens, where `pairs` does not have it.
+    past_pair_us: f64,
+    padding: Padding,
+    host: Option<Host>,
+    notes: Vec<String>,
+}
+
+impl Operators {
+    /// The operators of `model` on `tp` GPUs, in a server that pads its batches so and whose host
+    /// takes so long.
+    ///
+    /// # Errors
+    /// If they were not measured, or `tp` does not divide the query heads.
+    pub fn new(
+        model: &ModelShape,
+        gpu: &Gpu,
+        tp: u32,
+        padding: Padding,
+        host: Option<&Host>,
+    ) -> Result<Operators, OperatorError> {
+        if tp == 0 || !model.query_heads.is_multiple_of(tp) {
+            return Err(OperatorError::Parallelism { tp, heads: model.query_heads });
+        }
+        let parts = Parts::new(model, gpu, tp)?;
+        let host = host.map(|host| host.for_layers(f64::from(model.layers) / MEASURED_LAYERS));
+        Ok(Operators {
+            tokens: Curve::new(1 << 17, |tokens| parts.tokens(tokens)),
+            output: Curve::new(1 << 12, |seqs| parts.output(seqs)),
+            decode: Grid::new([1 << 12, 1 << 18], |seqs, context| parts.decode(seqs, context)),
+            pairs: parts.pairs_grid(),
+            lengths: parts.lengths_grid(),
+            past_pair_us: parts.past_pair_us(),
+            padding,
+            host,
+            notes: parts.notes(),
+        })
+    }
+
+    /// What was not measured and is scaled from what was, in words.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// How long the GPUs take for a step whose dense layers compute `tokens` tokens.
+    pub fn step_micros(&self, shape: &StepShape, tokens: u32) -> f64 {
+        let seqs = shape.prefill_seqs + shape.decode_seqs;
+        let mut micros = self.tokens.at(tokens.into()) + self.output.at(seqs.into());
+        if shape.decode_seqs > 0 {
+            let saved = (1.0 - SHARED_READ) * float(shape.shared_context);
+            let read = (float(shape.decode_context) - saved).max(0.0);
+            let mean = count(read / f64::from(shape.decode_seqs));
+            let all = self.decode.at(shape.decode_seqs.into(), mean);
+            micros += all.max(self.decode.at(1, shape.decode_longest.into()));
+        }
+        if shape.prefill_seqs > 0 {
+            micros += self.prefill_micros(shape);
+        }
+        micros
+    }
+
+    fn prefill_micros(&self, shape: &StepShape) -> f64 {
+        let (seqs, tokens) = (u64::from(shape.prefill_seqs), u64::from(shape.prefill_tokens));
+        let pairs = shape.prefill_attention_pairs;
+        let full = self.pairs.as_ref().map_or(0.0, |grid| grid.at(seqs, pairs / seqs));
+        let lengths = self.lengths.as_ref().map_or(0.0, |grid| grid.at(seqs, tokens / seqs));
+        let fresh = tokens * (tokens / seqs + 1) / 2;
+        full + lengths + self.past_pair_us * float(pairs.saturating_sub(fresh))
+    }
+
+    /// Tokens that the dense layers compute in a server.
+    fn padded(&self, shape: &StepShape) -> u32 {
+        let tokens = shape.prefill_tokens + shape.decode_seqs;
+        let sizes = if shape.only_decodes() { &self.padding.decode } else { &self.padding.prefill };
+        sizes.hold(tokens)
+    }
+}
+
+impl StepTime for Operators {
+    fn predict(&self, shape: &StepShape) -> Span {
+        let seen = if shape.only_decodes() { window::middle(shape) } else { *shape };
+        let micros = self.step_micros(&seen, self.padded(&seen));
+        Span::from_micros_f64(micros).max(Span::from_nanos(1))
+    }
+
+    fn host(&self, shape: &StepShape) -> HostTime {
+        let host = self.host.as_ref();
+        host.map_or_else(HostTime::default, |host| host.padded_time(shape, &self.padding))
+    }
+
+    fn ingress(&self, _input_tokens: u32) -> Span {
+        self.host.as_ref().map_or(Span::ZERO, Host::ingress)
+    }
+
+    fn output(&self) -> Span {
+        self.host.as_ref().map_or(Span::ZERO, Host::output)
+    }
+
+    fn context_free(&self) -> bool {
+        false
+    }
+
+    fn repeats(&self, shape: &StepShape) -> u32 {
+        if shape.only_decodes() { window::left(shape) } else { 1 }
+    }
+
+    fn wants_spread(&self) -> bool {
+        true
+    }
+
+    fn beyond(&self, shape: &StepShape) -> u32 {
+        let seen = if shape.only_decodes() { window::middle(shape) } else { *shape };
+        let values = variables(&seen).into_iter().zip(MEASURED).enumerate();
+        let outside = values.filter(|(_, (value, most))| value.is_some_and(|value| value > *most));
+        outside.fold(0, |bits, (index, _)| bits | 1 << index)
+    }
+}
+
+#[cfg(test)]
+mod tests;
