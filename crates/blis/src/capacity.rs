@@ -52,9 +52,9 @@ fn outline(args: &CapacityArgs) -> Result<Outline, Failure> {
         } else {
             return Err(Failure::Input("--search takes one --strategy; keep one".to_owned()));
         };
-        for (name, dollars, checked, draft) in machines {
+        for (name, rent, checked, draft) in machines {
             let mut subject = Subject::new(&name, draft, checked.plan(), vary)?;
-            subject.dollars = dollars;
+            subject.rent = rent;
             subjects.push(subject);
             all.push(checked);
         }

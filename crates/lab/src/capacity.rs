@@ -98,6 +98,15 @@ impl Question {
     }
 }
 
+/// GPUs that can be rented.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rent {
+    /// An hour of one of them.
+    pub dollars: f64,
+    /// How many there are, if not as many as wanted.
+    pub most: Option<u32>,
+}
+
 /// A scenario whose capacity is wanted.
 #[derive(Clone, Debug)]
 pub struct Subject {
@@ -105,8 +114,8 @@ pub struct Subject {
     pub name: String,
     /// The scenario as it stands, with what it varies at the start.
     pub plan: Plan,
-    /// What an hour of one of its GPUs costs, if that was asked for.
-    pub dollars: Option<f64>,
+    /// What its GPUs cost, if that was asked for.
+    pub rent: Option<Rent>,
     draft: Draft,
 }
 
@@ -117,7 +126,7 @@ impl Subject {
     /// If it has nothing that could be varied.
     pub fn new(name: &str, mut draft: Draft, plan: &Plan, vary: Vary) -> Result<Subject, Problem> {
         let subject =
-            |draft| Subject { name: name.to_owned(), plan: plan.clone(), dollars: None, draft };
+            |draft| Subject { name: name.to_owned(), plan: plan.clone(), rent: None, draft };
         let Workload::Mix(mix) = &plan.workload else {
             if vary == Vary::Instances {
                 return Ok(subject(draft));
@@ -167,9 +176,9 @@ impl Outline {
         let Outline { mut search, checked } = self;
         for (subject, checked) in search.subjects.iter_mut().zip(checked) {
             let plan = runner.settle(checked, watch)?;
-            let Subject { name, draft, dollars, .. } = subject;
+            let Subject { name, draft, rent, .. } = subject;
             let settled = Subject::new(name, draft.clone(), &plan, search.question.vary)?;
-            *subject = Subject { dollars: *dollars, ..settled };
+            *subject = Subject { rent: *rent, ..settled };
         }
         Ok(search)
     }

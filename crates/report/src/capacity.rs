@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 /// What was found.
 pub fn document(search: &Search, findings: &Findings) -> Document {
-    if search.subjects.iter().any(|subject| subject.dollars.is_some()) {
+    if search.subjects.iter().any(|subject| subject.rent.is_some()) {
         return offers::document(search, findings, object(search, findings));
     }
     let mut found: Vec<Block> = vec![summary(search, findings).into()];

@@ -7,7 +7,7 @@
 use super::{Finding, Rule};
 use crate::tree::{File, Tree};
 
-/// What runs printed: the results of all studies, and a page about a trace that does not ship.
+/// What runs printed: the results of all studies, and those with a trace that does not ship.
 const PRINTED: [&str; 2] = ["docs/strategies/results.csv", "docs/validation/mooncake.md"];
 
 /// The files that quote them.

@@ -23,8 +23,9 @@ pub(crate) struct CapacityArgs {
     #[arg(long, value_enum, default_value = "rate", help_heading = "Question")]
     pub(crate) vary: VaryArg,
 
-    /// Choose hardware: the fewest instances on each of these GPUs (e.g. `H100,H200`), with tensor
-    /// parallelism, token budget and number of sequences tried, cheapest first
+    /// Choose hardware: the fewest instances on each of these GPUs (e.g. `H100,8xH200`: at most
+    /// eight H200), with tensor parallelism, token budget and number of sequences tried, cheapest
+    /// first
     #[arg(long, value_name = "GPU,...", value_delimiter = ',', help_heading = "Question")]
     pub(crate) search: Vec<String>,
 

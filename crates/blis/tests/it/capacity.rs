@@ -108,7 +108,7 @@ fn a_search_offers_machines_cheapest_first_and_counts_gpus_and_dollars() {
     let bench = Bench::new();
     let chat = "--workload chatbot --rate 40 --num-requests 1500 --max-requests 1500";
     let ran = bench.blis(&format!(
-        "capacity {chat} --search H100,H200 --price H100=2 --slo ttft_p99<500ms --seeds 2 \
+        "capacity {chat} --search H100,4xH200 --price H100=2 --slo ttft_p99<500ms --seeds 2 \
          --max-seeds 2 --warmup 1s --no-ledger --quiet --format json"
     ));
     assert_eq!(ran.code, Some(0), "{}", ran.err);
@@ -120,6 +120,7 @@ fn a_search_offers_machines_cheapest_first_and_counts_gpus_and_dollars() {
         let gpus = number(offer, "instances") * number(offer, "tp");
         assert!((number(offer, "gpus") - gpus).abs() < 1e-9, "{offer}");
         let price = if offer["gpu"] == "H100" { 2.0 } else { 5.408 };
+        assert!(offer["gpu"] == "H100" || gpus <= 4.0, "{offer}");
         assert!((number(offer, "dollars_per_hour") - gpus * price).abs() < 1e-9, "{offer}");
     }
     let dollars = offers.iter().map(|offer| number(offer, "dollars_per_hour"));

@@ -2,7 +2,7 @@
 
 use super::{conditions, question, table};
 use crate::model::{Block, Document, Table};
-use crate::text::{counted, dash, grouped};
+use crate::text::{counted, dash, grouped, ranged};
 use blis_core::math::count;
 use blis_lab::capacity::{Answer, Findings, Found, Judged, Search, Subject};
 use blis_lab::verdict::number;
@@ -45,8 +45,10 @@ pub(super) fn document(search: &Search, findings: &Findings, mut data: Value) ->
 fn offer<'a>((subject, answer): (&'a Subject, &'a Answer)) -> Option<Offer<'a>> {
     let instances = answer.safe?;
     let gpus = instances * f64::from(subject.plan.tp.unwrap_or(1));
-    let dollars = gpus * subject.dollars?;
-    Some(Offer { subject, answer, instances, gpus, dollars })
+    let rent = subject.rent?;
+    let dollars = gpus * rent.dollars;
+    let there = rent.most.is_none_or(|most| gpus <= f64::from(most));
+    there.then_some(Offer { subject, answer, instances, gpus, dollars })
 }
 
 /// Why no machine is enough.
@@ -106,7 +108,7 @@ impl Offer<'_> {
         here.map_or_else(Vec::new, |point| {
             let value = |judged: &Judged| {
                 let effect = &judged.effect;
-                dash(effect.estimate, |found| format!("{} {}", number(found.mean), effect.unit))
+                dash(effect.estimate, |found| format!("{} {}", ranged(&found), effect.unit))
             };
             point.slo.iter().map(value).collect()
         })
