@@ -218,6 +218,10 @@ pub(crate) struct RunArgs {
     /// Simulate every engine step individually (slow; same result)
     #[arg(long, help_heading = "Running")]
     pub(crate) stepwise: bool,
+
+    /// Do not make the run longer than the workload says, as the Go program does not
+    #[arg(long, hide = true)]
+    pub(crate) as_written: bool,
 }
 
 /// `blis why`.

@@ -4,8 +4,12 @@
 use crate::failure::Failure;
 use crate::go;
 use crate::interrupt::Interruptible;
+use blis_core::math::count;
+use blis_report::text::grouped;
+use blis_scenario::scenario::Workload;
 use blis_scenario::scenario::flags::{FLAGS, Given};
 use blis_scenario::{Draft, Plan, Saturations};
+use blis_workload::{Mix, Rate};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use std::path::Path;
 
@@ -13,7 +17,15 @@ use std::path::Path;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ScenarioFlags {
     given: Given,
+    /// Whether they say how many requests there are, or where they come from.
+    sized: bool,
 }
+
+/// A run whose length nobody gives has arrivals for so many seconds, several times what a request
+/// takes, and so many requests for each instance, but not more than fit a few seconds of computing.
+const STEADY_SECONDS: f64 = 120.0;
+const STEADY_REQUESTS: u64 = 500;
+const MOST_REQUESTS: u64 = 200_000;
 
 impl ScenarioFlags {
     /// The scenario in a file, with the policies of a bundle and these flags set into it.
@@ -35,10 +47,35 @@ impl ScenarioFlags {
         Ok(draft)
     }
 
+    /// The plan of a run that these flags describe, with as many requests as a steady state needs
+    /// if neither they nor a scenario file say how many, and what to tell the user then.
+    pub(crate) fn long_enough(
+        &self,
+        plan: Plan,
+        scenario: Option<&Path>,
+    ) -> (Plan, Option<String>) {
+        let Workload::Mix(Mix { rate: Rate::Steady(rate), .. }) = &plan.workload else {
+            return (plan, None);
+        };
+        let least = u64::from(plan.instances) * STEADY_REQUESTS;
+        let enough = count((rate * STEADY_SECONDS).ceil()).max(least).min(MOST_REQUESTS);
+        let is_short = plan.steady_requests().is_some_and(|written| written < enough);
+        if !is_short || self.sized || scenario.is_some() {
+            return (plan, None);
+        }
+        let note = format!(
+            "--num-requests is not given; {} were sent, for a steady state: two minutes of \
+             arrivals and at least {STEADY_REQUESTS} for each instance",
+            grouped(enough)
+        );
+        (plan.with_requests(enough), Some(note))
+    }
+
     /// The same flags once for each strategy that is given, with its name; once if there is none.
     pub(crate) fn by_strategy(&self) -> Vec<(Option<String>, ScenarioFlags)> {
         let all = self.given.by_strategy().into_iter();
-        all.map(|(strategy, given)| (strategy, ScenarioFlags { given })).collect()
+        all.map(|(strategy, given)| (strategy, ScenarioFlags { given, sized: self.sized }))
+            .collect()
     }
 }
 
@@ -77,6 +114,8 @@ impl FromArgMatches for ScenarioFlags {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         self.given = Given::default();
+        let sizes = ["num-requests", "workload-spec", "horizon"];
+        self.sized = sizes.iter().any(|name| matches.contains_id(name));
         for (index, flag) in FLAGS.iter().enumerate() {
             for text in matches.get_many::<String>(flag.name).unwrap_or_default() {
                 self.given.push(index, format!("--{}", flag.name), text.clone());

@@ -107,7 +107,7 @@ fn split(word: &str) -> (Option<&str>, Option<&str>) {
 
 fn spell(name: &str, value: &str) -> OsString {
     match name {
-        "quiet" | "summarize-trace" => format!("--{name}").into(),
+        "quiet" | "summarize-trace" | "as-written" => format!("--{name}").into(),
         _ => format!("--{name}={value}").into(),
     }
 }
@@ -144,6 +144,7 @@ fn translate(mut given: Given) -> Result<Given, Failure> {
     workload(&mut given, &mut told);
     flags::settle(&mut given);
     layout(&mut given);
+    given.insert("as-written", String::new());
     output::notes(given.contains_key("quiet"), &told);
     Ok(given)
 }

@@ -61,9 +61,8 @@ fn command() -> u8 {
         Ok(cli) => obey(cli),
         Err(error) => Ok(usage(&error)),
     });
-    done.unwrap_or_else(|failure| {
-        if call.is_go { go::end(&failure, call.is_surely) } else { end(&failure) }
-    })
+    let ended = if call.is_go { go::end } else { |failure: &Failure, _| end(failure) };
+    done.unwrap_or_else(|failure| ended(&failure, call.is_surely))
 }
 
 fn obey(cli: Cli) -> Result<u8, Failure> {

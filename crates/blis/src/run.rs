@@ -35,12 +35,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     check(args)?;
     let draft = args.flags.draft(args.scenario.as_deref(), args.policy_config.as_deref())?;
     let plan = settled(&draft)?;
+    let longer = |plan| args.flags.long_enough(plan, args.scenario.as_deref());
+    let (plan, chosen) = if args.as_written { (plan, None) } else { longer(plan) };
     output::notes(args.quiet, &plan.notes);
     let weights = args.fitness_weights.as_deref().map(Weights::parse).transpose()?;
-    if args.replications > 1 {
-        return run_many(args, &plan, weights.as_ref());
-    }
-    run_one(args, &targets(args)?, &plan, weights.as_ref())
+    let code = if args.replications > 1 {
+        run_many(args, &plan, weights.as_ref())?
+    } else {
+        run_one(args, &targets(args)?, &plan, weights.as_ref())?
+    };
+    output::notes(args.quiet, &chosen);
+    Ok(code)
 }
 
 /// The outputs of `args` that are files, by flag.

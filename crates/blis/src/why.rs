@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 pub(crate) fn why(args: &WhyArgs) -> Result<(), Failure> {
     let (request, scenario) = meant(&args.what)?;
     let draft = args.flags.draft(scenario.as_deref(), args.policy_config.as_deref())?;
-    let plan = settled(&draft)?;
-    output::notes(args.shown.quiet, &plan.notes);
+    let (plan, chosen) = args.flags.long_enough(settled(&draft)?, scenario.as_deref());
+    output::notes(args.shown.quiet, plan.notes.iter().chain(&chosen));
     let pages = Pages::open(&args.shown)?;
     let which = match &request {
         Some(name) => Which::Named(name.clone()),

@@ -28,26 +28,26 @@ fn table(study: &Study, findings: &Findings, cell: usize) -> Table {
     let row = |metric: &Metric| {
         let paired = findings.paired(cell, 0, metric, LEVEL);
         let mean = |cell: usize| entry(metric, findings.mean(cell, metric));
-        let changed = dash(paired.as_ref(), change);
-        [heading(metric), mean(0), mean(cell), changed, clear(paired.as_ref()).to_owned()]
+        [heading(metric), mean(0), mean(cell), changed(paired.as_ref())]
     };
     // What no run of either has is not worth a line.
     let present = |metric: &&Metric| {
         let mean = |cell: usize| findings.mean(cell, metric);
         [0, cell].into_iter().filter_map(mean).any(|(mean, _)| mean.abs() > 0.0)
     };
-    let header = ["metric", arm(0), arm(cell), "change (95 %)", ""];
+    let header = ["metric", arm(0), arm(cell), "change (95 %)"];
     let title = format!("{} against {}", arm(cell), arm(0));
     Table::new(title, header, study.metrics.iter().filter(present).map(row))
 }
 
-/// Whether the interval leaves zero out, in a word.
-fn clear(paired: Option<&Paired>) -> &'static str {
+/// The change, and whether its interval leaves zero out.
+fn changed(paired: Option<&Paired>) -> String {
+    let text = dash(paired, change);
     match paired.map(|paired| paired.difference) {
-        Some(found) if found.low > 0.0 => "more",
-        Some(found) if found.high < 0.0 => "less",
-        Some(found) if found.low.abs() + found.high.abs() <= 0.0 => "same",
-        _ => "",
+        Some(found) if found.low > 0.0 => text + ", more",
+        Some(found) if found.high < 0.0 => text + ", less",
+        Some(found) if found.low.abs() + found.high.abs() <= 0.0 => "same".to_owned(),
+        _ => text,
     }
 }
 

@@ -215,17 +215,21 @@ impl Body {
     }
 }
 
-/// Words of a paragraph; those between backticks are code.
+/// Words of a paragraph; those between backticks are code, and those between `**` are bold.
 fn words(text: &str) -> String {
-    let parts = text.split('`').enumerate();
+    between(text, "`", "code", |rest| between(rest, "**", "b", escaped))
+}
+
+/// What is between two marks, in an element; what is not, as `rest` says.
+fn between(text: &str, mark: &str, element: &str, rest: impl Fn(&str) -> String) -> String {
     let part = |(index, part): (usize, &str)| match index % 2 {
-        0 => escaped(part),
-        _ => format!("<code>{}</code>", escaped(part)),
+        0 => rest(part),
+        _ => format!("<{element}>{}</{element}>", escaped(part)),
     };
-    if text.matches('`').count().is_multiple_of(2) {
-        parts.map(part).collect()
+    if text.matches(mark).count().is_multiple_of(2) {
+        text.split(mark).enumerate().map(part).collect()
     } else {
-        escaped(text)
+        rest(text)
     }
 }
 
@@ -329,6 +333,8 @@ mod tests {
     fn words_between_backticks_are_code() {
         assert_eq!(words("set `a<b` to 1"), "set <code>a&lt;b</code> to 1");
         assert_eq!(words("a ` b"), "a ` b");
+        assert_eq!(words("a **b<c** `d**e**`"), "a <b>b&lt;c</b> <code>d**e**</code>");
+        assert_eq!(words("2 ** 3"), "2 ** 3");
     }
 
     #[test]

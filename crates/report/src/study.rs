@@ -9,7 +9,7 @@ pub use charts::chart;
 
 use crate::chart::{Axis, Chart, Form, Mark, Point, Scale};
 use crate::model::{Block, Card, Document, Table, blocks};
-use crate::text::{entry, heading, percent, quoted, ranged, titled};
+use crate::text::{entry, heading, percent, quoted, ranged, rejoined, titled};
 use blis_core::SloClass;
 use blis_core::math::float;
 use blis_lab::Metric;
@@ -31,14 +31,15 @@ const MOST_PLACES: usize = 3;
 
 /// What `study`, which stands in the file `file`, found.
 pub fn document(study: &Study, findings: &Findings, file: Option<&str>) -> Document {
-    let mut numbers = blocks(tables(study, findings));
+    let mut numbers = blocks(answer::ranking(study, findings));
+    numbers.extend(blocks(tables(study, findings)));
     let is_short = |table: &Table| table.rows.len() <= MOST_CLASS_ROWS;
     numbers.extend(blocks(by_class(study, findings).filter(is_short)));
     numbers.extend(blocks(setup::arms(study)));
     numbers.extend(blocks(setup::tuned(study)));
     let charts = study.metrics.iter().filter_map(|metric| chart(study, findings, metric));
     numbers.extend(blocks(charts));
-    let discussion = study.discussion.iter().map(Block::prose);
+    let discussion = study.discussion.iter().map(|text| Block::prose(rejoined(text)));
     let few = study.cells.len() <= MOST_DRAWN;
     let drawn = |charts: fn(&Study, &Findings) -> Vec<Chart>| {
         if few { blocks(charts(study, findings)) } else { Vec::new() }

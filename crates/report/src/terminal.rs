@@ -87,7 +87,8 @@ impl Screen {
     fn block(self, block: &Block) -> String {
         match block {
             Block::Prose(text) => {
-                let parts = text.split("\n\n").map(|part| self.folded(part, 0) + "\n");
+                let plain = text.replace("**", "");
+                let parts = plain.split("\n\n").map(|part| self.folded(part, 0) + "\n");
                 parts.collect::<Vec<_>>().join("\n")
             }
             Block::List(items) => items.iter().map(|item| self.folded(item, 2) + "\n").collect(),

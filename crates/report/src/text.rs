@@ -202,6 +202,22 @@ pub fn quoted(text: &str) -> String {
     text
 }
 
+/// `text` with words in one piece that an author broke behind a hyphen at the end of a line.
+pub(crate) fn rejoined(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let broken = out.strip_suffix("-\n").is_some_and(|it| it.ends_with(char::is_alphanumeric));
+        if broken && line.trim_start().starts_with(char::is_alphanumeric) {
+            out.pop();
+            out.push_str(line.trim_start());
+        } else {
+            out.push_str(line);
+        }
+        out.push('\n');
+    }
+    out
+}
+
 /// `text` in lines of at most `width` columns, the first indented by `first` spaces and the others
 /// by `others`. What a terminal would obey is written out.
 pub(crate) fn folded(text: &str, width: usize, first: usize, others: usize) -> String {
@@ -223,6 +239,12 @@ pub(crate) fn folded(text: &str, width: usize, first: usize, others: usize) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_broken_behind_a_hyphen_are_in_one_piece() {
+        let text = "the least-\n  harm router -\nand\n\n- more\n";
+        assert_eq!(rejoined(text), "the least-harm router -\nand\n\n- more\n");
+    }
 
     #[test]
     fn numbers_have_about_four_digits_and_never_an_exponent() {

@@ -130,8 +130,9 @@ impl Trace {
         end: Time,
     ) -> io::Result<()> {
         let process = record.instance.map_or(self.gateway, process);
-        let id = record.request.0;
-        let more = |args: &Value| json!({"cat": "request", "id": id, "tid": 0, "args": args});
+        // A local id keeps its track with those of its process.
+        let id = json!({"local": format!("{:#x}", record.request.0)});
+        let more = |args: &Value| json!({"cat": "request", "id2": id, "tid": 0, "args": args});
         let name = record.name.map_or_else(|| record.request.0.to_string(), str::to_owned);
         let name = format!("request {name}");
         let args = json!({

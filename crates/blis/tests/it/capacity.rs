@@ -74,7 +74,7 @@ fn a_strategy_without_a_capacity_is_a_failed_check() {
     let bench = bench();
     let ran = bench.blis(&format!("capacity s.yaml {QUICK} --no-ledger --slo ttft_mean<=0.5ms"));
     assert_eq!(ran.code, Some(1), "{}", ran.err);
-    assert!(ran.out.contains("it is 1 there"), "{}", ran.out);
+    assert!(ran.out.contains("it is 1 ms there"), "{}", ran.out);
     let words: Vec<&str> = ran.out.split_whitespace().collect();
     let advice = "relax the SLO: an idle cluster misses it";
     assert!(words.join(" ").contains(advice), "{}", ran.out);

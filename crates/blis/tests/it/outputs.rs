@@ -541,3 +541,35 @@ fn patience_without_end_and_a_single_gateway_change_no_byte() {
         assert!(ran.err.contains(legal), "{}", ran.err);
     }
 }
+
+#[test]
+fn a_run_of_flags_that_do_not_say_how_long_is_long_enough_to_be_steady() {
+    let bench = Bench::new();
+    bench.write("s.yaml", "cluster: {instances: 3}\n");
+    let note = |requests: &str| {
+        format!(
+            "note: --num-requests is not given; {requests} were sent, for a steady state: two \
+             minutes of arrivals and at least 500 for each instance\n"
+        )
+    };
+    for (args, sent, told) in [
+        ("--num-instances 3", 1_500, note("1,500")),
+        ("--num-instances 3 --rate 20", 2_400, note("2,400")),
+        ("--num-requests 40", 40, String::new()),
+        ("--workload multi-turn-4x512 --rate 5", 8_000, String::new()),
+        ("s.yaml", 100, String::new()),
+        // A call of the Go program.
+        (
+            "--model meta-llama/llama-3.1-8b-instruct --tp 2 --quiet --num-requests 7",
+            7,
+            String::new(),
+        ),
+    ] {
+        let ran = bench.blis(&format!("run {args} --format json"));
+        assert_eq!(ran.json()["cluster"]["injected_requests"], sent, "{args}");
+        assert_eq!(ran.err, told, "{args}");
+    }
+    let go = "run --model meta-llama/llama-3.1-8b-instruct --tp 2 --log error";
+    let explicit = bench.blis(&format!("{go} --num-requests 100"));
+    assert_eq!(bench.blis(go).out, explicit.out, "calls of the Go program are as long as there");
+}

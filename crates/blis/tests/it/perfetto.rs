@@ -25,7 +25,7 @@ fn wrong(events: &[Value]) -> Option<String> {
         let keys = match phase {
             "M" | "C" => "args",
             "X" => "dur",
-            "b" | "e" => "id cat",
+            "b" | "e" => "id2 cat",
             _ => return Some(format!("an unknown phase: {event}")),
         };
         let all = "name pid tid ts".split(' ').chain(keys.split(' '));
@@ -37,7 +37,7 @@ fn wrong(events: &[Value]) -> Option<String> {
             "M" => continue,
             "C" => format!("counter {name} of {}", event["pid"]),
             "X" => format!("thread {} of {}", event["tid"], event["pid"]),
-            _ => format!("request {}", event["id"]),
+            _ => format!("request {} of {}", event["id2"]["local"].as_str()?, event["pid"]),
         };
         let at = event["ts"].as_f64()?;
         let before = last.insert(track.clone(), at + event["dur"].as_f64().unwrap_or(0.0));

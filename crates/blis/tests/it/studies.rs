@@ -75,6 +75,38 @@ fn a_study_ends_with_its_answer_on_one_screen() {
 }
 
 #[test]
+fn the_first_study_of_the_readme_ends_with_its_answer_on_one_screen() {
+    let bench = Bench::new();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/routers.yaml");
+    let mut text = std::fs::read_to_string(path).expect("it is there");
+    for (written, small) in [
+        ("num_requests: 30000", "num_requests: 100"),
+        ("seeds: 5", "seeds: 2"),
+        ("warmup: 20s", "warmup: 0s"),
+        ("[50%, 70%, 90%, 110%]", "[50, 70, 90, 110]"),
+        ("\"90%\"", "\"90\""),
+    ] {
+        assert!(text.contains(written), "{written}");
+        text = text.replace(written, small);
+    }
+    bench.write("routers.yaml", text);
+    let ran = bench.blis("study routers.yaml --no-ledger --quiet --report routers.html");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.lines().count() <= 40, "{}", ran.out);
+    for told in [
+        "Which router should stand before",
+        "Safest choice by ttft_p99: ",
+        "retrieval ",
+        "Against llm-d 1.0 precise, ",
+        "KV events help",
+        "not errors of the model",
+        "`blis export llm-d --strategy",
+    ] {
+        assert!(ran.out.contains(told), "{told}: {}", ran.out);
+    }
+}
+
+#[test]
 fn verdicts_are_in_the_json_and_in_the_ledger() {
     let bench = bench();
     let ran = bench.blis("study s.yaml --format json");
@@ -119,16 +151,17 @@ fn a_mistake_in_a_claim_is_pointed_at() {
 #[test]
 fn scenarios_are_compared_seed_by_seed() {
     let bench = Bench::new();
-    bench.write("a.yaml", "workload: {distribution: {rate: 120, num_requests: 400}}\n");
+    bench.write("a.yaml", "name: fast\nworkload: {distribution: {rate: 120, num_requests: 400}}\n");
     bench.write(
         "b.yaml",
-        "cluster: {instances: 2}\nworkload: {distribution: {rate: 120, num_requests: 400}}\n",
+        "name: slow\ncluster: {instances: 2}\nworkload: {distribution: {rate: 120, num_requests: 400}}\n",
     );
     let ran = bench.blis("compare a.yaml b.yaml --seeds 4 --no-ledger --metrics ttft_mean,offered");
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let line = |name: &str| ran.out.lines().find(|line| line.starts_with(name)).expect("a line");
-    assert!(line("ttft_mean").ends_with("less"), "{}", ran.out);
-    assert!(line("offered").ends_with("same"), "{}", ran.out);
+    assert!(line("ttft_mean").ends_with(", less"), "{}", ran.out);
+    assert!(line("offered").ends_with("  same"), "{}", ran.out);
+    assert!(ran.out.contains("slow against fast"), "by their names: {}", ran.out);
     let same = bench.blis("compare a.yaml a.yaml --seeds 2 --no-ledger --format json");
     let all: serde_json::Value = serde_json::from_str(&same.out).expect("JSON");
     assert_eq!(all["arms"][1]["ttft_mean"]["difference"]["mean"], 0.0, "{}", same.out);

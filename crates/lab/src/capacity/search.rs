@@ -162,7 +162,7 @@ impl Search {
             let fails = slo.slack(report).is_none_or(|slack| slack < 0.0);
             let found = slo.value(report).map_or_else(
                 || "no run has a sample of it".to_owned(),
-                |value| format!("it is {} there", number(value)),
+                |value| format!("it is {}{} there", number(value), slo.unit()),
             );
             fails.then(|| format!("`{}`: {found}", slo.text))
         };

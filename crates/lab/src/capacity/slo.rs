@@ -1,7 +1,7 @@
 //! SLOs: comparisons of numbers of a run, in the language of claims.
 
 use crate::design::Design;
-use crate::hypothesis::{Comparison, Mistake, Reference, Relation, parse};
+use crate::hypothesis::{Comparison, Expr, Mistake, Reference, Relation, parse};
 use blis_core::SloClass;
 use blis_core::math::ln;
 use blis_metrics::Report;
@@ -88,6 +88,17 @@ impl Slo {
             Relation::Above | Relation::AtLeast => above,
             Relation::Below | Relation::AtMost | Relation::About(_) => -above,
         })
+    }
+
+    /// The unit of what is bounded behind a space, if it is a metric that has one.
+    pub(super) fn unit(&self) -> String {
+        match &self.comparison.left {
+            Expr::Value(reference) => match reference.metric.unit() {
+                "" => String::new(),
+                unit => format!(" {unit}"),
+            },
+            _ => String::new(),
+        }
     }
 
     /// The value that is bounded in a run, as the left side gives it.

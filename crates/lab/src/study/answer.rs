@@ -59,6 +59,10 @@ pub struct Regret {
 }
 
 impl Regret {
+    fn size(&self) -> f64 {
+        self.times.map_or(f64::INFINITY, |times| times.mean)
+    }
+
     /// Whether the runs cannot tell which of two arms loses less at its worst.
     pub fn is_level(&self, other: &Regret) -> bool {
         let both = self.times.zip(other.times);
@@ -70,6 +74,14 @@ impl Ranked {
     /// Whether the runs cannot tell it from the best.
     pub fn is_level(&self) -> bool {
         self.times_best.is_some_and(|ratio| ratio.low <= 1.0 && 1.0 <= ratio.high)
+    }
+}
+
+impl Answer {
+    /// What an arm loses at the one of these places where it loses most; `None` if it was not run
+    /// there, or nobody keeps up.
+    pub fn worst(&self, arm: usize, among: impl Iterator<Item = usize>) -> Option<Regret> {
+        worst(&self.places, &self.metric, arm, among)
     }
 }
 
@@ -122,6 +134,12 @@ impl Study {
 }
 
 impl Place {
+    /// Whether no arm is surely better than this one.
+    pub fn is_won_by(&self, arm: usize) -> bool {
+        let mut ranked = self.ranked.iter().enumerate();
+        ranked.any(|(rank, one)| one.arm == arm && (rank == 0 || one.is_level()))
+    }
+
     fn rank(&mut self, findings: &Findings, metric: &Metric) {
         let less = metric.less_is_better() == Some(true);
         self.ranked.sort_by(|one, other| {
@@ -139,6 +157,22 @@ impl Place {
 /// What each arm that was run everywhere loses where it loses most; the least first, then in the
 /// order of the file.
 fn regrets(places: &[Place], metric: &Metric) -> Vec<Regret> {
+    let mut arms: Vec<usize> = places.iter().flat_map(Place::arms).collect();
+    arms.sort_unstable();
+    arms.dedup();
+    let worst = |&arm: &usize| worst(places, metric, arm, 0..places.len());
+    let mut all: Vec<Regret> = arms.iter().filter_map(worst).collect();
+    all.sort_by(|one, other| one.size().total_cmp(&other.size()));
+    all
+}
+
+/// What an arm loses at the one of these places where it loses most.
+fn worst(
+    places: &[Place],
+    metric: &Metric,
+    arm: usize,
+    among: impl Iterator<Item = usize>,
+) -> Option<Regret> {
     let worse = |ratio: Estimate| {
         let Estimate { mean, low, high, values } = ratio;
         match metric.less_is_better() {
@@ -146,7 +180,7 @@ fn regrets(places: &[Place], metric: &Metric) -> Vec<Regret> {
             _ => Estimate { mean: 1.0 / mean, low: 1.0 / high, high: 1.0 / low, values },
         }
     };
-    let at = |arm: usize, place: usize| {
+    let at = |place: usize| {
         let here = &places[place];
         if here.overloaded.contains(&arm) {
             // Where nobody keeps up nobody loses.
@@ -157,17 +191,7 @@ fn regrets(places: &[Place], metric: &Metric) -> Vec<Regret> {
         let times = if rank == 0 { even } else { worse(here.ranked[rank].times_best?) };
         Some(Regret { arm, times: Some(times), place })
     };
-    let mut arms: Vec<usize> = places.iter().flat_map(Place::arms).collect();
-    arms.sort_unstable();
-    arms.dedup();
-    let size = |regret: &Regret| regret.times.map_or(f64::INFINITY, |times| times.mean);
-    let worst = |&arm: &usize| {
-        let all = (0..places.len()).filter_map(|place| at(arm, place));
-        all.max_by(|one, other| size(one).total_cmp(&size(other)))
-    };
-    let mut all: Vec<Regret> = arms.iter().filter_map(worst).collect();
-    all.sort_by(|one, other| size(one).total_cmp(&size(other)));
-    all
+    among.filter_map(at).max_by(|one, other| one.size().total_cmp(&other.size()))
 }
 
 impl Place {

@@ -34,10 +34,15 @@ pub fn compare(sides: &Sides<'_>) -> Result<Outline, Problems> {
     let mut arms: Vec<(String, Node)> = Vec::new();
     for file in sides.files {
         let tree = yaml::read_file(file)?;
+        let name = match tree.field("name").map(|node| &node.kind) {
+            Some(Kind::Scalar { text, .. }) => Some(text.clone()),
+            _ => None,
+        };
         let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        // Files of one name in several folders are told apart by their paths.
-        let stem = stem.filter(|stem| arms.iter().all(|(other, _)| other != stem));
-        arms.push((stem.unwrap_or_else(|| file.display().to_string()), tree));
+        // Scenarios of one name are told apart by their files, and these by their folders.
+        let is_new = |name: &String| arms.iter().all(|(other, _)| other != name);
+        let name = name.filter(is_new).or(stem.filter(is_new));
+        arms.push((name.unwrap_or_else(|| file.display().to_string()), tree));
     }
     let base = arms.first().map_or_else(Node::empty, |(_, tree)| tree.clone());
     for text in sides.arms {

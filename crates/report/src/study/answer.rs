@@ -13,8 +13,8 @@ use blis_scenario::Row;
 
 /// More places or claims do not fit on a screen.
 const MOST_PLACES: usize = 10;
-const MOST_CLAIMS: usize = 10;
-const MOST_ARMS: usize = 14;
+const MOST_CLAIMS: usize = 7;
+const MOST_ARMS: usize = 8;
 /// So many arms are named beside the best, and so many costs.
 const MOST_NAMED: usize = 2;
 const MOST_COSTS: usize = 2;
@@ -28,7 +28,8 @@ pub(super) fn answer(study: &Study, findings: &Findings) -> Vec<Block> {
     if let Some(found) = &found {
         all.push(Block::prose(best(study, found)));
         let few = found.places.len() <= MOST_PLACES;
-        all.push(if few { places(study, found) } else { arms(study, found) }.into());
+        let table = if few { Some(places(study, found)) } else { groups(study, found) };
+        all.push(table.unwrap_or_else(|| arms(study, found, MOST_ARMS)).into());
         all.extend(costs(study, findings, found).map(Block::prose));
     }
     all.extend(claims(study, findings));
@@ -127,20 +128,59 @@ fn places(study: &Study, found: &Answer) -> Table {
     let rows = found.places.iter().map(row);
     let others = study.factors.iter().filter(|factor| *factor != "arm").map(|it| Some(it.clone()));
     let value = heading(&found.metric);
-    Table::new("", [&listed(others), "best", &value, "next, times the best"], rows)
-        .keyed(2)
-        .without_empty()
+    Table::new("", [&listed(others), "best", &value, "next, times the best"], rows).without_empty()
 }
 
-/// A row for each arm, where there are too many places for a row each: in how many it is the best
-/// or as good, and where it loses most.
-fn arms(study: &Study, found: &Answer) -> Table {
+/// A row for each level of the first thing that cells differ in besides their arms, where there are
+/// too many places for a row each: who is best there, and how far the safest arm and the first one
+/// are from that. `None` if that has too many levels as well, or there is nothing beside it.
+fn groups(study: &Study, found: &Answer) -> Option<Table> {
+    let factors = &study.design.factors;
+    let first = factors.iter().position(|factor| factor.name != "arm")?;
+    let levels = &factors[first].levels;
+    if levels.len() < 2 || levels.len() > MOST_PLACES {
+        return None;
+    }
+    let mut arms = vec![found.regrets.first()?.arm, 0];
+    arms.dedup();
+    let row = |(level, name): (usize, &String)| {
+        let at = |place: &usize| study.design.levels(found.places[*place].cells[0])[first] == level;
+        let here: Vec<usize> = (0..found.places.len()).filter(at).collect();
+        let won = |arm: usize| here.iter().filter(|&&at| found.places[at].is_won_by(arm)).count();
+        let wins: Vec<(usize, usize)> =
+            found.regrets.iter().map(|one| (won(one.arm), one.arm)).collect();
+        let most = wins.iter().map(|&(won, _)| won).max().unwrap_or(0);
+        let mut same = wins.iter().filter(|&&(won, _)| won == most).map(|&(_, arm)| arm);
+        let first = same.next().map_or("", |first| arm(study, first));
+        let more = same.count();
+        let more = if more > 0 { format!(", {more} more") } else { String::new() };
+        let best = format!("{first} ({most} of {}){more}", here.len());
+        let lost = arms.iter().map(|&arm| match found.worst(arm, here.iter().copied()) {
+            None => "-".to_owned(),
+            Some(Regret { times: Some(times), .. }) if times.low >= times.high => "best".to_owned(),
+            Some(Regret { times: Some(times), .. }) => ranged(&times),
+            Some(_) => "overloaded".to_owned(),
+        });
+        [name.clone(), best].into_iter().chain(lost).collect::<Vec<_>>()
+    };
+    let short = factors[first].name.rsplit('.').next().unwrap_or_default().to_owned();
+    let lost = arms.iter().map(|&it| format!("{}, at worst", arm(study, it)));
+    let header = [short, "best or as good".to_owned()].into_iter().chain(lost);
+    let title = format!("{}, times the best", found.metric.name());
+    Some(Table::new(title, header, levels.iter().enumerate().map(row)))
+}
+
+/// Where cells differ in more than their arms: in how many places each arm is the best or as good,
+/// and where it loses most.
+pub(super) fn ranking(study: &Study, findings: &Findings) -> Option<Table> {
+    let found = study.answer(findings).filter(|found| found.places.len() > 1)?;
+    Some(arms(study, &found, usize::MAX))
+}
+
+/// The first `most` arms of that.
+fn arms(study: &Study, found: &Answer, most: usize) -> Table {
     let row = |regret: &Regret| {
-        let wins = |place: &&Place| {
-            let mut ranked = place.ranked.iter().enumerate();
-            ranked.any(|(rank, one)| one.arm == regret.arm && (rank == 0 || one.is_level()))
-        };
-        let won = found.places.iter().filter(wins).count();
+        let won = found.places.iter().filter(|place| place.is_won_by(regret.arm)).count();
         let worst = regret.times.map_or_else(|| "overloaded".to_owned(), |times| ranged(&times));
         let place = found.places[regret.place].name.clone();
         [
@@ -150,8 +190,8 @@ fn arms(study: &Study, found: &Answer) -> Table {
             place,
         ]
     };
-    let rows = found.regrets.iter().take(MOST_ARMS).map(row);
-    let more = found.regrets.len().saturating_sub(MOST_ARMS);
+    let rows = found.regrets.iter().take(most).map(row);
+    let more = found.regrets.len().saturating_sub(most);
     let title =
         if more > 0 { format!("The best arms, without {more} more") } else { String::new() };
     let worst = format!("{} at worst, times the best", found.metric.name());

@@ -161,7 +161,8 @@ pub const FLAGS: &[Flag] = &[
     flag(WORKLOAD, "rate", "PER_SEC", Amount("rate"),
         "Requests per second, 90% (of saturation), or '64 users'; overrides --workload-spec [default: 1]"),
     flag(WORKLOAD, "num-requests", "N", Amount("num_requests"),
-        "Number of requests; overrides --workload-spec; 0: until the horizon [default: 100]"),
+        "Number of requests; overrides --workload-spec; 0: until the horizon [default: 100, or a \
+         preset's own; `run` and `why`: enough for a steady state]"),
     flag(WORKLOAD, "prompt-tokens", "N", Field("workload.distribution.prompt_tokens.mean"),
         "Mean prompt length [default: 512]"),
     flag(WORKLOAD, "prompt-tokens-stdev", "N", Field("workload.distribution.prompt_tokens.stdev"),
