@@ -111,7 +111,7 @@ fn relax(schema: &mut Value) {
 fn offers() -> Vec<(&'static str, Vec<String>)> {
     let catalogue = Catalogue::shipped();
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    let mut latency = vec!["coefficients", "constant", "roofline"];
+    let mut latency = vec!["coefficients", "constant", "operators", "roofline"];
     latency.extend(profile::names());
     let strategies: Vec<&str> = strategy::ALL.iter().map(|strategy| strategy.name).collect();
     let workloads: Vec<&str> = presets::ALL.iter().map(|preset| preset.name).collect();

@@ -172,7 +172,7 @@ fn what_does_not_exist_yet_is_refused_and_what_has_no_effect_is_not() {
     refused(
         "--latency-model rofline",
         "--latency-model: found `rofline`, did you mean `roofline`?; legal: `coefficients`, \
-         `constant`, `profile`, `roofline` (`blackbox` is an alias of `coefficients`), a \
+         `constant`, `operators`, `profile`, `roofline` (`blackbox` is an alias of `coefficients`), a \
          profile that ships (`h200-vllm-0.26-llama-3.1-8b`, `llama-3.1-8b-h200-tp1`), or the path \
          of one (`FILE.yaml`)",
     );

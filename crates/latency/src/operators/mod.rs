@@ -10,7 +10,7 @@ mod curve;
 mod parts;
 mod tables;
 
-pub use tables::gpus;
+pub use tables::{checksum, gpus};
 
 use crate::catalogue::Gpu;
 use crate::model::ModelShape;

@@ -24,6 +24,12 @@ pub fn gpus() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
 
+/// The sum over the tables of a GPU: equal exactly if they are.
+pub fn checksum(gpu: &str) -> Option<u64> {
+    let (_, file) = FILES.iter().find(|(name, _)| name.eq_ignore_ascii_case(gpu))?;
+    Some(file[..8].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+}
+
 /// What was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]

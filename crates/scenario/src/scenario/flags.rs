@@ -70,7 +70,7 @@ pub const FLAGS: &[Flag] = &[
     flag(MODEL, "tp", "N", Field("tp"),
         "Tensor parallelism [default: 2]"),
     flag(MODEL, "latency-model", "MODEL", Field("latency.model"),
-        "coefficients (alias blackbox), constant, profile, roofline, or FILE.yaml [default: \
+        "coefficients (alias blackbox), constant, operators, profile, roofline, or FILE.yaml [default: \
          coefficients if known for the machine, else its profile]"),
     flag(MODEL, "alpha-coeffs", "A0,A1,A2", List("latency.alpha_us"),
         "Fixed ingress, ingress per prompt token, output processing per token, in us"),
@@ -96,6 +96,8 @@ pub const FLAGS: &[Flag] = &[
         "Tokens of the largest captured graph, for profiles with a host [default: the preset's]"),
     flag(ENGINE, "gpu-memory-utilization", "SHARE", Field("engine.gpu_memory_utilization"),
         "Derive KV blocks from this fraction of GPU memory"),
+    flag(ENGINE, "kv-cache-dtype", "TYPE", Field("engine.kv_cache_dtype"),
+        "How the KV cache is stored: auto, bf16 or fp8 [default: auto, as the model says]"),
     flag(ENGINE, "preemption-mode", "MODE", Field("engine.preemption"),
         "What happens to the KV of a preempted request: recompute or swap [default: recompute]"),
     flag(TIER, "kv-cpu-blocks", "N", Field("kv_tier.cpu_blocks"),

@@ -29,7 +29,7 @@ pub(super) struct Machine {
     /// The catalogue's KV blocks of 16 tokens.
     blocks: Option<u32>,
     /// The model's shape, if it is known.
-    shape: Option<ModelShape>,
+    pub(super) shape: Option<ModelShape>,
 }
 
 impl Machine {

@@ -82,8 +82,8 @@ pub struct Scenario {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LatencyFields {
-    /// `coefficients` (alias `blackbox`), `constant`, `profile`, `roofline`, or the path of a
-    /// profile, relative to the scenario file.
+    /// `coefficients` (alias `blackbox`), `constant`, `operators`, `profile`, `roofline`, or the
+    /// path of a profile, relative to the scenario file.
     pub model: Option<String>,
     /// Ingress fixed, ingress per prompt token, output processing per token.
     pub alpha_us: Option<Vec<Amount<Coefficient>>>,
@@ -131,8 +131,23 @@ pub struct EngineFields {
     pub watermark: Option<Amount<Share>>,
     /// Share of a GPU's memory that the server may use; KV blocks are counted from it.
     pub gpu_memory_utilization: Option<Amount<Utilization>>,
+    /// How numbers of the KV cache are stored.
+    pub kv_cache_dtype: Option<KvDtype>,
     /// What becomes of the KV of a preempted request.
     pub preemption: Option<PreemptionField>,
+}
+
+/// How numbers of the KV cache are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum KvDtype {
+    /// As the model's configuration says; bf16 if it says nothing.
+    #[default]
+    Auto,
+    /// In 16 bits.
+    Bf16,
+    /// In 8 bits.
+    Fp8,
 }
 
 /// Settings that belong together.

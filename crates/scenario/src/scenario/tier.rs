@@ -16,7 +16,6 @@ use crate::scenario::schema::{PolicyFields, Preset as EnginePreset, Scenario};
 use crate::yaml::{Amount, Node, Whole};
 use blis_core::Span;
 use blis_kv::LinkSpeed;
-use blis_latency::Catalogue;
 use blis_sim::{KvTier, Preemption, Reload};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -276,9 +275,8 @@ impl Reader<'_> {
 
     /// Blocks of the model that the links of all GPUs of an instance move in a microsecond.
     fn blocks_per_us(&self, machine: &Machine, preset: &Preset) -> Option<f64> {
-        let catalogue = Catalogue::shipped();
-        let model = catalogue.model(&machine.model)?;
-        let block_bytes = model.shape().kv_bytes_per_token() * f64::from(self.block_size);
+        let shape = machine.shape.as_ref()?;
+        let block_bytes = shape.kv_bytes_per_token() * f64::from(self.block_size);
         let gpus = f64::from(machine.tp.unwrap_or(1));
         Some(gpus * preset.gb_per_s * 1e3 / block_bytes)
     }
