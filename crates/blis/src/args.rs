@@ -20,7 +20,7 @@ use crate::flags::ScenarioFlags;
 use blis_lab::why::Measure;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use export::{ExportToArgs, ImportArgs};
-use lab::{CompareArgs, ExplainArgs, OptimizeArgs, StudyArgs};
+use lab::{CompareArgs, EvolveArgs, ExplainArgs, OptimizeArgs, StudyArgs};
 use std::path::PathBuf;
 
 /// BLIS: a deterministic simulator of LLM-inference clusters.
@@ -92,6 +92,11 @@ pub(crate) enum Command {
     /// Bayesian optimisation by default. The recommended point is run again on fresh seeds, next to
     /// the hand-set one. An interrupted search continues from the ledger.
     Optimize(OptimizeArgs),
+    /// Breed strategies from formulas
+    ///
+    /// Formulas are mutated, crossed and raced on training workloads. The best is simplified and
+    /// confirmed on held-out workloads. An interrupted evolution continues from the ledger.
+    Evolve(EvolveArgs),
     /// Find the highest rate or the fewest instances that meet the SLOs
     ///
     /// Finds the capacity of each seed by bisection and reports the mean. Several `--strategy` are

@@ -11,6 +11,7 @@ mod calibrate;
 mod capacity;
 mod clock;
 mod compare;
+mod evolve;
 mod explain;
 mod export;
 mod failure;
@@ -73,6 +74,7 @@ fn obey(cli: Cli) -> Result<u8, Failure> {
         Command::Compare(args) => compare::compare(&args).map(|()| failure::DONE),
         Command::Explain(args) => explain::explain(&args).map(|()| failure::DONE),
         Command::Optimize(args) => optimize::optimize(&args),
+        Command::Evolve(args) => evolve::evolve(&args),
         Command::Trace(args) => trace::trace(&args).map(|()| failure::DONE),
         Command::Calibrate(args) => calibrate::calibrate(&args).map(|()| failure::DONE),
         Command::Validate(args) => validate::validate(&args).map(|()| failure::DONE),

@@ -10,7 +10,7 @@
 
 mod ablation;
 mod decomposition;
-mod headroom;
+pub(crate) mod headroom;
 mod regret;
 mod shares;
 

@@ -8,6 +8,7 @@
 pub mod capacity;
 pub mod counterfactual;
 pub mod design;
+pub mod evolve;
 pub mod explain;
 pub mod failure;
 pub mod hypothesis;

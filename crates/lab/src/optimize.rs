@@ -18,11 +18,11 @@ mod load;
 mod named;
 mod number;
 mod outside;
-mod points;
+pub(crate) mod points;
 mod race;
 mod recommend;
-mod sample;
-mod search;
+pub(crate) mod sample;
+pub(crate) mod search;
 #[cfg(test)]
 mod tests;
 
@@ -94,6 +94,10 @@ impl Outline {
     /// The search as far as it is known: rates that are shares of saturation are not.
     pub fn search(&self) -> &Search {
         &self.0
+    }
+
+    pub(crate) fn search_mut(&mut self) -> &mut Search {
+        &mut self.0
     }
 
     /// The search, with all rates known.

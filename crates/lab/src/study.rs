@@ -7,7 +7,7 @@
 //! Everything is checked before anything runs.
 
 mod answer;
-mod arms;
+pub(crate) mod arms;
 mod capacity;
 mod cells;
 mod compare;
@@ -16,7 +16,7 @@ pub(crate) mod findings;
 pub(crate) mod gates;
 pub mod json;
 mod lengths;
-mod levels;
+pub(crate) mod levels;
 pub(crate) mod patch;
 mod predictions;
 mod recorded;

@@ -11,7 +11,7 @@ use blis_core::math::float;
 use std::fmt;
 
 /// What may be chosen.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Space {
     dimensions: Vec<Dimension>,
     /// Dimensions of which only the ratios matter, such as weights.

@@ -9,6 +9,7 @@ pub mod calibrate;
 pub mod capacity;
 pub mod chart;
 pub mod compare;
+pub mod evolve;
 pub mod explain;
 pub mod html;
 pub mod ledger;

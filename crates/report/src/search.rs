@@ -1,7 +1,7 @@
 //! What a search found: the recommended point beside the hand-set one, on fresh seeds.
 
 mod charts;
-mod tables;
+pub(crate) mod tables;
 
 use crate::model::{Block, Document, blocks};
 use crate::text::{change, dash, percent, titled};
@@ -169,7 +169,7 @@ fn verdict(search: &Search, chosen: &Chosen) -> Vec<Block> {
 }
 
 /// A score as a change against the hand-set point.
-fn gain(objective: &Objective, score: f64) -> String {
+pub(crate) fn gain(objective: &Objective, score: f64) -> String {
     let score = if objective.maximise { -score } else { score };
     if objective.number.metric.is_ratio() {
         return crate::text::signed(exp(score) - 1.0);

@@ -123,6 +123,11 @@ pub(crate) struct StrategyFields {
 }
 
 impl Strategy {
+    /// One without parameters that sets the fields in `template`.
+    pub fn of(name: String, help: String, template: Node) -> Strategy {
+        Strategy { name, help, parameters: Vec::new(), template }
+    }
+
     /// The scenario fields that it sets, with `{parameter}` where a value goes.
     pub fn template(&self) -> &Node {
         &self.template

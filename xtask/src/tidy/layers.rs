@@ -1,5 +1,5 @@
-//! The dependency table: `core <- {workload, latency, kv, policy, metrics, optimize} <- sim <-
-//! scenario <- {lab, fidelity, export, web} <- report <- {blis, py}`, and beside it `arrow <- py`.
+//! The dependency table: `core <- {workload, latency, kv, policy, metrics, optimize} <- {sim,
+//! evolve} <- scenario <- {lab, fidelity, export, web} <- report <- {blis, py}`, and beside it `arrow <- py`.
 //!
 //! A crate may import crates of lower layers only, and the optimiser and `arrow` are for few.
 //! Dependencies of tests count as well. serde may be imported by the crates that read or write
@@ -13,7 +13,7 @@ use crate::tree::Tree;
 const LAYERS: &[&[&str]] = &[
     &["core", "arrow"],
     &["workload", "latency", "kv", "policy", "metrics", "optimize"],
-    &["sim"],
+    &["sim", "evolve"],
     &["scenario"],
     &["lab", "fidelity", "export", "web"],
     &["report"],
@@ -22,7 +22,7 @@ const LAYERS: &[&[&str]] = &[
 
 /// Crates that only these may import, whatever the layers say.
 const ONLY_FOR: &[(&str, &[&str])] =
-    &[("arrow", &["py"]), ("optimize", &["lab", "report", "blis", "py"])];
+    &[("arrow", &["py"]), ("optimize", &["lab", "report", "blis", "py"]), ("evolve", &["lab"])];
 
 /// Folders whose crates may import serde.
 const SERDE: &[&str] = &[

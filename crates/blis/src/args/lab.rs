@@ -196,3 +196,24 @@ pub(crate) struct OptimizeArgs {
     #[command(flatten)]
     pub(crate) trials: TrialArgs,
 }
+
+/// `blis evolve`.
+#[derive(Debug, Args)]
+pub(crate) struct EvolveArgs {
+    /// Evolution file (YAML)
+    pub(crate) file: PathBuf,
+
+    /// Write the recommended strategy to this file, for `strategy: FILE`
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
+
+    /// Seed of the breeding [default: the file's]
+    #[arg(long, value_name = "N", help_heading = "Running")]
+    pub(crate) seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) trials: TrialArgs,
+}

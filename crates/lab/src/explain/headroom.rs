@@ -134,11 +134,12 @@ impl Reached {
 
     /// What no policy can go below, for numbers that have a floor; absent for fewer than two seeds.
     pub fn floor(&self, metric: &Metric) -> Option<Estimate> {
-        let name = metric.name();
-        let what = name.rsplit('.').next().unwrap_or_default();
-        let latency = what.starts_with("ttft_") || what.starts_with("e2e_");
-        let values: Option<Vec<f64>> =
-            self.floors.iter().filter(|_| latency).map(|report| metric.of(report)).collect();
+        let values: Option<Vec<f64>> = self
+            .floors
+            .iter()
+            .filter(|_| has_floor(metric))
+            .map(|report| metric.of(report))
+            .collect();
         estimate(&values?, LEVEL)
     }
 
@@ -158,8 +159,15 @@ impl Reached {
     }
 }
 
+/// Whether there is something that no policy can go below.
+pub(crate) fn has_floor(metric: &Metric) -> bool {
+    let name = metric.name();
+    let what = name.rsplit('.').next().unwrap_or_default();
+    what.starts_with("ttft_") || what.starts_with("e2e_")
+}
+
 /// The floor of a run, as a report with latencies and the hit rate of an endless cache.
-fn floor(plan: &Plan, seed: u64) -> Result<Report, Failure> {
+pub(crate) fn floor(plan: &Plan, seed: u64) -> Result<Report, Failure> {
     let trial = Trial::new(seed);
     let mut floors = Floors::new(plan.engine, plan.gateway, plan.latency.clone());
     let mut latencies: [[Vec<u64>; 2]; CLASSES + 1] = Default::default();

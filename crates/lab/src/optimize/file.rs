@@ -21,7 +21,7 @@ use super::{Budget, Engine, Guards, Load, Objective, Search};
 use crate::study::file::{PatchFields, base, question_of, workloads};
 use crate::study::patch::Once;
 use blis_metrics::SloTargets;
-use blis_optimize::Grid;
+use blis_optimize::{Grid, SpaceError};
 use blis_scenario::problem::{Problem, unknown};
 use blis_scenario::problems::{Problems, Together, every, given};
 use blis_scenario::strategy;
@@ -125,6 +125,16 @@ pub fn read_text(name: &str, text: &str) -> Result<Outline, Problems> {
 }
 
 pub(crate) fn search(tree: &Node) -> Result<Outline, Problems> {
+    let found = outline(tree)?;
+    if found.0.points.space.is_empty() {
+        let message = format!("nothing can be searched here: {}", SpaceError::Empty);
+        return Err(tree.problem("strategy", message));
+    }
+    Ok(found)
+}
+
+/// The same, where there may be no parameter to search.
+pub(crate) fn outline(tree: &Node) -> Result<Outline, Problems> {
     yaml::decode_and(tree, |fields, tree| Reader { fields, tree }.read())
 }
 

@@ -9,7 +9,7 @@ use blis_core::SloClass;
 use blis_optimize::Sensitivity;
 
 /// What a search found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Findings {
     /// The objectives at the hand-set point, on the seeds of the search.
     pub hand: Vec<Option<f64>>,
@@ -171,26 +171,32 @@ impl Findings {
     /// How `number` in cell `cell` compares with that of the hand-set point; `None` for fewer than
     /// two seeds with both.
     pub fn paired(&self, cell: usize, number: &Number) -> Option<Paired> {
-        let both = self.beside_hand(cell, number);
+        self.between(cell, 0, number)
+    }
+
+    /// How `number` in cell `cell` compares with that in cell `other`.
+    pub fn between(&self, cell: usize, other: usize, number: &Number) -> Option<Paired> {
+        let both = self.beside(cell, other, number);
         let both: Vec<(f64, f64)> =
-            both.filter_map(|(value, hand)| Some((value?, hand?))).collect();
+            both.filter_map(|(value, other)| Some((value?, other?))).collect();
         Paired::of(&both, LEVEL)
     }
 
-    /// `number` with each fresh seed in cell `cell`, and at the hand-set point.
-    fn beside_hand(
+    /// `number` with each fresh seed in cell `cell`, and in cell `other`.
+    fn beside(
         &self,
         cell: usize,
+        other: usize,
         number: &Number,
     ) -> impl Iterator<Item = (Option<f64>, Option<f64>)> {
-        number.values(&self.fresh[cell]).into_iter().zip(number.values(&self.fresh[0]))
+        number.values(&self.fresh[cell]).into_iter().zip(number.values(&self.fresh[other]))
     }
 
     /// The number that constraint number `index` bounds, as a multiple of its bound, on fresh seeds
     /// in cell `cell`, with its interval; `None` without samples or for a bound of 0.
     pub fn share_of_bound(&self, search: &Search, index: usize, cell: usize) -> Option<Spread> {
         let constraint = &search.constraints[index];
-        let share = self.beside_hand(cell, &constraint.number).map(|(value, hand)| {
+        let share = self.beside(cell, 0, &constraint.number).map(|(value, hand)| {
             let limit = constraint.limit(if constraint.relative { hand? } else { 0.0 });
             Some(value? / limit).filter(|share| share.is_finite())
         });
@@ -201,7 +207,7 @@ impl Findings {
     pub fn outcome(&self, search: &Search, index: usize, cell: usize) -> Outcome {
         let constraint = &search.constraints[index];
         let number = &constraint.number;
-        let both = self.beside_hand(cell, number).map(|(value, hand)| {
+        let both = self.beside(cell, 0, number).map(|(value, hand)| {
             let needed = if constraint.relative { hand? } else { hand.unwrap_or(0.0) };
             Some((value?, needed))
         });

@@ -113,7 +113,7 @@ impl Search {
     }
 
     /// What must hold at every point that is recommended, where the hand-set point has `runs`.
-    pub(super) fn guards_on(&self, runs: &Runs) -> Vec<Guard> {
+    pub(crate) fn guards_on(&self, runs: &Runs) -> Vec<Guard> {
         let groups = self.groups(runs);
         let refused = |allowed: f64| {
             let guard = move |group: &Group| {

@@ -88,6 +88,26 @@ impl Load {
         self.plan_of(&Draft::from_tree(tree))
     }
 
+    /// That of its base after `set`, in which a delay of KV events counts only if they are read.
+    pub(crate) fn plan_after(&self, set: impl Fn(&mut Node)) -> Result<Plan, Failure> {
+        let mut tree = self.base.clone();
+        strategy::POLICIES.iter().chain(&[strategy::FIELD]).for_each(|part| tree.remove(part));
+        set(&mut tree);
+        let draft = Draft::from_tree(tree.clone());
+        let unread = |problems: &Problems| {
+            problems.iter().all(|problem| problem.path == "signals.kv_event_delay_us")
+        };
+        match self.checked(&draft) {
+            Err(problems) if unread(&problems) => {
+                let mut signals = tree.field("signals").cloned().unwrap_or_else(Node::empty);
+                signals.remove("kv_event_delay_us");
+                tree.set(&["signals"], signals);
+                self.plan_of(&Draft::from_tree(tree))
+            }
+            _ => self.plan_of(&draft),
+        }
+    }
+
     fn draft(&self, points: &Points, candidate: usize, settings: &[(String, String)]) -> Draft {
         Draft::from_tree(points.tree(&self.base, candidate, settings))
     }

@@ -33,7 +33,7 @@ impl Search {
 
     /// Tells the ledger, if there is one, that `points` have these numbers and names. Each is the
     /// scenarios of its workloads.
-    pub(super) fn note(
+    pub(crate) fn note(
         &self,
         runner: &Runner<'_>,
         labels: &[(usize, String)],

@@ -89,7 +89,7 @@ impl Search {
         let (candidate, settings) = self.points.settings(&point);
         let mut points = vec![self.plans(candidate, &settings)?];
         if self.constraints.iter().any(|constraint| constraint.relative) {
-            points.push(self.plans(0, &self.points.candidates[0].hand)?);
+            points.push(self.plans_by_hand()?);
         }
         let seeds = self.seeds();
         let found = by_point(&points, &seeds, runner, watch)?;

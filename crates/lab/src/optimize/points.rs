@@ -44,8 +44,9 @@ pub struct Points {
 }
 
 impl Points {
-    /// What the fields `strategy` and `parameters` of the search in `tree` allow.
-    pub(super) fn read(
+    /// What the fields `strategy` and `parameters` of the search in `tree` allow, which may be
+    /// nothing.
+    pub(crate) fn read(
         tree: &Node,
         strategy: Option<&Node>,
         parameters: Option<&Node>,
@@ -79,9 +80,12 @@ impl Points {
             }
         }
         let (dimensions, slots) = found.done((dimensions, slots))?;
-        let space = Space::new(dimensions).map_err(|error| {
-            tree.problem(CHOICE, format!("nothing can be searched here: {error}"))
-        })?;
+        let space = match &dimensions[..] {
+            [] => Space::default(),
+            _ => Space::new(dimensions).map_err(|error| {
+                tree.problem(CHOICE, format!("nothing can be searched here: {error}"))
+            })?,
+        };
         let weights: Vec<Vec<usize>> = (0..candidates.len())
             .filter_map(|number| weights(number, &candidates[number].strategy, &slots))
             .filter(|group| group.iter().all(|&slot| is_plain(&space, &slots[slot])))

@@ -40,7 +40,7 @@ struct Finals<'a> {
 
 impl Search {
     /// With how many seeds a point is run at most.
-    pub(super) fn most_seeds(&self) -> usize {
+    pub(crate) fn most_seeds(&self) -> usize {
         (MOST_TIMES * self.budget.seeds).max(FEW)
     }
 

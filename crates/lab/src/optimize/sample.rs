@@ -12,21 +12,21 @@ type Values = Vec<Vec<Option<f64>>>;
 
 /// What was measured at a point.
 #[derive(Clone, Debug)]
-pub(super) struct Sample {
-    pub(super) objectives: Values,
+pub(crate) struct Sample {
+    pub(crate) objectives: Values,
     constraints: Values,
     guards: Values,
 }
 
 /// What points are compared with: the hand-set point, and what must hold beside it.
-pub(super) struct Hand {
-    pub(super) sample: Sample,
-    pub(super) guards: Vec<Guard>,
+pub(crate) struct Hand {
+    pub(crate) sample: Sample,
+    pub(crate) guards: Vec<Guard>,
 }
 
 impl Search {
     /// What a point gives that cannot be run.
-    pub(super) fn no_sample(&self, hand: &Hand) -> Sample {
+    pub(crate) fn no_sample(&self, hand: &Hand) -> Sample {
         let none = |count| vec![vec![None]; count];
         Sample {
             objectives: none(self.objectives.len()),
@@ -36,7 +36,7 @@ impl Search {
     }
 
     /// What `runs` of a point give.
-    pub(super) fn sample(&self, runs: &Runs, guards: &[Guard]) -> Sample {
+    pub(crate) fn sample(&self, runs: &Runs, guards: &[Guard]) -> Sample {
         let values = |number: &Number| number.values(runs);
         Sample {
             objectives: self.objectives.iter().map(|objective| values(&objective.number)).collect(),
@@ -47,7 +47,7 @@ impl Search {
 
     /// What an engine is told about `point`. Requests are the same at every point, so most of what
     /// differs between seeds goes when each is compared with the hand-set point's run of that seed.
-    pub(super) fn observation(&self, point: Point, sample: &Sample, hand: &Hand) -> Observation {
+    pub(crate) fn observation(&self, point: Point, sample: &Sample, hand: &Hand) -> Observation {
         let by_hand = &hand.sample.objectives;
         let objectives = self.objectives.iter().zip(&sample.objectives).zip(by_hand);
         let objectives = objectives.map(|((objective, values), hand)| {
@@ -59,7 +59,7 @@ impl Search {
 
     /// By how much `sample` breaks each constraint, and of each kind the guard that it breaks most:
     /// at most 0 where they hold.
-    pub(super) fn excesses(&self, sample: &Sample, hand: &Hand) -> Vec<Measured> {
+    pub(crate) fn excesses(&self, sample: &Sample, hand: &Hand) -> Vec<Measured> {
         let by_hand = &hand.sample;
         let worst = guard::kinds(&hand.guards).map(|kind| {
             let guards =
@@ -79,12 +79,12 @@ impl Search {
 
 impl Sample {
     /// How many seeds it is of.
-    pub(super) fn seeds(&self) -> usize {
+    pub(crate) fn seeds(&self) -> usize {
         self.objectives.first().map_or(0, Vec::len)
     }
 
     /// Adds what further seeds gave.
-    pub(super) fn extend(&mut self, more: Sample) {
+    pub(crate) fn extend(&mut self, more: Sample) {
         let Sample { objectives, constraints, guards } = more;
         let own = self.objectives.iter_mut().chain(&mut self.constraints).chain(&mut self.guards);
         let more = objectives.into_iter().chain(constraints).chain(guards);
@@ -92,7 +92,7 @@ impl Sample {
     }
 
     /// The mean of each objective over the first `seeds` seeds; `None` if one has no sample.
-    pub(super) fn means(&self, seeds: usize) -> Vec<Option<f64>> {
+    pub(crate) fn means(&self, seeds: usize) -> Vec<Option<f64>> {
         let mean = |values: &Vec<Option<f64>>| {
             let all: Option<Vec<f64>> = values.iter().take(seeds).copied().collect();
             all.map(|values| Measured::of(&values).mean)
@@ -116,7 +116,7 @@ impl Objective {
 
 /// What `score` makes of the value of each seed and the hand-set point's value, which is left out
 /// for all seeds if one of them has none. A seed without a sample gives no number.
-pub(super) fn paired(
+pub(crate) fn paired(
     values: &[Option<f64>],
     hand: &[Option<f64>],
     score: impl Fn(f64, Option<f64>) -> f64,

@@ -84,7 +84,7 @@ impl Search {
         watch: &dyn Watch,
         control: bool,
     ) -> Result<Findings, Failure> {
-        let mut points = vec![self.plans(0, &self.points.candidates[0].hand)?];
+        let mut points = vec![self.plans_by_hand()?];
         let seeds = self.seeds();
         self.note(runner, &[(0, "by hand".to_owned())], &points, &seeds)?;
         let runs = by_point(&points, &seeds, runner, watch)?;
@@ -137,7 +137,7 @@ impl Search {
     }
 
     /// An objective of which the hand-set point has no sample says nothing about any point.
-    fn check_samples(&self, hand: &Sample) -> Result<(), Failure> {
+    pub(crate) fn check_samples(&self, hand: &Sample) -> Result<(), Failure> {
         let mut measured = self.objectives.iter().zip(&hand.objectives);
         let absent = measured.find(|(_, values)| values.iter().all(Option::is_none));
         let Some((objective, _)) = absent else { return Ok(()) };
@@ -157,7 +157,7 @@ impl Search {
     }
 
     /// The first `count` seeds of every search.
-    pub(super) fn first_seeds(count: usize) -> Vec<u64> {
+    pub(crate) fn first_seeds(count: usize) -> Vec<u64> {
         (FIRST_SEED..).take(count).collect()
     }
 
@@ -362,6 +362,11 @@ impl Search {
         }
     }
 
+    /// The scenarios of the hand-set point.
+    pub(crate) fn plans_by_hand(&self) -> Result<Vec<Plan>, Failure> {
+        self.plans(0, &self.points.candidates[0].hand)
+    }
+
     /// The scenarios of a point: one for each workload.
     pub(super) fn plans(
         &self,
@@ -374,7 +379,7 @@ impl Search {
 }
 
 /// The runs of some points, each of which is the scenarios of its workloads.
-pub(super) fn by_point(
+pub(crate) fn by_point(
     points: &[Vec<Plan>],
     seeds: &[u64],
     runner: &Runner<'_>,

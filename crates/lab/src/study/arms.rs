@@ -28,7 +28,7 @@ impl Component {
 }
 
 /// The factor of arms or workloads whose levels are the patches at `field`.
-pub(super) fn patched(
+pub(crate) fn patched(
     tree: &Node,
     field: &str,
     patches: &[PatchFields],
@@ -51,7 +51,7 @@ pub(super) fn patched(
             });
         let with = found.keep(tree.whole(&[&format!("{path}.with")]).and_then(|()| every(with)));
         let mut own = patch.set.as_ref().map_or_else(Vec::new, patch::settings);
-        let tuned = found.keep(tuned(tree, &path, patch, field == "arms"));
+        let tuned = found.keep(tuned(tree, &path, patch, field != "workloads"));
         let whole = with.is_some() && tuned.is_some();
         let with = with.unwrap_or_default();
         let tuned = tuned.flatten().map(|(strategy, calls)| {

@@ -32,25 +32,32 @@ pub(super) enum Op {
 
 /// What sort of value an expression has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub enum Sort {
+    /// A number.
     Number,
+    /// A condition.
     Condition,
+    /// A service class.
     Class,
 }
 
 /// What is known of an expression's value.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Value {
-    pub(super) sort: Sort,
-    unit: Unit,
+pub struct Value {
+    /// What sort of value it is.
+    pub sort: Sort,
+    /// Its unit.
+    pub unit: Unit,
     /// Made of numbers alone; fits any unit.
-    literal: bool,
+    pub literal: bool,
     /// Whether instances differ in it.
-    pub(super) each: bool,
+    pub each: bool,
     /// Whether what was computed still lacks a minus: products leave it to whoever needs it.
     pub(super) negated: bool,
-    low: f64,
-    high: f64,
+    /// It is never less.
+    pub low: f64,
+    /// It is never more.
+    pub high: f64,
 }
 
 impl Value {

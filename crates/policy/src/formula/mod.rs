@@ -13,7 +13,8 @@ pub mod syntax;
 pub mod units;
 
 use crate::view::Needs;
-use check::{Checker, Op, Sort};
+use check::{Checker, Op};
+pub use check::{Sort, Value};
 use functions::FUNCTIONS;
 pub use run::Scratch;
 use run::{Slot, Stack};
@@ -142,6 +143,11 @@ impl fmt::Debug for Formula {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{}`", self.expr)
     }
+}
+
+/// What is known of the value of `expr`, a part of a formula of `role`; `None` if it is not legal.
+pub fn known(role: Role, expr: &Expr) -> Option<Value> {
+    Checker::new(role).check(expr).ok()
 }
 
 /// The section of the reference page about formulas.

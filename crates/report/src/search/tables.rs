@@ -90,7 +90,7 @@ fn listed(search: &Search, findings: &Findings, metric: Metric) -> Table {
 
 /// What the recommended point costs whom: by class and tenant, beside the hand-set point. Of many
 /// tenants only those that surely pay are told.
-pub(super) fn costs(search: &Search, findings: &Findings) -> Table {
+pub(crate) fn costs(search: &Search, findings: &Findings) -> Table {
     let row = |number: Number| {
         let mean = |cell: usize| {
             let mean = findings.mean(cell, &number).map(|(mean, _)| (mean, None));
@@ -121,7 +121,7 @@ pub(super) fn costs(search: &Search, findings: &Findings) -> Table {
 }
 
 /// How the constraints fare on fresh seeds.
-pub(super) fn constraints(search: &Search, findings: &Findings) -> Option<Table> {
+pub(crate) fn constraints(search: &Search, findings: &Findings) -> Option<Table> {
     let row = |index: usize| {
         let found = findings.outcome(search, index, 1);
         let word = match found.holds {

@@ -1,0 +1,17 @@
+//! Breeding of strategies: genomes made of formulas, their mutation, crossover and simplification.
+//!
+//! A [`Genome`] is a score, perhaps a gate and a priority, and a choice among parts. A [`Breeder`]
+//! draws new ones and changes known ones; whatever it gives is legal and in its simplest form, so
+//! that two that decide alike are mostly one. This crate only draws and computes: which genomes
+//! are good is found out by `lab`. It must never run a simulation, nor read or write anything.
+
+mod breed;
+mod genome;
+mod simplify;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use breed::Breeder;
+pub use genome::{Genome, Part, Space};
+pub use simplify::simplify;

@@ -1,0 +1,203 @@
+//! Tests of what breeding promises: legal formulas, the same for the same seed, and simplification
+//! that leaves decisions alone.
+
+use crate::breed::Breeder;
+use crate::genome::{Genome, Part, Space};
+use crate::simplify::simplify;
+use blis_core::random::Purpose;
+use blis_core::{Content, Dice, InstanceId, RequestId, RequestView, Segment, SloClass, StreamId};
+use blis_core::{TenantId, Time};
+use blis_policy::formula::signals::{Facts, Moment, Role};
+use blis_policy::formula::syntax::Expr;
+use blis_policy::formula::{Formula, Scratch};
+use blis_policy::spec::Cluster;
+use blis_policy::view::InstanceView;
+
+fn space() -> Space {
+    let options = ["fcfs", "priority-fcfs"].map(str::to_owned).to_vec();
+    let parts = vec![Part { field: "scheduler".to_owned(), options }];
+    Space { gate: true, priority: true, parts, size: 24, ..Space::default() }
+}
+
+/// Some generations without selection.
+fn lines(seed: u64, count: usize) -> Vec<Genome> {
+    let space = space();
+    let mut breeder = Breeder::new(&space, seed);
+    let mut all: Vec<Genome> = (0..20).filter_map(|_| breeder.random()).collect();
+    for at in 0..count {
+        let (one, other) = (&all[at % all.len()], &all[(7 * at + 3) % all.len()]);
+        if let Some((child, _)) = breeder.child(one, other) {
+            all.push(child);
+        }
+    }
+    all
+}
+
+#[test]
+fn no_bred_formula_is_refused_by_the_checker_and_few_draws_are() {
+    let mut seen = [0; 3];
+    for genome in lines(1, 2_000) {
+        for (role, formula) in genome.formulas() {
+            let text = formula.to_string();
+            let read = Formula::read(role, &text);
+            assert!(read.is_ok(), "{text}: {:?}", read.err());
+            seen[role as usize] += 1;
+        }
+        assert!(genome.size() <= 24, "{}", genome.text(&space()));
+    }
+    assert!(seen.iter().all(|&count| count > 300), "{seen:?}");
+    let space = space();
+    let mut breeder = Breeder::new(&space, 2);
+    assert!((0..500).all(|_| breeder.random().is_some()));
+    let (drawn, refused) = breeder.drawn();
+    assert!(4 * refused < drawn, "{refused} of {drawn}");
+}
+
+#[test]
+fn the_same_seed_breeds_the_same_line() {
+    assert_eq!(lines(3, 300), lines(3, 300));
+    assert_ne!(lines(3, 300), lines(4, 300));
+}
+
+#[test]
+fn formulas_that_rank_alike_are_one() {
+    for (text, simple) in [
+        ("-uncached_tokens * (in_flight + 1)", "-(in_flight + 1) * uncached_tokens"),
+        ("3 - 2 * (1 + in_flight) * uncached_tokens", "-(in_flight + 1) * uncached_tokens"),
+        ("-load - load", "-load"),
+        ("input_tokens - load * input_tokens", "-load"),
+        ("1 / (in_flight + 1)", "-in_flight"),
+        ("prefer_low(2 * in_flight + 1) * 3", "-in_flight"),
+        ("log(cached_tokens + 1)", "cached_tokens"),
+        ("0.5 * waiting + running + mean(load)", "waiting + 2 * running"),
+        ("if(waiting >= 0, -load, load)", "-load"),
+        ("min(load, load, 3 + 4)", "min(load, 7)"),
+    ] {
+        let expr = Expr::read(text).expect(text);
+        assert_eq!(simplify(Role::Scorer, &expr).to_string(), simple, "{text}");
+    }
+    for (text, simple) in [
+        ("not (waiting < 3)", "waiting >= 3"),
+        ("3 > waiting", "waiting < 3"),
+        ("waiting < 3 or waiting < 3 or 1 < 0", "waiting < 3"),
+        ("waiting >= 0 and load < 4", "load < 4"),
+        ("waiting < 3 or load >= 0", "0 < 1"),
+    ] {
+        let expr = Expr::read(text).expect(text);
+        assert_eq!(simplify(Role::Gate, &expr).to_string(), simple, "{text}");
+    }
+}
+
+/// Instances in all sorts of states.
+fn instances(dice: &mut Dice) -> Vec<InstanceView> {
+    let view = |id: u32| {
+        let mut count = |most: usize| u32::try_from(dice.below(most)).expect("small");
+        let (queue_depth, running) = (count(6), count(30));
+        InstanceView {
+            queue_depth,
+            running,
+            in_flight: queue_depth + running + count(3),
+            unseen: count(3),
+            in_flight_tokens: u64::from(count(20_000)),
+            unstarted_tokens: u64::from(count(4_000)),
+            waiting_by_class: [queue_depth, 0, 0, 0, 0],
+            kv_utilization: f64::from(count(101)) / 100.0,
+            ..InstanceView::idle(InstanceId(id), count(100))
+        }
+    };
+    (0..6).map(view).collect()
+}
+
+/// The values of a formula with these instances, of which some have blocks of the prompt.
+fn values(
+    role: Role,
+    expr: &Expr,
+    views: &[InstanceView],
+    hits: &[f64],
+    class: SloClass,
+) -> Vec<f64> {
+    let formula = Formula::read(role, &expr.to_string()).expect("legal");
+    let segments = (1..=8).map(|stream| Segment { stream: StreamId(stream), tokens: 16 });
+    let prompt = Content::new(segments, StreamId(u64::MAX));
+    let request = RequestView {
+        id: RequestId(0),
+        arrival: Time::ZERO,
+        input_tokens: prompt.prompt_tokens(),
+        prompt_blocks: prompt.prompt_blocks(16),
+        class,
+        tenant: TenantId(0),
+        session: None,
+        round: 1,
+        attempt: 0,
+        deadline: None,
+    };
+    let facts = Facts::new(&Cluster::SMALL);
+    let now = Time::ZERO;
+    let moment =
+        Moment { request: &request, now, facts: &facts, instances: views, hits, waiting: None };
+    let mut out = vec![0.0; views.len()];
+    formula.each(&moment, &mut Scratch::new(), &mut out);
+    let sign = if formula.is_negated() { -1.0 } else { 1.0 };
+    out.iter().map(|value| sign * value).collect()
+}
+
+/// How far `a` and `b` are apart, for numbers of this size.
+fn close(a: f64, b: f64, size: f64) -> bool {
+    (a - b).abs() <= 1e-9 * (1.0 + size)
+}
+
+#[test]
+fn simplification_preserves_decisions() {
+    let space = space();
+    let mut dice = Dice::new(5, Purpose::Sampling, 0);
+    let (mut changed, mut shorter, mut apart, mut refusals) = (0, 0, 0, 0);
+    for seed in 0..2_000 {
+        let mut breeder = Breeder::new(&space, seed);
+        let role = if seed % 3 == 0 { Role::Gate } else { Role::Scorer };
+        let Some(expr) = breeder.formula(role) else { continue };
+        let simple = simplify(role, &expr);
+        changed += usize::from(simple != expr);
+        shorter += usize::from(simple.to_string().len() < expr.to_string().len());
+        for _ in 0..8 {
+            let (views, class) = (instances(&mut dice), SloClass::ALL[dice.below(5)]);
+            let hits: Vec<f64> = (0..6).map(|_| [0.0, 0.0, 3.0, 8.0][dice.below(4)]).collect();
+            let before = values(role, &expr, &views, &hits, class);
+            let after = values(role, &simple, &views, &hits, class);
+            if role == Role::Gate {
+                assert_eq!(before, after, "{expr} is not {simple}");
+                refusals += usize::from(before[0] < 0.5);
+                continue;
+            }
+            // Whoever is best after was best before, and all that were best still are.
+            let best = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let size = |values: &[f64]| values.iter().map(|it| it.abs()).fold(0.0, f64::max);
+            for (at, (&old, &new)) in before.iter().zip(&after).enumerate() {
+                let was = close(old, best(&before), size(&before));
+                let is = close(new, best(&after), size(&after));
+                assert_eq!(was, is, "instance {at}: {expr} is not {simple}: {before:?} {after:?}");
+                apart += usize::from(!was);
+            }
+        }
+    }
+    // The rare cases did occur.
+    assert!(changed > 500 && shorter > 300, "{changed} changed, {shorter} shorter");
+    assert!(apart > 10_000 && refusals > 500, "{apart} decisions, {refusals} refusals");
+}
+
+#[test]
+fn prunings_are_shorter_and_each_is_there_once() {
+    let space = space();
+    let mut breeder = Breeder::new(&space, 6);
+    let mut any = 0;
+    for genome in lines(6, 50) {
+        let all = breeder.prunings(&genome);
+        any += all.len();
+        for (at, pruned) in all.iter().enumerate() {
+            assert!(pruned.size() < genome.size());
+            assert!(!all[..at].contains(pruned));
+        }
+        let gone = genome.gate.is_none() || all.iter().any(|pruned| pruned.gate.is_none());
+        assert!(gone, "a gate can go: {}", genome.text(&space));
+    }
+    assert!(any > 100, "{any}");
+}

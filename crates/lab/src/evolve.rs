@@ -1,0 +1,134 @@
+//! Evolution: strategies whose formulas are bred, raced on training workloads, and confirmed.
+//!
+//! The file is that of a search without parameters, with what may be bred instead, and with
+//! workloads that are held out. Every genome is run on every training workload with the same seeds
+//! and compared with the *baseline* seed by seed, as the points of a search are, under the same
+//! constraints and guards. What is best there runs on workloads and seeds that nothing was chosen
+//! by, audited, beside the baseline, references and an oracle. What is bred next follows from the
+//! file and from rows, and finished runs are taken from the ledger, so a run that was killed goes on.
+
+mod confirm;
+mod file;
+mod race;
+
+pub use confirm::{Cell, CellSort, Findings};
+pub use file::{read, read_text};
+pub use race::{Entrant, Raced};
+
+use crate::failure::Failure;
+use crate::optimize::{self, Load, Search};
+use crate::study::levels::Level;
+use crate::trial::{Runner, Watch};
+use blis_evolve::{Genome, Space};
+use blis_scenario::scenario::Plan;
+use blis_scenario::yaml::Node;
+
+/// An evolution, checked.
+#[derive(Clone, Debug)]
+pub struct Evolution {
+    /// What is measured on training workloads; its hand-set point is the baseline.
+    pub train: Search,
+    /// The same on workloads that are held out.
+    pub test: Search,
+    /// What may be bred.
+    pub space: Space,
+    /// How hits are known: `precise` or `approximate`.
+    pub knowledge: String,
+    /// How much it may cost.
+    pub budget: Budget,
+    /// What the best is compared with besides the baseline.
+    references: Vec<Level>,
+}
+
+/// How much an evolution may cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// How many genomes live at a time.
+    pub population: usize,
+    /// How many generations there are, the random one included.
+    pub generations: usize,
+    /// How many seeds each that lives is measured with.
+    pub seeds: usize,
+    /// The seed of the breeding.
+    pub seed: u64,
+    /// How much better a formula must be for each part that it has more.
+    pub parsimony: f64,
+}
+
+/// An evolution that was read and checked, whose rates may be shares of saturations that nobody has
+/// measured.
+#[derive(Clone, Debug)]
+pub struct Outline {
+    evolution: Evolution,
+    train: optimize::Outline,
+    test: optimize::Outline,
+}
+
+impl Outline {
+    /// The evolution as far as it is known.
+    pub fn evolution(&self) -> &Evolution {
+        &self.evolution
+    }
+
+    /// The evolution, with all rates known.
+    ///
+    /// # Errors
+    /// The failure of the first measurement that failed.
+    pub fn settle(self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Evolution, Failure> {
+        let Outline { evolution, train, test } = self;
+        let (train, test) = (train.settle(runner, watch)?, test.settle(runner, watch)?);
+        Ok(Evolution { train, test, ..evolution })
+    }
+}
+
+impl Evolution {
+    /// Breeds, races and confirms.
+    ///
+    /// # Errors
+    /// The failure of the first run, in their order, that failed.
+    pub fn run(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Findings, Failure> {
+        let raced = race::run(self, runner, watch)?;
+        confirm::confirm(self, raced, runner, watch)
+    }
+
+    /// What is compared with the best besides the baseline.
+    pub fn references(&self) -> Vec<&str> {
+        self.references.iter().map(|reference| reference.name.as_str()).collect()
+    }
+
+    /// What entrant `one` sets in a scenario, as a strategy file has it.
+    pub fn set(&self, one: usize, findings: &Findings) -> Node {
+        let mut tree = Node::empty();
+        set(&mut tree, &findings.raced.entrants[one].genome.settings(&self.space, &self.knowledge));
+        tree
+    }
+
+    /// About how many runs it takes.
+    pub fn trials(&self) -> usize {
+        let Budget { population, generations, seeds, .. } = self.budget;
+        let most = self.train.most_seeds();
+        let bred = population * (5 + seeds + generations * (1 + seeds / 2));
+        let tuned = self.references.iter().filter_map(|it| it.tuned).map(|calls| 3 * calls);
+        let train = self.train.loads.len() * (bred + 12 * most + tuned.sum::<usize>());
+        train + self.test.loads.len() * self.test.confirm * (5 + self.references.len())
+    }
+
+    /// `genome` in one line.
+    pub fn text(&self, genome: &Genome) -> String {
+        genome.text(&self.space)
+    }
+
+    /// The scenarios of `genome` on `loads`.
+    fn plans(&self, genome: &Genome, loads: &[Load]) -> Result<Vec<Plan>, Failure> {
+        let settings = genome.settings(&self.space, &self.knowledge);
+        loads.iter().map(|load| load.plan_after(|tree| set(tree, &settings))).collect()
+    }
+}
+
+/// Sets in `tree` what a genome sets.
+fn set(tree: &mut Node, settings: &[(Vec<String>, String)]) {
+    for (path, text) in settings {
+        let steps: Vec<&str> = path.iter().map(String::as_str).collect();
+        tree.set(&steps, Node::from_flag("evolve", text));
+    }
+}

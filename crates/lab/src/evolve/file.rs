@@ -1,0 +1,212 @@
+//! Files of evolutions: from YAML to checked searches on training and held-out workloads.
+
+use super::{Budget, Evolution, Outline};
+use crate::optimize::file::outline;
+use crate::optimize::points::Points;
+use crate::study::arms::patched;
+use crate::study::file::PatchFields;
+use crate::study::levels::Level;
+use blis_evolve::{Breeder, Part, Space};
+use blis_policy::formula::signals::SIGNALS;
+use blis_scenario::problem::unknown;
+use blis_scenario::problems::{Findings, Problems};
+use blis_scenario::strategy;
+use blis_scenario::yaml::{self, Named, Node, Whole};
+use serde::Deserialize;
+use std::path::Path;
+
+/// How hits can be known.
+const KNOWLEDGE: [&str; 2] = ["precise", "approximate"];
+/// The most parts that formulas have, unless the file says otherwise.
+const SIZE: usize = 20;
+
+/// An evolution as written. What a search has too is checked when that is read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Fields {
+    baseline: Option<Node>,
+    held_out: Vec<Node>,
+    evolve: EvolveFields,
+    budget: BudgetFields,
+    references: Vec<PatchFields>,
+    question: Option<Node>,
+    base: Option<Node>,
+    workloads: Option<Node>,
+    objective: Option<Node>,
+    maximise: Option<Node>,
+    constraints: Option<Node>,
+    guards: Option<Node>,
+    confirm: Option<Node>,
+    discussion: Option<Node>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct EvolveFields {
+    signals: Vec<String>,
+    knowledge: Option<String>,
+    gate: bool,
+    priority: bool,
+    parts: Named<Vec<String>>,
+    size: Option<Whole<3, 100>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct BudgetFields {
+    population: Option<Whole<4, 10_000>>,
+    generations: Option<Whole<1, 10_000>>,
+    seeds: Option<Whole<1, 100>>,
+    seed: Option<Whole<0, { u64::MAX }>>,
+    parsimony: Option<f64>,
+}
+
+/// Reads the evolution in the file `path`, with another seed of the breeding if one is given.
+///
+/// # Errors
+/// All that is illegal in it; if it cannot be read.
+pub fn read(path: &Path, seed: Option<u64>) -> Result<Outline, Problems> {
+    let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    evolution(&name, &yaml::read_file(path)?, seed)
+}
+
+/// Reads the evolution in `text` as if it stood in a file called `name`.
+///
+/// # Errors
+/// All that is illegal in it.
+pub fn read_text(name: &str, text: &str) -> Result<Outline, Problems> {
+    evolution(name, &yaml::read_text(name, text)?, None)
+}
+
+fn evolution(name: &str, tree: &Node, seed: Option<u64>) -> Result<Outline, Problems> {
+    yaml::decode_and(tree, |fields: Fields, tree| {
+        let baseline = tree.required("", "baseline", fields.baseline.clone())?;
+        if fields.held_out.is_empty() {
+            let message = "missing; name the workloads that the best is confirmed on";
+            return Err(tree.problem("held_out", message));
+        }
+        let budget = budget(&fields.budget, seed);
+        let space = space(tree, &fields.evolve)?;
+        let knowledge = fields.evolve.knowledge.clone().unwrap_or_else(|| KNOWLEDGE[0].to_owned());
+        if !KNOWLEDGE.contains(&knowledge.as_str()) {
+            let message = unknown("knowledge", &knowledge, &KNOWLEDGE);
+            return Err(tree.problem("evolve.knowledge", message));
+        }
+        let train = question(tree, &fields, &baseline, &budget);
+        let mut test = train.clone();
+        if let Some(held_out) = tree.field("held_out") {
+            test.set(&["workloads"], held_out.clone());
+        }
+        let (mut train, mut test) = (outline(&train)?, outline(&test)?);
+        if train.search().objectives.len() > 1 {
+            return Err(tree.problem("objective", "an evolution has one objective; keep one"));
+        }
+        name.clone_into(&mut train.search_mut().name);
+        test.search_mut().name = format!("{name}-held-out");
+        let evolution = Evolution {
+            train: train.search().clone(),
+            test: test.search().clone(),
+            space,
+            knowledge,
+            budget,
+            references: references(tree, &fields.references)?,
+        };
+        Ok(Outline { evolution, train, test })
+    })
+}
+
+/// The search that measures what is bred.
+fn question(tree: &Node, fields: &Fields, baseline: &Node, budget: &Budget) -> Node {
+    let mut asked = Node { place: tree.place.clone(), ..Node::empty() };
+    for (name, field) in [
+        ("question", &fields.question),
+        ("base", &fields.base),
+        ("workloads", &fields.workloads),
+        ("objective", &fields.objective),
+        ("maximise", &fields.maximise),
+        ("constraints", &fields.constraints),
+        ("guards", &fields.guards),
+        ("confirm", &fields.confirm),
+        ("discussion", &fields.discussion),
+    ] {
+        if let Some(node) = field {
+            asked.set(&[name], node.clone());
+        }
+    }
+    asked.set(&[strategy::FIELD], baseline.clone());
+    let number = |number: u64| Node::from_flag("budget", &number.to_string());
+    let calls = budget.population * budget.generations;
+    asked.set(&["budget", "calls"], number(calls.max(4) as u64));
+    asked.set(&["budget", "seeds"], number(budget.seeds as u64));
+    asked.set(&["budget", "seed"], number(budget.seed));
+    // Refusing a hundredth of the requests can take away all that are late.
+    if !tree.has("guards.refused") {
+        asked.set(&["guards", "refused"], Node::from_flag("guards", "0%"));
+    }
+    asked
+}
+
+fn budget(fields: &BudgetFields, seed: Option<u64>) -> Budget {
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    Budget {
+        population: size(fields.population.map_or(40, Whole::get)),
+        generations: size(fields.generations.map_or(12, Whole::get)),
+        seeds: size(fields.seeds.map_or(3, Whole::get)),
+        seed: seed.or(fields.seed.map(Whole::get)).unwrap_or(0),
+        parsimony: fields.parsimony.unwrap_or(0.002).clamp(0.0, 1.0),
+    }
+}
+
+/// What may be bred.
+fn space(tree: &Node, fields: &EvolveFields) -> Result<Space, Problems> {
+    let known: Vec<&str> = SIGNALS.iter().map(|signal| signal.name).collect();
+    if let Some(name) = fields.signals.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(tree.problem("evolve.signals", unknown("signal", name, &known)));
+    }
+    let part = |(field, options): &(String, Vec<String>)| {
+        let path = format!("evolve.parts.{field}");
+        let legal: Vec<&str> =
+            strategy::POLICIES.into_iter().filter(|it| *it != "routing").collect();
+        if !legal.contains(&field.as_str()) {
+            return Err(tree.problem(path, unknown("part", field, &legal)));
+        }
+        if options.is_empty() {
+            return Err(tree.problem(path, "found an empty list; legal: at least one policy"));
+        }
+        Ok(Part { field: field.clone(), options: options.clone() })
+    };
+    let space = Space {
+        signals: fields.signals.clone(),
+        gate: fields.gate,
+        priority: fields.priority,
+        parts: fields.parts.0.iter().map(part).collect::<Result<_, _>>()?,
+        size: fields.size.map_or(SIZE, |size| size.get_u32() as usize),
+    };
+    if Breeder::new(&space, 0).random().is_none() {
+        let message = "no legal score is found with these; add one of instances, e.g. `in_flight`";
+        return Err(tree.problem("evolve.signals", message));
+    }
+    Ok(space)
+}
+
+/// What the best is compared with besides the baseline. What is to be tuned must have parameters.
+fn references(tree: &Node, fields: &[PatchFields]) -> Result<Vec<Level>, Problems> {
+    let mut found = Findings::default();
+    let levels = patched(tree, "references", fields, &[], &mut found).levels;
+    for level in &levels {
+        let strategy = level.own.iter().find(|(path, _)| path[0] == strategy::FIELD);
+        let read = match strategy {
+            None => {
+                let message = format!("`{}` sets no strategy", level.name);
+                Err(tree.problem("references", message))
+            }
+            Some((_, node)) => Points::read(tree, Some(node), None).and_then(|points| {
+                let idle = level.tuned.is_some() && points.space.is_empty();
+                let message = format!("`{}` has nothing to tune", level.name);
+                if idle { Err(tree.problem("references", message)) } else { Ok(()) }
+            }),
+        };
+        found.keep(read);
+    }
+    found.done(levels)
+}
