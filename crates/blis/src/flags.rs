@@ -25,6 +25,7 @@ pub(crate) struct ScenarioFlags {
 /// takes, and so many requests for each instance, but not more than fit a few seconds of computing.
 const STEADY_SECONDS: f64 = 120.0;
 const STEADY_REQUESTS: u64 = 500;
+const STEADY_TURNS: u64 = 20;
 const MOST_REQUESTS: u64 = 200_000;
 
 impl ScenarioFlags {
@@ -54,18 +55,21 @@ impl ScenarioFlags {
         plan: Plan,
         scenario: Option<&Path>,
     ) -> (Plan, Option<String>) {
-        let Workload::Mix(Mix { rate: Rate::Steady(rate), .. }) = &plan.workload else {
-            return (plan, None);
+        let Workload::Mix(Mix { rate, .. }) = &plan.workload else { return (plan, None) };
+        let arrivals = match rate {
+            Rate::Steady(rate) => count((rate * STEADY_SECONDS).ceil()),
+            Rate::Users(users) => STEADY_TURNS * u64::from(users.count),
+            Rate::Shaped(_) => return (plan, None),
         };
         let least = u64::from(plan.instances) * STEADY_REQUESTS;
-        let enough = count((rate * STEADY_SECONDS).ceil()).max(least).min(MOST_REQUESTS);
+        let enough = arrivals.max(least).min(MOST_REQUESTS);
         let is_short = plan.steady_requests().is_some_and(|written| written < enough);
         if !is_short || self.sized || scenario.is_some() {
             return (plan, None);
         }
         let note = format!(
             "--num-requests is not given; {} were sent, for a steady state: two minutes of \
-             arrivals and at least {STEADY_REQUESTS} for each instance",
+             arrivals (of users: {STEADY_TURNS} each), at least {STEADY_REQUESTS} for each instance",
             grouped(enough)
         );
         (plan.with_requests(enough), Some(note))
