@@ -108,6 +108,21 @@ class Reports(unittest.TestCase):
                 self.assertEqual(values, sorted(values, reverse=descending))
             self.assertEqual(browser.complaints, [])
 
+    def test_percentiles_show_how_values_are_spread(self):
+        chip = "[...document.querySelectorAll('.chips button')].find(it => it.innerText.includes('p90'))"
+        found = "JSON.parse(runs.textContent).metrics.map(it => it.name)"
+        with Browser() as browser:
+            self.opened(browser, "study")
+            self.assertLessEqual({"ttft_p50", "ttft_p90", "ttft_p99"}, set(browser.run(found)))
+            table = browser.run(TABLE)
+            browser.run(f"{chip}.click()")
+            self.assertIn("ttft: p50, p90 and p99, ms", browser.run("explore.innerText + "
+                          "[...document.querySelectorAll('#explore text')].map(it => it.textContent)"))
+            self.assertEqual(browser.run(TABLE), table)
+            browser.run(f"({CHOOSE})('Metric', 'hit_rate')")
+            self.assertTrue(browser.run(f"{chip}.disabled"))
+            self.assertEqual(browser.complaints, [])
+
     def test_a_sweep_has_a_line_for_each_arm(self):
         with Browser() as browser:
             self.opened(browser, "swept")
@@ -128,7 +143,8 @@ class Reports(unittest.TestCase):
                 browser.press("Enter")
                 details = browser.run(shown)
                 self.assertRegex(details, r"^Request \w+", place)
-                for text in ["waiting", "prefill", "decode", "of TTFT", "Alone on an idle"]:
+                for text in ["waiting", "prefill", "decode", "of TTFT", "Alone on an idle",
+                             "The oracle, which knows"]:
                     self.assertIn(text, details)
             self.assertEqual(browser.complaints, [])
 

@@ -180,7 +180,7 @@
     });
     const width = Math.max(220, Math.min(760, Math.floor(boxes[0].clientWidth)));
     const values = bars ? d3.rollups(rows, (own) => d3.sum(own, (row) => row.value), (row) => `${row.panel} ${row.at}`).map(([, sum]) => sum)
-      : rows.map((row) => row.value).filter((value) => value !== null);
+      : rows.flatMap((row) => (about.spans ? [row.low, row.value, row.high] : [row.value])).filter((value) => value !== null);
     // An interval that is far wider than the values ends at the edge.
     const reach = about.valueScale === "tight" ? Infinity : 2 * d3.max(values);
     const ends = rows.flatMap((row) => [row.low, row.high, ...(row.seeds ?? [])]).filter((end) => end !== null)
@@ -251,6 +251,7 @@
     const arms = levels[own].map((name, level) => chip(name, colour(level), true));
     arms.forEach((made, level) => (made.style.borderStyle = dash(level) ? "dashed" : "solid"));
     const each = chip("every seed", "var(--faint)", false);
+    const spans = chip("p50, p90, p99", "var(--faint)", false);
     const note = element("p", home, "", "faint");
     const canvas = element("div", home, "", "canvas");
     const scroll = element("div", home, "", "scroll tall");
@@ -337,13 +338,22 @@
           seeds: each.ariaPressed === "true" ? runs : [], mark: "", label: panel, place: 0, tint: colour(level), dash: dash(level), against });
       });
       const group = classOf(metric);
+      // How values are spread within runs: the percentiles of the metric's family, as means over seeds.
+      const family = ["p50", "p90", "p99"].map((part) => find(bare(metric).replace(/_(mean|max|p\d+)$/, `_${part}`), group));
+      spans.disabled = !family.every(Boolean) || family[0] === family[1];
+      const wide = spans.ariaPressed === "true" && !spans.disabled;
+      for (const one of wide ? family : []) one.runs ??= read(one);
+      const drawn = !wide ? rows : rows.map((row) => {
+        const [low, value, high] = family.map((one) => d3.mean(one.runs[row.cell.number].filter((value) => value !== null)) ?? null);
+        return { ...row, low, value, high, seeds: [], more: "p90 (p50 to p99), means over seeds" };
+      });
       note.textContent = [`${metric.about[0].toUpperCase()}${metric.about.slice(1)}${group && `, ${group} requests`}.`,
         { true: "Less is better.", false: "More is better." }[metric.less],
         group === classMenu.value ? "" : "It is not told by class."].filter(Boolean).join(" ");
       canvas.replaceChildren();
       scroll.replaceChildren();
-      draw(canvas, rows, { form: along < 0 ? "rows" : "lines", at: along < 0 ? "" : last(factors[along]), atScale: "names",
-        value: metric.title, valueScale: "fit" });
+      draw(canvas, drawn, { form: along < 0 ? "rows" : "lines", at: along < 0 ? "" : last(factors[along]), atScale: "names",
+        value: wide ? metric.title.replace(/_(mean|max|p\d+),/, ": p50, p90 and p99,") : metric.title, valueScale: "fit", spans: wide });
       table(metric, rows, base);
       // The heading of a small chart makes it the only one.
       for (const heading of canvas.querySelectorAll("h4")) {

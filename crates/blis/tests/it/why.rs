@@ -1,6 +1,7 @@
 //! `blis why`, and the scorers' parts in `--decisions-out`.
 
 use crate::Bench;
+use blis_report::text::grouped;
 use serde_json::Value;
 
 const BUSY: &str = "--num-instances 3 --num-requests 200 --rate 120 --routing-policy weighted \
@@ -104,4 +105,93 @@ fn the_page_of_a_run_shows_it_over_time_and_its_slowest_requests() {
     let ran = bench.blis(&format!("run {BUSY} --report r.html --replications 2"));
     let error = "error: --report: it applies to one run; remove `--replications`\n";
     assert_eq!((ran.code, ran.err.as_str()), (Some(2), error));
+}
+
+/// One GPU whose KV memory is full, as in the measured runs `tier8`.
+const PRESSED: &str = "hardware: H200\ntp: 1\nengine: {total_kv_blocks: 2200}\n\
+    workload: {preset: multi-turn-4x512, rate: 8, num_requests: 600}\n";
+const TIER: &str = "kv_tier: {cpu_blocks: 12000, reload: async, offload: write-through, \
+    bandwidth_blocks_per_us: 0.005}\n";
+
+#[test]
+fn the_sentence_of_a_slow_request_says_what_its_facts_prove() {
+    let bench = Bench::new();
+    bench.write("gpu.yaml", PRESSED);
+    bench.write("cpu.yaml", format!("{PRESSED}{TIER}"));
+    let tenants = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/many-tenants.yaml");
+    let mut causes = std::collections::BTreeSet::new();
+    for scenario in [tenants, "gpu.yaml", "cpu.yaml"] {
+        for measure in ["ttft", "e2e", "itl"] {
+            let args = format!("why {scenario} --slowest {measure} -n 10 --format json --quiet");
+            let found: Value = serde_json::from_str(&bench.blis(&args).out).expect("JSON");
+            let found = found.as_array().expect("a list");
+            assert_eq!(found.len(), 10, "{scenario}");
+            for one in found {
+                assert!(is_proven(one), "{scenario}: {one}");
+                causes.insert(one["cause"].as_str().expect("a name").to_owned());
+            }
+        }
+    }
+    for cause in ["own work", "queue", "prefill of others", "preemption"] {
+        assert!(causes.contains(cause), "{causes:?}");
+    }
+}
+
+/// Whether what the sentence says follows from what happened to the request: the cause is the
+/// largest part, and the numbers in the sentence are those of its life.
+fn is_proven(one: &Value) -> bool {
+    let whole = |value: &Value| value.as_u64().unwrap_or(0);
+    let list = |name: &str| one[name].as_array().cloned().unwrap_or_default();
+    let (cause, why) = (one["cause"].as_str().unwrap_or(""), one["why"].as_str().unwrap_or(""));
+    let says = |number: u64, what: &str| why.contains(&format!("{} {what}", grouped(number)));
+    let spent = |doing: &str, preempted: bool| -> u64 {
+        let is = |it: &&Value| {
+            (doing.is_empty() || it["doing"] == doing) && it["preempted"] == preempted
+        };
+        let life = list("life");
+        life.iter().filter(is).map(|it| whole(&it["to_ns"]) - whole(&it["from_ns"])).sum()
+    };
+    let parts = one["parts_ns"].as_object().expect("parts");
+    let part = parts.get(&cause.replace(' ', "_")).and_then(Value::as_i64);
+    let is_largest = part == parts.values().filter_map(Value::as_i64).max();
+    let part = part.and_then(|part| u64::try_from(part).ok()).unwrap_or(0);
+    let any_step = |is: &dyn Fn(&Value) -> bool| list("steps").iter().any(is);
+    match cause {
+        "own work" if one["measure"] == "TTFT" => {
+            let computed = whole(&one["input_tokens"]) - whole(&one["cached_tokens"]);
+            is_largest && says(computed, "prompt token")
+        }
+        "own work" => is_largest && says(whole(&one["output_tokens"]), "output token"),
+        "queue" => {
+            let ahead = list("ahead");
+            let tokens = ahead.iter().map(|it| whole(&it["tokens"])).sum();
+            let behind = match ahead.len() as u64 {
+                0 => says(whole(&one["found"]["running"]), "running request"),
+                many => says(many, "request") && says(tokens, "token"),
+            };
+            is_largest && spent("waiting", false) >= part && behind
+        }
+        "preemption" => {
+            let all = part <= spent("", true) && says(whole(&one["preemptions"]), "time");
+            is_largest && all && whole(&one["preemptions"]) > 0
+        }
+        "prefill of others" => {
+            let is_named = |step: &Value| {
+                let (tokens, id) = (&step["largest"]["tokens"], &step["largest"]["request"]);
+                let named = format!(" of request {} in one step", whole(id));
+                says(whole(tokens), "token") && why.contains(&named)
+            };
+            is_largest && any_step(&is_named)
+        }
+        "decodes of others" => is_largest && any_step(&|step| whole(&step["decodes"]) > 1),
+        "host" => any_step(&|step| whole(&step["gpu_ns"]) < whole(&step["duration_ns"])),
+        "reload" => spent("reload", false) > 0 || any_step(&|step| whole(&step["stall_ns"]) > 0),
+        "stale routing" => whole(&one["elsewhere"]["took_ns"]) < whole(&one["took_ns"]),
+        "phantom hit" => {
+            let [expected, cached] =
+                ["expected_cached_tokens", "cached_tokens"].map(|name| whole(&one[name]));
+            expected > cached && says(expected, "expected") && says(cached, "found")
+        }
+        _ => false,
+    }
 }
