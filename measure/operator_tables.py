@@ -10,8 +10,8 @@ latent attention (MLA), experts and all-reduce, by the newest version of vLLM th
   captured graph does not have. Products of FP8 by blocks, where that is usual, are the least of
   the versions.
 - More work never takes less time: each value is the geometric mean of the largest before it and
-  the smallest after it, along all axes. Sizes that were not measured, because memory ended, follow
-  their neighbour in proportion.
+  the smallest after it, along all axes; of FP8 by blocks it is the smallest after it. Sizes that
+  were not measured, because memory ended, follow their neighbour in proportion.
 
 A file is: 8 bytes FNV-1a of all that follows, 4 bytes length of a JSON head, the head, then the
 values as 16-bit numbers v (little-endian): exp(v / 2500 - 2) microseconds.
@@ -71,7 +71,7 @@ def newest(folder, name, keys):
     return now.dropna() * 1e3, kept[-1].parent.name
 
 
-def square(values, axes, powers):
+def square(values, axes, powers, least):
     """An array over `axes` that grows along all of them."""
     array = np.full([len(axis) for axis in axes], np.nan)
     for place, value in values.items():
@@ -81,7 +81,7 @@ def square(values, axes, powers):
     for at in range(array.ndim):
         low = np.flip(np.minimum.accumulate(np.flip(low, at), at), at)
         high = np.maximum.accumulate(high, at)
-    array = np.sqrt(low * np.where(high == 0.0, low, high))
+    array = low if least else np.sqrt(low * np.where(high == 0.0, low, high))
     for place in np.argwhere(~np.isfinite(array)):
         options = []
         for at, (axis, power) in enumerate(zip(axes, powers)):
@@ -96,10 +96,10 @@ class Tables:
     def __init__(self):
         self.axes, self.tables, self.values, self.size = [], [], [], 0
 
-    def add(self, values, powers, **what):
+    def add(self, values, powers, least=False, **what):
         axes = [sorted({int(x) for x in values.index.get_level_values(at)})
                 for at in range(values.index.nlevels)]
-        array = square(values, axes, powers).ravel()
+        array = square(values, axes, powers, least).ravel()
         assert np.isfinite(array).all() and (array > 0).all(), what
         for axis in axes:
             if axis not in self.axes:
@@ -125,8 +125,8 @@ def gemm(tables, folder):
         part = part.droplevel(0).reset_index()
         part = part[part.m.isin(TOKENS) & (part.n >= 128) & (part.k >= 128)]
         if len(part) > 5000:
-            tables.add(part.set_index(["m", "n", "k"]).latency, (1, 1, 1), op="gemm",
-                       type=TYPES[dtype])
+            tables.add(part.set_index(["m", "n", "k"]).latency, (1, 1, 1), dtype == "fp8_block",
+                       op="gemm", type=TYPES[dtype])
     return version
 
 

@@ -90,6 +90,12 @@ fn hardware() -> String {
         ("fits", fits),
         ("profiles", rows(profile::all_shipped(), |file| profile_row(catalogue, &file))),
         ("families", families(catalogue)),
+        (
+            "operators",
+            rows(blis_latency::operators::gpus(), |gpu| {
+                format!("`{gpu}` | {}", blis_latency::operators::versions(gpu))
+            }),
+        ),
         ("machines", rows(BY_ROOFLINE, |it| roofline_row(catalogue, it))),
         ("links", links),
     ];

@@ -20,7 +20,7 @@ pub struct HfConfig {
     #[serde(alias = "dtype")]
     torch_dtype: Option<String>,
     tie_word_embeddings: Option<bool>,
-    /// Mixtral and others; the second name is Qwen's, the third DeepSeek's.
+    /// Mixtral and others; the second name is Qwen's, the third `DeepSeek`'s.
     #[serde(alias = "num_experts", alias = "n_routed_experts")]
     num_local_experts: Option<u32>,
     num_experts_per_tok: Option<u32>,

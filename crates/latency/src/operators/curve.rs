@@ -24,8 +24,8 @@ fn knot(index: u64) -> u64 {
 
 /// Places up to the first at or beyond `last`.
 fn knots(last: u64) -> impl Iterator<Item = u64> {
-    let end = (0..).find(|&index| knot(index) >= last).unwrap_or(0);
-    (0..=end).map(knot)
+    let (index, way) = place(last);
+    (0..=index as u64 + u64::from(way > 0.0)).map(knot)
 }
 
 /// A function of one number.

@@ -10,7 +10,7 @@ mod curve;
 mod parts;
 mod tables;
 
-pub use tables::{checksum, gpus};
+pub use tables::{checksum, gpus, versions};
 
 use crate::catalogue::Gpu;
 use crate::model::ModelShape;

@@ -30,6 +30,15 @@ pub fn checksum(gpu: &str) -> Option<u64> {
     Some(file[..8].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
 }
 
+/// Which versions of vLLM the tables of a GPU were measured with, in words.
+pub fn versions(gpu: &str) -> String {
+    let versions = Tables::shipped(gpu).map(|tables| tables.head.vllm).unwrap_or_default();
+    let of = |(part, version): (&String, &Option<String>)| {
+        format!("{part}: {}", version.as_deref().unwrap_or("none"))
+    };
+    versions.iter().map(of).collect::<Vec<String>>().join(", ")
+}
+
 /// What was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -71,6 +80,7 @@ pub(super) struct Table {
 
 #[derive(Debug, Deserialize)]
 struct Head {
+    vllm: std::collections::BTreeMap<String, Option<String>>,
     axes: Vec<Vec<u32>>,
     tables: Vec<Table>,
 }

@@ -50,7 +50,9 @@ impl Host {
     #[must_use]
     pub(crate) fn for_layers(&self, factor: f64) -> Host {
         let mut host = self.clone();
-        [5, 7].into_iter().for_each(|at| host.us[at] *= factor);
+        for at in [5, 7] {
+            host.us[at] *= factor;
+        }
         host
     }
 

@@ -56,7 +56,7 @@ fn steps_of_vllm_are_within_3_percent_decoding_and_within_10_with_prefill() {
     for run in &runs {
         let seen = run.trace.as_ref().expect("logged").visible(&host, Some(&guess));
         let of = |keep: &dyn Fn(&StepShape) -> bool| {
-            let rows: Vec<Row> = seen.iter().filter(|row| keep(&row.shape)).cloned().collect();
+            let rows: Vec<Row> = seen.iter().filter(|row| keep(&row.shape)).copied().collect();
             assert!(rows.len() > 200, "{}", run.name);
             errors(&rows, &padding).0
         };
