@@ -3,6 +3,8 @@
 mod files;
 mod several;
 
+pub(crate) use files::yaml_files;
+
 use crate::args::lab::StudyArgs;
 use crate::export;
 use crate::failure::{self, Failure};
