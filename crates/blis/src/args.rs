@@ -339,6 +339,10 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "FOLDER")]
     pub(crate) data: Option<PathBuf>,
 
+    /// Replay benchmarks that others have published, by data file or folder [default: data/public]
+    #[arg(long, conflicts_with_all = ["data", "profile", "refit", "grid"])]
+    pub(crate) public: bool,
+
     /// Predict with this profile, a file or the name of a shipped one, instead of a fit
     #[arg(long, value_name = "FILE", conflicts_with = "refit", help_heading = "Prediction")]
     pub(crate) profile: Option<PathBuf>,

@@ -10,7 +10,9 @@ use crate::show;
 use crate::target::Target;
 use blis_export::llm_d::Imported;
 use blis_export::{self, Exported, coverage, llm_d, vllm};
+use blis_scenario::problem::Place;
 use blis_scenario::scenario::Draft;
+use blis_scenario::yaml::{Kind, Node};
 use blis_scenario::{Plan, Problems, yaml};
 use std::path::Path;
 
@@ -46,14 +48,44 @@ fn written(args: &SystemArgs, export: fn(&Plan, &str) -> Exported) -> Result<u8,
 /// Reads a configuration as a strategy.
 pub(crate) fn import(args: &ImportArgs) -> Result<(), Failure> {
     let ImportCommand::LlmD(from) = &args.command;
-    let tree = yaml::read_file(&from.config).map_err(Problems::from)?;
-    let stem = from.config.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let Imported { text, left_out } = llm_d::import(&tree, &stem.unwrap_or_default())?;
-    Output::whole(&Target::out(&from.out)?, &text)?;
-    for part in left_out {
+    let imported = imported(&from.config, &yaml::read_file(&from.config).map_err(Problems::from)?)?;
+    Output::whole(&Target::out(&from.out)?, &imported.text)?;
+    tell(&imported);
+    Ok(())
+}
+
+fn imported(path: &Path, tree: &Node) -> Result<Imported, Problems> {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    llm_d::import(tree, &stem.unwrap_or_default())
+}
+
+fn tell(imported: &Imported) {
+    for part in &imported.left_out {
         output::note(&format!("note: left out: {part}"));
     }
-    Ok(())
+}
+
+/// The scenario fields of the strategy in `path`: a strategy's file, or a configuration that is
+/// imported as one.
+pub(crate) fn baseline(path: &Path) -> Result<Node, Problems> {
+    let tree = yaml::read_file(path)?;
+    let mut fields = Node::empty();
+    if tree.has("set") {
+        fields.set(&["strategy"], Node::from_flag("--baseline", &path.to_string_lossy()));
+        return Ok(fields);
+    }
+    let imported = imported(path, &tree)?;
+    tell(&imported);
+    let strategy = yaml::read_text("--baseline", &imported.text)?;
+    let Kind::Map(set) = strategy.field("set").unwrap_or(&Node::empty()).kind.clone() else {
+        return Ok(fields);
+    };
+    // It replaces all policies, as a strategy does.
+    fields.set(&["strategy"], Node { place: Place::Unknown, kind: Kind::Null });
+    for (name, _, value) in set {
+        fields.set(&[&name], value);
+    }
+    Ok(fields)
 }
 
 fn draft(args: &SystemArgs) -> Result<Draft, Problems> {

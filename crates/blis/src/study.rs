@@ -3,7 +3,10 @@
 mod files;
 mod several;
 
+pub(crate) use files::yaml_files;
+
 use crate::args::lab::StudyArgs;
+use crate::export;
 use crate::failure::{self, Failure};
 use crate::output::{self, Output};
 use crate::progress::{Standing, Trials};
@@ -37,7 +40,13 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8, Failure> {
 /// Runs the study in `file` and prints all of it.
 fn one(args: &StudyArgs, file: &Path) -> Result<u8, Failure> {
     files::refuse_search(file)?;
-    let outline = study::read(file)?;
+    let (name, outline) = match &args.baseline {
+        None => (name(file), study::read(file)?),
+        Some(baseline) => {
+            let outline = study::read_with_baseline(file, export::baseline(baseline)?)?;
+            (format!("{} against {}", name(file), name(baseline)), outline)
+        }
+    };
     let shard = args.shard.as_deref().map(Shard::parse).transpose()?;
     let drawn = drawn(args, outline.study())?;
     let csv = Output::open("--csv", args.csv.as_deref());
@@ -47,12 +56,12 @@ fn one(args: &StudyArgs, file: &Path) -> Result<u8, Failure> {
     let watch = Trials::new(outline.study().trials() as u64, args.shown.quiet);
     let study = settled(outline, &trying, &watch, args.shown.quiet)?;
     if let Some(shard) = shard {
-        let told = part(shard, &name(file), &study, &trying, &watch)?;
+        let told = part(shard, &name, &study, &trying, &watch)?;
         drop(watch);
         output::print(&told)?;
         return Ok(failure::DONE);
     }
-    let findings = found(&name(file), &study, &trying, &watch)?;
+    let findings = found(&name, &study, &trying, &watch)?;
     drop(watch);
     if let Some(csv) = csv {
         csv.fill(&report::csv(&study, &findings))?;

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::show::Pages;
 use blis_fidelity::measured::{self, Measured};
+use blis_fidelity::public::{self, Published};
 use blis_fidelity::replay::Server;
 use blis_fidelity::validate::{
     Basis, Bounds, Options, beyond, coverage, transfer, validate as compare,
@@ -16,6 +17,9 @@ use std::path::{Path, PathBuf};
 
 /// The profile of vLLM that ships.
 const VLLM: &str = "h200-vllm-0.26-llama-3.1-8b";
+
+/// Where published measurements are.
+const PUBLIC: &str = "data/public";
 
 /// What is compared where nothing is named, in this order.
 const PARTS: [Part; 3] = [
@@ -51,6 +55,9 @@ type Ready<'a> = Box<dyn FnOnce() -> Result<Found, Failure> + 'a>;
 /// file that was read.
 pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     let notes = args.notes.as_deref().map(read_notes).transpose()?;
+    if args.public {
+        return published(args, notes);
+    }
     let is_all = args.what.is_empty() && args.data.is_none();
     let ready = if is_all && args.profile.is_none() && !args.refit {
         PARTS.iter().map(|part| shipped(args, part)).collect::<Result<Vec<_>, _>>()?
@@ -65,6 +72,30 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
         }
     }
     let mut document = document(&found);
+    document.blocks.extend(notes.map(Block::Markdown));
+    pages.put(&document)
+}
+
+/// Replays what others have published.
+fn published(args: &ValidateArgs, notes: Option<String>) -> Result<(), Failure> {
+    let mut files = Vec::new();
+    let default = [PUBLIC.to_owned()];
+    for named in if args.what.is_empty() { &default[..] } else { &args.what } {
+        let path = Path::new(named);
+        if path.is_dir() {
+            files.extend(crate::study::yaml_files(path)?);
+        } else {
+            files.push(path.to_owned());
+        }
+    }
+    let all = files.iter().map(|file| public::read(file)).collect::<Result<Vec<_>, _>>()?;
+    let pages = Pages::open(&args.shown)?;
+    let replayed = |published: Published| {
+        let arms = published.replay()?;
+        Ok((published, arms))
+    };
+    let all = all.into_iter().map(replayed).collect::<Result<Vec<_>, Failure>>()?;
+    let mut document = blis_report::public::document(&all);
     document.blocks.extend(notes.map(Block::Markdown));
     pages.put(&document)
 }

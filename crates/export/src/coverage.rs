@@ -125,8 +125,8 @@ What `blis export` makes of each policy. *Exact*: the system does the same. *App
 counterpart, with what differs. *None*: no counterpart; the text says what is missing and what to do
 instead. Exported files carry these texts as comments.
 
-The plugins are those of llm-d's endpoint picker with the configuration `llm-d.ai/v1alpha1`, which
-release 0.8 documents and later ones still read; the flags are those of vLLM 0.28. Sources
+The plugins are those of llm-d's endpoint picker with the configuration `llm-d.ai/v1`, which release
+1.0 reads; the flags are those of vLLM 0.28. Sources
 are in [decision 21](../decisions/0021-export.md). Written by `blis export coverage --format
 markdown`.
 ";

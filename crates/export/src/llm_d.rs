@@ -1,5 +1,6 @@
 //! A strategy as the `EndpointPickerConfig` of llm-d's endpoint picker.
 
+mod flow;
 mod import;
 mod parts;
 pub mod schema;
@@ -45,7 +46,7 @@ pub fn export(plan: &Plan, title: &str) -> Exported {
 fn head(title: &str) -> String {
     let mut out =
         comment(&format!("EndpointPickerConfig of {title}, written by `blis export llm-d`."), "");
-    let about = "For `--config-file` of llm-d's endpoint picker, release 0.8 and later. The \
+    let about = "For `--config-file` of llm-d's endpoint picker, release 1.0 and later. The \
                  picker sums scores from 0 to 1 times their weights, as the simulator does. Only \
                  ratios of weights matter; these are the smallest whole numbers with the same \
                  ratios. Parts without a counterpart are left out; the other weights stay the \
@@ -74,9 +75,17 @@ const SATURATION: &str = "flowControl:
     pluginRef: utilization-detector
 ";
 
+/// What lets them wait.
+const GATE: &str = "featureGates:
+- flowControl
+";
+
 fn body(parts: &Parts<'_>) -> String {
-    let mut out =
-        String::from("apiVersion: llm-d.ai/v1alpha1\nkind: EndpointPickerConfig\nplugins:\n");
+    let mut out = String::from("apiVersion: llm-d.ai/v1\nkind: EndpointPickerConfig\n");
+    if parts.flow.is_some() {
+        out.push_str(GATE);
+    }
+    out.push_str("plugins:\n");
     for plugin in &parts.plugins {
         line(&mut out, &format!("- type: {}", plugin.kind));
         if let Some(name) = plugin.name {
@@ -89,8 +98,10 @@ fn body(parts: &Parts<'_>) -> String {
     if parts.hears_events() {
         out.push_str(EVENTS);
     }
-    if parts.has("utilization-detector") {
-        out.push_str(SATURATION);
+    match &parts.flow {
+        Some(section) => section.field("flowControl", 0, &mut out),
+        None if parts.has("utilization-detector") => out.push_str(SATURATION),
+        None => {}
     }
     out.push_str("schedulingProfiles:\n- name: default\n  plugins:\n");
     for (name, weight) in &parts.profile {

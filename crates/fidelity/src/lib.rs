@@ -5,5 +5,6 @@
 
 pub mod calibrate;
 pub mod measured;
+pub mod public;
 pub mod replay;
 pub mod validate;

@@ -26,7 +26,7 @@ pub use crate::design::{Design, Factor, Warmup};
 pub use answer::{Answer, Place, Ranked, Regret};
 pub use arms::Component;
 pub use compare::{Sides, compare};
-pub use file::{Form, form, json_schema, read, read_text, warmup_flag};
+pub use file::{Form, form, json_schema, read, read_text, read_with_baseline, warmup_flag};
 pub use findings::{Capacities, Findings, Mean, Paired};
 pub use gates::NeedlessGate;
 pub use lengths::Lengths;

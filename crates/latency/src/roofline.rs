@@ -11,6 +11,10 @@ use crate::window;
 use blis_core::Span;
 use blis_core::math::float;
 
+/// What reading a token of a shared context again takes, as a share of the first time: measured on
+/// an H200 (`data/h200/shared_reads.csv`, from 64 sequences on).
+const SHARED_READ: f64 = 0.62;
+
 /// What a data sheet promises, for one GPU.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GpuSheet {
@@ -144,8 +148,9 @@ impl Roofline {
             (longest, _) => f64::from(longest),
         };
         let alone = longest * self.efficiency.heads_to_saturate / heads;
-        let distinct = shape.decode_context.saturating_sub(shape.shared_context);
-        let read = float(distinct).max(alone) + float(shape.prefill_past_tokens);
+        let saved = float(shape.shared_context.min(shape.decode_context)) * (1.0 - SHARED_READ);
+        let distinct = float(shape.decode_context) - saved;
+        let read = distinct.max(alone) + float(shape.prefill_past_tokens);
         operations / shares / peak + read * token_us
     }
 
@@ -227,6 +232,17 @@ mod tests {
         let weights = 2.0 * (LLAMA_8B.weights() - LLAMA_8B.embedding_weights());
         let expected = (weights + 10_000.0 * 131_072.0) / 5e6;
         assert!((found / expected - 1.0).abs() < 1e-3, "{found} against {expected}");
+    }
+
+    #[test]
+    fn a_shared_token_takes_the_share_of_the_time_that_was_measured() {
+        let roofline = ideal(LLAMA_8B, 1);
+        let [shorter, apart] =
+            [384, 896].map(|context| roofline.step_micros(&decode(128, context)));
+        let token = (apart - shorter) / (128.0 * 512.0);
+        let shared = StepShape { shared_context: 127 * 512, ..decode(128, 896) };
+        let saved = apart - roofline.step_micros(&shared);
+        assert!((1.0 - saved / (127.0 * 512.0) / token - SHARED_READ).abs() < 1e-6);
     }
 
     #[test]

@@ -38,6 +38,8 @@ pub enum Verdict {
     Admit,
     /// Turn it away; the word is reported, and counted by it.
     Reject(&'static str),
+    /// It waits at the gateway until [`Admission::release`] names it.
+    Wait,
 }
 
 /// Decides at the gateway whether a request enters the cluster.
@@ -49,6 +51,12 @@ pub trait Admission: Send {
         cluster: &ClusterView<'_>,
         dice: &mut Dice,
     ) -> Verdict;
+
+    /// Whom of those who wait it lets in or turns away now. It is asked when somebody comes to wait
+    /// and every millisecond, each time until it lets somebody in or has nobody to name.
+    fn release(&mut self, _cluster: &ClusterView<'_>) -> Option<(RequestId, Verdict)> {
+        None
+    }
 
     /// Has the last word about a request that it has let in, once the router has chosen.
     fn admit_at(

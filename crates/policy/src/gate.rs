@@ -3,7 +3,7 @@
 //!
 //! It must never panic, whatever the text.
 
-use crate::admission::{all_of, any_of};
+use crate::admission::{all_of, any_of, flow_control};
 use crate::chosen::guest::Guests;
 use crate::chosen::{Chosen, Policy, find};
 use crate::contract::Admission;
@@ -51,6 +51,9 @@ impl Gate {
             let name = parse(<dyn Admission>::KIND, text)?.name;
             if is_composition(name) {
                 return Err(wrong(format!("`{name}` needs members")));
+            }
+            if name == flow_control::SPEC.name && depth < DEEPEST {
+                return Err(wrong(format!("`{name}` holds requests, so it stands alone")));
             }
             return Chosen::new(text, more, guests).map(Gate::One);
         };
@@ -163,6 +166,7 @@ mod tests {
             ("all-of(kv-gate)[x=1]", "`(` without a `)` at the end"),
             ("all-of[x=1](kv-gate)", "`[` without a `]` at the end"),
             ("kv-gate(slo-gated)", "`kv-gate` has no members"),
+            ("all-of(kv-gate; flow-control)", "`flow-control` holds requests, so it stands alone"),
             ("all-off(kv-gate)", "did you mean `all-of`?"),
             ("all-of(kv-gat)", "did you mean `kv-gate`?"),
             ("any-of(any-of(any-of(any-of(any-of(kv-gate)))))", "nested deeper than 4"),

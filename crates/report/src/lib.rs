@@ -17,6 +17,7 @@ pub mod lists;
 pub mod markdown;
 mod model;
 pub mod over_time;
+pub mod public;
 pub mod run;
 pub mod search;
 pub mod sections;

@@ -276,13 +276,15 @@ impl Shipped {
     }
 }
 
-/// Chooses the strategy that `value` names; the policies that `tree` has go.
+/// Chooses the strategy that `value` names, or none if it is null; the policies that `tree` has go.
 pub fn choose(tree: &mut Node, value: Node) {
     for part in POLICIES {
         tree.remove(part);
     }
     tree.remove(FIELD);
-    tree.set(&[FIELD], value);
+    if !matches!(value.kind, Kind::Null) {
+        tree.set(&[FIELD], value);
+    }
 }
 
 /// A strategy as a scenario names it: `name`, `name[parameter=value,...]`, or the fields `name` and

@@ -19,6 +19,8 @@ pub(crate) enum Phase {
     Arrival,
     /// The admission decision is due.
     Admission,
+    /// Gateways look through those who wait there.
+    Release,
     /// The routing decision is due.
     Routing,
     /// A request joins its instance's queue.
@@ -36,6 +38,8 @@ pub(crate) enum Event {
     FollowUp(usize),
     /// A request at the gateway is due for its next phase.
     Request(Phase, Slot),
+    /// Gateways look through those who wait there.
+    Release,
     /// An instance reached the end of its run of steps.
     Step(InstanceId),
 }
@@ -47,6 +51,8 @@ pub(crate) struct Agenda {
     /// When follow-ups arrive, and where they are kept; in order of time, then of being known.
     follow_ups: BinaryHeap<Reverse<(Time, u64, usize)>>,
     delayed: BinaryHeap<Reverse<(Time, Phase, u64, Slot)>>,
+    /// When gateways look through those who wait there.
+    release: Time,
     steps: Earliest,
     sequence: u64,
 }
@@ -57,6 +63,7 @@ impl Agenda {
             arrival: Time::NEVER,
             follow_ups: BinaryHeap::new(),
             delayed: BinaryHeap::new(),
+            release: Time::NEVER,
             steps: Earliest::new(instances),
             sequence: 0,
         }
@@ -65,6 +72,11 @@ impl Agenda {
     /// The source's next request arrives at `at` (`NEVER`: there is none).
     pub(crate) fn set_arrival(&mut self, at: Time) {
         self.arrival = at;
+    }
+
+    /// Gateways look through those who wait there at `at` (`NEVER`: nobody waits).
+    pub(crate) fn set_release(&mut self, at: Time) {
+        self.release = at;
     }
 
     /// The follow-up kept at `place` arrives at `at`.
@@ -108,6 +120,7 @@ impl Agenda {
                 let id = u32::try_from(self.steps.index()).expect("instance counts fit u32");
                 Event::Step(InstanceId(id))
             }
+            Phase::Release => Event::Release,
             Phase::Admission | Phase::Routing | Phase::Enqueue => {
                 let Reverse((_, _, _, slot)) = self.delayed.pop().expect("it was the head");
                 Event::Request(phase, slot)
@@ -123,7 +136,8 @@ impl Agenda {
             .map_or((Time::NEVER, Phase::Enqueue), |Reverse((at, phase, _, _))| (*at, *phase));
         let step = (self.steps.time(), Phase::Step);
         let follow_up = self.follow_ups.peek().map_or(Time::NEVER, |Reverse((at, _, _))| *at);
-        (self.arrival.min(follow_up), Phase::Arrival).min(delayed).min(step)
+        let release = (self.release, Phase::Release);
+        (self.arrival.min(follow_up), Phase::Arrival).min(delayed).min(step).min(release)
     }
 }
 
@@ -156,7 +170,9 @@ mod tests {
                 let next = agenda.next();
                 let at = next.0;
                 popped.push(match agenda.pop(next) {
-                    Event::Arrival | Event::FollowUp(_) => unreachable!("none was set"),
+                    Event::Arrival | Event::FollowUp(_) | Event::Release => {
+                        unreachable!("none was set")
+                    }
                     Event::Request(phase, slot) => (at, phase, u64::from(slot.0)),
                     Event::Step(instance) => {
                         agenda.set_step(instance, Time::NEVER);

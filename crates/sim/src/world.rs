@@ -11,12 +11,12 @@ use crate::instance::{Instance, Kit, Tally, Unseen};
 use crate::live::{Ended, LiveRequests, Place, Slot};
 use crate::outcome::{Extrapolated, Observer, Outcome, Progress, RunError};
 use crate::signals::Boards;
-use blis_core::{Ending, InstanceId, Request, Source, Span, Time};
+use blis_core::{Ending, InstanceId, Request, RequestId, Source, Span, Time};
 use blis_metrics::{End, Fact, Listener, Status};
 use blis_policy::Answer;
 use gateway::Counts;
 use patience::Deadlines;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// After so many preemptions without a token in between there will be none.
 const MOST_IN_VAIN: u64 = 100_000;
@@ -42,6 +42,8 @@ pub(crate) struct World<'a> {
     /// What became of requests at the present boundary, by replica.
     ended: Vec<Ended>,
     hears_answers: bool,
+    /// Those who wait at the gateway, by replica.
+    pub(crate) held: Vec<BTreeMap<RequestId, Slot>>,
     /// When clients give up.
     pub(crate) deadlines: Deadlines,
     pub(crate) instances: Vec<Instance>,
@@ -103,6 +105,7 @@ impl<'a> World<'a> {
             answers: vec![VecDeque::new(); replicas],
             ended: vec![Ended::default(); replicas],
             hears_answers: gateway_needs.answers,
+            held: vec![BTreeMap::new(); replicas],
             deadlines: Deadlines::default(),
             instances,
             horizon: config.horizon.unwrap_or(LATEST).min(LATEST),
@@ -165,6 +168,7 @@ impl<'a> World<'a> {
                 self.arrive(request, self.now);
             }
             Event::Request(phase, slot) => self.decide(phase, slot, self.now),
+            Event::Release => self.release_all(),
             Event::Step(instance) => self.boundary(instance),
         }
         Ok(())
@@ -176,7 +180,9 @@ impl<'a> World<'a> {
             Phase::Admission => self.admit(slot, now),
             Phase::Routing => self.route(slot, now),
             Phase::Enqueue => self.enqueue(slot),
-            Phase::Arrival | Phase::Step => unreachable!("not a phase of a request at the gateway"),
+            Phase::Arrival | Phase::Release | Phase::Step => {
+                unreachable!("not a phase of a request at the gateway")
+            }
         }
     }
 

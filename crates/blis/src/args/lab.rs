@@ -51,6 +51,11 @@ pub(crate) struct StudyArgs {
     #[arg(long)]
     pub(crate) all: bool,
 
+    /// What you run today, as the arm `baseline` or the first one: llm-d's `EndpointPickerConfig`,
+    /// or a strategy file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["all", "site", "results"])]
+    pub(crate) baseline: Option<PathBuf>,
+
     /// Exit with 1 if a hypothesis is refuted
     #[arg(long, help_heading = "Output")]
     pub(crate) check: bool,

@@ -31,8 +31,8 @@ pub(super) fn named(args: &StudyArgs) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// The studies and searches of a folder, by name; other files in it are left alone.
-fn of_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+/// The YAML files of a folder, by name.
+pub(crate) fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let unreadable = |error: std::io::Error| {
         Failure::Io(format!("cannot read the folder `{}`: {error}", folder.display()))
     };
@@ -40,11 +40,22 @@ fn of_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         let is_yaml = path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
-        if is_yaml && path.is_file() && study::form(&path)? != Form::Other {
+        if is_yaml && path.is_file() {
             files.push(path);
         }
     }
     files.sort();
+    Ok(files)
+}
+
+/// The studies and searches of a folder, by name; other files in it are left alone.
+fn of_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in yaml_files(folder)? {
+        if study::form(&path)? != Form::Other {
+            files.push(path);
+        }
+    }
     if files.is_empty() {
         let message = format!("{}: no study found; name another folder", folder.display());
         return Err(Failure::Input(message));

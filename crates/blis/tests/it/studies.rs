@@ -233,3 +233,61 @@ fn an_arm_is_explained_by_parts_and_components() {
     assert_eq!(bench.blis("explain s.yaml --arm three").code, Some(2));
     assert_eq!(bench.blis("explain s.yaml --arm one").code, Some(2));
 }
+
+#[test]
+fn a_picker_that_is_run_today_takes_the_place_of_the_baseline() {
+    let bench = Bench::new();
+    let study = |baseline: &str| {
+        format!(
+            "question: is it better than what we run?
+base:
+  latency: {{model: constant, step_us: 1000}}
+  cluster: {{instances: 2}}
+  scheduler: sjf
+  engine: {{max_num_running_reqs: 1, total_kv_blocks: 1000, async_scheduling: false}}
+  workload:
+    distribution:
+      rate: 120
+      num_requests: 300
+      prompt_tokens: {{mean: 16, stdev: 0}}
+      output_tokens: {{mean: 10, stdev: 8, min: 1, max: 40}}
+arms:
+  - {{name: ours, set: {{strategy: least-loaded}}}}
+  - {{name: baseline, set: {{{baseline}}}}}
+references: false
+metrics: [ttft_mean]
+seeds: 3
+warmup: 0s
+hypotheses: [{{claim: ttft_mean(ours) < ttft_mean(baseline)}}]
+"
+        )
+    };
+    bench.write("chance.yaml", study("routing: random"));
+    bench.write("named.yaml", study("strategy: llm-d-fallback-3-2-2"));
+    assert_eq!(
+        bench.blis("export llm-d --strategy llm-d-fallback-3-2-2 --out epp.yaml").code,
+        Some(0)
+    );
+    bench.write(
+        "epp.yaml",
+        bench.read("epp.yaml").replace("plugins:\n", "plugins:\n- type: lora-affinity-scorer\n"),
+    );
+    let found = |args: &str| {
+        let ran = bench.blis(&format!("study {args} --format json"));
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let all: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+        // Cells are told apart by what they mean, which is their key in the ledger.
+        (all["cells"].clone(), all["hypotheses"].clone(), ran.err)
+    };
+    let (means, verdicts, _) = found("named.yaml");
+    let (imported, judged, told) = found("chance.yaml --baseline epp.yaml");
+    assert_eq!((&imported, &judged), (&means, &verdicts), "the strategy, under any name");
+    let line = "note: left out: plugin `lora-affinity-scorer` of type `lora-affinity-scorer`";
+    assert!(told.contains(line), "{told}");
+    assert_ne!(found("chance.yaml").0, means, "the baseline as it is written");
+    bench.write("mine.yaml", "name: mine\nhelp: mine\nset: {routing: {policy: weighted, scorers: 'pa:3,queue:2,kv:2'}, scheduler: fcfs}\n");
+    assert_eq!(found("chance.yaml --baseline mine.yaml").0, means, "a strategy's file");
+    let refused = bench.blis("study chance.yaml --baseline chance.yaml --no-ledger");
+    assert_eq!(refused.code, Some(2), "{}", refused.out);
+    assert!(refused.err.contains("no `kind: EndpointPickerConfig`"), "{}", refused.err);
+}

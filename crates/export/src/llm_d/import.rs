@@ -3,6 +3,8 @@
 //! The file may also be Helm values that have the configuration as a text inside, as llm-d's guides
 //! ship it. Every part without a counterpart gets a line; nothing is guessed.
 
+use super::flow;
+use blis_core::math::count;
 use blis_scenario::yaml::{self, Kind, Node, quoted};
 use blis_scenario::{Draft, Problem, Problems};
 use std::collections::BTreeMap;
@@ -10,6 +12,7 @@ use std::fmt::Write;
 
 /// What the document is called.
 const KIND: &str = "EndpointPickerConfig";
+const APPROX: &str = "approx-prefix-cache-producer";
 const PRECISE: &str = "precise-prefix-cache-producer";
 
 /// A configuration as a strategy.
@@ -27,6 +30,8 @@ enum Part {
     Scorer(String),
     Picker(&'static str),
     Admission(String),
+    /// Sessions stay where they are, for so many seconds if that is given.
+    Sessions(Option<String>),
     /// It needs no counterpart: the simulator always does that.
     Given,
     Unknown,
@@ -43,11 +48,6 @@ pub fn import(tree: &Node, name: &str) -> Result<Imported, Problems> {
     };
     let config = Config::read(&tree);
     let mut made = Made::default();
-    for plugin in config.plugins.values() {
-        if let Part::Admission(gate) = config.part(plugin) {
-            made.gates.push(gate);
-        }
-    }
     let profiles = items(tree.field("schedulingProfiles"));
     let default = |profile: &&Node| text(profile, "name") == Some("default");
     let profile = profiles.iter().find(default).or(profiles.first());
@@ -60,13 +60,10 @@ pub fn import(tree: &Node, name: &str) -> Result<Imported, Problems> {
     for used in items(profile.and_then(|profile| profile.field("plugins"))) {
         made.add(&config, text(used, "pluginRef").unwrap_or_default(), text(used, "weight"));
     }
-    for (field, why) in [
-        ("flowControl", "flow control has no counterpart but admission policies"),
-        ("saturationDetector", "see `slo-gated` and `kv-gate` for gates on queues and memory"),
-    ] {
-        if tree.field(field).is_some() {
-            made.left_out.push(format!("`{field}`: {why}"));
-        }
+    let flow = flow::read(&config, &tree, &mut made.left_out);
+    made.gates.extend(flow);
+    for (name, plugin) in &config.plugins {
+        made.declared(&config, name, plugin);
     }
     made.finish(name)
 }
@@ -86,9 +83,52 @@ fn find(node: &Node) -> Result<Option<Node>, Problem> {
     }
 }
 
+/// What the simulator always does, or reads where something else refers to it.
+const GIVEN: [&str; 18] = [
+    APPROX,
+    "concurrency-detector",
+    "core-metrics-extractor",
+    "decode-filter",
+    "edf-ordering-policy",
+    "endpoint-notification-source",
+    "fcfs-ordering-policy",
+    "global-strict-fairness-policy",
+    "inflight-load-producer",
+    "metrics-data-source",
+    PRECISE,
+    "predicted-latency-producer",
+    "round-robin-fairness-policy",
+    "session-id-producer",
+    "single-profile-handler",
+    "slo-deadline-ordering-policy",
+    "token-producer",
+    "tokenizer",
+];
+
+/// The parameters that are taken over or need no counterpart (`*`: all), by types of plugins.
+const TAKEN: [(&[&str], &[&str]); 14] = [
+    (&["active-request-scorer"], &["idleThreshold", "maxBusyScore"]),
+    (&[APPROX], &["autoTune", "blockSizeTokens", "lruCapacityPerServer"]),
+    (&["concurrency-detector"], &["concurrencyMode", "maxConcurrency", "maxTokenConcurrency"]),
+    (&["utilization-detector", "concurrency-detector"], &["headroom"]),
+    (&["utilization-detector"], &["kvCacheUtilThreshold", "queueDepthThreshold"]),
+    (&["utilization-detector"], &["metricsStalenessThreshold"]),
+    (&["latency-scorer"], &["headroomSelectionStrategy"]),
+    (&["prefix-cache-affinity-filter"], &["affinityThreshold", "explorationProbability"]),
+    (&["prefix-cache-affinity-filter"], &["maxTTFTPenaltyMs", "maxTokensInFlightPenalty"]),
+    (&["prefix-cache-affinity-filter"], &["peakPrefillThroughput", "ttftSource"]),
+    (&["probabilistic-admitter"], &["*"]),
+    (&[PRECISE, "precise-prefix-cache-scorer", "token-producer", "tokenizer"], &["*"]),
+    (&["predicted-latency-producer", "session-affinity-filter", "session-id-producer"], &["*"]),
+    (
+        &["slo-headroom-tier-filter", "token-load-scorer"],
+        &["epsilonExploreNeg", "queueThresholdTokens"],
+    ),
+];
+
 /// Plugins by name.
-struct Config<'a> {
-    plugins: BTreeMap<&'a str, &'a Node>,
+pub(super) struct Config<'a> {
+    pub(super) plugins: BTreeMap<&'a str, &'a Node>,
 }
 
 impl<'a> Config<'a> {
@@ -124,15 +164,24 @@ impl<'a> Config<'a> {
                 "active-request",
                 &[("idle", "idleThreshold"), ("max-busy", "maxBusyScore")],
             )),
-            "precise-prefix-cache-scorer" => Part::Scorer("precise-prefix".to_owned()),
+            "precise-prefix-cache-scorer" => Part::Scorer(precise(plugin)),
             "prefix-cache-scorer" if hits() == "knowledge=precise" => {
-                Part::Scorer("precise-prefix".to_owned())
+                Part::Scorer(self.kind(PRECISE).map_or("precise-prefix".to_owned(), precise))
             }
-            "prefix-cache-scorer" => Part::Scorer("prefix-affinity".to_owned()),
+            "prefix-cache-scorer" => Part::Scorer(self.approximate(plugin)),
             "no-hit-lru-scorer" => Part::Scorer(spell("no-hit-lru", &[hits()])),
             "token-load-scorer" => Part::Scorer(self.token_load(plugin)),
-            "session-affinity-scorer" => Part::Scorer("session".to_owned()),
+            "session-affinity-scorer" => Part::Scorer(self.session(plugin)),
             "latency-scorer" => Part::Scorer("predicted-latency".to_owned()),
+            "lmetric-scorer" => Part::Scorer(spell("lmetric", &[hits()])),
+            "session-affinity-filter" => Part::Sessions(session_ttl(plugin)),
+            "slo-headroom-tier-filter" => Part::Filter(spelled(
+                "slo-headroom-filter",
+                &[("exploration", "epsilonExploreNeg")],
+            )),
+            "utilization-detector" => {
+                Part::Filter(spelled("kv-filter", &[("max-utilization", "kvCacheUtilThreshold")]))
+            }
             "prefix-cache-affinity-filter" => Part::Filter(affinity(plugin, hits())),
             "max-score-picker" => Part::Picker("max-score"),
             "random-picker" => Part::Picker("random"),
@@ -147,9 +196,35 @@ impl<'a> Config<'a> {
                 ],
             )),
             "latency-slo-admitter" => Part::Admission("latency-slo".to_owned()),
-            "single-profile-handler" | "decode-filter" => Part::Given,
+            kind if GIVEN.contains(&kind) => Part::Given,
             _ => Part::Unknown,
         }
+    }
+
+    /// The first plugin of that type.
+    fn kind(&self, kind: &str) -> Option<&'a Node> {
+        self.plugins.values().copied().find(|plugin| text(plugin, "type") == Some(kind))
+    }
+
+    /// The scorer by what was sent, with the size of its producer's memory if that is given, in
+    /// blocks of 16 tokens.
+    fn approximate(&self, plugin: &Node) -> String {
+        let name = parameter(plugin, "prefixMatchInfoProducerName").unwrap_or(APPROX);
+        let producer = self.plugins.get(name).copied().or(self.kind(APPROX));
+        let given = |name| flow::number(parameter(producer?, name)?);
+        let fixed = producer.and_then(|it| parameter(it, "autoTune")) == Some("false");
+        let capacity = given("lruCapacityPerServer").filter(|_| fixed);
+        let block = given("blockSizeTokens").unwrap_or_default().max(64.0);
+        let capacity = capacity.map(|blocks| format!("lru-capacity={}", blocks * block / 16.0));
+        spell("prefix-affinity", &capacity.into_iter().collect::<Vec<_>>())
+    }
+
+    /// The scorer by session, which lasts as long as its producer says.
+    fn session(&self, plugin: &Node) -> String {
+        let name = parameter(plugin, "sessionIDProducerName").unwrap_or("session-id-producer");
+        let ttl = self.plugins.get(name).and_then(|producer| parameter(producer, "ttl"));
+        let ttl = ttl.and_then(flow::seconds).map(|seconds| format!("ttl={seconds}"));
+        spell("session", &ttl.into_iter().collect::<Vec<_>>())
     }
 
     fn token_load(&self, plugin: &Node) -> String {
@@ -165,16 +240,42 @@ impl<'a> Config<'a> {
     }
 }
 
+/// The scorer by KV events, with what a block of the CPU tier is worth.
+fn precise(plugin: &Node) -> String {
+    let indexer = plugin.field("parameters").and_then(|given| given.field("indexerConfig"));
+    let tiers = items(indexer.and_then(|indexer| indexer.field("kvCacheBackendConfigs")));
+    let cpu = tiers.iter().find(|tier| text(tier, "name") == Some("cpu"));
+    let weight =
+        cpu.and_then(|cpu| text(cpu, "weight")).map(|weight| format!("cpu-weight={weight}"));
+    spell("precise-prefix", &weight.into_iter().collect::<Vec<_>>())
+}
+
+/// How long a session stays with its instance.
+fn session_ttl(plugin: &Node) -> Option<String> {
+    let config = plugin.field("parameters")?.field("sessionIdConfig")?;
+    Some(text(config, "evictionTtlSeconds")?.to_owned())
+}
+
+/// The prefill throughput that llm-d assumes if none is given, in tokens/s.
+const PEAK_PREFILL: &str = "15928";
+
 /// The filter by cached prefix.
 fn affinity(plugin: &Node, hits: String) -> String {
     let given = |ours: &str, theirs: &str| Some(format!("{ours}={}", parameter(plugin, theirs)?));
     let predicted = parameter(plugin, "ttftSource") == Some("latencyPredictor");
+    let always = parameter(plugin, "maxTTFTPenaltyMs") == Some("0");
+    // Older releases can bound the tokens in flight instead: at 1,000 tokens a second, a token is a
+    // millisecond.
+    let tokens = parameter(plugin, "maxTokensInFlightPenalty").filter(|_| always);
+    let peak = parameter(plugin, "peakPrefillThroughput").unwrap_or(PEAK_PREFILL);
+    let peak = if tokens.is_some() { "1000" } else { peak };
     let values = [
         given("threshold", "affinityThreshold"),
         given("exploration", "explorationProbability"),
-        given("max-penalty", "maxTTFTPenaltyMs"),
+        tokens.map(|tokens| format!("max-penalty={tokens}")),
+        given("max-penalty", "maxTTFTPenaltyMs").filter(|_| tokens.is_none()),
         predicted.then(|| "ttft=predicted".to_owned()),
-        given("peak-prefill", "peakPrefillThroughput").filter(|_| !predicted),
+        (!predicted).then(|| format!("peak-prefill={peak}")),
         Some(hits),
     ];
     spell("prefix-affinity-filter", &values.into_iter().flatten().collect::<Vec<_>>())
@@ -187,6 +288,10 @@ struct Made {
     filters: Vec<String>,
     scorers: Vec<String>,
     picker: Option<&'static str>,
+    /// Sessions stay where they are, for so many seconds if that is given.
+    sessions: Option<Option<String>>,
+    /// How long the index believes what it expects, in us.
+    speculation: Option<u64>,
     left_out: Vec<String>,
 }
 
@@ -202,10 +307,37 @@ impl Made {
                 self.scorers.push(format!("{scorer}:{}", weight.unwrap_or("1")));
             }
             Part::Picker(picker) => self.picker = Some(picker),
-            Part::Admission(_) | Part::Given => {}
-            Part::Unknown => {
-                let kind = text(plugin, "type").unwrap_or_default();
-                self.left_out.push(format!("plugin `{name}` of type `{kind}`: no counterpart"));
+            Part::Sessions(ttl) => self.sessions = Some(ttl),
+            Part::Admission(_) | Part::Given | Part::Unknown => {}
+        }
+    }
+
+    /// A plugin that is declared: what works without a place in a profile, and what is left out.
+    fn declared(&mut self, config: &Config<'_>, name: &str, plugin: &Node) {
+        let part = config.part(plugin);
+        let kind = text(plugin, "type").unwrap_or_default();
+        if kind.starts_with("precise-prefix-cache-")
+            && parameter(plugin, "speculativeIndexing") == Some("true")
+        {
+            let ttl = parameter(plugin, "speculativeTTL").and_then(flow::seconds).unwrap_or(2.0);
+            self.speculation = Some(count(ttl * 1e6));
+        }
+        if let Part::Admission(gate) = &part {
+            self.gates.push(gate.clone());
+        }
+        if matches!(part, Part::Unknown) {
+            self.left_out.push(format!("plugin `{name}` of type `{kind}`: no counterpart"));
+            return;
+        }
+        let Some(Kind::Map(given)) = plugin.field("parameters").map(|node| &node.kind) else {
+            return;
+        };
+        let taken = TAKEN.iter().filter(|(kinds, _)| kinds.contains(&kind));
+        let taken: Vec<&str> = taken.flat_map(|(_, taken)| taken.iter().copied()).collect();
+        for (parameter, ..) in given {
+            let known = parameter.ends_with("ProducerName") || taken.contains(&"*");
+            if !known && !taken.contains(&parameter.as_str()) {
+                self.left_out.push(format!("parameter `{parameter}` of `{name}`: no counterpart"));
             }
         }
     }
@@ -221,6 +353,11 @@ impl Made {
             }
         }
         match (&self.scorers[..], self.picker) {
+            _ if self.sessions.is_some() => {
+                let ttl = self.sessions.flatten().map(|ttl| format!("ttl={ttl}"));
+                let policy = spell("session-affinity", &ttl.into_iter().collect::<Vec<_>>());
+                line(format!("routing: {}", quoted(&policy)));
+            }
             ([], Some("random") | None) if self.filters.is_empty() => {
                 line("routing: random".to_owned());
             }
@@ -234,6 +371,9 @@ impl Made {
                 line(format!("  picker: {}", picker.unwrap_or("max-score")));
             }
         }
+        if let Some(ttl) = self.speculation.filter(|_| set.contains("precise")) {
+            writeln!(set, "signals: {{speculative_ttl_us: {ttl}}}").expect("text can grow");
+        }
         // Whatever is wrong with a value is told before the strategy is.
         Draft::from_text("the imported strategy", &set)?.without_workload().resolve()?;
         let indented = format!("  {}\n", set.trim_end().replace('\n', "\n  "));
@@ -244,11 +384,11 @@ impl Made {
 }
 
 /// A policy with these parameters.
-fn spell(name: &str, values: &[String]) -> String {
+pub(super) fn spell(name: &str, values: &[String]) -> String {
     if values.is_empty() { name.to_owned() } else { format!("{name}[{}]", values.join(",")) }
 }
 
-fn items(list: Option<&Node>) -> &[Node] {
+pub(super) fn items(list: Option<&Node>) -> &[Node] {
     match list.map(|node| &node.kind) {
         Some(Kind::List(items)) => items,
         _ => &[],
@@ -256,13 +396,13 @@ fn items(list: Option<&Node>) -> &[Node] {
 }
 
 /// The scalar in `field` of `node`.
-fn text<'a>(node: &'a Node, field: &str) -> Option<&'a str> {
+pub(super) fn text<'a>(node: &'a Node, field: &str) -> Option<&'a str> {
     match &node.field(field)?.kind {
         Kind::Scalar { text, .. } => Some(text),
         _ => None,
     }
 }
 
-fn parameter<'a>(plugin: &'a Node, name: &str) -> Option<&'a str> {
+pub(super) fn parameter<'a>(plugin: &'a Node, name: &str) -> Option<&'a str> {
     text(plugin.field("parameters")?, name)
 }

@@ -3,7 +3,7 @@
 use super::super::spelled::Spelled;
 use super::super::write::Yaml;
 use super::super::{Fit, Note, coverage};
-use super::Plugin;
+use super::{Plugin, flow};
 use blis_core::math::{count, float};
 use blis_policy::Gate;
 use blis_scenario::scenario::Plan;
@@ -11,7 +11,7 @@ use blis_scenario::scenario::Plan;
 /// Blocks of the approximate producer have at least so many tokens.
 const LEAST_BLOCK: u32 = 64;
 /// A threshold that nothing reaches.
-const NEVER: f64 = 999_999_999.0;
+pub(super) const NEVER: f64 = 999_999_999.0;
 /// What a block in storage is worth to the precise producer, which wants all tiers or none.
 const STORAGE_WEIGHT: f64 = 0.3;
 
@@ -28,12 +28,14 @@ pub(super) struct Parts<'a> {
     pub(super) notes: Vec<Note>,
     /// Thresholds of the saturation detector: waiting requests, and the share of blocks in use.
     detector: Option<(f64, f64)>,
+    /// The section of flow control.
+    pub(super) flow: Option<Yaml>,
 }
 
 impl<'a> Parts<'a> {
     pub(super) fn new(plan: &'a Plan) -> Parts<'a> {
         let (plugins, profile, notes) = (Vec::new(), Vec::new(), Vec::new());
-        Parts { plan, plugins, profile, notes, detector: None }
+        Parts { plan, plugins, profile, notes, detector: None, flow: None }
     }
 
     pub(super) fn has(&self, kind: &str) -> bool {
@@ -76,6 +78,16 @@ impl<'a> Parts<'a> {
                 let parameters = parameters.map(|(name, value)| (name, Yaml::Number(value)));
                 self.plugin("probabilistic-admitter", parameters.into());
                 self.detect(NEVER, 1.0);
+            }
+            "flow-control" => {
+                let (kind, parameters, section) = flow::section(gate);
+                if kind == "concurrency-detector" {
+                    self.in_flight(None);
+                }
+                self.plugin(kind, parameters);
+                self.plugin(flow::fairness(gate), Vec::new());
+                self.plugin(flow::order(gate), Vec::new());
+                self.flow = Some(section);
             }
             "latency-slo" | "ttft-budget" => {
                 self.predictor();
@@ -166,9 +178,11 @@ impl<'a> Parts<'a> {
             }
             "active-request" => {
                 self.in_flight(None);
-                let number = |name: &str| Yaml::Number(scorer.number(name).unwrap_or_default());
-                let parameters =
-                    vec![("idleThreshold", number("idle")), ("maxBusyScore", number("max-busy"))];
+                let given =
+                    |name: &str, default: f64| scorer.number(name).filter(|&n| n != default);
+                let idle = given("idle", 0.0).map(|n| ("idleThreshold", Yaml::Number(n)));
+                let busy = given("max-busy", 1.0).map(|n| ("maxBusyScore", Yaml::Number(n)));
+                let parameters = idle.into_iter().chain(busy).collect();
                 self.scorer_plugin("active-request-scorer", parameters, weight);
             }
             "load-balance" => {

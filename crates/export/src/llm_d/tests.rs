@@ -131,7 +131,7 @@ fn what_llm_d_does_not_read_is_found() {
         ("  - pluginRef: max-score-picker\n", ""),
         ("    pluginRef: utilization-detector", "    pluginRef: detector"),
         ("    - pluginRef: precise-prefix-cache-producer", "    - pluginRef: precise"),
-        ("apiVersion: llm-d.ai/v1alpha1", "apiVersion: v1"),
+        ("apiVersion: llm-d.ai/v1", "apiVersion: v1"),
         ("kind: EndpointPickerConfig", "kind: InferencePool"),
         ("schedulingProfiles:", "profiles:"),
         ("- type: max-score-picker", "- type: max-score-picker\n- type: max-score-picker"),
@@ -144,36 +144,195 @@ fn what_llm_d_does_not_read_is_found() {
     }
 }
 
-/// The routing of the strategy in this file.
-fn routing(strategy: &str) -> String {
+/// The scenario fields that the strategy in this file sets.
+fn fields(strategy: &str) -> String {
     let (_, set) = strategy.split_once("set:\n").expect("it sets something");
-    let fields: Vec<&str> = set.lines().map(|line| &line[2..]).collect();
-    let draft = Draft::from_text("s.yaml", &fields.join("\n")).expect("YAML");
-    plan(&draft).unwrap_or_else(|problem| panic!("{problem}")).routing()
+    set.lines().map(|line| format!("{}\n", &line[2..])).collect()
+}
+
+/// Admission and routing of a scenario, in full.
+fn decides(scenario: &str) -> (String, String) {
+    let draft = Draft::from_text("s.yaml", scenario).expect("YAML");
+    let plan = plan(&draft).unwrap_or_else(|problem| panic!("{problem}"));
+    (plan.policies.admission.to_string(), plan.routing())
 }
 
 fn imported(text: &str) -> Imported {
     import(&yaml::read_text("epp.yaml", text).expect("YAML"), "mine").expect("a strategy")
 }
 
+/// A configuration without its comments.
+fn bare(text: &str) -> String {
+    text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
+}
+
 #[test]
-fn an_exported_strategy_of_llm_d_is_imported_as_it_was() {
-    for name in ["llm-d-fallback-3-2-2", "llm-d-1.0", "llm-d-1.0-precise"] {
-        let scenario = format!("strategy: {name}");
+fn import_after_export_gives_back_every_shipped_strategy_that_can_be_exported() {
+    let (mut same, mut alike) = (Vec::new(), Vec::new());
+    for shipped in strategy::ALL {
+        let scenario = format!("strategy: {}", shipped.name);
         let draft = Draft::from_text("s.yaml", &scenario).expect("YAML");
-        let before = plan(&draft).expect("legal");
-        let back = imported(&exported(&scenario));
-        let given = match back.text.split_once("peak-prefill=") {
-            // The filter's throughput is that of the engine, and a number in llm-d.
-            Some((head, rest)) => {
-                let rest = rest.split_once(',').expect("it is not the last").1;
-                format!("{head}peak-prefill=auto,{rest}")
-            }
-            None => back.text.clone(),
+        let Exported { text, missing } = export(&plan(&draft).expect("legal"), "a test");
+        if !missing.is_empty() {
+            continue;
+        }
+        let back = imported(&text);
+        assert!(back.left_out.is_empty(), "{}: {:?}", shipped.name, back.left_out);
+        let (back, before) = (fields(&back.text), decides(&scenario));
+        assert_eq!(bare(&exported(&back)), bare(&text), "{}: another picker", shipped.name);
+        // The filter's throughput is that of the engine, and a number in llm-d.
+        let after = decides(&back);
+        let peak = |text: &str| {
+            let (_, behind) = text.split_once("peak-prefill=")?;
+            let digits = behind.split(|c: char| !c.is_ascii_digit()).next()?;
+            let given = format!("peak-prefill={digits}");
+            let bare = text.replace(&format!(",{given}"), "").replace(&format!("{given},"), "");
+            Some(bare.replace(&format!("[{given}]"), ""))
         };
-        assert_eq!(routing(&given), before.routing(), "{name}");
-        assert!(back.left_out.is_empty(), "{:?}", back.left_out);
+        let after = (after.0, peak(&after.1).unwrap_or(after.1));
+        if after == before { &mut same } else { &mut alike }.push(shipped.name);
     }
+    let wanted = [
+        "llm-d-fallback-3-2-2",
+        "llm-d-1.0",
+        "llm-d-1.0-precise",
+        "session-sticky",
+        "predicted-latency",
+    ];
+    assert_eq!(same, wanted, "the same strategy, part by part");
+    // What llm-d has instead comes back: queues for loads, requests in flight, random choice.
+    let wanted = [
+        "round-robin",
+        "least-loaded",
+        "seeds-3-2-2",
+        "no-kv",
+        "pa4qd3",
+        "kv-heavy",
+        "precise",
+        "slo-tiered",
+        "slo-gated",
+        "slo-compound",
+        "all-layers",
+    ];
+    assert_eq!(alike, wanted, "the same picker");
+}
+
+#[test]
+fn flow_control_comes_back_as_it_was() {
+    for gate in [
+        "flow-control",
+        "flow-control[queue-threshold=7,kv-threshold=0.9,staleness=500,standard=200,ttl=30]",
+        "flow-control[detector=requests,max-concurrency=132,critical=500,background=50,max-waiting=1000]",
+        "flow-control[detector=hybrid,max-tokens=20000,fairness=round-robin,order=slo-deadline]",
+    ] {
+        let scenario = format!("strategy: llm-d-fallback-3-2-2\nadmission: '{gate}'");
+        let back = imported(&exported(&scenario));
+        assert!(back.left_out.is_empty(), "{:?}", back.left_out);
+        assert_eq!(decides(&fields(&back.text)), decides(&scenario));
+    }
+}
+
+/// What becomes of a configuration with these plugins, profile and other fields, which is `v1` and
+/// `v1alpha1` alike: admission, routing, and what is left out.
+fn guide(plugins: &str, profile: &str, more: &str) -> (String, String, Vec<String>) {
+    let [v1, v1alpha1] = ["v1", "v1alpha1"].map(|version| {
+        imported(&format!(
+            "apiVersion: llm-d.ai/{version}\nkind: EndpointPickerConfig\nplugins: [{plugins}]\n\
+             schedulingProfiles: [{{name: default, plugins: [{profile}]}}]\n{more}"
+        ))
+    });
+    assert_eq!(v1, v1alpha1);
+    let (admission, routing) = decides(&fields(&v1.text));
+    (admission, routing, v1.left_out)
+}
+
+/// As of `llm-d/llm-d`: guides/optimized-baseline @0a3b0c9, precise-prefix-cache-routing @076e65d,
+/// flow-control @99fba21, predicted-latency-routing @4ccd449.
+#[test]
+fn the_configurations_of_the_guides_of_llm_d_are_imported() {
+    let (_, routing, left_out) = guide(
+        "{type: token-load-scorer}, {type: inflight-load-producer},
+         {type: approx-prefix-cache-producer, parameters: {maxPrefixTokensToMatch: 40960}},
+         {type: prefix-cache-affinity-filter, parameters:
+           {affinityThreshold: 0.80, maxTokensInFlightPenalty: 286720, maxTTFTPenaltyMs: 0}}",
+        "{pluginRef: prefix-cache-affinity-filter}, {pluginRef: token-load-scorer}",
+        "",
+    );
+    let filter = "prefix-affinity-filter[max-penalty=286720,peak-prefill=1000]";
+    assert!(routing.contains(filter), "{routing}");
+    assert!(routing.contains("token-load[count=projected,normalise=threshold]:1"), "{routing}");
+    let capped = "parameter `maxPrefixTokensToMatch` of `approx-prefix-cache-producer`";
+    assert_eq!(left_out, [format!("{capped}: no counterpart")]);
+
+    let (_, routing, left_out) = guide(
+        "{type: tokenizer, parameters: {modelName: Qwen/Qwen3-32B}},
+         {type: endpoint-notification-source}, {type: metrics-data-source},
+         {type: core-metrics-extractor}, {type: single-profile-handler}, {type: decode-filter},
+         {type: precise-prefix-cache-scorer, parameters:
+           {tokenProcessorConfig: {blockSize: 64}, speculativeIndexing: true}},
+         {type: kv-cache-utilization-scorer}, {type: queue-scorer}, {type: no-hit-lru-scorer},
+         {type: max-score-picker}",
+        "{pluginRef: decode-filter}, {pluginRef: kv-cache-utilization-scorer, weight: 2.0},
+         {pluginRef: queue-scorer, weight: 2.0},
+         {pluginRef: precise-prefix-cache-scorer, weight: 3.0},
+         {pluginRef: no-hit-lru-scorer, weight: 2.0}, {pluginRef: max-score-picker}",
+        "",
+    );
+    for scorer in ["precise-prefix:3", "queue:2", "kv-utilization:2", "no-hit-lru"] {
+        assert!(routing.contains(scorer), "{scorer} is not in {routing}");
+    }
+    assert!(left_out.is_empty(), "{left_out:?}");
+
+    let (_, routing, left_out) = guide(
+        "{type: approx-prefix-cache-producer}, {type: predicted-latency-producer},
+         {name: loose, type: prefix-cache-affinity-filter, parameters:
+           {affinityThreshold: 0.8, ttftSource: latencyPredictor, maxTTFTPenaltyMs: 5000}},
+         {type: latency-scorer}, {type: weighted-random-picker}",
+        "{pluginRef: loose}, {pluginRef: latency-scorer}, {pluginRef: weighted-random-picker}",
+        "",
+    );
+    for part in ["max-penalty=5000,ttft=predicted", "predicted-latency:1", "weighted-random"] {
+        assert!(routing.contains(part), "{part} is not in {routing}");
+    }
+    assert!(left_out.is_empty(), "{left_out:?}");
+}
+
+#[test]
+fn the_flow_control_of_the_guides_is_imported_with_its_bands() {
+    let band = |priority: i32, most: u32| {
+        format!(
+            "{{priority: {priority}, maxRequests: \"{most}\", \
+             fairnessPolicyRef: round-robin-fairness-policy, \
+             orderingPolicyRef: fcfs-ordering-policy}}"
+        )
+    };
+    let more = format!(
+        "featureGates: [flowControl]
+flowControl:
+  maxBytes: 10Gi
+  maxRequests: 1k
+  defaultRequestTTL: 60s
+  saturationDetector: {{pluginRef: concurrency-detector}}
+  priorityBands: [{}, {}, {}]
+",
+        band(100, 500),
+        band(0, 200),
+        band(-10, 50)
+    );
+    let (admission, routing, left_out) = guide(
+        "{type: queue-scorer}, {type: kv-cache-utilization-scorer}, {type: prefix-cache-scorer},
+         {type: round-robin-fairness-policy}, {type: fcfs-ordering-policy},
+         {type: concurrency-detector, parameters:
+           {maxConcurrency: 132, concurrencyMode: requests, headroom: 0.0}}",
+        "{pluginRef: queue-scorer, weight: 2}, {pluginRef: kv-cache-utilization-scorer, weight: 2},
+         {pluginRef: prefix-cache-scorer, weight: 3}",
+        &more,
+    );
+    let wanted = "flow-control[detector=requests,max-concurrency=132,max-waiting=1000,\
+                  critical=500,standard=200,sheddable=50,fairness=round-robin]";
+    assert_eq!(admission, wanted);
+    assert_eq!(routing, decides("strategy: llm-d-fallback-3-2-2").1);
+    assert_eq!(left_out, ["`flowControl.maxBytes`: no counterpart"]);
 }
 
 #[test]
@@ -218,8 +377,8 @@ set:
         left_out,
         [
             "profile `prefill`: one profile routes here",
-            "plugin `lora-affinity-scorer` of type `lora-affinity-scorer`: no counterpart",
             "plugin `ghost`: it is not declared",
+            "plugin `lora-affinity-scorer` of type `lora-affinity-scorer`: no counterpart",
         ]
     );
 }

@@ -1,4 +1,5 @@
-//! Predictions against what was measured on an H200.
+//! Predictions against what was measured.
 
 mod fidelity;
+mod public;
 mod vllm;

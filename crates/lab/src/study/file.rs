@@ -172,6 +172,32 @@ pub fn read(path: &Path) -> Result<Outline, Problems> {
     study(&yaml::read_file(path)?)
 }
 
+/// Reads the study in the file `path`, where the baseline sets `fields` instead of what is written:
+/// the arm called `baseline`, or the first.
+///
+/// # Errors
+/// All that is illegal in it; if it has no arms.
+pub fn read_with_baseline(path: &Path, fields: Node) -> Result<Outline, Problems> {
+    let mut tree = yaml::read_file(path)?;
+    let arms = match &tree.field("arms").map(|arms| arms.kind.clone()) {
+        Some(Kind::List(arms)) if !arms.is_empty() => arms.clone(),
+        _ => return Err(tree.problem("arms", "there is none whose place a baseline could take")),
+    };
+    let is_baseline = |arm: &Node| {
+        let name = arm.field("name").map(|name| &name.kind);
+        matches!(name, Some(Kind::Scalar { text, .. }) if text == "baseline")
+    };
+    let place = arms.iter().position(is_baseline).unwrap_or(0);
+    let mut arms = arms;
+    for field in ["with", "tuned", "set", "tests"] {
+        arms[place].remove(field);
+    }
+    arms[place].set(&["set"], fields);
+    let list = Node { place: tree.place_of("arms"), kind: Kind::List(arms) };
+    tree.set(&["arms"], list);
+    study(&tree)
+}
+
 /// Reads the study in `text` as if it stood in a file called `name`, beside which are the files
 /// that it names.
 ///

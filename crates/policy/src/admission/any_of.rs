@@ -54,7 +54,7 @@ impl Admission for AnyOf {
         for (at, member) in self.members.iter_mut().enumerate() {
             match member.admit(request, cluster, dice) {
                 Verdict::Admit => open.push(at),
-                reject @ Verdict::Reject(_) => verdict = reject,
+                other => verdict = other,
             }
         }
         if open.is_empty() {

@@ -5,6 +5,7 @@ pub mod always_admit;
 pub mod any_of;
 pub mod burst_throttle;
 pub mod class_queue;
+pub mod flow_control;
 pub mod formula;
 pub mod kv_gate;
 pub mod latency_slo;
@@ -25,6 +26,7 @@ pub const ALL: &[&Spec<dyn Admission>] = &[
     &any_of::SPEC,
     &burst_throttle::SPEC,
     &class_queue::SPEC,
+    &flow_control::SPEC,
     &formula::SPEC,
     &kv_gate::SPEC,
     &latency_slo::SPEC,

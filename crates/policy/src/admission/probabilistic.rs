@@ -16,6 +16,7 @@
 //! **Origin** llm-d's `probabilistic-admitter`, with its defaults. There, requests of negative
 //! priority may be shed; here, those of the classes that say so.
 
+use super::flow_control::{fullness, mean};
 use crate::classes::{flag, flags};
 use crate::prelude::*;
 
@@ -63,12 +64,8 @@ impl Probabilistic {
 
     /// The probability that a request that may be rejected is.
     fn probability(&self, cluster: &ClusterView<'_>) -> f64 {
-        let saturated = |view: &InstanceView| {
-            let queue = f64::from(view.queue_depth) / self.queue_threshold;
-            queue.max(view.kv_utilization / self.kv_threshold)
-        };
-        let sum: f64 = cluster.instances.iter().map(saturated).sum();
-        let saturation = sum / math::float(cluster.instances.len() as u64);
+        let saturation =
+            mean(cluster, |view| fullness(view, self.queue_threshold, self.kv_threshold));
         (self.k * math::pow(saturation, self.power)).min(1.0)
     }
 }

@@ -17,6 +17,9 @@ use std::collections::BTreeMap;
 /// Why a request goes where its router was overruled.
 const OVERRULED: &str = "overruled";
 
+/// How often replicas look through those who wait there, as llm-d's do, in ns.
+const TICK: u64 = 1_000_000;
+
 /// What the gateway has done.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
@@ -81,12 +84,56 @@ impl World<'_> {
         let admission = &mut self.config.policies.gateways[gateway].admission;
         match admission.admit(&view, &cluster, &mut dice) {
             Verdict::Reject(reason) => self.reject(slot, reason, now),
-            Verdict::Admit => {
+            Verdict::Admit => self.let_in(slot, now),
+            Verdict::Wait => {
                 let request = view.id;
-                self.counts.admitted += 1;
-                self.listener.hear(now, &Fact::Admitted { request });
-                let latency = self.config.gateway.routing_latency;
-                self.after(latency, Phase::Routing, slot, now);
+                self.held[gateway].insert(request, slot);
+                self.release(gateway, now);
+                self.release_later(now);
+            }
+        }
+    }
+
+    fn let_in(&mut self, slot: Slot, now: Time) {
+        let request = self.live.get(slot).request.id;
+        self.counts.admitted += 1;
+        self.listener.hear(now, &Fact::Admitted { request });
+        let latency = self.config.gateway.routing_latency;
+        self.after(latency, Phase::Routing, slot, now);
+    }
+
+    /// Every replica looks through those who wait there.
+    pub(crate) fn release_all(&mut self) {
+        self.tally.events += 1;
+        let now = self.now;
+        for gateway in 0..self.held.len() {
+            self.release(gateway, now);
+        }
+        self.release_later(now);
+    }
+
+    /// Replicas look again at the next full millisecond if somebody waits.
+    fn release_later(&mut self, now: Time) {
+        let anybody = self.held.iter().any(|held| !held.is_empty());
+        let next = Time::from_nanos((now.as_nanos() / TICK + 1) * TICK);
+        self.agenda.set_release(if anybody { next } else { Time::NEVER });
+    }
+
+    /// Turns away those who have waited at this replica for too long, and lets in one who may go.
+    fn release(&mut self, gateway: usize, now: Time) {
+        while let Some(&slot) = self.held[gateway].values().next() {
+            if self.config.policies.admission_needs.looks() {
+                self.look(slot, now);
+            }
+            let seed = self.config.seed;
+            let instances = self.boards.views(gateway);
+            let cluster = ClusterView { now, seed, instances, changed: None };
+            let admission = &mut self.config.policies.gateways[gateway].admission;
+            let Some((request, verdict)) = admission.release(&cluster) else { return };
+            let slot = self.held[gateway].remove(&request).expect("whoever is released waited");
+            match verdict {
+                Verdict::Reject(reason) => self.reject(slot, reason, now),
+                Verdict::Admit | Verdict::Wait => return self.let_in(slot, now),
             }
         }
     }

@@ -65,6 +65,7 @@ impl World<'_> {
         match (live.place, live.instance) {
             (Place::Gateway, instance) => {
                 self.agenda.remove(slot);
+                self.held[gateway].remove(&id);
                 if let Some(instance) = instance {
                     let ended = self.ended_unserved(slot);
                     self.boards.recalled(gateway, instance, ended);

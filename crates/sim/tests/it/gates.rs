@@ -1,10 +1,11 @@
 //! What admission gates, orders, priorities and evictors that look beyond one request do to a
 //! run. Every promise has its control: the same run without the mechanism.
 
-use crate::harness::{Scenario, Told, prompted, request, small_world};
+use crate::harness::{Ended, Scenario, Told, prompted, request, small_world};
 use blis_core::random::Purpose;
 use blis_core::{Dice, Request, SloClass, Span, math};
-use blis_metrics::Status;
+use blis_metrics::{Stage, Status};
+use blis_sim::Pace;
 
 fn of(class: SloClass, request: Request) -> Request {
     Request { class, ..request }
@@ -184,4 +185,42 @@ fn what_the_router_counts_on_outlives_prompts_that_nobody_expects() {
     assert_eq!(found("intent-aware[routed=0]", "pa:1"), 0, "without the credit");
     assert_eq!(found("intent-aware", "qd:1"), 0, "a router without an opinion gives none");
     assert_eq!(found("lru", "pa:1"), 0);
+}
+
+#[test]
+fn requests_wait_at_the_gateway_until_the_cluster_has_room_and_classes_go_in_turn() {
+    let classes = [SloClass::Batch, SloClass::Batch, SloClass::Critical, SloClass::Batch];
+    let requests = (0..).zip(classes).map(|(at, class)| of(class, request(at * 100, 100, 3)));
+    let admission = "flow-control[detector=requests,max-concurrency=1,ttl=0.02]";
+    let scenario = Scenario { admission, ..small_world().with(requests.collect()) };
+    let told = scenario.run();
+    assert_eq!(told.facts, scenario.paced(Pace::Stepwise).run().facts, "at both paces");
+    let end = |ended: &Ended| ended.e2e.map(|e2e| Span::from_micros(100 * ended.request) + e2e);
+    let mut order: Vec<&Ended> = told.closed.iter().collect();
+    order.sort_by_key(|ended| end(ended));
+    let order: Vec<u64> = order.iter().map(|ended| ended.request).collect();
+    assert_eq!(order, [0, 2, 1, 3], "one at a time, the critical one first");
+    let by_request = |id: u64| told.closed.iter().find(|ended| ended.request == id);
+    let waits = [0, 1, 2, 3].map(|id| by_request(id).expect("it ended").split.gateway);
+    assert!(waits[0] < waits[2] && waits[2] < waits[1] && waits[1] < waits[3], "{waits:?}");
+    let first = by_request(0).and_then(|ended| ended.e2e).expect("it finished");
+    let tick = Span::from_micros(1_000);
+    let left = Span::from_micros(200) + waits[2];
+    assert!(left <= first + tick + waits[0], "within a millisecond: {left:?}");
+    assert_eq!(told.outcome.mechanisms["flow-control.held"], 3);
+}
+
+#[test]
+fn whoever_waits_at_the_gateway_for_too_long_is_turned_away_and_the_impatient_leave() {
+    let patient = |at| of(SloClass::Batch, request(at, 100, 3));
+    let impatient = Request { patience: Some(Span::from_micros(2_000)), ..patient(20) };
+    let requests = vec![request(0, 1_000, 200), patient(10), impatient];
+    let admission = "flow-control[detector=requests,max-concurrency=1,ttl=0.005]";
+    let scenario = Scenario { admission, ..small_world().with(requests) };
+    let told = scenario.run();
+    let statuses: Vec<Status> = told.closed.iter().map(|ended| ended.status).collect();
+    let wanted =
+        [Status::Finished, Status::Rejected("flow-control"), Status::Abandoned(Stage::Gateway)];
+    assert_eq!(statuses, wanted);
+    assert_eq!(told.outcome.mechanisms["flow-control.expired"], 1);
 }

@@ -1,0 +1,61 @@
+//! Published measurements: what ships can be read, and replays come to what can be computed by hand.
+
+use blis_fidelity::public::{Column, read};
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn every_file_of_published_measurements_names_its_source_and_licence() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/public");
+    let files = fs::read_dir(folder).expect("part of the project");
+    let mut count = 0;
+    for file in files {
+        let published = read(&file.expect("a file").path()).unwrap_or_else(|bad| panic!("{bad}"));
+        assert!(!published.source.is_empty() && !published.licence.is_empty());
+        count += 1;
+    }
+    assert!(count >= 3, "{count}");
+}
+
+/// Two servers with steps of 10 ms, whatever is in them, and rare requests of 3 tokens.
+const SLOW: &str = "
+title: by hand
+source: here
+licence: ours
+hardware: none
+engine: none
+scenario:
+  latency: {model: constant, step_us: 10000}
+  engine: {async_scheduling: false, total_kv_blocks: 1000}
+  cluster: {instances: 2}
+workload:
+  shared_prefix: {num_groups: 2, num_prompts_per_group: 2, system_prompt_len: 32, question_len: 16, output_len: 3}
+  stages: [[0.01, 1000], [0.02, 2000]]
+  warmup: 1
+columns: [output_tokens_per_s, ttft_mean_s, ttft_p90_s, itl_mean_ms]
+arms:
+  - {name: a, set: {routing: round-robin}, points: [[0.02, 0.06, 0.02, 0.01, 10], [~, ~, 0.01, ~, ~]]}
+";
+
+#[test]
+fn a_request_on_an_idle_server_takes_its_steps_and_errors_are_relative_to_what_was_published() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("slow.yaml");
+    fs::write(&path, SLOW).expect("it can be written");
+    let arms = read(&path).expect("legal").replay().expect("it runs");
+    let points = &arms[0].points;
+    assert_eq!(points.len(), 5, "what was not published is left out");
+    let of = |column: Column| points.iter().find(|point| point.column == column).expect("there");
+    let ttft = of(Column::TtftMeanS);
+    assert!((ttft.predicted - 0.01).abs() < 1e-4 && (ttft.error() + 0.5).abs() < 0.01, "{ttft:?}");
+    let itl = of(Column::ItlMeanMs);
+    assert!((itl.predicted - 10.0).abs() < 1e-9 && itl.error().abs() < 1e-9, "{itl:?}");
+    let tokens = of(Column::OutputTokensPerS);
+    assert!((0.03..0.12).contains(&tokens.predicted), "3 tokens of 0.02 requests/s: {tokens:?}");
+    let bad = SLOW.replace("[~, ~, 0.01, ~, ~]", "[7, ~, 0.01, ~, ~]");
+    fs::write(&path, bad).expect("it can be written");
+    let refused = read(&path).expect("legal").replay().expect_err("no such stage").to_string();
+    assert!(refused.contains("no stage has a rate of 7"), "{refused}");
+    fs::write(&path, SLOW.replace("0.01, 10],", "0.01],")).expect("it can be written");
+    assert!(read(&path).expect_err("too short").to_string().contains("not a rate and 4 numbers"));
+}
