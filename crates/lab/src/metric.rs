@@ -1,8 +1,8 @@
 //! Metrics of a run by name, as studies and searches ask for them.
 //!
 //! A name is one of [the table](blis_metrics::metric), for all requests (`ttft_p99`) or for those
-//! of one service class (`critical.ttft_p99`). `mechanisms.queue_depth.swayed` is how often a
-//! mechanism of a policy acted.
+//! of one service class (`critical.ttft_p99`) or tenant (`tenants.acme.ttft_p99`).
+//! `mechanisms.queue_depth.swayed` is how often a mechanism of a policy acted.
 
 use blis_core::SloClass;
 use blis_core::math::float;
@@ -11,33 +11,46 @@ use blis_metrics::metric::{
     Value::{Counted, OfCluster, OfRequests, Searched},
 };
 use blis_metrics::{Report, Section};
+use blis_scenario::Row;
 use blis_scenario::problem::{hint, unknown};
 
-/// A metric of all requests, of those of a class, or of the whole cluster.
+/// A metric of all requests, of those of a class or a tenant, or of the whole cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
     class: Option<SloClass>,
     what: &'static Definition,
-    /// Which mechanism, if it is the count of one.
-    mechanism: Option<Mechanism>,
+    /// Which mechanism it counts, as `policy.mechanism`, or the tenant whose requests it is of.
+    named: Option<Name>,
 }
 
-/// `policy.mechanism`, short enough to be copied about.
+/// A name, short enough to be copied about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mechanism {
-    text: [u8; LONGEST_MECHANISM],
+struct Name {
+    text: [u8; LONGEST_NAME],
     length: usize,
 }
 
-const LONGEST_MECHANISM: usize = 64;
-/// How the counts of mechanisms are called.
+const LONGEST_NAME: usize = 64;
+/// How the counts of mechanisms are called, and numbers of one tenant.
 const MECHANISMS: &str = "mechanisms.";
+const TENANTS: &str = "tenants.";
 /// Whose mechanisms the host counts, whatever the policy.
 const HOST: [&str; 4] = ["admission", "order", "preempt", "routing"];
 
-impl Mechanism {
+impl Name {
+    /// `name` with hyphens for underscores, as claims have no hyphens.
+    fn new(name: &str) -> Result<Name, String> {
+        let name = name.replace('_', "-");
+        let mut text = [0; LONGEST_NAME];
+        let Some(room) = text.get_mut(..name.len()) else {
+            return Err(format!("`{name}` has more than {LONGEST_NAME} letters"));
+        };
+        room.copy_from_slice(name.as_bytes());
+        Ok(Name { text, length: name.len() })
+    }
+
     /// The mechanism called `name`, with hyphens or underscores.
-    fn parse(name: &str) -> Result<Mechanism, String> {
+    fn of_mechanism(name: &str) -> Result<Name, String> {
         let name = name.replace('_', "-");
         let Some((policy, _)) = name.rsplit_once('.').filter(|(_, what)| !what.is_empty()) else {
             return Err(format!("`{name}` is not `policy.mechanism`, e.g. `queue_depth.swayed`"));
@@ -45,27 +58,27 @@ impl Mechanism {
         let kinds = blis_policy::kinds();
         let entries = kinds.iter().flat_map(|kind| kind.entries.iter().map(|entry| entry.name));
         let known: Vec<&str> = entries.chain(HOST).collect();
-        let mut text = [0; LONGEST_MECHANISM];
-        let fits = name.len() <= LONGEST_MECHANISM;
-        if !fits || !known.contains(&policy) {
+        if !known.contains(&policy) {
             let hint = hint(policy, known.iter().copied());
             return Err(format!("unknown policy `{policy}`{hint}"));
         }
-        text[..name.len()].copy_from_slice(name.as_bytes());
-        Ok(Mechanism { text, length: name.len() })
+        Name::new(&name)
     }
 
-    fn name(&self) -> &str {
+    fn text(&self) -> &str {
         std::str::from_utf8(&self.text[..self.length]).expect("made from text")
     }
 }
 
 impl Metric {
     /// The highest rate at which SLOs are met, which a search finds.
-    pub const CAPACITY: Metric = Metric { class: None, what: &CAPACITY, mechanism: None };
+    pub const CAPACITY: Metric = Metric::plain(&CAPACITY);
     /// The fewest instances that meet SLOs, which a search finds.
-    pub const FEWEST_INSTANCES: Metric =
-        Metric { class: None, what: &FEWEST_INSTANCES, mechanism: None };
+    pub const FEWEST_INSTANCES: Metric = Metric::plain(&FEWEST_INSTANCES);
+
+    const fn plain(what: &'static Definition) -> Metric {
+        Metric { class: None, what, named: None }
+    }
 
     /// The metric called `name`.
     ///
@@ -73,8 +86,16 @@ impl Metric {
     /// What is wrong with the name, and the nearest known one.
     pub fn parse(name: &str) -> Result<Metric, String> {
         if let Some(mechanism) = name.strip_prefix(MECHANISMS) {
-            let mechanism = Some(Mechanism::parse(mechanism)?);
-            return Ok(Metric { class: None, what: &MECHANISM, mechanism });
+            let named = Some(Name::of_mechanism(mechanism)?);
+            return Ok(Metric { named, ..Metric::plain(&MECHANISM) });
+        }
+        if let Some((tenant, rest)) = name.strip_prefix(TENANTS).and_then(|it| it.rsplit_once('.'))
+        {
+            let metric = Metric::parse(rest)?;
+            return match metric.what.value {
+                OfRequests(_) => Ok(Metric { named: Some(Name::new(tenant)?), ..metric }),
+                _ => Err(format!("`{rest}` exists for the whole cluster only")),
+            };
         }
         let (class, rest) = match name.split_once('.') {
             None => (None, name),
@@ -103,7 +124,7 @@ impl Metric {
                     `{class}.`"
                 ))
             }
-            _ => Ok(Metric { class, what, mechanism: None }),
+            _ => Ok(Metric { class, ..Metric::plain(what) }),
         }
     }
 
@@ -113,13 +134,25 @@ impl Metric {
     }
 
     /// Its value in a run; `None` if there is no sample.
+    pub fn of_run(&self, row: &Row) -> Option<f64> {
+        let Some(tenant) = self.tenant() else { return self.of(&row.report) };
+        let place = row.tenants.iter().position(|name| name.replace('_', "-") == tenant.text())?;
+        self.of_requests(&row.report.tenants.get(place)?.1)
+    }
+
+    fn tenant(&self) -> Option<&Name> {
+        self.named.as_ref().filter(|_| matches!(self.what.value, OfRequests(_)))
+    }
+
+    /// Its value in a report, which does not know tenants by name; `None` if there is no sample.
     pub fn of(&self, report: &Report) -> Option<f64> {
         match (self.class, self.what.value) {
+            _ if self.tenant().is_some() => None,
             (_, OfCluster(value)) => value(report),
             (_, Searched) => None,
             (_, Counted) => {
-                let mechanism = self.mechanism.as_ref()?;
-                Some(float(report.mechanisms.get(mechanism.name()).copied().unwrap_or(0)))
+                let mechanism = self.named.as_ref()?;
+                Some(float(report.mechanisms.get(mechanism.text()).copied().unwrap_or(0)))
             }
             (None, OfRequests(value)) => value(&report.cluster),
             (Some(wanted), OfRequests(value)) => {
@@ -140,18 +173,21 @@ impl Metric {
 
     /// Its name.
     pub fn name(&self) -> String {
-        if let Some(mechanism) = &self.mechanism {
-            return format!("{MECHANISMS}{}", mechanism.name().replace('-', "_"));
-        }
-        match self.class {
-            None => self.what.name.to_owned(),
-            Some(class) => format!("{}.{}", class.name(), self.what.name),
+        let named = self.named.as_ref().map(|name| name.text().replace('-', "_"));
+        match (self.class, named) {
+            (_, Some(tenant)) if self.tenant().is_some() => {
+                format!("{TENANTS}{tenant}.{}", self.what.name)
+            }
+            (_, Some(mechanism)) => format!("{MECHANISMS}{mechanism}"),
+            (None, None) => self.what.name.to_owned(),
+            (Some(class), None) => format!("{}.{}", class.name(), self.what.name),
         }
     }
 
     /// The same number of the requests of `class`; `None` if it is one of the whole cluster.
     pub fn of_class(&self, class: SloClass) -> Option<Metric> {
-        matches!(self.what.value, OfRequests(_)).then(|| Metric { class: Some(class), ..*self })
+        let exists = matches!(self.what.value, OfRequests(_)) && self.named.is_none();
+        exists.then_some(Metric { class: Some(class), ..*self })
     }
 
     /// Whether less of it is better; `None` if neither is.
@@ -237,6 +273,15 @@ mod tests {
         let nearest = "unknown policy `queue-dept`, did you mean `queue-depth`?";
         assert_eq!(refusal("mechanisms.queue_dept.swayed"), nearest);
         assert!(refusal("mechanisms.swayed").contains("is not `policy.mechanism`"));
+    }
+
+    #[test]
+    fn a_tenant_has_its_own_numbers_under_its_name() {
+        let metric = Metric::parse("tenants.acme_2.ttft_p99").expect("known");
+        assert_eq!(Metric::parse(&metric.name()), Ok(metric), "it reads back");
+        let refusal = Metric::parse("tenants.acme.hit_rate").expect_err("of no tenant");
+        assert_eq!(refusal, "`hit_rate` exists for the whole cluster only");
+        assert_eq!(metric.of(&Report::default()), None, "a report has no names of tenants");
     }
 
     #[test]

@@ -107,6 +107,44 @@ fn the_first_study_of_the_readme_ends_with_its_answer_on_one_screen() {
 }
 
 #[test]
+fn claims_can_be_about_one_tenant() {
+    let bench = Bench::new();
+    bench.write(
+        "s.yaml",
+        "question: who waits?
+base:
+  workload:
+    mix:
+      aggregate_rate: 20
+      num_requests: 300
+      cohorts:
+        - id: t
+          population: 2
+          tenant_id: tenant-{member}
+          rate_fraction: 1
+          arrival: {process: poisson}
+          input_distribution: {type: constant, params: {value: 100}}
+          output_distribution: {type: constant, params: {value: 10}}
+arms: [{name: a}, {name: b, set: {cluster: {instances: 2}}}]
+references: false
+metrics: [ttft_p99]
+seeds: 3
+max_seeds: 3
+length: written
+warmup: 0s
+hypotheses:
+  - {name: one, claim: tenants.tenant_1.completed(a) >= 100}
+  - {name: nobody, claim: tenants.tenant_9.completed(a) >= 0}
+",
+    );
+    let ran = bench.blis("study s.yaml --no-ledger --quiet --format json");
+    let all: serde_json::Value = serde_json::from_str(&ran.out).expect(&ran.err);
+    let verdicts = [0, 1].map(|at| all["hypotheses"][at]["verdict"].clone());
+    assert_eq!(verdicts[0], "confirmed", "{}", all["hypotheses"]);
+    assert_ne!(verdicts[1], "confirmed", "there is no such tenant");
+}
+
+#[test]
 fn verdicts_are_in_the_json_and_in_the_ledger() {
     let bench = bench();
     let ran = bench.blis("study s.yaml --format json");

@@ -12,7 +12,7 @@ struct Rows<'a>(&'a [&'a Row]);
 
 impl Evidence for Rows<'_> {
     fn value(&self, _: usize, seed: usize, metric: &Metric) -> Option<f64> {
-        metric.of(&self.0[seed].report)
+        metric.of_run(self.0[seed])
     }
 }
 

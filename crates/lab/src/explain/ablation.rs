@@ -66,7 +66,7 @@ impl Ablation {
     /// What the components do to `metric` in `rows`; `None` if it has no sample in a run, or for
     /// fewer than two seeds.
     pub fn shares(&self, rows: &[Vec<Row>], metric: &Metric) -> Option<Shares> {
-        let value = |row: &Row| metric.of(&row.report);
+        let value = |row: &Row| metric.of_run(row);
         let values: Option<Vec<Vec<f64>>> =
             rows.iter().map(|rows| rows.iter().map(value).collect()).collect();
         self.subsets.shares(&values?)

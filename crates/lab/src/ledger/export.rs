@@ -114,8 +114,7 @@ fn heading(metric: &Metric) -> String {
 
 /// The mean over seeds, with its 95 % interval.
 fn mean(metric: &Metric, rows: &BTreeMap<u64, Option<Row>>) -> String {
-    let values: Vec<f64> =
-        rows.values().flatten().filter_map(|row| metric.of(&row.report)).collect();
+    let values: Vec<f64> = rows.values().flatten().filter_map(|row| metric.of_run(row)).collect();
     match (Interval::of(&values, metric.is_ratio()), values.first()) {
         (Some(Interval { mean, low, high }), _) => {
             format!("{} ({} to {})", digits(mean), digits(low), digits(high))

@@ -51,7 +51,7 @@ impl Findings {
         if metric.is_searched() {
             return self.capacities.get(cell)?.get(seed).copied().flatten();
         }
-        metric.of(&self.rows[cell][seed].report)
+        metric.of_run(&self.rows[cell][seed])
     }
 
     /// Whether the cluster kept up, in the worst of a cell's runs; `-` if nobody knows.

@@ -125,10 +125,17 @@ fn places(study: &Study, found: &Answer) -> Table {
         let next = [same.map(|same| format!("as good: {same}")), next];
         vec![place.name.clone(), name.to_owned(), value, listed(next)]
     };
-    let rows = found.places.iter().map(row);
     let others = study.factors.iter().filter(|factor| *factor != "arm").map(|it| Some(it.clone()));
-    let value = heading(&found.metric);
-    Table::new("", [&listed(others), "best", &value, "next, times the best"], rows).without_empty()
+    let header = vec![
+        listed(others),
+        "best".to_owned(),
+        heading(&found.metric),
+        "next, times the best".to_owned(),
+    ];
+    // If cells differ in nothing else, there is one place without a name.
+    let from = usize::from(header[0].is_empty());
+    let rows = found.places.iter().map(|place| row(place).split_off(from));
+    Table::new("", header[from..].to_vec(), rows).without_empty()
 }
 
 /// A row for each level of the first thing that cells differ in besides their arms, where there are
