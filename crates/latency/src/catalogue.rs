@@ -3,10 +3,12 @@
 //! The lab looks up a scenario's model, GPU and tensor parallelism here. Each entry names its
 //! source.
 
+pub mod hf;
+
 use crate::coefficients::Coefficients;
-use crate::hf::HfConfig;
 use crate::model::ModelShape;
 use crate::roofline::{Efficiency, GpuSheet};
+use hf::HfConfig;
 use serde::Deserialize;
 use std::sync::LazyLock;
 

@@ -1,7 +1,5 @@
 //! The shape of a transformer, and what follows from it: parameters, bytes, operations.
 
-use serde::Deserialize;
-
 /// What a step of a model costs depends on these numbers alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelShape {
@@ -62,12 +60,10 @@ pub struct Formats {
 }
 
 /// How a weight is stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// As it was trained: bf16.
     #[default]
-    #[serde(rename = "bf16")]
     Plain,
     /// FP8 with a scale for each matrix or row.
     Fp8,

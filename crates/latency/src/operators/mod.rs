@@ -1,10 +1,10 @@
 //! `operators`: step time composed of operators that were measured one at a time.
 //!
-//! For a model on some GPUs, everything that depends on the tokens of a step alone (matrix products,
-//! experts, all-reduce and what lies between them) becomes one curve, and attention two or three
-//! grids. No operator takes less time than its bytes and products do on the data sheet, nor less
-//! than the products do on a GPU at its power limit, where that was measured. The host's time is
-//! that of a measured server.
+//! For a model on some GPUs, everything that depends on the tokens of a step alone (products of
+//! matrices, experts, all-reduce and what lies between them) becomes one curve, and attention two
+//! or three grids. No operator takes less time than its bytes and products do on the data sheet,
+//! nor less than the products do on a GPU at its power limit, where that was measured. The host's
+//! time is that of a measured server.
 
 mod curve;
 mod parts;

@@ -311,7 +311,8 @@ fn mixture(
     let (table, format) = found?;
     if far(&table) > 0.0 || format != wanted {
         notes.push(format!(
-            "{} of {} experts of {hidden} x {width} in {} are scaled from {} of {} of {} x {} in {}",
+            "{} of {} experts of {hidden} x {width} in {} are scaled from {} of {} of {} x {} in \
+             {}",
             experts.active,
             experts.total,
             name(wanted),
