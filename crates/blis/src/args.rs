@@ -94,8 +94,7 @@ pub(crate) enum Command {
     Optimize(OptimizeArgs),
     /// Breed strategies from formulas
     ///
-    /// Formulas are mutated, crossed and raced on training workloads. The best is simplified and
-    /// confirmed on held-out workloads. An interrupted evolution continues from the ledger.
+    /// Raced on training workloads, confirmed on held-out ones. Continues from the ledger.
     Evolve(EvolveArgs),
     /// Find the highest rate or the fewest instances that meet the SLOs
     ///

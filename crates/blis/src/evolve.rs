@@ -6,7 +6,7 @@ use crate::output::{self, Output};
 use crate::progress::Trials;
 use crate::show::Pages;
 use crate::trials::Trying;
-use blis_lab::evolve::{self, Evolution, Findings};
+use blis_lab::evolve::{self, CellSort, Evolution, Findings};
 use blis_report::evolve as report;
 use blis_report::text::{change, dash};
 use blis_scenario::problem::visible;
@@ -51,7 +51,8 @@ fn text(evolution: &Evolution, findings: &Findings, winner: usize) -> String {
     let seeds = findings.held_out.fresh_seeds();
     let names = evolution.test.workloads().join(", ");
     lines.push(format!("{} on held-out {names}, {seeds} fresh seeds:", number.name()));
-    for (at, cell) in findings.cells.iter().enumerate().filter(|(at, _)| *at != 1) {
+    let others = findings.cells.iter().enumerate();
+    for (at, cell) in others.filter(|(_, cell)| !matches!(cell.sort, CellSort::Bred(_))) {
         let paired = findings.held_out.between(1, at, number);
         lines.push(format!("  against {}: {}", cell.name, dash(paired, |it| change(&it))));
     }

@@ -231,7 +231,7 @@ impl<'a> Breeder<'a> {
         })
     }
 
-    fn formula(&mut self, role: Role) -> Option<Expr> {
+    pub(crate) fn formula(&mut self, role: Role) -> Option<Expr> {
         let draw = |breeder: &mut Breeder<'_>| match role {
             Role::Gate => breeder.condition(role, SHALLOW),
             _ => breeder.number(role, None, DEEP),

@@ -95,9 +95,10 @@ impl Product {
     fn of(role: Role, expr: &Expr) -> Product {
         let mut found = Product { number: 1.0, factors: Vec::new(), divisors: Vec::new() };
         found.take(role, expr, false);
-        let by_text = |expr: &Expr| expr.to_string();
-        found.factors.sort_by_cached_key(by_text);
-        found.divisors.sort_by_cached_key(by_text);
+        // Names and calls before sums.
+        let key = |expr: &Expr| (matches!(expr, Expr::Binary(..)), expr.to_string());
+        found.factors.sort_by_cached_key(key);
+        found.divisors.sort_by_cached_key(key);
         for divisor in std::mem::take(&mut found.divisors) {
             match found.factors.iter().position(|factor| *factor == divisor) {
                 Some(place) => drop(found.factors.remove(place)),
@@ -132,11 +133,15 @@ impl Product {
 
     /// It with `number` instead of its own.
     fn times(&self, number: f64) -> Expr {
+        if number < 0.0 && matches!(self.factors.first(), Some(Expr::Binary(..))) {
+            return minus(self.times(-number));
+        }
+        let signed = |expr: Expr| if number < 0.0 { minus(expr) } else { expr };
         let mut factors = self.factors.iter().cloned();
         let first = match factors.next() {
-            Some(first) if (number - 1.0).abs() <= 0.0 => first,
-            Some(first) => binary(Binary::Times, Expr::Number(number), first),
-            None => Expr::Number(number),
+            Some(first) if (number.abs() - 1.0).abs() <= 0.0 => signed(first),
+            Some(first) => binary(Binary::Times, signed(Expr::Number(number.abs())), first),
+            None => signed(Expr::Number(number.abs())),
         };
         let product = factors.fold(first, |left, right| binary(Binary::Times, left, right));
         self.divisors.iter().cloned().fold(product, |left, right| binary(Binary::Over, left, right))
@@ -187,9 +192,7 @@ impl Sum {
     fn expr(&self) -> Expr {
         let mut terms = self.0.iter();
         let Some(first) = terms.next() else { return Expr::Number(0.0) };
-        let whole = first.times(first.number.abs());
-        let whole = if first.number < 0.0 { minus(whole) } else { whole };
-        terms.fold(whole, |left, term| {
+        terms.fold(first.times(first.number), |left, term| {
             let sign = if term.number < 0.0 { Binary::Minus } else { Binary::Plus };
             binary(sign, left, term.times(term.number.abs()))
         })
@@ -283,7 +286,7 @@ fn called(role: Role, name: &str, inner: &[Expr]) -> Expr {
             None if yes == no => yes.clone(),
             None => call(name, inner.to_vec()),
         },
-        ("prefer_low" | "prefer_high", [inner]) => match rank(inner) {
+        ("prefer_low" | "prefer_high", [inner]) => match ranked(inner, true) {
             Expr::Unary(Unary::Minus, inner) => {
                 let other = if name == "prefer_low" { "prefer_high" } else { "prefer_low" };
                 call(other, vec![*inner])
@@ -326,22 +329,28 @@ fn bounded(role: Role, name: &str, inner: &[Expr]) -> Expr {
 
 /// An expression that ranks instances as `expr` does.
 fn rank(expr: &Expr) -> Expr {
-    match ordered(expr, 1.0) {
+    ranked(expr, false)
+}
+
+/// The same; if `even`, the steps between instances stay in proportion.
+fn ranked(expr: &Expr, even: bool) -> Expr {
+    match ordered(expr, 1.0, even) {
         (sign, expr) if sign < 0.0 => Sum::of(Role::Scorer, &minus(expr)).expr(),
         (_, expr) => expr,
     }
 }
 
 /// The same, with 1 if larger is better, else -1.
-fn ordered(expr: &Expr, sign: f64) -> (f64, Expr) {
+fn ordered(expr: &Expr, sign: f64, even: bool) -> (f64, Expr) {
     let value = |expr: &Expr| known(Role::Scorer, expr);
     let is_each = |expr: &Expr| value(expr).is_none_or(|value| value.each);
     let is_positive = |expr: &Expr| value(expr).is_some_and(|value| value.low > 0.0);
     match expr {
-        Expr::Unary(Unary::Minus, inner) => return ordered(inner, -sign),
+        Expr::Unary(Unary::Minus, inner) => return ordered(inner, -sign, even),
         Expr::Call(name, inner) if is_each(&inner[0]) => match name.as_str() {
-            "number" | "sqrt" | "exp" | "log" | "prefer_high" => return ordered(&inner[0], sign),
-            "prefer_low" => return ordered(&inner[0], -sign),
+            "number" | "prefer_high" => return ordered(&inner[0], sign, even),
+            "sqrt" | "exp" | "log" if !even => return ordered(&inner[0], sign, even),
+            "prefer_low" => return ordered(&inner[0], -sign, even),
             _ => return (sign, expr.clone()),
         },
         Expr::Binary(..) => {}
@@ -361,8 +370,8 @@ fn ordered(expr: &Expr, sign: f64) -> (f64, Expr) {
     term.factors.retain(matters);
     term.divisors.retain(matters);
     match (&term.factors[..], &term.divisors[..]) {
-        ([one], []) => ordered(one, sign),
-        ([], [one]) if is_positive(one) => ordered(one, -sign),
+        ([one], []) => ordered(one, sign, even),
+        ([], [one]) if is_positive(one) && !even => ordered(one, -sign, even),
         _ => (sign, term.times(1.0)),
     }
 }

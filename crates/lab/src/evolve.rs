@@ -5,11 +5,14 @@
 //! and compared with the *baseline* seed by seed, as the points of a search are, under the same
 //! constraints and guards. What is best there runs on workloads and seeds that nothing was chosen
 //! by, audited, beside the baseline, references and an oracle. What is bred next follows from the
-//! file and from rows, and finished runs are taken from the ledger, so a run that was killed goes on.
+//! file and from rows, and finished runs are taken from the ledger, so an evolution that was killed
+//! goes on.
 
 mod confirm;
 mod file;
 mod race;
+#[cfg(test)]
+mod tests;
 
 pub use confirm::{Cell, CellSort, Findings};
 pub use file::{read, read_text};

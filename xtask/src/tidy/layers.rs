@@ -1,5 +1,6 @@
 //! The dependency table: `core <- {workload, latency, kv, policy, metrics, optimize} <- {sim,
-//! evolve} <- scenario <- {lab, fidelity, export, web} <- report <- {blis, py}`, and beside it `arrow <- py`.
+//! evolve} <- scenario <- {lab, fidelity, export, web} <- report <- {blis, py}`, and beside it
+//! `arrow <- py`.
 //!
 //! A crate may import crates of lower layers only, and the optimiser and `arrow` are for few.
 //! Dependencies of tests count as well. serde may be imported by the crates that read or write

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod capacity;
+mod evolve;
 mod export;
 mod fidelity;
 mod folders;

@@ -1,0 +1,105 @@
+//! Evolutions, from the command line to the strategy file.
+
+use super::Bench;
+use super::ledger::killed;
+use std::path::Path;
+
+const EVOLVE: &str = "\
+question: which router?
+base: {cluster: {instances: 3}, latency: {model: constant, step_us: 4000}, \
+engine: {total_kv_blocks: 600}, workload: {preset: multi-turn-4x512, rate: 40, num_requests: 300}}
+baseline: round-robin
+workloads: [{name: busy}, {name: calm, set: {workload: {rate: 25}}}]
+held_out: [{name: fresh, set: {workload: {rate: 35}}}]
+objective: ttft_p99
+evolve: {gate: true, priority: true, parts: {scheduler: [fcfs, priority-fcfs]}}
+budget: {population: 8, generations: 4, seeds: 2}
+confirm: {seeds: 3}
+references: [{name: LMetric, set: {strategy: lmetric}}, \
+{name: tuned, tuned: {strategy: seeds-3-2-2, budget: 4}}]
+";
+
+#[test]
+fn what_is_bred_is_a_strategy_that_runs_and_the_same_seed_gives_the_same_bytes() {
+    let bench = Bench::new();
+    bench.write("e.yaml", EVOLVE);
+    let ran = bench.blis("evolve e.yaml --no-ledger --out best.yaml");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for part in ["recommended", "LMetric", "oracle router", "floor", "What each change gained"] {
+        assert!(ran.out.contains(part), "no `{part}` in {}", ran.out);
+    }
+    let file = bench.read("best.yaml");
+    assert!(file.contains("# Made by: blis evolve e.yaml"), "{file}");
+    let run = bench.blis("run --strategy best.yaml --num-requests 50 --num-instances 3");
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let again = bench.blis("evolve e.yaml --no-ledger --jobs 1 --out best.yaml");
+    assert_eq!(again.out, ran.out);
+    let other = bench.blis("evolve e.yaml --no-ledger --seed 7");
+    assert_ne!(other.out, ran.out, "another seed breeds others");
+}
+
+#[test]
+fn kills_at_any_moment_change_nothing_that_an_evolution_says() {
+    let bench = Bench::new();
+    bench.write("e.yaml", EVOLVE);
+    let args = |ledger: &str| format!("evolve e.yaml --format json --jobs 1 --ledger {ledger}");
+    let mut expected = None;
+    killed(
+        &bench,
+        6,
+        args,
+        |_| {},
+        |ran, name| {
+            assert_eq!(ran.code, Some(0), "{}", ran.err);
+            let expected = expected.get_or_insert_with(|| ran.out.clone());
+            assert_eq!(ran.out, *expected, "{name}");
+        },
+    );
+}
+
+#[test]
+fn the_file_that_ships_runs_in_small() {
+    let bench = Bench::new();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/evolve-router.yaml");
+    let text = std::fs::read_to_string(file).expect("it ships");
+    let mut small = text.clone();
+    for (from, to) in [
+        ("rate: 90%", "rate: 60"),
+        ("rate: 70%", "rate: 50"),
+        ("num_requests: 5000", "num_requests: 300"),
+        (", num_requests: 10000", ""),
+        ("warmup_s: 3", "warmup_s: 0"),
+        ("population: 30, generations: 10", "population: 6, generations: 2"),
+        ("seeds: 10", "seeds: 2"),
+        ("budget: 40}", "budget: 4}"),
+    ] {
+        assert!(small.contains(from), "the file has `{from}`");
+        small = small.replace(from, to);
+    }
+    bench.write("e.yaml", small);
+    let ran = bench.blis("evolve e.yaml --no-ledger --out best.yaml");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(bench.read("best.yaml").contains("formula"));
+}
+
+#[test]
+fn what_is_wrong_with_an_evolution_is_said_before_anything_runs() {
+    let bench = Bench::new();
+    for (from, to, message) in [
+        ("baseline: round-robin\n", "", "field `baseline` is missing"),
+        ("baseline: round-robin", "baseline: round-robbin", "did you mean `round-robin`"),
+        ("held_out:", "heldout:", "did you mean `held_out`"),
+        ("[{name: fresh, set: {workload: {rate: 35}}}]", "[]", "held_out"),
+        ("{gate: true", "{signals: [waitin], gate: true", "did you mean `waiting`"),
+        ("{gate: true", "{signals: [input_tokens], gate: true", "no legal score"),
+        ("{gate: true", "{knowledge: exact, gate: true", "unknown knowledge `exact`"),
+        ("scheduler: [fcfs", "schedule: [fcfs", "did you mean `scheduler`"),
+        ("strategy: seeds-3-2-2, budget", "strategy: round-robin, budget", "nothing to tune"),
+        ("objective: ttft_p99", "objective: [ttft_p99, e2e_p99]", "one objective"),
+    ] {
+        bench.write("e.yaml", EVOLVE.replace(from, to));
+        let ran = bench.blis("evolve e.yaml --no-ledger");
+        assert_eq!(ran.code, Some(2), "{message}: {}", ran.err);
+        assert!(ran.err.contains(message), "{message}: {}", ran.err);
+    }
+}

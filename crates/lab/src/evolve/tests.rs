@@ -1,0 +1,64 @@
+//! Tests of the race: what wins, and what may not.
+
+use super::{Findings, read_text};
+use crate::optimize::Number;
+use crate::trial::{Runner, Unwatched};
+use crate::{Ledger, Metric};
+
+/// More than the cluster can serve, so that refusing would pay.
+const OVERLOAD: &str = "
+question: does a gate win by refusing?
+base: {cluster: {instances: 2}, latency: {model: constant, step_us: 10000}, \
+engine: {total_kv_blocks: 400}, workload: {preset: orthogonal-slo, rate: 90, num_requests: 300}}
+baseline: least-loaded
+workloads: [{name: overload}]
+held_out: [{name: fresh, set: {workload: {rate: 100}}}]
+objective: ttft_p99
+evolve: {gate: true, parts: {scheduler: [fcfs]}}
+budget: {population: 16, generations: 3, seeds: 2}
+confirm: {seeds: 3}
+";
+
+fn found(text: &str, ledger: Option<&Ledger>) -> Findings {
+    let runner = Runner::new(0, false, ledger).expect("a ledger");
+    let outline = read_text("e.yaml", text).unwrap_or_else(|problems| panic!("{problems}"));
+    let evolution = outline.settle(&runner, &Unwatched).expect("legal");
+    evolution.run(&runner, &Unwatched).expect("runs")
+}
+
+#[test]
+fn a_gate_that_refuses_does_not_win() {
+    let refused = |findings: &Findings, cell: usize| {
+        let number = Number::of_all(Metric::parse("refused_share").expect("known"));
+        findings.held_out.values(cell, &number).iter().sum::<f64>()
+    };
+    let findings = found(OVERLOAD, None);
+    let gated = |legal: bool| {
+        let with = findings.raced.entrants.iter().filter(|one| one.genome.gate.is_some());
+        with.filter(|one| one.legal == legal).count()
+    };
+    assert!(gated(false) > 5, "gates that refuse were bred, and count as illegal");
+    assert!(findings.winner.is_some());
+    assert!(refused(&findings, 1) <= 0.0, "what wins refuses nobody");
+    // Without the guard, refusing is what wins.
+    let text = OVERLOAD.replace("objective:", "guards: {refused: false}\nobjective:");
+    let findings = found(&text, None);
+    assert!(refused(&findings, 1) > 0.0, "the loophole is there");
+}
+
+#[test]
+fn the_line_of_the_winner_leads_to_a_random_formula_and_generations_never_get_worse() {
+    let findings = found(OVERLOAD, None);
+    let entrants = &findings.raced.entrants;
+    let mut one = findings.winner.expect("one is recommended");
+    while let Some(parent) = entrants[one].parent {
+        assert!(parent < one && entrants[parent].generation <= entrants[one].generation);
+        one = parent;
+    }
+    assert_eq!(entrants[one].change, "random");
+    assert_eq!(findings.raced.best.len(), 3);
+    let size = |one: usize| blis_core::math::float(entrants[one].genome.size() as u64);
+    let scores: Vec<f64> =
+        findings.raced.best.iter().map(|&one| entrants[one].score + 0.002 * size(one)).collect();
+    assert!(scores.windows(2).all(|pair| pair[1] <= pair[0] + 1e-12), "{scores:?}");
+}
