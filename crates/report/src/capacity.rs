@@ -96,6 +96,7 @@ fn summary(search: &Search, findings: &Findings) -> Table {
     let row = |(answer, ratio): (&Answer, &Option<Estimate>)| {
         let found = match (&answer.found, &answer.estimate) {
             (Found::Never { .. }, _) => "none".to_owned(),
+            (Found::TooDear { at }, _) => format!("about {}", bound(*at)),
             (Found::Unlimited { at }, _) => format!("above {}", bound(*at)),
             (Found::Capacity, found) => dash(found.as_ref(), ranged),
         };
@@ -110,7 +111,7 @@ fn summary(search: &Search, findings: &Findings) -> Table {
 fn told(search: &Search, answer: &Answer) -> Vec<Block> {
     let (name, unit) = (&answer.name, unit(search));
     let own = match &answer.found {
-        Found::Capacity => None,
+        Found::Capacity | Found::TooDear { .. } => None,
         Found::Never { at, why } => Some(Block::warning(
             format!("{name}: SLOs are missed even at {} {unit}: {why}", bound(*at)),
             "relax the SLO: an idle cluster misses it",
@@ -215,6 +216,7 @@ fn answer(search: &Search, answer: &Answer, ratio: Option<&Estimate>) -> Value {
     let (found, easiest, why, hardest) = match &answer.found {
         Found::Capacity => ("capacity", None, None, None),
         Found::Never { at, why } => ("never", Some(at), Some(why), None),
+        Found::TooDear { at } => ("too dear", None, None, Some(at)),
         Found::Unlimited { at } => ("unlimited", None, None, Some(at)),
     };
     json!({

@@ -21,6 +21,9 @@ const LEAST_REQUESTS: u64 = 1_000;
 /// A subject, a rung and a seed.
 pub(super) type Spot = (usize, i64, u64);
 
+/// Machines that cost so many times as much as the cheapest are left out after the pilot.
+const MOST_DEAR: f64 = 2.0;
+
 /// Runs at rungs, and what has been found so far.
 pub(crate) struct Climb<'a> {
     question: &'a Question,
@@ -34,6 +37,8 @@ pub(crate) struct Climb<'a> {
     pub(super) warmup: Option<f64>,
     /// Where the pilot's hunts have ended.
     pub(super) ends: Vec<End>,
+    /// Which subjects cost far more than the cheapest, by the pilot.
+    pub(super) dear: Vec<bool>,
     /// What the ledger is told about its trials.
     pub(super) about: Option<Experiment>,
     /// The ledger's numbers of subjects at rungs, which are others after they were forgotten.
@@ -68,6 +73,7 @@ impl<'a> Climb<'a> {
             stretch: 1,
             warmup,
             ends: Vec::new(),
+            dear: vec![false; subjects.len()],
             about: None,
             cells: BTreeMap::new(),
             epoch: 0,
@@ -108,11 +114,27 @@ impl<'a> Climb<'a> {
         Ok(())
     }
 
+    /// Leaves out subjects that cost far more than the cheapest, or take more GPUs than there are:
+    /// more seeds would not make them an offer.
+    pub(crate) fn leave_out_the_dear(&mut self) {
+        let price = |(subject, end): (&Subject, &End)| {
+            let rent = subject.rent?;
+            let instances = self.axis.value(rung(*end));
+            let gpus = instances * f64::from(subject.plan.tp.unwrap_or(1));
+            let there = self.is_found(*end) && rent.most.is_none_or(|most| gpus <= f64::from(most));
+            Some(if there { gpus * rent.dollars } else { f64::INFINITY })
+        };
+        let prices: Vec<Option<f64>> = self.subjects.iter().zip(&self.ends).map(price).collect();
+        let cheapest = prices.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+        let dear = |price: &Option<f64>| price.is_some_and(|price| price > MOST_DEAR * cheapest);
+        self.dear = prices.iter().map(dear).collect();
+    }
+
     /// The capacity of each subject with each seed; `None` where there is none.
     pub(crate) fn capacities(&mut self, seeds: &[u64]) -> Result<Vec<Vec<Option<f64>>>, Failure> {
         let mut wanted = Vec::new();
         for (number, end) in self.ends.iter().enumerate() {
-            if self.is_found(*end) {
+            if self.is_found(*end) && !self.dear[number] {
                 wanted.extend(seeds.iter().map(|&seed| (number, seed, Hunt::near(rung(*end)))));
             }
         }

@@ -56,6 +56,11 @@ pub enum Found {
         /// What is not met there.
         why: String,
     },
+    /// By one run it takes about so much, which costs far more than the cheapest does.
+    TooDear {
+        /// How much.
+        at: f64,
+    },
     /// They are met even here.
     Unlimited {
         /// The hardest value that was tried.

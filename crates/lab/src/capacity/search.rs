@@ -3,7 +3,7 @@
 use super::climb::{Climb, rung};
 use super::curve::Curve;
 use super::hunt::End;
-use super::{Answer, Findings, Found, Search, Slo};
+use super::{Answer, Findings, Found, Search, Slo, Vary};
 use crate::design::{FIRST_SEED, PILOT_SEED};
 use crate::failure::Failure;
 use crate::ledger::Experiment;
@@ -37,6 +37,7 @@ impl Search {
         let mut climb = Climb::new(&self.question, &self.subjects, runner, watch);
         climb.about = Some(self.about());
         climb.pilot()?;
+        climb.leave_out_the_dear();
         let stopped = self.seeds(&mut climb)?;
         let mut answers = Vec::new();
         for number in 0..self.subjects.len() {
@@ -98,8 +99,11 @@ impl Search {
             stopped.level = sequence.level(look, 1);
             let narrow = |values: &Vec<Option<f64>>| {
                 let known: Vec<f64> = values.iter().flatten().copied().collect();
+                // Half an instance more or less is no other number of instances.
+                let least = if self.question.vary == Vary::Instances { 0.5 } else { 0.0 };
                 estimate(&known, stopped.level).is_none_or(|found| {
-                    found.high - found.low <= 2.0 * self.question.precision * found.mean
+                    let narrow = (self.question.precision * found.mean).max(least);
+                    found.high - found.low <= 2.0 * narrow
                 })
             };
             if stopped.values.iter().all(narrow) {
@@ -117,7 +121,7 @@ impl Search {
     ) -> Result<Answer, Failure> {
         let values = stopped.values[number].clone();
         let known: Vec<f64> = values.iter().flatten().copied().collect();
-        let end = climb.ends[number];
+        let (end, dear) = (climb.ends[number], climb.dear[number]);
         let mut answer = Answer {
             name: self.subjects[number].name.clone(),
             found: Found::Capacity,
@@ -127,6 +131,10 @@ impl Search {
             points: Vec::new(),
             doubts: Vec::new(),
         };
+        if dear && climb.is_found(end) {
+            answer.found = Found::TooDear { at: climb.axis.value(rung(end)) };
+            return Ok(answer);
+        }
         if !climb.is_found(end) || known.is_empty() {
             answer.found = self.nothing(number, end, climb)?;
             return Ok(answer);

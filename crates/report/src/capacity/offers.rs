@@ -65,17 +65,16 @@ fn nothing(findings: &Findings) -> Block {
 /// The best offers; numbers of sequences that make no difference share a row.
 fn listed(search: &Search, offers: &[Offer<'_>]) -> Table {
     const MOST: usize = 10;
-    let header = ["GPU", "tp", "tokens", "sequences", "instances", "GPUs", "$/h"];
+    let header = ["machine", "sequences", "instances", "GPUs", "$/h"];
     let header = header.map(str::to_owned).into_iter();
     let header = header.chain(search.question.slo.iter().map(|slo| slo.text.clone()));
     let mut rows: Vec<(Vec<String>, Vec<String>)> = Vec::new();
     for offer in offers {
         let engine = &offer.subject.plan.engine;
         let sequences = grouped(engine.max_num_running_reqs.into());
+        let tokens = grouped(engine.max_num_scheduled_tokens.into());
         let cells = [
-            offer.gpu().to_owned(),
-            offer.tp().to_string(),
-            grouped(engine.max_num_scheduled_tokens.into()),
+            format!("{}, tp {}, {tokens} tokens", offer.gpu(), offer.tp()),
             number(offer.instances),
             number(offer.gpus),
             format!("{:.2}", offer.dollars),
@@ -87,7 +86,7 @@ fn listed(search: &Search, offers: &[Offer<'_>]) -> Table {
         }
     }
     let whole = rows.into_iter().take(MOST).map(|(mut cells, sequences)| {
-        cells.insert(3, sequences.join(" or "));
+        cells.insert(1, sequences.join(" or "));
         cells
     });
     Table::new("", header.collect::<Vec<_>>(), whole)
