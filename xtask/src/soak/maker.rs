@@ -64,10 +64,9 @@ impl Maker {
         let entry = *self.one(&entries);
         self.tag(&format!("{kind} {}", entry.name));
         if ["all-of", "any-of"].contains(&entry.name) {
+            let alone = ["all-of", "any-of", "reject-all", "flow-control"];
             let members: Vec<String> = (0..self.between(1, 3))
-                .map(|_| {
-                    self.policy(kind, &|name| !name.ends_with("-of") && name != "reject-all").0
-                })
+                .map(|_| self.policy(kind, &|name| !alone.contains(&name)).0)
                 .collect();
             return (format!("{}({})", entry.name, members.join("; ")), entry.needs);
         }

@@ -265,6 +265,8 @@ impl Maker {
         let mut set = |key: &str, value: String| tree.insert(key.to_owned(), json!(value));
         if self.chance(0.6) {
             set("admission", self.policy("admission", &|_| true).0);
+        } else if self.has("flow control that holds", 0.2) {
+            set("admission", self.flow_control());
         }
         let (order, reads) = self.policy("order", &|_| true);
         let (preempt, preempt_reads) = self.policy("preempt", &|_| true);
@@ -282,6 +284,25 @@ impl Maker {
             let oracles = ["routing", "scheduler", "evict"];
             tree.insert("oracles".to_owned(), json!([self.one(&oracles)]));
         }
+    }
+
+    /// Flow control with thresholds that small worlds reach.
+    fn flow_control(&mut self) -> String {
+        let detector = *self.one(&["utilization", "requests", "tokens", "hybrid"]);
+        let (requests, tokens) = (self.between(1, 5), whole(self.scaled(1.0, 300.0)));
+        let limits = match detector {
+            "utilization" => format!("queue-threshold=1,kv-threshold={}", self.scaled(0.02, 1.0)),
+            "requests" => format!("max-concurrency={requests}"),
+            "tokens" => format!("max-tokens={tokens}"),
+            _ => format!("max-concurrency={requests},max-tokens={tokens}"),
+        };
+        let fairness = *self.one(&["strict", "round-robin"]);
+        let order = *self.one(&["fcfs", "slo-deadline"]);
+        let (ttl, most) = (self.scaled(0.001, 60.0), self.between(1, 40));
+        format!(
+            "flow-control[detector={detector},{limits},standard={most},ttl={ttl},\
+             fairness={fairness},order={order}]"
+        )
     }
 
     fn routing(&mut self) -> Value {

@@ -157,7 +157,7 @@ fn held(
     }
     let kind = |name: &str| config.plugins.get(name).and_then(|plugin| text(plugin, "type"));
     let policies = |field: &str| {
-        let named = bands.iter().filter_map(|(_, band)| text(band, field)).next();
+        let named = bands.iter().find_map(|(_, band)| text(band, field));
         named.map(|name| kind(name).unwrap_or(name))
     };
     if policies("fairnessPolicyRef") == Some("round-robin-fairness-policy") {

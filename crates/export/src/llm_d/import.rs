@@ -30,8 +30,8 @@ enum Part {
     Scorer(String),
     Picker(&'static str),
     Admission(String),
-    /// Sessions stay where they are, for so many seconds if that is given.
-    Sessions(Option<String>),
+    /// A router that keeps sessions where they are.
+    Sessions(String),
     /// It needs no counterpart: the simulator always does that.
     Given,
     Unknown,
@@ -174,7 +174,7 @@ impl<'a> Config<'a> {
             "session-affinity-scorer" => Part::Scorer(self.session(plugin)),
             "latency-scorer" => Part::Scorer("predicted-latency".to_owned()),
             "lmetric-scorer" => Part::Scorer(spell("lmetric", &[hits()])),
-            "session-affinity-filter" => Part::Sessions(session_ttl(plugin)),
+            "session-affinity-filter" => Part::Sessions(sessions(plugin)),
             "slo-headroom-tier-filter" => Part::Filter(spelled(
                 "slo-headroom-filter",
                 &[("exploration", "epsilonExploreNeg")],
@@ -250,10 +250,12 @@ fn precise(plugin: &Node) -> String {
     spell("precise-prefix", &weight.into_iter().collect::<Vec<_>>())
 }
 
-/// How long a session stays with its instance.
-fn session_ttl(plugin: &Node) -> Option<String> {
-    let config = plugin.field("parameters")?.field("sessionIdConfig")?;
-    Some(text(config, "evictionTtlSeconds")?.to_owned())
+/// The router that keeps sessions where they are, for as long as the filter says.
+fn sessions(plugin: &Node) -> String {
+    let config = plugin.field("parameters").and_then(|given| given.field("sessionIdConfig"));
+    let ttl = config.and_then(|config| text(config, "evictionTtlSeconds"));
+    let ttl = ttl.map(|ttl| format!("ttl={ttl}"));
+    spell("session-affinity", &ttl.into_iter().collect::<Vec<_>>())
 }
 
 /// The prefill throughput that llm-d assumes if none is given, in tokens/s.
@@ -288,8 +290,8 @@ struct Made {
     filters: Vec<String>,
     scorers: Vec<String>,
     picker: Option<&'static str>,
-    /// Sessions stay where they are, for so many seconds if that is given.
-    sessions: Option<Option<String>>,
+    /// A router that keeps sessions where they are.
+    sessions: Option<String>,
     /// How long the index believes what it expects, in us.
     speculation: Option<u64>,
     left_out: Vec<String>,
@@ -307,7 +309,7 @@ impl Made {
                 self.scorers.push(format!("{scorer}:{}", weight.unwrap_or("1")));
             }
             Part::Picker(picker) => self.picker = Some(picker),
-            Part::Sessions(ttl) => self.sessions = Some(ttl),
+            Part::Sessions(router) => self.sessions = Some(router),
             Part::Admission(_) | Part::Given | Part::Unknown => {}
         }
     }
@@ -354,9 +356,7 @@ impl Made {
         }
         match (&self.scorers[..], self.picker) {
             _ if self.sessions.is_some() => {
-                let ttl = self.sessions.flatten().map(|ttl| format!("ttl={ttl}"));
-                let policy = spell("session-affinity", &ttl.into_iter().collect::<Vec<_>>());
-                line(format!("routing: {}", quoted(&policy)));
+                line(format!("routing: {}", quoted(&self.sessions.unwrap_or_default())));
             }
             ([], Some("random") | None) if self.filters.is_empty() => {
                 line("routing: random".to_owned());

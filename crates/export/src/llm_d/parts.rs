@@ -178,8 +178,9 @@ impl<'a> Parts<'a> {
             }
             "active-request" => {
                 self.in_flight(None);
-                let given =
-                    |name: &str, default: f64| scorer.number(name).filter(|&n| n != default);
+                let given = |name: &str, default: f64| {
+                    scorer.number(name).filter(|n| (n - default).abs() > 0.0)
+                };
                 let idle = given("idle", 0.0).map(|n| ("idleThreshold", Yaml::Number(n)));
                 let busy = given("max-busy", 1.0).map(|n| ("maxBusyScore", Yaml::Number(n)));
                 let parameters = idle.into_iter().chain(busy).collect();

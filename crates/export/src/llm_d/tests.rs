@@ -147,7 +147,7 @@ fn what_llm_d_does_not_read_is_found() {
 /// The scenario fields that the strategy in this file sets.
 fn fields(strategy: &str) -> String {
     let (_, set) = strategy.split_once("set:\n").expect("it sets something");
-    set.lines().map(|line| format!("{}\n", &line[2..])).collect()
+    set.lines().map(|line| &line[2..]).collect::<Vec<_>>().join("\n")
 }
 
 /// Admission and routing of a scenario, in full.
@@ -163,7 +163,7 @@ fn imported(text: &str) -> Imported {
 
 /// A configuration without its comments.
 fn bare(text: &str) -> String {
-    text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
+    text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
 }
 
 #[test]

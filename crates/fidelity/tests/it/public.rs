@@ -1,4 +1,4 @@
-//! Published measurements: what ships can be read, and replays come to what can be computed by hand.
+//! Published measurements: what ships can be read, and replays come to what hands compute.
 
 use blis_fidelity::public::{Column, read};
 use std::fs;

@@ -3,7 +3,7 @@
 //! **Prefers** important classes: whenever the cluster is not saturated, the most important class
 //! with a waiting request lets one go, and it is routed with what the gateway sees then. Within a
 //! class, `strict` takes the first request of all tenants, `round-robin` the first of the next
-//! tenant. At most one request goes when one arrives and one every millisecond. A class whose queue
+//! tenant, in the order in which tenants first came. At most one request goes when one arrives and one every millisecond. A class whose queue
 //! is full turns away newcomers, and whoever has waited for longer than `ttl` is turned away.
 //!
 //! **Reads** with `utilization` the requests waiting at each instance and its KV utilization
@@ -133,9 +133,9 @@ struct Band {
     most: usize,
     len: usize,
     /// By tenant, in the order in which they go; no tenant is without a request.
-    flows: BTreeMap<TenantId, BTreeSet<(Time, RequestId)>>,
-    /// Who had a turn last.
-    last: Option<TenantId>,
+    flows: BTreeMap<usize, BTreeSet<(Time, RequestId)>>,
+    /// Which tenant had a turn last.
+    last: Option<usize>,
 }
 
 impl Band {
@@ -153,7 +153,7 @@ impl Band {
 
     /// Who goes next.
     fn next(&mut self, in_turn: bool) -> Option<RequestId> {
-        let first = |(tenant, flow): (&TenantId, &BTreeSet<(Time, RequestId)>)| {
+        let first = |(tenant, flow): (&usize, &BTreeSet<(Time, RequestId)>)| {
             flow.first().map(|&(due, request)| (due, request, *tenant))
         };
         let next = if in_turn {
@@ -173,7 +173,7 @@ impl Band {
 #[derive(Clone, Copy, Debug)]
 struct Waits {
     class: usize,
-    tenant: TenantId,
+    tenant: usize,
     due: Time,
     expires: Time,
 }
@@ -188,6 +188,8 @@ pub struct FlowControl {
     /// What orders requests within a tenant, by class; `None`: when they came to wait.
     targets: Option<PerClass<Option<Span>>>,
     bands: PerClass<Band>,
+    /// Tenants by the order in which they first came: their ids may be others in a replay.
+    tenants: BTreeMap<TenantId, usize>,
     /// In the order in which they came to wait, which is that of their expiry.
     waiting: BTreeMap<RequestId, Waits>,
     held: u64,
@@ -205,6 +207,7 @@ impl FlowControl {
             in_turn: values.choice("fairness") == "round-robin",
             targets: (values.choice("order") == "slo-deadline").then_some(cluster.ttft_targets),
             bands: SloClass::ALL.map(band),
+            tenants: BTreeMap::new(),
             waiting: BTreeMap::new(),
             held: 0,
             expired: 0,
@@ -225,7 +228,8 @@ impl Admission for FlowControl {
         cluster: &ClusterView<'_>,
         _: &mut Dice,
     ) -> Verdict {
-        let (class, tenant) = (request.class.index(), request.tenant);
+        let (class, known) = (request.class.index(), self.tenants.len());
+        let tenant = *self.tenants.entry(request.tenant).or_insert(known);
         let band = &mut self.bands[class];
         if self.waiting.len() >= self.most || band.len >= band.most {
             return Verdict::Reject(SPEC.name);
@@ -315,9 +319,9 @@ mod tests {
     fn saturation_is_that_of_the_detectors_of_llm_d() {
         let view = |queue_depth, kv_utilization, in_flight, unstarted_tokens| InstanceView {
             queue_depth,
-            kv_utilization,
             in_flight,
             unstarted_tokens,
+            kv_utilization,
             ..instances(&[0])[0]
         };
         let views = [view(3, 0.2, 60, 100), view(0, 0.64, 20, 900)];
@@ -363,7 +367,7 @@ mod tests {
             released(&mut gate, 10)
         };
         assert_eq!(order("strict"), [0, 1, 2, 3, 4, 5]);
-        assert_eq!(order("round-robin"), [3, 4, 0, 5, 1, 2], "tenants 3, 5, 7, 3, 7, 7");
+        assert_eq!(order("round-robin"), [0, 3, 4, 1, 5, 2], "tenants 7, 3, 5, 7, 3, 7");
     }
 
     #[test]

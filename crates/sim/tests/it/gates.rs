@@ -100,8 +100,7 @@ fn edf_meets_more_deadlines_than_fcfs() {
     let requests: Vec<Request> = (0..8).map(|at| due(at, 12 - at)).collect();
     let met = |order| {
         let told = Scenario { order, ..one_by_one(requests.clone()) }.run();
-        let in_time =
-            |(ended, request): (&crate::harness::Ended, &Request)| ended.e2e <= request.deadline;
+        let in_time = |(ended, request): (&Ended, &Request)| ended.e2e <= request.deadline;
         told.closed.iter().zip(&requests).filter(|pair| in_time(*pair)).count()
     };
     assert_eq!([met("edf"), met("fcfs")], [8, 5]);
