@@ -57,7 +57,7 @@ impl<'a> Breeder<'a> {
             let dice = &mut self.dice;
             let parts =
                 self.space.parts.iter().map(|part| dice.below(part.options.len())).collect();
-            self.fits(Genome { score, gate, priority, parts })
+            self.fits(&Genome { score, gate, priority, parts })
         })
     }
 
@@ -66,12 +66,12 @@ impl<'a> Breeder<'a> {
     pub fn child(&mut self, one: &Genome, other: &Genome) -> Option<(Genome, &'static str)> {
         (0..TRIES).find_map(|_| {
             let (child, change) = self.changed(one, other)?;
-            Some((self.fits(child).filter(|child| child != one)?, change))
+            Some((self.fits(&child).filter(|child| child != one)?, change))
         })
     }
 
     /// `genome` in its simplest form, if that is legal, small enough and decides something.
-    fn fits(&mut self, genome: Genome) -> Option<Genome> {
+    fn fits(&mut self, genome: &Genome) -> Option<Genome> {
         let mut fit = genome.clone();
         for (role, formula) in genome.formulas() {
             self.drawn.0 += 1;
@@ -376,7 +376,7 @@ impl<'a> Breeder<'a> {
                 cut.push(None);
             }
             for formula in cut {
-                let pruned = self.fits(genome.with(role, formula));
+                let pruned = self.fits(&genome.with(role, formula));
                 let new = pruned.filter(|it| it.size() < genome.size() && !all.contains(it));
                 all.extend(new);
             }

@@ -12,7 +12,7 @@ mod conclude;
 mod constraint;
 pub(crate) mod file;
 mod findings;
-mod guard;
+pub(crate) mod guard;
 pub mod json;
 mod load;
 mod named;

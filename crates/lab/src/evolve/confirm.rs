@@ -4,6 +4,7 @@ use super::race::Raced;
 use super::{Evolution, set};
 use crate::explain::headroom;
 use crate::failure::Failure;
+use crate::optimize::guard::{self, Guard};
 use crate::optimize::points::Points;
 use crate::optimize::search::by_point;
 use crate::optimize::{self, Budget, Load, Runs, Search};
@@ -111,7 +112,10 @@ impl Findings {
         let guards = test.guards_on(&fresh[0]);
         for at in 1..fresh.len() {
             let CellSort::Bred(one) = self.cells[at].sort else { break };
-            let broken = guards.iter().find(|it| it.excess_of(&fresh[at], &fresh[0]).mean > 0.0);
+            let orders = guard::orders(&guards);
+            let excess =
+                |it: &Guard| it.sure_excess(&it.values(&fresh[at]), &it.values(&fresh[0]), orders);
+            let broken = guards.iter().find(|guard| excess(guard) > 0.0);
             match broken {
                 Some(guard) => self.taken_back.push((one, guard.text.clone())),
                 None if self.raced.entrants[one].legal => {

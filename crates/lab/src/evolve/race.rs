@@ -132,7 +132,7 @@ impl Race<'_> {
     /// A genome that nobody has seen, as a new entrant.
     fn bred(&mut self, generation: usize, at: usize, living: &[usize]) -> Option<usize> {
         for _ in 0..TOURNAMENT * FOREIGN {
-            let foreign = living.is_empty() || at % FOREIGN == 0;
+            let foreign = living.is_empty() || at.is_multiple_of(FOREIGN);
             let (parent, found) = if foreign {
                 (None, self.breeder.random().map(|genome| (genome, "random")))
             } else {
@@ -218,8 +218,7 @@ impl Race<'_> {
 
     /// By how much it breaks the constraint or guard that it breaks most; 0 if none.
     fn broken(&self, one: usize) -> f64 {
-        let excesses = self.evolution.train.excesses(&self.samples[one], &self.hand);
-        excesses.into_iter().map(|excess| excess.mean).fold(0.0, f64::max)
+        self.evolution.train.harm(&self.samples[one], &self.hand)
     }
 
     /// `all` in order: what is legal first, then by score with so many seeds and by size.

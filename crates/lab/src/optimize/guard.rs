@@ -154,10 +154,14 @@ impl Search {
     }
 }
 
+/// How many of `guards` are orders.
+pub(crate) fn orders(guards: &[Guard]) -> usize {
+    guards.iter().filter(|guard| matches!(guard.rule, Rule::Order(..))).count()
+}
+
 /// The places of the guards of each kind, which stand together.
 pub(super) fn kinds(guards: &[Guard]) -> impl Iterator<Item = Range<usize>> {
-    let orders = guards.iter().filter(|guard| matches!(guard.rule, Rule::Order(..))).count();
-    let first = guards.len() - orders;
+    let first = guards.len() - orders(guards);
     [0..first, first..guards.len()].into_iter().filter(|kind| !kind.is_empty())
 }
 
@@ -167,7 +171,7 @@ fn sends(rows: &[Row], class: SloClass) -> bool {
 
 impl Guard {
     /// What it looks at in each run: the refused share, or the logarithm of the ratio of waits.
-    pub(super) fn values(&self, runs: &Runs) -> Vec<Option<f64>> {
+    pub(crate) fn values(&self, runs: &Runs) -> Vec<Option<f64>> {
         match &self.rule {
             Rule::Refused(number, _) => number.values(runs),
             Rule::Order(first, second) => {
@@ -182,6 +186,25 @@ impl Guard {
     /// By how much a point with these runs breaks it, where the hand-set point has `hand`.
     pub fn excess_of(&self, runs: &Runs, hand: &Runs) -> Measured {
         self.excess(&self.values(runs), &self.values(hand))
+    }
+
+    /// By how much it is broken where what is bred is judged, which is much at a time: an order
+    /// only if that is sure at a level that all of `orders` share.
+    pub(crate) fn sure_excess(
+        &self,
+        values: &[Option<f64>],
+        hand: &[Option<f64>],
+        orders: usize,
+    ) -> f64 {
+        if let Rule::Refused(..) = self.rule {
+            return self.excess(values, hand).mean;
+        }
+        let low = |values: &[Option<f64>], level: f64| {
+            let values: Vec<f64> = values.iter().flatten().copied().collect();
+            estimate(&values, level).map_or(0.0, |found| found.low)
+        };
+        let level = LEVEL / blis_core::math::float(orders.max(1) as u64);
+        if low(hand, LEVEL) > 0.0 { 0.0 } else { low(values, level) }
     }
 
     /// By how much a point with these values breaks it, where the hand-set point has `hand` with

@@ -60,20 +60,35 @@ impl Search {
     /// By how much `sample` breaks each constraint, and of each kind the guard that it breaks most:
     /// at most 0 where they hold.
     pub(crate) fn excesses(&self, sample: &Sample, hand: &Hand) -> Vec<Measured> {
-        let by_hand = &hand.sample;
         let worst = guard::kinds(&hand.guards).map(|kind| {
             let guards =
-                kind.map(|at| hand.guards[at].excess(&sample.guards[at], &by_hand.guards[at]));
+                kind.map(|at| hand.guards[at].excess(&sample.guards[at], &hand.sample.guards[at]));
             let worst = guards.max_by(|a, b| a.mean.total_cmp(&b.mean));
             worst.expect("a kind has a guard")
         });
-        let constraints = &by_hand.constraints;
-        let constraints = self.constraints.iter().zip(&sample.constraints).zip(constraints);
+        self.constraint_excesses(sample, hand).chain(worst).collect()
+    }
+
+    /// By how much `sample` surely does harm: the most by which it breaks a constraint or a guard,
+    /// or 0.
+    pub(crate) fn harm(&self, sample: &Sample, hand: &Hand) -> f64 {
+        let orders = guard::orders(&hand.guards);
+        let values = sample.guards.iter().zip(&hand.sample.guards);
+        let guards = hand.guards.iter().zip(values);
+        let guards = guards.map(|(guard, (own, hand))| guard.sure_excess(own, hand, orders));
+        let constraints = self.constraint_excesses(sample, hand).map(|excess| excess.mean);
+        constraints.chain(guards).fold(0.0, f64::max)
+    }
+
+    /// By how much `sample` breaks each constraint.
+    fn constraint_excesses(&self, sample: &Sample, hand: &Hand) -> impl Iterator<Item = Measured> {
+        let by_hand = &hand.sample.constraints;
+        let constraints = self.constraints.iter().zip(&sample.constraints).zip(by_hand);
         let excess = |((constraint, values), hand): ((&Constraint, &Vec<_>), &Vec<_>)| {
             let excess = |value, hand: Option<f64>| constraint.excess(value, hand.unwrap_or(0.0));
             measured(&paired(values, hand, excess))
         };
-        constraints.map(excess).chain(worst).collect()
+        constraints.map(excess)
     }
 }
 
