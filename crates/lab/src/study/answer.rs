@@ -48,25 +48,32 @@ pub struct Ranked {
 }
 
 /// What an arm loses where it loses most.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Regret {
     /// Which arm.
     pub arm: usize,
-    /// How many times as bad as the best it is, paired by seed; `None` if it is overloaded there.
-    pub times: Option<Estimate>,
-    /// The place.
-    pub place: usize,
+    /// The places where it is overloaded and another arm is not. An arm with fewer of them is
+    /// safer, however far it is from the best elsewhere.
+    pub overloaded: Vec<usize>,
+    /// Elsewhere, how many times as bad as the best it is at most, paired by seed, and where.
+    pub times: Option<(Estimate, usize)>,
 }
 
 impl Regret {
-    fn size(&self) -> f64 {
-        self.times.map_or(f64::INFINITY, |times| times.mean)
+    fn size(&self) -> (usize, f64) {
+        (self.overloaded.len(), self.times.map_or(1.0, |(times, _)| times.mean))
+    }
+
+    /// Whether it is overloaded nowhere where another arm is not, and nowhere worse than the best.
+    pub fn is_none(&self) -> bool {
+        self.overloaded.is_empty() && self.times.is_none_or(|(times, _)| times.mean <= 1.0)
     }
 
     /// Whether the runs cannot tell which of two arms loses less at its worst.
     pub fn is_level(&self, other: &Regret) -> bool {
         let both = self.times.zip(other.times);
-        both.is_some_and(|(one, other)| one.low <= other.high && other.low <= one.high)
+        let meet = both.is_some_and(|((a, _), (b, _))| a.low <= b.high && b.low <= a.high);
+        meet && self.overloaded.len() == other.overloaded.len()
     }
 }
 
@@ -162,7 +169,10 @@ fn regrets(places: &[Place], metric: &Metric) -> Vec<Regret> {
     arms.dedup();
     let worst = |&arm: &usize| worst(places, metric, arm, 0..places.len());
     let mut all: Vec<Regret> = arms.iter().filter_map(worst).collect();
-    all.sort_by(|one, other| one.size().total_cmp(&other.size()));
+    all.sort_by(|one, other| {
+        let [(lost, times), (other_lost, other_times)] = [one, other].map(Regret::size);
+        lost.cmp(&other_lost).then(times.total_cmp(&other_times))
+    });
     all
 }
 
@@ -180,22 +190,67 @@ fn worst(
             _ => Estimate { mean: 1.0 / mean, low: 1.0 / high, high: 1.0 / low, values },
         }
     };
-    let at = |place: usize| {
+    let mut found = Regret { arm, overloaded: Vec::new(), times: None };
+    let mut is_there = false;
+    for place in among {
         let here = &places[place];
-        if here.overloaded.contains(&arm) {
-            // Where nobody keeps up nobody loses.
-            return (!here.ranked.is_empty()).then_some(Regret { arm, times: None, place });
+        // Where nobody keeps up nobody loses.
+        if here.overloaded.contains(&arm) && !here.ranked.is_empty() {
+            found.overloaded.push(place);
         }
-        let rank = here.ranked.iter().position(|one| one.arm == arm)?;
+        is_there |= here.arms().contains(&arm);
+        let Some(rank) = here.ranked.iter().position(|one| one.arm == arm) else { continue };
         let even = Estimate { mean: 1.0, low: 1.0, high: 1.0, values: 0 };
-        let times = if rank == 0 { even } else { worse(here.ranked[rank].times_best?) };
-        Some(Regret { arm, times: Some(times), place })
-    };
-    among.filter_map(at).max_by(|one, other| one.size().total_cmp(&other.size()))
+        let times = if rank == 0 { Some(even) } else { here.ranked[rank].times_best.map(worse) };
+        if let Some(times) = times
+            && found.times.is_none_or(|(worst, _)| times.mean > worst.mean)
+        {
+            found.times = Some((times, place));
+        }
+    }
+    is_there.then_some(found)
 }
 
 impl Place {
     fn arms(&self) -> Vec<usize> {
         self.ranked.iter().map(|one| one.arm).chain(self.overloaded.iter().copied()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A place where the arms have these means over the best one's; infinity: overloaded.
+    fn place(times: &[f64]) -> Place {
+        let there = |&(_, times): &(usize, &f64)| times.is_finite();
+        let ranked = times.iter().enumerate().filter(there).map(|(arm, &mean)| {
+            let times_best = Estimate { mean, low: mean - 0.1, high: mean + 0.1, values: 5 };
+            let times_best = (mean > 1.0).then_some(times_best);
+            Ranked { arm, cell: arm, mean: (mean, None), times_best }
+        });
+        let mut ranked: Vec<Ranked> = ranked.collect();
+        ranked.sort_by(|one, other| one.mean.0.total_cmp(&other.mean.0));
+        let lost = times.iter().enumerate().filter(|it| !there(it));
+        let overloaded = lost.map(|(arm, _)| arm).collect();
+        Place { name: String::new(), ranked, overloaded, cells: Vec::new() }
+    }
+
+    #[test]
+    fn a_place_where_almost_nobody_keeps_up_does_not_hide_who_is_safe_elsewhere() {
+        const OVER: f64 = f64::INFINITY;
+        let metric = Metric::parse("ttft_p99").expect("known");
+        let places = [
+            place(&[OVER, 5.0, 2.0, 1.0]),
+            place(&[1.0, 1.5, 1.2, OVER]),
+            // At too much load only the last one happens not to be overloaded.
+            place(&[OVER, OVER, OVER, 1.0]),
+            place(&[OVER, OVER, OVER, OVER]),
+        ];
+        let found = regrets(&places, &metric);
+        let order: Vec<usize> = found.iter().map(|one| one.arm).collect();
+        assert_eq!(order, [3, 2, 1, 0], "{found:?}");
+        assert_eq!((&found[1].overloaded[..], found[1].times.map(|it| it.1)), (&[2][..], Some(0)));
+        assert!(!found[1].is_level(&found[2]) && found[0].is_level(&found[0]));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{CAUTION, tally};
 use crate::model::{Block, Table, blocks};
-use crate::text::{effect, entry, heading, listed, percent, ranged, sentence};
+use crate::text::{dash, effect, entry, heading, listed, percent, ranged, sentence};
 use blis_core::SloClass;
 use blis_core::math::float;
 use blis_lab::Metric;
@@ -59,23 +59,30 @@ fn best(study: &Study, found: &Answer) -> String {
         return format!("{}.{}", told.trim_end(), also(study, place));
     }
     let less = found.metric.less_is_better() == Some(true);
-    let told = |times: Option<Estimate>| match times {
-        Some(times) if times.low >= times.high => "as good as the best".to_owned(),
-        Some(times) if less => format!("{} times the best", ranged(&times)),
-        Some(times) => format!("{} of the best", number(1.0 / times.mean)),
-        None => "overloaded".to_owned(),
-    };
     let place = |index: usize| &found.places[index].name;
+    let told = |one: &Regret| {
+        let times = one.times.map(|(times, at)| match times {
+            _ if times.low >= times.high => "as good as the best".to_owned(),
+            _ if less => format!("{} times the best ({})", ranged(&times), place(at)),
+            _ => format!("{} of the best ({})", number(1.0 / times.mean), place(at)),
+        });
+        let lost = one.overloaded.first().map(|&first| match one.overloaded.len() {
+            1 => format!("overloaded ({})", place(first)),
+            many => format!("overloaded in {many} of {} places", found.places.len()),
+        });
+        match (lost, times) {
+            (Some(lost), Some(times)) => format!("{lost}, and elsewhere {times}"),
+            (lost, times) => lost.or(times).unwrap_or_default(),
+        }
+    };
     let mut regrets = found.regrets.iter();
     let Some(first) = regrets.next() else {
         return format!("No arm can be ranked by {metric}.");
     };
     // With many places a table has the others.
     let named = if found.places.len() <= MOST_PLACES { MOST_NAMED } else { 0 };
-    let next: Vec<String> = regrets
-        .take(named)
-        .map(|one| format!("{} ({}, {})", arm(study, one.arm), told(one.times), place(one.place)))
-        .collect();
+    let next: Vec<String> =
+        regrets.take(named).map(|one| format!("{}: {}", arm(study, one.arm), told(one))).collect();
     let next = if next.is_empty() { String::new() } else { format!(" Next: {}.", next.join("; ")) };
     let same = found.regrets[1..].iter().filter(|one| one.is_level(first));
     let same = listed(same.map(|one| Some(arm(study, one.arm).to_owned())));
@@ -84,13 +91,11 @@ fn best(study: &Study, found: &Answer) -> String {
         _ => format!(" The runs cannot tell {same} from it."),
     };
     let name = arm(study, first.arm);
-    if first.times.is_some_and(|times| times.mean <= 1.0) {
+    if first.is_none() {
         return format!("Best everywhere by {metric}: {name}.{next}");
     }
-    let (times, place) = (told(first.times), place(first.place));
-    format!(
-        "Safest choice by {metric}: {name}, which at its worst is {times} ({place}).{same}{next}"
-    )
+    let worst = told(first);
+    format!("Safest choice by {metric}: {name}, which at its worst is {worst}.{same}{next}")
 }
 
 /// The arms that cannot be told from the best.
@@ -126,7 +131,7 @@ fn places(study: &Study, found: &Answer) -> Table {
         vec![place.name.clone(), name.to_owned(), value, listed(next)]
     };
     let others = study.factors.iter().filter(|factor| *factor != "arm").map(|it| Some(it.clone()));
-    let header = vec![
+    let header = [
         listed(others),
         "best".to_owned(),
         heading(&found.metric),
@@ -164,9 +169,10 @@ fn groups(study: &Study, found: &Answer) -> Option<Table> {
         let best = format!("{first} ({most} of {}){more}", here.len());
         let lost = arms.iter().map(|&arm| match found.worst(arm, here.iter().copied()) {
             None => "-".to_owned(),
-            Some(Regret { times: Some(times), .. }) if times.low >= times.high => "best".to_owned(),
-            Some(Regret { times: Some(times), .. }) => ranged(&times),
-            Some(_) => "overloaded".to_owned(),
+            Some(lost) if !lost.overloaded.is_empty() => "overloaded".to_owned(),
+            Some(lost) => dash(lost.times, |(times, _)| {
+                if times.low < times.high { ranged(&times) } else { "best".to_owned() }
+            }),
         });
         [name.clone(), best].into_iter().chain(lost).collect::<Vec<_>>()
     };
@@ -188,13 +194,18 @@ pub(super) fn ranking(study: &Study, findings: &Findings) -> Option<Table> {
 fn arms(study: &Study, found: &Answer, most: usize) -> Table {
     let row = |regret: &Regret| {
         let won = found.places.iter().filter(|place| place.is_won_by(regret.arm)).count();
-        let worst = regret.times.map_or_else(|| "overloaded".to_owned(), |times| ranged(&times));
-        let place = found.places[regret.place].name.clone();
+        let place = |at: usize| found.places[at].name.clone();
+        let lost = match regret.overloaded.len() {
+            0 => "-".to_owned(),
+            1 => place(regret.overloaded[0]),
+            many => format!("{many} of {}", found.places.len()),
+        };
         [
             arm(study, regret.arm).to_owned(),
             format!("{won} of {}", found.places.len()),
-            worst,
-            place,
+            lost,
+            dash(regret.times, |(times, _)| ranged(&times)),
+            dash(regret.times, |(_, at)| place(at)),
         ]
     };
     let rows = found.regrets.iter().take(most).map(row);
@@ -202,7 +213,7 @@ fn arms(study: &Study, found: &Answer, most: usize) -> Table {
     let title =
         if more > 0 { format!("The best arms, without {more} more") } else { String::new() };
     let worst = format!("{} at worst, times the best", found.metric.name());
-    Table::new(title, ["arm", "best or as good", &worst, "there"], rows)
+    Table::new(title, ["arm", "best or as good", "overloaded", &worst, "there"], rows)
 }
 
 /// What surely gets worse with the safest arm, against the first arm of the file.
