@@ -159,6 +159,28 @@ mod tests {
     }
 
     #[test]
+    fn weights_take_what_vllm_logged_within_2_5_percent() {
+        // "Model loading took" of vLLM's log, in GiB on each GPU.
+        let cases = [
+            // Issue "[Bug][P/D]: nixl._bindings.nixlBackendError" of vLLM.
+            ("llama-3.1-8b", 1.0, 14.9889),
+            // Change 12569 of vLLM: 8-bit weights of Llama-3.1-70B.
+            ("llama-3.1-70b-fp8", 1.0, 67.7229),
+            // Issue 17469 of vLLM, four GPUs; that this Qwen3 is the 30B is our inference.
+            ("qwen3-30b-a3b", 4.0, 14.2474),
+            // Issue 33155 of vLLM (0.14.1).
+            ("gpt-oss-120b", 1.0, 64.38),
+            // vLLM 0.19.0 on an A100, https://myoceane.fr/index.php/ai-vllm-a100-gemma-4/
+            ("gpt-oss-20b", 1.0, 13.72),
+        ];
+        for (name, gpus, logged) in cases {
+            let shape = crate::Catalogue::shipped().model(name).expect(name).shape();
+            let found = shape.weight_bytes() / gpus / GIB;
+            assert!((found / logged - 1.0).abs() < 0.025, "{name}: {found}, logged {logged}");
+        }
+    }
+
+    #[test]
     fn more_gpus_than_kv_heads_hold_copies() {
         let eight = tokens(&LLAMA_2_70B, GPU_80, 8);
         let sixteen = tokens(&LLAMA_2_70B, GPU_80, 16);

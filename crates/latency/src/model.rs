@@ -224,9 +224,15 @@ impl ModelShape {
     fn bytes(&self, weights: Weights) -> f64 {
         let plain = f64::from(self.bytes_per_parameter);
         let Formats { dense, experts, .. } = self.formats;
+        // vLLM pads experts in MXFP4 to widths that its kernels like.
+        let width = match experts {
+            Format::Mxfp4 => self.intermediate_size.next_multiple_of(256),
+            _ => self.intermediate_size,
+        };
+        let padded = f64::from(width) / f64::from(self.intermediate_size);
         weights.plain * plain
             + weights.dense * dense.bytes(plain)
-            + weights.experts * experts.bytes(plain)
+            + weights.experts * experts.bytes(plain) * padded
     }
 
     /// Bytes that a token occupies in the KV cache: keys and values of all layers.

@@ -263,13 +263,37 @@ fn validate_refuses_what_it_cannot_compare() {
 }
 
 #[test]
+fn measured_operators_serve_quantised_models_and_say_how_well_they_are_known() {
+    let bench = Bench::new();
+    let run = |model: &str, more: &str| {
+        let args = format!(
+            "run --latency-model operators --hardware H200 --tp 4 --model {model} --rate 4 \
+             --num-requests 40 --format json {more}"
+        );
+        let ran = bench.blis(&args);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(ran.err.contains("composed of operators measured one at a time"), "{}", ran.err);
+        parsed(&ran.out)["cluster"]["e2e_mean_ms"].as_f64().expect("a number")
+    };
+    let fp8 = run("Llama-3.1-70B-FP8", "");
+    let plain = run("llama-3.1-70b", "");
+    assert!(fp8 < 0.9 * plain, "{fp8} ms in FP8, {plain} ms in bf16");
+    let wide = run("Llama-3.1-70B-FP8", "--kv-cache-dtype bf16");
+    assert!((wide - fp8).abs() > 1.0, "{wide} ms with a KV cache in bf16, {fp8} ms in FP8");
+}
+
+#[test]
 fn latency_models_that_do_not_fit_the_machine_are_refused() {
     let bench = Bench::new();
     for (args, message) in [
         (
             "--latency-model roofline --hardware H2000",
             "--hardware: unknown GPU `H2000`, did you mean `H200`?; known: `H100`, `H200`, \
-             `A100-80`, `L40S`, `B200`",
+             `A100-80`, `L40S`, `B200`, `B300`, `GB200`, `RTX-PRO-6000`",
+        ),
+        (
+            "--latency-model operators --hardware H200 --tp 16 --model llama-3.1-70b-fp8",
+            "--tp: an all-reduce of 16 GPUs was not measured on `H200`",
         ),
         (
             "--latency-model roofline --tp 3 --hardware H100",
