@@ -66,8 +66,8 @@ fn the_file_that_ships_runs_in_small() {
     for (from, to) in [
         ("rate: 90%", "rate: 60"),
         ("rate: 70%", "rate: 50"),
-        ("num_requests: 5000", "num_requests: 300"),
-        (", num_requests: 10000", ""),
+        ("num_requests: 4000", "num_requests: 300"),
+        (", num_requests: 8000", ""),
         ("warmup_s: 3", "warmup_s: 0"),
         ("population: 30, generations: 10", "population: 6, generations: 2"),
         ("seeds: 10", "seeds: 2"),
