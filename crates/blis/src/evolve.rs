@@ -57,7 +57,8 @@ fn text(evolution: &Evolution, findings: &Findings, winner: usize) -> String {
         lines.push(format!("  against {}: {}", cell.name, dash(paired, |it| change(&it))));
     }
     // Nothing that a user writes may end the comment.
-    let header: String = lines.iter().map(|line| format!("# {}\n", visible(line))).collect();
+    let comment = |line: &String| format!("# {}\n", visible(line));
+    let header: String = lines.iter().map(comment).collect();
     let help = format!("Bred for {}", number.name());
     let strategy = Strategy::of(
         format!("{}-bred", evolution.train.name),

@@ -4,7 +4,8 @@ use crate::chart::{Axis, Chart, Form, Point, Scale};
 use crate::model::{Block, Document, Table};
 use crate::search::{by_workload, gain, heading, tables};
 use crate::text::{change, dash, entry, grouped};
-use blis_lab::evolve::{CellSort, Entrant, Evolution, Findings};
+use blis_core::math::exp;
+use blis_lab::evolve::{Cell, CellSort, Entrant, Evolution, Findings};
 use blis_lab::optimize::Number;
 use blis_lab::study::Paired;
 use serde_json::{Value, json};
@@ -96,7 +97,7 @@ fn verdict(evolution: &Evolution, paired: &Paired) -> &'static str {
 /// Everything that ran on held-out workloads, over all of them.
 fn compared(evolution: &Evolution, findings: &Findings) -> Table {
     let number = number(evolution);
-    let row = |(at, cell): (usize, &blis_lab::evolve::Cell)| {
+    let row = |(at, cell): (usize, &Cell)| {
         let paired = findings.held_out.between(1, at, number).filter(|_| at != 1);
         let bred = matches!(cell.sort, CellSort::Bred(_));
         let name = if at == 1 { "recommended".to_owned() } else { cell.name.clone() };
@@ -175,14 +176,14 @@ fn finals(evolution: &Evolution, findings: &Findings) -> Table {
 fn chart(evolution: &Evolution, findings: &Findings) -> Option<Chart> {
     const NOTE: &str = "The best of each generation against the baseline, on training workloads.";
     let objective = &evolution.train.objectives[0];
-    let value = |one: usize| findings.raced.entrants[one].score;
-    let value = |one: usize| match objective.number.metric.is_ratio() {
-        true => 100.0 * (blis_core::math::exp(value(one)) - 1.0),
-        false => value(one),
+    let is_ratio = objective.number.metric.is_ratio();
+    let value = |one: usize| match findings.raced.entrants[one].score {
+        score if is_ratio => 100.0 * (exp(score) - 1.0),
+        score => score,
     };
     let points = (0_u32..).zip(&findings.raced.best);
     let points = points.map(|(at, &one)| Point::at(f64::from(at), value(one)).of("best")).collect();
-    let unit = if objective.number.metric.is_ratio() { "change (%)" } else { "change" };
+    let unit = if is_ratio { "change (%)" } else { "change" };
     let axes = [Axis::new("generation", Scale::Zero), Axis::new(unit, Scale::Fit)];
     Some(Chart::new(heading(&objective.number), Form::Lines, axes, points)?.noted(NOTE))
 }
@@ -194,7 +195,7 @@ fn data(evolution: &Evolution, findings: &Findings) -> Value {
         findings.held_out.between(1, at, number).and_then(|paired| paired.ratio)
     };
     let workloads = by_workload(&evolution.test, number.metric);
-    let cell = |(at, cell): (usize, &blis_lab::evolve::Cell)| {
+    let cell = |(at, cell): (usize, &Cell)| {
         let tuned = match &cell.sort {
             CellSort::Reference(tuned) => tuned.clone(),
             _ => None,

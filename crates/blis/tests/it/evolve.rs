@@ -41,12 +41,13 @@ fn what_is_bred_is_a_strategy_that_runs_and_the_same_seed_gives_the_same_bytes()
 #[test]
 fn kills_at_any_moment_change_nothing_that_an_evolution_says() {
     let bench = Bench::new();
-    bench.write("e.yaml", EVOLVE);
-    let args = |ledger: &str| format!("evolve e.yaml --format json --jobs 1 --ledger {ledger}");
+    bench.write("e.yaml", EVOLVE.replace("generations: 4", "generations: 2"));
+    let args =
+        |ledger: &str| format!("evolve e.yaml --quiet --format json --jobs 1 --ledger {ledger}");
     let mut expected = None;
     killed(
         &bench,
-        6,
+        4,
         args,
         |_| {},
         |ran, name| {
@@ -66,8 +67,8 @@ fn the_file_that_ships_runs_in_small() {
     for (from, to) in [
         ("rate: 90%", "rate: 60"),
         ("rate: 70%", "rate: 50"),
-        ("num_requests: 5000", "num_requests: 300"),
-        (", num_requests: 10000", ""),
+        ("num_requests: 4000", "num_requests: 300"),
+        (", num_requests: 8000", ""),
         ("warmup_s: 3", "warmup_s: 0"),
         ("population: 30, generations: 10", "population: 6, generations: 2"),
         ("seeds: 10", "seeds: 2"),

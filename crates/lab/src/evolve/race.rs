@@ -165,6 +165,10 @@ impl Race<'_> {
             self.raced.known += 1;
             return None;
         }
+        // Formulas can be legal by themselves and not together with the parts, e.g. a priority that
+        // no scheduler reads.
+        let first = &self.evolution.train.loads[..1];
+        self.evolution.plans(&genome, first).ok()?;
         let score = f64::INFINITY;
         let entrant = Entrant { genome, generation, parent, change, score, seeds: 0, legal: false };
         self.raced.entrants.push(entrant);
