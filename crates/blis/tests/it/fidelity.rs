@@ -2,7 +2,7 @@
 
 use crate::Bench;
 use crate::page::{browser, rendered};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The measured runs of the project.
 fn data() -> String {
@@ -197,13 +197,32 @@ fn validate_predicts_runs_that_nobody_fitted_to_from_their_files() {
     assert!(none.err.contains("nothing.steps.csv: cannot read"), "{}", none.err);
 }
 
-#[test]
-fn the_page_of_fidelity_is_what_the_command_writes() {
+/// A bench with the project's data, and where the project's pages of validation are.
+fn with_data() -> (Bench, PathBuf) {
     let bench = Bench::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let root = root.canonicalize().expect("the project");
     std::os::unix::fs::symlink(root.join("data"), bench.path().join("data")).expect("a link");
-    let docs = root.join("docs/validation");
+    (bench, root.join("docs/validation"))
+}
+
+#[test]
+fn the_page_of_published_measurements_is_what_the_command_writes() {
+    let (bench, docs) = with_data();
+    let notes = docs.join("public-notes.md").display().to_string();
+    let ran = bench.blis(&format!("validate --public --report public.md --notes {notes}"));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let page = std::fs::read_to_string(docs.join("public.md")).expect("part of the project");
+    let remedy = "cargo run --release -- validate --public --report docs/validation/public.md \
+                  --notes docs/validation/public-notes.md";
+    assert!(bench.read("public.md") == page, "out of date: {remedy}");
+    let refused = bench.blis("validate --public data/public/no-such.yaml");
+    assert_eq!(refused.code, Some(2), "{}", refused.out);
+}
+
+#[test]
+fn the_page_of_fidelity_is_what_the_command_writes() {
+    let (bench, docs) = with_data();
     let page = std::fs::read_to_string(docs.join("fidelity.md")).expect("part of the project");
     let notes = docs.join("limits.md").display().to_string();
     // Intervals take sixty times as long, so they are compared with a part of the page.

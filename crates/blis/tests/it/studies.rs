@@ -308,7 +308,11 @@ hypotheses: [{{claim: ttft_mean(ours) < ttft_mean(baseline)}}]
     );
     bench.write(
         "epp.yaml",
-        bench.read("epp.yaml").replace("plugins:\n", "plugins:\n- type: lora-affinity-scorer\n"),
+        bench.read("epp.yaml").replacen(
+            "plugins:\n",
+            "plugins:\n- type: lora-affinity-scorer\n",
+            1,
+        ),
     );
     let found = |args: &str| {
         let ran = bench.blis(&format!("study {args} --format json"));
