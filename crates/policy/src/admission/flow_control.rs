@@ -3,8 +3,9 @@
 //! **Prefers** important classes: whenever the cluster is not saturated, the most important class
 //! with a waiting request lets one go, and it is routed with what the gateway sees then. Within a
 //! class, `strict` takes the first request of all tenants, `round-robin` the first of the next
-//! tenant, in the order in which tenants first came. At most one request goes when one arrives and one every millisecond. A class whose queue
-//! is full turns away newcomers, and whoever has waited for longer than `ttl` is turned away.
+//! tenant, in the order in which tenants first came. At most one request goes when one arrives and
+//! one every millisecond. A class whose queue is full turns away newcomers, and whoever has waited
+//! for longer than `ttl` is turned away.
 //!
 //! **Reads** with `utilization` the requests waiting at each instance and its KV utilization
 //! (polled): saturation is the mean over instances of the larger of the two, each as a share of its
