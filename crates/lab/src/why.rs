@@ -3,8 +3,8 @@
 //! A scenario is run twice: once to find the request, once to watch it. Then the request is run
 //! alone, with as much of its prompt cached as it found, and as its router expected. What it took
 //! more than alone is split into causes by what its life says; the parts add up to its latency
-//! exactly. The scenario is run once more with the request sent where the oracle of routing sends it,
-//! and again where its router sends it with fresh signals, if that is elsewhere.
+//! exactly. The scenario is run once more with the request sent where the oracle of routing sends
+//! it, and again where its router sends it with fresh signals, if that is elsewhere.
 
 mod alone;
 mod parts;
