@@ -1,6 +1,6 @@
 //! Measured operators against steps that they were not made from: of our own server on an H200, by
-//! CUDA graphs and without its host, and of vLLM 0.26, where its logs show the GPU's time. Nothing
-//! is fitted to either.
+//! CUDA graphs and without its host, and of vLLM 0.26, where its logs show the GPU's time. No
+//! number is fitted to either.
 
 use crate::h200::{grid, logged};
 use blis_core::math::float;
