@@ -21,31 +21,31 @@
 //!     set: {routing: round-robin}
 //!     points: [[3, 1797, 0.522], [10, 4215, 1.014]]  # the rate of a stage, or ~ for all
 //! ```
+//!
+//! Of a benchmark with users who each wait for their answer, `workload` has `users`, and a point
+//! begins with `tp`, users, prompt and output tokens. Of single requests, it has `requests`.
 
-use blis_core::math::{count, float};
-use blis_core::random::Purpose;
-use blis_core::{
-    Content, Dice, Request, RequestId, Segment, SloClass, Source, Span, StreamId, TenantId, Time,
-};
+mod load;
+
+use blis_core::math::float;
+use blis_core::{Span, Time, random};
 use blis_metrics::{Fact, Listener, Status};
 use blis_scenario::Trial;
 use blis_scenario::problem::Problem;
 use blis_scenario::run::RunFailure;
 use blis_scenario::scenario::{Draft, Plan};
-use blis_scenario::yaml::{self, Kind, Node, Whole};
+use blis_scenario::yaml::{self, Kind, Node};
 use blis_scenario::{Problems, strategy};
 use blis_sim::Unobserved;
+use load::{Load, Sent};
 use serde::Deserialize;
-use std::error::Error;
 use std::ops::Range;
 use std::path::Path;
 
-/// The client begins a stage when the last one is answered. Nothing happens in between, so it may
-/// as well be this long after, which is longer than it takes.
-const GAP: f64 = 1_000.0;
-
-/// Every arm is replayed with so many seeds: where contexts land first is luck.
-const SEEDS: u64 = 5;
+/// Where contexts land first is luck, so arms are replayed with so many seeds.
+const fn seeds() -> u64 {
+    5
+}
 
 /// A file of published measurements.
 #[derive(Clone, Debug, Deserialize)]
@@ -61,6 +61,11 @@ pub struct Published {
     pub hardware: String,
     /// With what, and what is not known of it.
     pub engine: String,
+    /// What its models are: `dense` or `experts`.
+    pub models: String,
+    /// How many seeds an arm is replayed with.
+    #[serde(default = "seeds")]
+    pub seeds: u64,
     scenario: Node,
     workload: Load,
     columns: Vec<Column>,
@@ -69,36 +74,19 @@ pub struct Published {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Load {
-    shared_prefix: SharedPrefix,
-    /// Rates in requests per second, each for so many seconds.
-    stages: Vec<[f64; 2]>,
-    /// Stages, from the first, that fill caches and are not measured.
-    warmup: usize,
-}
-
-/// The data of inference-perf's `shared_prefix`: groups of questions behind one system prompt, all
-/// of which are asked again and again in one shuffled order.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SharedPrefix {
-    num_groups: Whole<1, 1_000_000>,
-    num_prompts_per_group: Whole<1, 1_000>,
-    system_prompt_len: Whole<0, 10_000_000>,
-    question_len: Whole<1, 10_000_000>,
-    output_len: Whole<1, 10_000_000>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Arm {
     name: String,
     set: Node,
-    /// The rate of a stage, or nothing for all of them, and what was measured there.
+    /// The token budget of a step, as a multiple of the prompt's length, if it was set so.
+    budget_per_prompt: Option<f64>,
+    /// Requests of this arm, where those of arms differ: s, prompt and output tokens.
+    #[serde(default)]
+    requests: Vec<[f64; 3]>,
+    /// Where it was measured (the rate of a stage, or nothing for all of them) and what.
     points: Vec<Vec<Node>>,
 }
 
-/// What is measured, as inference-perf does.
+/// What is measured, as inference-perf and `vllm bench serve` do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Column {
@@ -114,6 +102,8 @@ pub enum Column {
     TtftP90S,
     /// Mean gap between the tokens of a request.
     ItlMeanMs,
+    /// Time to the last token.
+    E2eMeanS,
 }
 
 impl Column {
@@ -126,15 +116,23 @@ impl Column {
             Column::TtftP50S => "TTFT p50, s",
             Column::TtftP90S => "TTFT p90, s",
             Column::ItlMeanMs => "ITL mean, ms",
+            Column::E2eMeanS => "E2E mean, s",
         }
+    }
+
+    /// Whether it is a time to first token, other than of the slowest.
+    pub const fn is_ttft(self) -> bool {
+        matches!(self, Column::TtftMeanS | Column::TtftP50S)
     }
 }
 
 /// A published number and what the simulator has in its place.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// The rate of its stage; `None`: of all.
-    pub rate: Option<f64>,
+    /// Where it was measured: at which rate, or with how many users of what.
+    pub at: String,
+    /// Whether parameters may be fitted to it. Which may be follows from its name.
+    pub training: bool,
     /// Which number.
     pub column: Column,
     /// As it was published.
@@ -159,6 +157,8 @@ impl Point {
 pub struct Replayed {
     /// Its name.
     pub name: String,
+    /// The GPU, what the model is, and where steps' times are from.
+    pub kind: [String; 3],
     /// Its points, in the order of the file.
     pub points: Vec<Point>,
 }
@@ -170,11 +170,12 @@ pub struct Replayed {
 pub fn read(path: &Path) -> Result<Published, Problems> {
     let tree = yaml::read_file(path)?;
     let published: Published = yaml::decode(&tree)?;
-    let width = 1 + published.columns.len();
+    let columns = published.columns.len();
+    let width = published.workload.keys() + columns;
     let wrong = |arm: &&Arm| arm.points.iter().any(|point| point.len() != width);
     if let Some(arm) = published.arms.iter().find(wrong) {
         let message =
-            format!("`{}` has a point that is not a rate and {} numbers", arm.name, width - 1);
+            format!("`{}` has a point that is not a rate and {columns} numbers", arm.name);
         return Err(tree.problem("arms", message));
     }
     Ok(published)
@@ -189,6 +190,15 @@ fn number(node: &Node) -> Option<f64> {
 }
 
 impl Published {
+    /// The same with every so many-th point of an arm, from its first, to be quick.
+    #[must_use]
+    pub fn sampled(mut self, every: usize) -> Published {
+        for arm in &mut self.arms {
+            arm.points = arm.points.iter().step_by(every).cloned().collect();
+        }
+        self
+    }
+
     /// Replays every arm.
     ///
     /// # Errors
@@ -198,39 +208,67 @@ impl Published {
     }
 
     fn replay_arm(&self, arm: &Arm) -> Result<Replayed, RunFailure> {
-        let plan = self.plan(arm)?;
-        let runs = (0..SEEDS).map(|seed| self.stages(&plan, plan.seed + seed));
-        let runs = runs.collect::<Result<Vec<_>, _>>()?;
-        let mut points = Vec::new();
-        for row in &arm.points {
-            let row: Vec<Option<f64>> = row.iter().map(number).collect();
-            let chosen = self.chosen(arm, row[0])?;
-            let given = self.columns.iter().zip(&row[1..]);
-            points.extend(given.filter_map(|(&column, published)| {
-                let found = runs.iter().map(|stages| column.of(&stages[chosen.clone()]));
-                let mut found: Vec<f64> = found.collect();
-                found.sort_by(f64::total_cmp);
-                let (low, high) = (found[0], found[found.len() - 1]);
-                let predicted = found[found.len() / 2];
-                Some(Point { rate: row[0], column, published: (*published)?, predicted, low, high })
-            }));
+        let rows = arm.points.iter().map(|row| row.iter().map(number).collect());
+        let rows: Vec<Vec<Option<f64>>> = rows.collect();
+        let keys = self.workload.keys();
+        let (mut points, mut kind) = (Vec::new(), None);
+        if self.workload.users.is_some() {
+            for row in &rows {
+                let key = [0, 1, 2, 3].map(|at| row[at].unwrap_or_default());
+                let plan = self.plan(arm, Some(key))?;
+                let runs = self.runs(&plan, |seed| self.workload.closed(key, seed))?;
+                let [tp, users, input, output] = key;
+                let at = format!("TP {tp}, {users} users, {input} + {output}");
+                points.extend(self.points(arm, &at, &row[keys..], &runs, 0..1));
+                kind = kind.or(Some(self.kind(&plan)));
+            }
+        } else {
+            let plan = self.plan(arm, None)?;
+            let rates: Vec<f64> = rows.iter().filter_map(|row| row[0]).collect();
+            let load = self.workload.of_arm(&arm.requests, &rates);
+            let runs = self.runs(&plan, |seed| load.sent(seed))?;
+            for row in &rows {
+                let chosen = load.chosen(&arm.name, row[0])?;
+                let at = row[0].map_or("all".to_owned(), |rate| rate.to_string());
+                points.extend(self.points(arm, &at, &row[keys..], &runs, chosen));
+            }
+            kind = Some(self.kind(&plan));
         }
-        Ok(Replayed { name: arm.name.clone(), points })
+        Ok(Replayed { name: arm.name.clone(), kind: kind.unwrap_or_default(), points })
     }
 
-    /// The stage of that rate, or all that are measured.
-    fn chosen(&self, arm: &Arm, rate: Option<f64>) -> Result<Range<usize>, Problem> {
-        let Load { stages, warmup, .. } = &self.workload;
-        let Some(rate) = rate else { return Ok(*warmup..stages.len()) };
-        let is = |at: &usize| (stages[*at][0] - rate).abs() < 1e-9;
-        let Some(at) = (*warmup..stages.len()).find(is) else {
-            let message = format!("`{}`: no stage has a rate of {rate}", arm.name);
-            return Err(Problem::of_file(&self.title, message));
+    fn kind(&self, plan: &Plan) -> [String; 3] {
+        let gpu = plan.hardware.clone().unwrap_or_default();
+        let times = self.scenario.field("latency").and_then(|node| node.field("model"));
+        let times = times.map(Node::to_json).unwrap_or_default();
+        [gpu, self.models.clone(), times.trim_matches('"').to_owned()]
+    }
+
+    /// The numbers of a row beside those of the same stages in all runs.
+    fn points(
+        &self,
+        arm: &Arm,
+        at: &str,
+        row: &[Option<f64>],
+        runs: &[Vec<Stage>],
+        chosen: Range<usize>,
+    ) -> Vec<Point> {
+        let name = format!("{} {at}", arm.name);
+        let training = name.bytes().fold(0, |sum, byte| random::mix(sum, u64::from(byte))) % 2 == 0;
+        let given = self.columns.iter().zip(row);
+        let point = |(&column, published): (&Column, &Option<f64>)| {
+            let found = runs.iter().map(|stages| column.of(&stages[chosen.clone()]));
+            let mut found: Vec<f64> = found.collect();
+            found.sort_by(f64::total_cmp);
+            let (low, high) = (found[0], found[found.len() - 1]);
+            let (at, predicted) = (at.to_owned(), found[found.len() / 2]);
+            Some(Point { at, training, column, published: (*published)?, predicted, low, high })
         };
-        Ok(at..at + 1)
+        given.filter_map(point).collect()
     }
 
-    fn plan(&self, arm: &Arm) -> Result<Plan, RunFailure> {
+    /// The scenario of an arm; with users also of `tp`, users, prompt and output tokens.
+    fn plan(&self, arm: &Arm, key: Option<[f64; 4]>) -> Result<Plan, RunFailure> {
         let mut tree = self.scenario.clone();
         if let Kind::Map(fields) = &arm.set.kind {
             for (name, _, value) in fields {
@@ -240,85 +278,33 @@ impl Published {
                 }
             }
         }
+        if let Some([tp, users, input, _]) = key {
+            let limited = tree.has("engine.max_num_running_reqs");
+            let mut set = |path: &[&str], value: f64| {
+                tree.set(path, Node::from_flag("points", &value.to_string()));
+            };
+            set(&["tp"], tp);
+            if !limited {
+                set(&["engine", "max_num_running_reqs"], users);
+            }
+            if let Some(times) = arm.budget_per_prompt {
+                set(&["engine", "max_num_scheduled_tokens"], times * input);
+            }
+        }
         Draft::from_tree(tree).without_workload().plan()
     }
 
-    /// What each stage comes to with that seed.
-    fn stages(&self, plan: &Plan, seed: u64) -> Result<Vec<Stage>, RunFailure> {
-        let (requests, stages) = self.workload.requests(seed);
-        let mut source = Client { requests: requests.into_iter() };
-        let mut heard = Heard { stages, answers: vec![Vec::new(); self.workload.stages.len()] };
-        let config = plan.config(&Trial::new(seed));
-        blis_sim::run(config, &mut source, &mut heard, &mut Unobserved)
-            .map_err(|error| Problem::of_file(&self.title, error.to_string()))?;
-        Ok(heard.answers.iter().map(|answers| Stage::of(answers)).collect())
-    }
-}
-
-impl Load {
-    /// All requests, and the stage of each.
-    fn requests(&self, seed: u64) -> (Vec<Request>, Vec<usize>) {
-        let SharedPrefix { num_groups, num_prompts_per_group, .. } = self.shared_prefix;
-        let mut order: Vec<u64> = (0..num_groups.get() * num_prompts_per_group.get()).collect();
-        let mut dice = Dice::new(seed, Purpose::Permutation, 0);
-        for at in (1..order.len()).rev() {
-            order.swap(at, dice.below(at + 1));
-        }
-        let (mut requests, mut stages, mut start) = (Vec::new(), Vec::new(), 0.0);
-        for (stage, &[rate, lasting]) in self.stages.iter().enumerate() {
-            let mut dice = Dice::new(seed, Purpose::Arrival, stage as u64);
-            let mut at = dice.exponential() / rate;
-            while at < lasting {
-                let prompt = order[requests.len() % order.len()];
-                requests.push(self.request(requests.len() as u64, prompt, start + at));
-                stages.push(stage);
-                at += dice.exponential() / rate;
-            }
-            start += lasting + GAP;
-        }
-        (requests, stages)
-    }
-
-    fn request(&self, number: u64, prompt: u64, at: f64) -> Request {
-        let data = self.shared_prefix;
-        let (groups, each) = (data.num_groups.get(), data.num_prompts_per_group.get());
-        let segment = |stream, tokens| Segment { stream: StreamId(stream), tokens };
-        let segments = [
-            segment(prompt / each, data.system_prompt_len.get_u32()),
-            segment(groups + prompt, data.question_len.get_u32()),
-        ];
-        Request {
-            id: RequestId(number),
-            name: None,
-            arrival: Time::from_nanos(count(at * 1e9)),
-            content: Content::new(segments, StreamId(groups + groups * each + number)),
-            output_tokens: data.output_len.get_u32(),
-            class: SloClass::Standard,
-            tenant: TenantId(0),
-            session: None,
-            round: 0,
-            attempt: 0,
-            deadline: None,
-            patience: None,
-        }
-    }
-}
-
-struct Client {
-    requests: std::vec::IntoIter<Request>,
-}
-
-impl Source for Client {
-    fn next_request(&mut self) -> Result<Option<Request>, Box<dyn Error + Send + Sync>> {
-        Ok(self.requests.next())
-    }
-
-    fn expected(&self) -> Option<u64> {
-        Some(self.requests.len() as u64)
-    }
-
-    fn tenant_name(&self, _: TenantId) -> String {
-        "all".to_owned()
+    /// What each stage comes to, with every seed.
+    fn runs(&self, plan: &Plan, sent: impl Fn(u64) -> Sent) -> Result<Vec<Vec<Stage>>, RunFailure> {
+        let run = |seed| {
+            let Sent { mut client, stages } = sent(seed);
+            let count = stages.iter().max().map_or(0, |last| last + 1);
+            let mut heard = Heard { stages, answers: vec![Vec::new(); count] };
+            blis_sim::run(plan.config(&Trial::new(seed)), &mut client, &mut heard, &mut Unobserved)
+                .map_err(|error| Problem::of_file(&self.title, error.to_string()))?;
+            Ok(heard.answers.iter().map(|answers| Stage::of(answers)).collect())
+        };
+        (0..self.seeds).map(|seed| run(plan.seed + seed)).collect()
     }
 }
 
@@ -357,6 +343,8 @@ struct Stage {
     tokens: f64,
     /// In s, one a request.
     ttft: Vec<f64>,
+    /// In s, likewise.
+    e2e: Vec<f64>,
     /// In ms, likewise.
     itl: Vec<f64>,
 }
@@ -374,6 +362,7 @@ impl Stage {
             lasts_s: seconds(last.since(first)),
             tokens: answers.iter().map(|one| f64::from(one.tokens)).sum(),
             ttft: answers.iter().map(|one| seconds(one.ttft)).collect(),
+            e2e: answers.iter().map(|one| seconds(one.e2e)).collect(),
             itl: answers.iter().map(gap).collect(),
         }
     }
@@ -398,6 +387,7 @@ impl Column {
             Column::TtftP50S => at(&all(|stage| &stage.ttft), 50),
             Column::TtftP90S => at(&all(|stage| &stage.ttft), 90),
             Column::ItlMeanMs => mean(&all(|stage| &stage.itl)),
+            Column::E2eMeanS => mean(&all(|stage| &stage.e2e)),
         }
     }
 }

@@ -14,7 +14,7 @@ fn every_file_of_published_measurements_names_its_source_and_licence() {
         assert!(!published.source.is_empty() && !published.licence.is_empty());
         count += 1;
     }
-    assert!(count >= 3, "{count}");
+    assert!(count >= 10, "{count}");
 }
 
 /// Two servers with steps of 10 ms, whatever is in them, and rare requests of 3 tokens.
@@ -24,6 +24,7 @@ source: here
 licence: ours
 hardware: none
 engine: none
+models: dense
 scenario:
   latency: {model: constant, step_us: 10000}
   engine: {async_scheduling: false, total_kv_blocks: 1000}
@@ -58,4 +59,42 @@ fn a_request_on_an_idle_server_takes_its_steps_and_errors_are_relative_to_what_w
     assert!(refused.contains("no stage has a rate of 7"), "{refused}");
     fs::write(&path, SLOW.replace("0.01, 10],", "0.01],")).expect("it can be written");
     assert!(read(&path).expect_err("too short").to_string().contains("not a rate and 4 numbers"));
+}
+
+#[test]
+fn users_wait_for_answers_and_points_say_in_which_half_they_are() {
+    let from = SLOW.find("workload:").expect("there");
+    let closed = "workload: {users: {requests_each: 50, shortest: 1}}
+columns: [output_tokens_per_s, ttft_mean_s, itl_mean_ms, e2e_mean_s]
+arms:
+  - {name: a, set: {}, points: [[1, 2, 48, 3, 100, 0.01, 10, 0.03], [1, 4, 48, 3, 100, 0.01, 10, 0.03]]}
+";
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("closed.yaml");
+    let text = format!("{}{closed}", &SLOW[..from]).replace("instances: 2", "instances: 1");
+    fs::write(&path, text).expect("it can be written");
+    let arms = read(&path).expect("legal").replay().expect("it runs");
+    let (two, four) = arms[0].points.split_at(4);
+    assert_eq!(two[0].at, "TP 1, 2 users, 48 + 3");
+    for (points, users) in [(two, 2.0), (four, 4.0)] {
+        // Three tokens of each user in three steps of 10 ms.
+        let rate = points[0].predicted / (users * 100.0);
+        assert!((rate - 1.0).abs() < 0.05, "{:?}", points[0]);
+        assert!((points[2].predicted - 10.0).abs() < 0.1, "{:?}", points[2]);
+        assert!((points[3].predicted - 0.03).abs() < 2e-3, "{:?}", points[3]);
+        assert!(points.iter().all(|point| point.training == points[0].training), "one half");
+    }
+    let half = read(&path).expect("legal").sampled(2).replay().expect("it runs");
+    assert_eq!(half[0].points.len(), 4, "the first of two points");
+}
+
+#[test]
+fn times_per_token_of_dense_models_on_hopper_are_within_the_error_of_the_board() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/public/silicon-dense.yaml");
+    let arms = read(&file).expect("legal").sampled(23).replay().expect("it runs");
+    let hopper = arms.iter().filter(|arm| arm.kind[0].starts_with('H'));
+    let points = hopper.flat_map(|arm| &arm.points).filter(|it| it.column == Column::ItlMeanMs);
+    let errors: Vec<f64> = points.map(|point| point.error().abs()).collect();
+    let mean = errors.iter().sum::<f64>() / f64::from(u32::try_from(errors.len()).expect("few"));
+    assert!(errors.len() >= 8 && mean < 0.15, "{mean}: {errors:?}");
 }
