@@ -56,9 +56,9 @@ impl ScenarioFlags {
         scenario: Option<&Path>,
     ) -> (Plan, Option<String>) {
         let Workload::Mix(Mix { rate, .. }) = &plan.workload else { return (plan, None) };
-        let arrivals = match rate {
-            Rate::Steady(rate) => count((rate * STEADY_SECONDS).ceil()),
-            Rate::Users(users) => STEADY_TURNS * u64::from(users.count),
+        let (arrivals, of) = match rate {
+            Rate::Steady(rate) => (count((rate * STEADY_SECONDS).ceil()), "two minutes of arrivals"),
+            Rate::Users(users) => (STEADY_TURNS * u64::from(users.count), "20 for each user"),
             Rate::Shaped(_) => return (plan, None),
         };
         let least = u64::from(plan.instances) * STEADY_REQUESTS;
@@ -68,8 +68,8 @@ impl ScenarioFlags {
             return (plan, None);
         }
         let note = format!(
-            "--num-requests is not given; {} were sent, for a steady state: two minutes of \
-             arrivals (of users: {STEADY_TURNS} each), at least {STEADY_REQUESTS} for each instance",
+            "--num-requests is not given; {} were sent, for a steady state: {of} and at least \
+             {STEADY_REQUESTS} for each instance",
             grouped(enough)
         );
         (plan.with_requests(enough), Some(note))

@@ -556,6 +556,11 @@ fn a_run_of_flags_that_do_not_say_how_long_is_long_enough_to_be_steady() {
         ("--num-instances 3", 1_500, note("1,500")),
         ("--num-instances 3 --rate 20", 2_400, note("2,400")),
         ("--num-requests 40", 40, String::new()),
+        (
+            "--num-instances 1 --rate '64 users'",
+            1_280,
+            note("1,280").replace("two minutes of arrivals", "20 for each user"),
+        ),
         ("--workload multi-turn-4x512 --rate 5", 8_000, String::new()),
         ("s.yaml", 100, String::new()),
         // A call of the Go program.

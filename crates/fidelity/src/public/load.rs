@@ -103,17 +103,16 @@ impl Load {
         let requests = 0..count(users * requests_each);
         let requests = requests.map(|_| [0.0, length(input), length(output)]).collect();
         let most = usize::try_from(count(users)).ok();
-        Load { requests, most, ..self.clone() }.sent(seed)
+        Load { most, requests, ..self.clone() }.sent(seed)
     }
 
     pub(super) fn sent(&self, seed: u64) -> Sent {
-        let (requests, stages) = match self.shared_prefix {
-            Some(data) => self.staged(data, seed),
-            None => {
-                let request = |(number, one): (usize, &[f64; 3])| single(number as u64, *one);
-                let requests = self.requests.iter().enumerate().map(request).collect();
-                (requests, vec![0; self.requests.len()])
-            }
+        let (requests, stages) = if let Some(data) = self.shared_prefix {
+            self.staged(data, seed)
+        } else {
+            let request = |(number, one): (usize, &[f64; 3])| single(number as u64, *one);
+            let requests = self.requests.iter().enumerate().map(request).collect();
+            (requests, vec![0; self.requests.len()])
         };
         Sent { client: Client { requests: requests.into_iter(), begin: self.most }, stages }
     }
