@@ -6,6 +6,7 @@ mod init;
 pub(crate) mod lab;
 mod ledger;
 mod trace;
+mod why;
 
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use init::{FileKind, InitArgs, SchemaArgs};
@@ -15,9 +16,9 @@ pub(crate) use ledger::{
 pub(crate) use trace::{
     ConvertArgs, GenerateArgs, InspectArgs, TraceArgs, TraceCommand, TraceInputArgs,
 };
+pub(crate) use why::WhyArgs;
 
 use crate::flags::ScenarioFlags;
-use blis_lab::why::Measure;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use export::{ExportToArgs, ImportArgs};
 use lab::{CompareArgs, EvolveArgs, ExplainArgs, OptimizeArgs, StudyArgs};
@@ -226,53 +227,6 @@ pub(crate) struct RunArgs {
     /// Do not make the run longer than the workload says, as the Go program does not
     #[arg(long, hide = true)]
     pub(crate) as_written: bool,
-}
-
-/// `blis why`.
-#[derive(Debug, Args)]
-#[command(allow_negative_numbers = true)]
-pub(crate) struct WhyArgs {
-    /// Request, by the number or name that `--requests-out` gives it [default: the slowest], and
-    /// scenario file (YAML)
-    #[arg(value_names = ["REQUEST", "SCENARIO"], num_args = 0..=2)]
-    pub(crate) what: Vec<String>,
-
-    /// What to explain, and by what the slowest are chosen; itl: mean time between tokens
-    #[arg(long, value_enum, value_name = "LATENCY", default_value = "ttft")]
-    pub(crate) slowest: Slow,
-
-    /// Number of slowest requests to explain
-    #[arg(short, long, value_name = "N", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=1_000))]
-    pub(crate) number: u16,
-
-    #[command(flatten)]
-    pub(crate) flags: ScenarioFlags,
-
-    /// Separate policy file (admission, routing, priority, scheduler)
-    #[arg(long, value_name = "FILE", help_heading = "Policies")]
-    pub(crate) policy_config: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) shown: ShownArgs,
-}
-
-/// A latency of requests.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Slow {
-    Ttft,
-    E2e,
-    Itl,
-}
-
-impl From<Slow> for Measure {
-    fn from(slow: Slow) -> Measure {
-        match slow {
-            Slow::Ttft => Measure::Ttft,
-            Slow::E2e => Measure::E2e,
-            Slow::Itl => Measure::Itl,
-        }
-    }
 }
 
 /// `blis calibrate`.

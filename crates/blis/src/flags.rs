@@ -57,7 +57,9 @@ impl ScenarioFlags {
     ) -> (Plan, Option<String>) {
         let Workload::Mix(Mix { rate, .. }) = &plan.workload else { return (plan, None) };
         let (arrivals, of) = match rate {
-            Rate::Steady(rate) => (count((rate * STEADY_SECONDS).ceil()), "two minutes of arrivals"),
+            Rate::Steady(rate) => {
+                (count((rate * STEADY_SECONDS).ceil()), "two minutes of arrivals")
+            }
             Rate::Users(users) => (STEADY_TURNS * u64::from(users.count), "20 for each user"),
             Rate::Shaped(_) => return (plan, None),
         };

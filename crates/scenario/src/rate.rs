@@ -14,7 +14,6 @@
 
 use crate::legal::{PerSecond, Seconds, ShareOfSaturation, SliceSeconds};
 use crate::problem::{Place, Problem, quoted};
-use crate::workload_spec::ThinkWord;
 use crate::yaml::{self, Amount, Node, Range, Whole, inline_schema};
 use blis_core::Span;
 use blis_workload::rate::MOST_USERS;
@@ -144,7 +143,7 @@ inline_schema! {
         let fields = serde_json::json!({
             "type": "object", "properties": properties, "additionalProperties": false,
         });
-        let users = serde_json::json!({ "type": "string", "pattern": "^[0-9]+ users$" });
+        let users = serde_json::json!({ "type": "string", "pattern": "^[0-9]+ ?users$" });
         json_schema!({ "anyOf": [generator.subschema_for::<LevelOrZero>(), users, fields] })
     };
     [] LevelOrZero, _generator => json_schema!({
@@ -168,7 +167,7 @@ impl<'de> Visitor<'de> for RateVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<RateSpec, E> {
-        let Some(count) = text.strip_suffix(" users") else {
+        let Some(count) = text.strip_suffix("users") else {
             return level(text).map(RateSpec::Level);
         };
         let legal = format!("from 1 to {MOST_USERS} users");
@@ -207,6 +206,24 @@ impl<'de> Visitor<'de> for RateVisitor {
             }
         }
         found.ok_or_else(|| A::Error::custom(format!("no rate; legal: {LEGAL}")))
+    }
+}
+
+/// How long somebody thinks, as a word.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ThinkWord {
+    Constant,
+    Exponential,
+}
+
+impl ThinkWord {
+    /// Times to think with this mean.
+    pub(crate) fn of(word: Option<ThinkWord>, mean: Span) -> Think {
+        match word {
+            None | Some(ThinkWord::Constant) => Think::Constant(mean),
+            Some(ThinkWord::Exponential) => Think::Exponential(mean),
+        }
     }
 }
 

@@ -29,7 +29,6 @@ mod words;
 pub use arrival::arrival;
 pub use client::{ClassNames, ClientContext, ClientSpec};
 pub use cohort::{Clients, CohortSpec, Section, read_clients};
-pub(crate) use session::ThinkWord;
 pub use words::translate;
 pub(crate) use words::{at_fault, message, trace_problem};
 

@@ -10,6 +10,7 @@ mod line;
 mod maker;
 mod program;
 mod shrink;
+mod workload;
 mod world;
 
 use check::{Failure, Verdict, check};

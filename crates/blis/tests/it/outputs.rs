@@ -557,7 +557,7 @@ fn a_run_of_flags_that_do_not_say_how_long_is_long_enough_to_be_steady() {
         ("--num-instances 3 --rate 20", 2_400, note("2,400")),
         ("--num-requests 40", 40, String::new()),
         (
-            "--num-instances 1 --rate '64 users'",
+            "--num-instances 1 --rate 64users",
             1_280,
             note("1,280").replace("two minutes of arrivals", "20 for each user"),
         ),

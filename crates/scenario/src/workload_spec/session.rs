@@ -6,13 +6,14 @@
 
 use crate::legal::LONGEST_US;
 use crate::problems::{Problems, Together};
+use crate::rate::ThinkWord;
 use crate::workload_spec::client::Reader;
 use crate::workload_spec::group::Group;
 use crate::workload_spec::length::LengthSpec;
 use crate::workload_spec::notes::{Note, Notes};
 use crate::yaml::Whole;
 use blis_core::Span;
-use blis_workload::{Context, Length, OnRejection, Pacing, Sessions, Think};
+use blis_workload::{Context, Length, OnRejection, Pacing, Sessions};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -40,23 +41,6 @@ struct MultiTurnSpec {
     on_rejection: Option<RejectionWord>,
     retry_after_us: Option<Whole<0, LONGEST_US>>,
     retries: Option<Whole<1, 1_000_000>>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum ThinkWord {
-    Constant,
-    Exponential,
-}
-
-impl ThinkWord {
-    /// Times to think with this mean.
-    pub(crate) fn of(word: Option<ThinkWord>, mean: Span) -> Think {
-        match word {
-            None | Some(ThinkWord::Constant) => Think::Constant(mean),
-            Some(ThinkWord::Exponential) => Think::Exponential(mean),
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
