@@ -8,7 +8,7 @@ use crate::output;
 use crate::progress::Trials;
 use crate::show::Pages;
 use crate::trials::Trying;
-use blis_lab::capacity::{Found, Outline, Question, Search, Slo, Subject, Vary};
+use blis_lab::capacity::{Answer, Found, Outline, Question, Search, Slo, Subject, Vary};
 use blis_lab::study::Warmup;
 use blis_report::capacity as report;
 use blis_scenario::Workload;
@@ -28,7 +28,11 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<u8, Failure> {
     let findings = found.map_err(|failure| trying.kept(failure))?;
     drop(watch);
     pages.put(&report::document(&search, &findings))?;
-    let mut found = findings.answers.iter().map(|answer| answer.found == Found::Capacity);
+    let is_met = |(subject, answer): (&Subject, &Answer)| {
+        let safe = answer.safe.is_none_or(|instances| subject.has_gpus_for(instances));
+        answer.found == Found::Capacity && safe
+    };
+    let mut found = search.subjects.iter().zip(&findings.answers).map(is_met);
     let all = if args.search.is_empty() { found.all(|one| one) } else { found.any(|one| one) };
     Ok(if all { failure::DONE } else { failure::CHECK_FAILED })
 }

@@ -33,6 +33,9 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8, Failure> {
     let several = args.all || args.site.is_some() || args.results.is_some();
     match &files[..] {
         [file] if !several => one(args, file),
+        _ if args.baseline.is_some() => {
+            Err(Failure::Input("--baseline takes one study; keep one".to_owned()))
+        }
         files => several::run(args, files),
     }
 }

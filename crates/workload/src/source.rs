@@ -34,6 +34,9 @@ const MAX_CONTEXT: u32 = 1 << 29;
 /// How soon a client asks again at the earliest, as [`Source::follow_up`] demands.
 const QUICKEST: Span = Span::from_nanos(1);
 
+/// How soon a user goes on at the earliest who was not answered.
+const REFUSED: Span = Span::from_micros(1_000_000);
+
 /// The requests of a [`Mix`].
 #[derive(Clone, Debug)]
 pub struct MixSource {
@@ -166,11 +169,13 @@ impl MixSource {
         Some(self.send(Turn { at: arrival, lane, session, round: 0, context: 0 }))
     }
 
-    /// What a user sends who has nothing more to ask of a request that ended at `at`.
-    fn next_of_user(&mut self, at: Time) -> Option<Request> {
+    /// What a user sends who has nothing more to ask of a request that ended at `at`. Whoever was
+    /// turned away does not come back at once, or a gate that refuses would be asked without end.
+    fn next_of_user(&mut self, ending: Ending, at: Time) -> Option<Request> {
         let think = self.users?.think;
+        let least = if ending == Ending::Finished { QUICKEST } else { REFUSED };
         let mut dice = Dice::new(self.seed, Purpose::Think, random::mix(u64::MAX, self.sent));
-        let arrival = later(at, think.sample(&mut dice).max(QUICKEST));
+        let arrival = later(at, think.sample(&mut dice).max(least));
         let request = self.next().filter(|_| arrival < self.end)?;
         Some(Request { arrival, ..request })
     }
@@ -371,7 +376,7 @@ impl Source for MixSource {
     }
 
     fn follow_up(&mut self, ended: &Request, ending: Ending, at: Time) -> Option<Request> {
-        self.next_of_client(ended, ending, at).or_else(|| self.next_of_user(at))
+        self.next_of_client(ended, ending, at).or_else(|| self.next_of_user(ending, at))
     }
 
     fn expected(&self) -> Option<u64> {

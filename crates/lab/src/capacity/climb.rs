@@ -121,7 +121,7 @@ impl<'a> Climb<'a> {
             let rent = subject.rent?;
             let instances = self.axis.value(rung(*end));
             let gpus = instances * f64::from(subject.plan.tp.unwrap_or(1));
-            let there = self.is_found(*end) && rent.most.is_none_or(|most| gpus <= f64::from(most));
+            let there = self.is_found(*end) && subject.has_gpus_for(instances);
             Some(if there { gpus * rent.dollars } else { f64::INFINITY })
         };
         let prices: Vec<Option<f64>> = self.subjects.iter().zip(&self.ends).map(price).collect();

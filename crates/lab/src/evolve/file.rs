@@ -136,7 +136,7 @@ fn question(tree: &Node, fields: &Fields, baseline: &Node, budget: &Budget) -> N
     asked.set(&[strategy::FIELD], baseline.clone());
     let number = |number: u64| Node::from_flag("budget", &number.to_string());
     let calls = budget.population * budget.generations;
-    asked.set(&["budget", "calls"], number(calls.max(4) as u64));
+    asked.set(&["budget", "calls"], number(calls.clamp(4, 100_000) as u64));
     asked.set(&["budget", "seeds"], number(budget.seeds as u64));
     asked.set(&["budget", "seed"], number(budget.seed));
     // Refusing a hundredth of the requests can take away all that are late.
@@ -169,6 +169,9 @@ fn space(tree: &Node, fields: &EvolveFields) -> Result<Space, Problems> {
             strategy::POLICIES.into_iter().filter(|it| *it != "routing").collect();
         if !legal.contains(&field.as_str()) {
             return Err(tree.problem(path, unknown("part", field, &legal)));
+        }
+        if (field == "admission" && fields.gate) || (field == "priority" && fields.priority) {
+            return Err(tree.problem(path, "it is bred already, by `gate` or `priority`; keep one"));
         }
         if options.is_empty() {
             return Err(tree.problem(path, "found an empty list; legal: at least one policy"));

@@ -201,10 +201,9 @@ fn worst(
         is_there |= here.arms().contains(&arm);
         let Some(rank) = here.ranked.iter().position(|one| one.arm == arm) else { continue };
         let even = Estimate { mean: 1.0, low: 1.0, high: 1.0, values: 0 };
-        let times = if rank == 0 { Some(even) } else { here.ranked[rank].times_best.map(worse) };
-        if let Some(times) = times
-            && found.times.is_none_or(|(worst, _)| times.mean > worst.mean)
-        {
+        // Who cannot be compared, for one seed or a best of 0, is not ranked.
+        let times = if rank == 0 { even } else { worse(here.ranked[rank].times_best?) };
+        if found.times.is_none_or(|(worst, _)| times.mean > worst.mean) {
             found.times = Some((times, place));
         }
     }

@@ -47,12 +47,15 @@ fn offer<'a>((subject, answer): (&'a Subject, &'a Answer)) -> Option<Offer<'a>> 
     let gpus = instances * f64::from(subject.plan.tp.unwrap_or(1));
     let rent = subject.rent?;
     let dollars = gpus * rent.dollars;
-    let there = rent.most.is_none_or(|most| gpus <= f64::from(most));
-    there.then_some(Offer { subject, answer, instances, gpus, dollars })
+    subject.has_gpus_for(instances).then_some(Offer { subject, answer, instances, gpus, dollars })
 }
 
 /// Why no machine is enough.
 fn nothing(findings: &Findings) -> Block {
+    if findings.answers.iter().any(|answer| answer.safe.is_some()) {
+        let text = "every machine that meets the SLOs takes more GPUs than there are";
+        return Block::warning(text, "allow more GPUs, relax the SLOs, or name other GPUs");
+    }
     let why = findings.answers.iter().find_map(|answer| match &answer.found {
         Found::Never { why, .. } => Some(format!("{}: {why}", answer.name)),
         _ => None,

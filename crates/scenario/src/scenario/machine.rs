@@ -3,7 +3,7 @@
 
 use crate::problem::unknown;
 use crate::problems::Problems;
-use crate::scenario::schema::{EngineFields, Preset, Scenario};
+use crate::scenario::schema::{EngineFields, KvDtype, Preset, Scenario};
 use crate::yaml::{Node, Whole};
 use blis_core::math::{count, float};
 use blis_latency::{Catalogue, Fit, Memory, ModelShape, StepTime, kv_blocks};
@@ -171,7 +171,10 @@ pub(super) fn engine(
             return Err(tree.problem("engine.gpu_memory_utilization", message));
         }
         (Some(blocks), None, _) => blocks.get_u32(),
-        (None, None, Some(blocks)) => rescaled(blocks, block_size),
+        // What was counted is of a cache in bf16.
+        (None, None, Some(blocks)) if fields.kv_cache_dtype != Some(KvDtype::Fp8) => {
+            rescaled(blocks, block_size)
+        }
         (None, utilization, _) => {
             let share = utilization.map_or(DEFAULT_UTILIZATION, |share| share.get());
             let path = utilization.map_or("tp", |_| "engine.gpu_memory_utilization");

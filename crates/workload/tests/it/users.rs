@@ -81,6 +81,19 @@ fn a_user_ends_its_session_before_it_begins_another() {
 }
 
 #[test]
+fn a_user_who_is_turned_away_does_not_come_back_at_once() {
+    let mix = users(vec![client("a")], 1, Span::ZERO);
+    for (ending, wait) in
+        [(Ending::Finished, THINK), (Ending::Rejected, Span::from_micros(1_000_000))]
+    {
+        let mut source = mix.source();
+        let first = source.next_request().expect("a mix cannot fail").expect("one user");
+        let next = source.follow_up(&first, ending, first.arrival).expect("it goes on");
+        assert_eq!(next.arrival.since(first.arrival), wait, "{ending:?}");
+    }
+}
+
+#[test]
 fn what_users_cannot_do_is_refused() {
     let refused = |clients| users(clients, 3, THINK).validate().expect_err("refused").to_string();
     let open = refused(vec![talker(Pacing::Open)]);
