@@ -28,12 +28,15 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<u8, Failure> {
     let findings = found.map_err(|failure| trying.kept(failure))?;
     drop(watch);
     pages.put(&report::document(&search, &findings))?;
-    let is_met = |(subject, answer): (&Subject, &Answer)| {
-        let safe = answer.safe.is_none_or(|instances| subject.has_gpus_for(instances));
-        answer.found == Found::Capacity && safe
+    let is_offer = |(subject, answer): (&Subject, &Answer)| {
+        answer.safe.is_some_and(|instances| subject.has_gpus_for(instances))
     };
-    let mut found = search.subjects.iter().zip(&findings.answers).map(is_met);
-    let all = if args.search.is_empty() { found.all(|one| one) } else { found.any(|one| one) };
+    let mut answers = search.subjects.iter().zip(&findings.answers);
+    let all = if args.search.is_empty() {
+        answers.all(|(_, answer)| answer.found == Found::Capacity)
+    } else {
+        answers.any(is_offer)
+    };
     Ok(if all { failure::DONE } else { failure::CHECK_FAILED })
 }
 

@@ -128,6 +128,17 @@ fn a_search_offers_machines_cheapest_first_and_counts_gpus_and_dollars() {
 }
 
 #[test]
+fn a_search_without_enough_gpus_is_no_offer() {
+    let chat = "--workload chatbot --rate 200 --num-requests 1500 --max-requests 1500";
+    let ran = Bench::new().blis(&format!(
+        "capacity {chat} --search 1xH100 --price H100=2 --slo ttft_p99<500ms --seeds 2 \
+         --max-seeds 2 --warmup 1s --no-ledger --quiet"
+    ));
+    assert_eq!(ran.code, Some(1), "{}", ran.out);
+    assert!(!ran.out.contains("an hour serve"), "{}", ran.out);
+}
+
+#[test]
 fn a_trace_can_be_sized_and_a_gpu_without_a_price_asks_for_one() {
     let bench = Bench::new();
     let chat = "--workload chatbot --rate 30 --num-requests 600";
