@@ -284,15 +284,23 @@ impl Study {
     ) -> Result<Vec<Vec<Row>>, Failure> {
         let seeds = self.first_seeds(self.seeds);
         let mut rows: Vec<Vec<Row>> = vec![Vec::new(); self.cells.len()];
-        let mut open: Vec<usize> = (0..rows.len()).collect();
-        while !open.is_empty() {
-            let all = self.plans(lengths);
-            watch.compares(&all);
-            let plans: Vec<Plan> = open.iter().map(|&cell| all[cell].clone()).collect();
-            for (&cell, found) in open.iter().zip(by_plan(&plans, &seeds, runner, watch)?) {
-                rows[cell] = found;
+        // Without pilots one seed tells most of those that are too short, and costs less.
+        let first = if self.warmup == Warmup::Auto { seeds.len() } else { 1.min(seeds.len()) };
+        for count in [first, seeds.len()] {
+            let mut open: Vec<usize> = (0..rows.len()).collect();
+            while !open.is_empty() {
+                let all = self.plans(lengths);
+                watch.compares(&all);
+                let plans: Vec<Plan> = open.iter().map(|&cell| all[cell].clone()).collect();
+                let new = &seeds[rows[open[0]].len()..count];
+                for (&cell, found) in open.iter().zip(by_plan(&plans, new, runner, watch)?) {
+                    rows[cell].extend(found);
+                }
+                open = self.lengthen(lengths, &rows);
+                for &cell in &open {
+                    rows[cell].clear();
+                }
             }
-            open = self.lengthen(lengths, &rows);
         }
         Ok(rows)
     }

@@ -430,34 +430,31 @@ pub struct SplitMs {
 
 /// Whether the cluster kept up with its arrivals.
 ///
-/// W(t), the number of requests that have arrived and were neither scheduled nor turned away, is
-/// looked at where requests arrive, in the second half of the arrival period. A straight line is
-/// fitted; `growth` is its rise over that window, `m` the arrivals in it. A queue that just keeps
-/// up can wander by chance about as far as a random walk, so growth is *significant* beyond
+/// Two numbers are looked at where requests arrive, in the second half of the arrival period: those
+/// that wait (at the gateway, on the way, in a queue, loading from the CPU tier: not yet scheduled,
+/// nor turned away) and those inside, waiting or running. A straight line is fitted to each;
+/// `growth` is its rise over that window, `m` the arrivals in it. A queue that just keeps up can
+/// wander by chance about as far as a random walk, so growth is *significant* beyond
 /// 2 sqrt(m (c2 + 1)), with c2 the squared coefficient of variation of the gaps between arrivals
 /// (1 stands in for that of service, which facts do not show). Too few arrivals in the window to
 /// tell (under 30, or all at one instant): no verdict, unless more than half of all requests were
 /// still waiting at the last arrival, which is overload. Nothing was ever scheduled: no verdict.
 ///
-/// W has everybody who has not been in a batch yet (at the gateway, on the way, in the queue,
-/// loading from the CPU tier). Where places in batches are limited nobody else can pile up: whoever
-/// was preempted is ahead of newcomers that rank no better, which wait in W. Where they are not,
-/// batches can grow without end while nobody waits. So the requests inside, waiting or running, are
-/// followed over the second half of the arrivals, too. A run that begins empty fills up first, the
-/// slower the longer requests stay, so this is looked at only if the run lasts 150 times as long as
-/// it took until the first 30 had left. Then growth of more than 5 % of the arrivals that is
-/// significant is overload.
+/// In an overload batches grow until their places or their memory are used up, and only then does
+/// the queue. A run that begins empty fills up as well, so growing batches alone do not tell
+/// overload from a run that is too short: 30,000 requests can take two minutes to do either.
 ///
 /// Clients that think, or wait to try again after having been turned away, are not at the
 /// cluster; how many were turned away is reported beside the verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Saturation {
-    /// The queue does not grow significantly, and requests wait a small part of the run.
+    /// Neither number grows significantly, and requests wait a small part of the run.
     Stable,
-    /// The queue grows significantly, by at most 5 % of the arrivals; or it does not, but requests
-    /// wait on average more than 5 % of the window: near the limit, or a burst not yet worked off.
-    Backlogged,
+    /// The requests inside grow significantly, by more than 5 % of the arrivals, or the queue does
+    /// by less, or requests wait on average more than 5 % of the window: near the limit, a burst
+    /// not yet worked off, or a run too short to tell.
+    Growing,
     /// The queue grows significantly, by more than 5 % of the arrivals: latencies measure how long
     /// the run was, not how good the cluster is.
     Overloaded,
@@ -468,7 +465,7 @@ impl Saturation {
     pub const fn name(self) -> &'static str {
         match self {
             Saturation::Stable => "stable",
-            Saturation::Backlogged => "backlogged",
+            Saturation::Growing => "growing",
             Saturation::Overloaded => "overloaded",
         }
     }

@@ -340,12 +340,13 @@ fn meets(slo: &[Slo], row: &Row) -> bool {
     is_stable(row) && slo.iter().all(holds)
 }
 
-/// Whether the cluster kept up.
+/// Whether the cluster kept up, as far as the run can tell.
 pub(super) fn is_stable(row: &Row) -> bool {
-    !matches!(row.report.saturation, Some(Saturation::Backlogged | Saturation::Overloaded))
+    matches!(row.report.saturation, None | Some(Saturation::Stable))
 }
 
 /// Whether a run is too short to tell.
 pub(super) fn is_short(row: &Row) -> bool {
-    row.report.saturation.is_none() || row.report.steady.is_too_short()
+    matches!(row.report.saturation, None | Some(Saturation::Growing))
+        || row.report.steady.is_too_short()
 }

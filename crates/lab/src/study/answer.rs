@@ -1,9 +1,11 @@
 //! The answer of a study: which arm is best where, and which is nowhere far from the best.
 
+use super::lengths::load;
 use super::{Findings, Mean, Study};
 use crate::metric::Metric;
 use crate::stats::Estimate;
-use crate::verdict::Evidence;
+use blis_metrics::Saturation;
+use blis_scenario::row::Row;
 use blis_scenario::scenario::oracles::Oracles;
 
 /// Paired intervals of the ranking leave out the truth with this probability, each.
@@ -27,7 +29,7 @@ pub struct Place {
     pub name: String,
     /// The arms that can be compared, the best first.
     pub ranked: Vec<Ranked>,
-    /// The arms whose latencies grow with the length of the run.
+    /// The arms whose latencies grow with the length of the run, overloaded or as good as.
     pub overloaded: Vec<usize>,
     /// The cell of each arm of the file.
     pub cells: Vec<usize>,
@@ -96,7 +98,7 @@ impl Study {
     /// Which arm is best, if cells differ in their arms and a metric has a better side.
     pub fn answer(&self, findings: &Findings) -> Option<Answer> {
         let arm = self.design.factor("arm").filter(|&arm| self.design.factors[arm].stated > 1)?;
-        let metric = *self.metrics.iter().find(|metric| metric.less_is_better().is_some())?;
+        let metric = *self.ranked_by()?;
         let mut places: Vec<Place> = Vec::new();
         for cell in 0..self.cells.len() {
             let mut levels = self.design.names(cell);
@@ -119,7 +121,7 @@ impl Study {
             }
             let place = &mut places[index];
             place.cells.push(cell);
-            if metric.is_latency() && self.is_overloaded(findings, cell) {
+            if metric.is_latency() && self.grows(&findings.rows[cell], cell) {
                 place.overloaded.push(is_arm);
             } else if let Some(mean) = findings.mean(cell, &metric) {
                 place.ranked.push(Ranked { arm: is_arm, cell, mean, times_best: None });
@@ -135,8 +137,15 @@ impl Study {
         Some(Answer { metric, places, regrets })
     }
 
-    fn is_overloaded(&self, findings: &Findings, cell: usize) -> bool {
-        self.evidence(findings).doubt(cell, findings.seeds()).overloaded
+    /// The metric that arms are ranked by: the first that has a better side.
+    pub(super) fn ranked_by(&self) -> Option<&Metric> {
+        self.metrics.iter().find(|metric| metric.less_is_better().is_some())
+    }
+
+    /// Whether requests pile up in most of these runs of a cell, to which they come at a steady
+    /// rate: then its latencies grow with the runs.
+    pub(super) fn grows(&self, rows: &[Row], cell: usize) -> bool {
+        self.cells[cell].plan.steady_requests().is_some() && load(rows) >= Some(Saturation::Growing)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the runs of a study gave.
 
 use super::Study;
-use super::lengths::{Lengths, are_too_short, is_overloaded};
+use super::lengths::{Lengths, are_too_short, load};
 use crate::interval::Interval;
 use crate::metric::Metric;
 use crate::stats::{Estimate, estimate};
@@ -54,16 +54,9 @@ impl Findings {
         metric.of_run(&self.rows[cell][seed])
     }
 
-    /// Whether the cluster kept up, in the worst of a cell's runs; `-` if nobody knows.
+    /// Whether the cluster kept up; `-` if nobody knows.
     pub fn load(&self, cell: usize) -> &'static str {
-        let verdicts = self.rows[cell].iter().map(|row| row.report.saturation);
-        let severity = |verdict: &Option<Saturation>| match verdict {
-            None => 0,
-            Some(Saturation::Stable) => 1,
-            Some(Saturation::Backlogged) => 2,
-            Some(Saturation::Overloaded) => 3,
-        };
-        verdicts.max_by_key(severity).flatten().map_or("-", Saturation::name)
+        load(&self.rows[cell]).map_or("-", Saturation::name)
     }
 
     /// Their mean, with its interval if there are several; `None` if there is no sample.
@@ -128,7 +121,7 @@ impl Evidence for Found<'_> {
         let asked = study.cells[cell].plan.steady_requests().is_some();
         let first = &rows[..seeds.min(study.seeds)];
         Doubt {
-            overloaded: asked && is_overloaded(rows),
+            overloaded: asked && load(rows) == Some(Saturation::Overloaded),
             too_short: asked && study.wants_steady() && are_too_short(first),
         }
     }

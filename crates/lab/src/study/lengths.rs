@@ -9,6 +9,7 @@
 use super::Study;
 use crate::design::{PILOT_SEED, Warmup};
 use crate::failure::Failure;
+use crate::metric::Metric;
 use crate::trial::{Runner, Watch};
 use crate::verdict::cells_of_latencies;
 use blis_core::math::{float, ln};
@@ -46,17 +47,19 @@ impl Lengths {
     }
 }
 
-/// Whether most of these runs were overloaded.
-pub(super) fn is_overloaded(rows: &[Row]) -> bool {
-    let overloaded = |row: &&Row| row.report.saturation == Some(Saturation::Overloaded);
-    2 * rows.iter().filter(overloaded).count() > rows.len()
+/// Whether the cluster kept up in these runs of one cell: what half of them say, or worse; `None`
+/// if nobody knows.
+pub(super) fn load(rows: &[Row]) -> Option<Saturation> {
+    let mut all: Vec<Saturation> = rows.iter().filter_map(|row| row.report.saturation).collect();
+    all.sort_unstable();
+    all.get(all.len().saturating_sub(1) / 2).copied()
 }
 
-/// Whether these runs of one cell were too short to be steady, and not for growing without bound:
-/// each of them moves as a whole, or what they say differs too much.
+/// Whether these runs of one cell were too short to be steady, and not for an overload: each of
+/// them moves as a whole, or what they say differs too much.
 pub(super) fn are_too_short(rows: &[Row]) -> bool {
     let steady = rows.iter().map(|row| &row.report.steady);
-    !is_overloaded(rows)
+    load(rows) != Some(Saturation::Overloaded)
         && (Steady::are_too_short(steady) || within(rows).max(between(rows)) > MOST_NOISE)
 }
 
@@ -116,8 +119,10 @@ impl Study {
             open = self.lengthen(&mut lengths, &rows);
         }
         // A cell that grows without bound never settles: what it would leave out says nothing.
-        let shared =
-            rows.iter().enumerate().filter(|&(cell, rows)| !own(cell) && !is_overloaded(rows));
+        let shared = rows
+            .iter()
+            .enumerate()
+            .filter(|&(cell, rows)| !own(cell) && load(rows) != Some(Saturation::Overloaded));
         let cuts = shared.flat_map(|(_, rows)| rows).filter_map(|row| row.report.steady.warmup_s);
         // To the millisecond, so that it can be written down.
         lengths.warmup = Some((cuts.fold(0.0, f64::max) * 1e3).ceil() / 1e3);
@@ -152,12 +157,16 @@ impl Study {
             times <= MOST_TIMES && plan.steady_requests().is_some_and(fits)
         };
         let claimed = cells_of_latencies(&self.hypotheses, &self.design);
-        let short = |&cell: &usize| claimed.contains(&cell) && are_too_short(&rows[cell]);
+        let ranks = self.ranked_by().is_some_and(Metric::is_latency);
+        let is_short = |cells: &Vec<usize>| {
+            let grows = |&&cell: &&usize| load(&rows[cell]) == Some(Saturation::Growing);
+            let short = |cell: &usize| claimed.contains(cell) && are_too_short(&rows[*cell]);
+            // One bad arm that just does not keep up is no reason.
+            cells.iter().any(short) || ranks && 2 * cells.iter().filter(grows).count() > cells.len()
+        };
         let places = places.into_values();
-        let again: Vec<usize> = places
-            .filter(|cells| cells.iter().any(short) && cells.iter().all(longer))
-            .flatten()
-            .collect();
+        let again: Vec<usize> =
+            places.filter(|cells| is_short(cells) && cells.iter().all(longer)).flatten().collect();
         for &cell in &again {
             lengths.times[cell] *= 2;
         }

@@ -236,6 +236,37 @@ fn longer_runs_are_called_too_short_less_often() {
 }
 
 #[test]
+fn rankings_get_longer_runs_where_most_arms_still_fill_up_but_not_for_one_bad_arm() {
+    // Nobody waits. 200 tokens of so many ms each; all requests come within 3 s.
+    let times = |step_ms: [u32; 3]| {
+        let arm = |(name, ms): (&str, u32)| {
+            format!("  - {{name: {name}, set: {{latency: {{step_us: {}}}}}}}\n", 1_000 * ms)
+        };
+        let arms: String = ["a", "b", "c"].into_iter().zip(step_ms).map(arm).collect();
+        let text = format!(
+            "
+question: which?
+base:
+  latency: {{model: constant}}
+  engine: {{max_num_running_reqs: 4096, total_kv_blocks: 1000000}}
+  workload: {{distribution: {{rate: 300, num_requests: 900, prompt_tokens: {{mean: 16, stdev: 0}}, output_tokens: {{mean: 200, stdev: 0}}}}}}
+arms:
+{arms}metrics: [ttft_p99]
+warmup: 0s
+hypotheses: [{{claim: responses_per_sec(a) > 1}}]
+"
+        );
+        let study = read(&text).unwrap_or_else(|problem| panic!("{problem}"));
+        let findings = study.run(&Runner::default(), &Unwatched).expect("it runs");
+        let loads: Vec<_> = (0..3).map(|cell| findings.load(cell)).collect();
+        let ranked = study.answer(&findings).expect("arms differ").places[0].ranked.len();
+        (findings.lengths.of(0), loads, ranked)
+    };
+    assert_eq!(times([10, 10, 1]), (2, vec!["stable"; 3], 3));
+    assert_eq!(times([1, 1, 10]), (1, vec!["stable", "stable", "growing"], 2));
+}
+
+#[test]
 fn the_warm_up_is_the_same_for_all_cells_and_their_requests_are_not_counted() {
     let text = "
 question: nothing

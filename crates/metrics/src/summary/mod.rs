@@ -165,13 +165,12 @@ impl Summary {
         let split = self.whole_split(split, None, &cluster.ttft);
         let ran = !self.rows.is_empty();
         let instances = self.instance_sections(elapsed, whole);
-        let course = Course::new(self.arrival_period(), &self.delays, self.every());
+        let (arrivals, every) = (self.arrival_period(), self.every());
+        let course = Course::new(arrivals, &self.delays, &self.closings, every);
         let load = course.judge().filter(|_| ran);
         let overloaded_from = (load == Some(Saturation::Overloaded))
             .then(|| course.overloaded_from(instances.len()))
             .flatten();
-        let batches_grow =
-            saturation::batches_grow(self.arrival_period(), &self.closings, self.every());
         Report {
             tenants: self.tenant_sections(&cluster_latencies, elapsed),
             engine_time: EngineTime::mean(&instances),
@@ -185,7 +184,7 @@ impl Summary {
             },
             classes,
             jain_fairness: self.fairness(),
-            saturation: load.map(|load| if batches_grow { Saturation::Overloaded } else { load }),
+            saturation: load,
             overloaded_from_s: overloaded_from.map(|at| Span::from_nanos(at).as_secs_f64()),
             mean_in_system: per(float_sum(self.time_in_system), float(whole.as_nanos())),
             offered_per_sec: self.offered(),

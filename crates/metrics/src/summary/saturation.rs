@@ -13,8 +13,6 @@ const ARRIVALS_MIN: usize = 30;
 const OVERLOAD_SHARE: f64 = 0.05;
 /// Arrivals after which even a queue at 99 % load, 1 / (1 - 0.99)^2, has forgotten how long it was.
 const LONGEST_MEMORY: f64 = 10_000.0;
-/// A run that lasts so many times as long as its first requests stayed had time to fill up.
-const TIMES_TO_FILL: u64 = 150;
 /// How many standard deviations of a random walk make growth significant.
 const SIGNIFICANT: f64 = 2.0;
 
@@ -24,42 +22,55 @@ pub(super) struct Course<'a> {
     arrivals: &'a [u64],
     /// When they were scheduled or turned away, in ns, ascending.
     exits: Vec<u64>,
+    /// When they left the cluster, in ns, ascending.
+    closings: &'a [u64],
     /// How many requests each of these stands for.
     every: f64,
 }
 
 impl Course<'_> {
     /// Of the requests that came at `arrivals` (ascending) and waited so long until they were
-    /// scheduled or turned away (`NEVER`: still), in ns. Each stands for `every`.
-    pub(super) fn new<'a>(arrivals: &'a [u64], waits: &[u64], every: u64) -> Course<'a> {
+    /// scheduled or turned away (`NEVER`: still), in ns, and left at `closings` (ascending). Each
+    /// stands for `every`.
+    pub(super) fn new<'a>(
+        arrivals: &'a [u64],
+        waits: &[u64],
+        closings: &'a [u64],
+        every: u64,
+    ) -> Course<'a> {
         let ends = arrivals.iter().zip(waits).filter(|&(_, &wait)| wait != NEVER);
         let mut exits: Vec<u64> = ends.map(|(arrival, wait)| arrival + wait).collect();
         sort_runs(&mut exits);
-        Course { arrivals, exits, every: float(every) }
+        Course { arrivals, exits, closings, every: float(every) }
     }
 
     /// Whether the cluster kept up.
     pub(super) fn judge(&self) -> Option<Saturation> {
-        let Course { arrivals, exits, every } = self;
+        let Course { arrivals, exits, closings, every } = self;
         let (&first, &last) = (arrivals.first()?, arrivals.last()?);
         let start = first + (last - first) / 2;
-        let line = fit(arrivals, exits, start);
-        if line.n < ARRIVALS_MIN as u64 || first == last {
+        let waiting = fit(arrivals, exits, start);
+        if waiting.n < ARRIVALS_MIN as u64 || first == last {
             let waiting = arrivals.len() - exits.partition_point(|&exit| exit <= last);
             let most = 2 * waiting > arrivals.len() && arrivals.len() >= ARRIVALS_MIN;
             return most.then_some(Saturation::Overloaded);
         }
-        let m = float(line.n) * every;
+        let m = float(waiting.n) * every;
         // A queue that keeps up forgets: it wanders no further than in so many arrivals.
         let steps = m.min(LONGEST_MEMORY);
         // The gap to the next but `every` varies less, as sums do.
-        let noise = SIGNIFICANT * (steps * (line.gap_variation() * every + 1.0)).sqrt();
+        let noise = SIGNIFICANT * (steps * (waiting.gap_variation() * every + 1.0)).sqrt();
+        let much = noise.max(OVERLOAD_SHARE * m);
         // By Little's law, mean wait / window = mean queue / arrivals in the window.
-        let standing = line.x * every / float(line.n) > OVERLOAD_SHARE * m;
-        Some(match line.growth() * every {
-            growth if growth <= noise && !standing => Saturation::Stable,
-            growth if growth <= noise.max(OVERLOAD_SHARE * m) => Saturation::Backlogged,
-            _ => Saturation::Overloaded,
+        let standing = waiting.x * every / float(waiting.n) > OVERLOAD_SHARE * m;
+        let growth = waiting.growth() * every;
+        let inside = || fit(arrivals, closings, start).growth() * every;
+        Some(if growth > much {
+            Saturation::Overloaded
+        } else if growth > noise || standing || inside() > much {
+            Saturation::Growing
+        } else {
+            Saturation::Stable
         })
     }
 
@@ -74,36 +85,14 @@ impl Course<'_> {
     }
 }
 
-/// Whether batches grow without end, by the times of `arrivals` and of `exits` from the cluster,
-/// both ascending, each of which stands for `every`: see [`Saturation`].
-pub(super) fn batches_grow(arrivals: &[u64], exits: &[u64], every: u64) -> bool {
-    let (Some(&first), Some(&last)) = (arrivals.first(), arrivals.last()) else { return false };
-    let filled = exits.get(ARRIVALS_MIN).map(|exit| exit.saturating_sub(first));
-    if filled.is_none_or(|filled| filled.saturating_mul(TIMES_TO_FILL) > last - first) {
-        return false;
-    }
-    let half = arrivals.len() / 2;
-    let (mut line, mut left) = (Line::default(), 0);
-    for (before, arrival) in arrivals.iter().enumerate() {
-        while exits.get(left).is_some_and(|exit| exit <= arrival) {
-            left += 1;
-        }
-        if before >= half {
-            line.add(float((before - half) as u64), float(before.saturating_sub(left) as u64));
-        }
-    }
-    let (m, growth) = (float(line.n * every), line.growth() * float(every));
-    growth > (SIGNIFICANT * (2.0 * m).sqrt()).max(OVERLOAD_SHARE * m)
-}
-
 /// Sorts a list made of a few ascending runs, one per instance, by merging them.
 #[expect(clippy::stable_sort_primitive, reason = "only the stable sort makes use of runs")]
 pub(super) fn sort_runs(times: &mut [u64]) {
     times.sort();
 }
 
-/// Sums for a straight line through W(t), in seconds since the window's first arrival, and for
-/// the gaps between arrivals.
+/// Sums for a straight line through the number of requests that have come and not left, in seconds
+/// since the window's first arrival, and for the gaps between arrivals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
     n: u64,
@@ -115,7 +104,7 @@ struct Line {
     gaps2: f64,
 }
 
-/// Follows W(t) at the arrivals from `start` on.
+/// Follows how many have come and not left, at the arrivals from `start` on.
 fn fit(arrivals: &[u64], exits: &[u64], start: u64) -> Line {
     let mut line = Line::default();
     let skip = arrivals.partition_point(|&arrival| arrival < start);
@@ -166,49 +155,52 @@ impl Line {
 mod tests {
     use super::*;
 
-    fn judge(arrivals: &[u64], waits: &[u64]) -> Option<Saturation> {
-        Course::new(arrivals, waits, 1).judge()
+    fn judge(arrivals: &[u64], waits: &[u64], stays: &[u64]) -> Option<Saturation> {
+        let mut closings: Vec<u64> =
+            arrivals.iter().zip(stays).map(|(at, stay)| at + stay).collect();
+        closings.sort_unstable();
+        Course::new(arrivals, waits, &closings, 1).judge()
     }
 
-    /// A thousand arrivals, one a second, of which each waits `wait(number)` seconds.
-    fn verdict(wait: impl Fn(u64) -> u64) -> Option<Saturation> {
-        let second = 1_000_000_000;
-        let arrivals: Vec<u64> = (0..1_000).map(|number| number * second).collect();
-        let waits: Vec<u64> = (0..1_000).map(|number| wait(number) * second).collect();
-        judge(&arrivals, &waits)
-    }
-
-    #[test]
-    fn a_queue_that_grows_is_overload_and_one_that_stands_is_a_backlog() {
-        assert_eq!(verdict(|_| 0), Some(Saturation::Stable));
-        assert_eq!(verdict(|_| 10), Some(Saturation::Stable));
-        assert_eq!(verdict(|_| 100), Some(Saturation::Backlogged), "built up before the window");
-        assert_eq!(verdict(|number| number / 2), Some(Saturation::Overloaded));
-    }
-
-    #[test]
-    fn batches_that_grow_without_end_are_told_from_those_that_fill_up() {
-        let arrivals: Vec<u64> = (0..10_000).map(|number| number * 1_000).collect();
-        let grows = |stays: &dyn Fn(u64) -> u64| {
-            let exits = (0..10_000).map(|number| (number + stays(number)) * 1_000);
-            let mut exits: Vec<u64> = exits.collect();
-            exits.sort_unstable();
-            batches_grow(&arrivals, &exits, 1)
+    /// Ten thousand arrivals, one a second, of which each waits and stays so many seconds.
+    fn verdict(wait: impl Fn(u64) -> u64, stay: impl Fn(u64) -> u64) -> Option<Saturation> {
+        let seconds = |of: &dyn Fn(u64) -> u64| -> Vec<u64> {
+            (0..10_000).map(|number| of(number) * 1_000_000_000).collect()
         };
-        assert!(grows(&|number| 3 + number / 10), "a tenth more come than can be served");
-        assert!(grows(&|number| 3 + number), "twice as many");
-        assert!(!grows(&|number| 3 + number / 50), "not by 5 %");
-        assert!(!grows(&|number| 1_000.min(3 + number)), "they get slower until all is full");
-        for stays in [3, 300, 6_000] {
-            assert!(!grows(&|_| stays), "it fills up");
+        judge(&seconds(&|number| number), &seconds(&wait), &seconds(&stay))
+    }
+
+    #[test]
+    fn a_queue_that_grows_is_overload_and_one_that_stands_is_not_stable() {
+        assert_eq!(verdict(|_| 0, |_| 9), Some(Saturation::Stable));
+        assert_eq!(verdict(|_| 100, |_| 100), Some(Saturation::Stable));
+        let stands = verdict(|_| 1_000, |_| 1_000);
+        assert_eq!(stands, Some(Saturation::Growing), "built up before the window");
+        assert_eq!(verdict(|number| number / 2, |number| number), Some(Saturation::Overloaded));
+    }
+
+    #[test]
+    fn batches_that_grow_while_nobody_waits_are_not_stable() {
+        let batches = |stay: &dyn Fn(u64) -> u64| verdict(|_| 0, stay);
+        let growing = Some(Saturation::Growing);
+        assert_eq!(batches(&|number| 3 + number / 10), growing, "a tenth more than can be served");
+        assert_eq!(batches(&|number| 3 + number), growing, "twice as many");
+        assert_eq!(batches(&|_| 9_000), growing, "they still fill up");
+        assert_eq!(batches(&|number| 3 + number / 50), Some(Saturation::Stable), "not by 5 %");
+        for stay in [3, 300, 2_000] {
+            assert_eq!(batches(&|number| stay.min(3 + number)), Some(Saturation::Stable), "full");
         }
     }
 
     #[test]
     fn a_run_that_is_too_short_to_tell_has_no_verdict() {
-        assert_eq!(judge(&[], &[]), None);
-        assert_eq!(judge(&[5; 20], &[9; 20]), None);
-        assert_eq!(judge(&[5; 40], &[0; 40]), None, "all at one instant, and all served");
-        assert_eq!(judge(&[5; 40], &[9; 40]), Some(Saturation::Overloaded), "none was served");
+        assert_eq!(judge(&[], &[], &[]), None);
+        assert_eq!(judge(&[5; 20], &[9; 20], &[9; 20]), None);
+        assert_eq!(judge(&[5; 40], &[0; 40], &[9; 40]), None, "all at one instant, and all served");
+        assert_eq!(
+            judge(&[5; 40], &[9; 40], &[9; 40]),
+            Some(Saturation::Overloaded),
+            "none was served"
+        );
     }
 }

@@ -232,7 +232,7 @@ fn saturation_tells_a_busy_queue_from_an_overloaded_one() {
         (1_000, 0.9, Saturation::Stable),
         (1_000, 1.5, Saturation::Overloaded),
         (2_000, 4.0, Saturation::Overloaded),
-        (60_000, 1.03, Saturation::Backlogged),
+        (60_000, 1.03, Saturation::Growing),
     ] {
         let mut verdicts: Vec<_> = (0..10)
             .map(|seed| simulate(&single_server_jobs(n, rho, seed), ONE).saturation)
@@ -245,14 +245,14 @@ fn saturation_tells_a_busy_queue_from_an_overloaded_one() {
 }
 
 #[test]
-fn filling_an_empty_cluster_is_not_a_backlog() {
+fn filling_an_empty_cluster_is_neither_stable_nor_overload() {
     // Everybody is served at once and takes as long as three quarters of the arrival period.
     let cluster = Cluster { instances: 400, max_running: 8, ..ONE };
     let mut jobs: Vec<Job> = (0..400).map(|i| job(i * 1_000_000, 300)).collect();
     for job in &mut jobs {
         job.decode = 1_000_000;
     }
-    assert_eq!(simulate(&jobs, cluster).saturation, Some(Saturation::Stable));
+    assert_eq!(simulate(&jobs, cluster).saturation, Some(Saturation::Growing));
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn a_gate_of_the_hand_set_point_that_refuses_what_could_be_served_is_told() {
         let text = text.replace("calls: 14", "calls: 4");
         run(&format!("{text}parameters: [qd]\n"), &Runner::default(), false).needless_refusals
     };
-    let found = refusals("aggregate_rate: 120\n      num_requests: 1200");
+    let found = refusals("aggregate_rate: 40\n      num_requests: 2400");
     let [refusal] = &found[..] else { panic!("{found:?}") };
     assert_eq!((refusal.class, refusal.workload.as_ref()), (SloClass::Sheddable, None));
     assert!(refusal.refused > 0.05, "{refusal:?}");
