@@ -123,6 +123,25 @@ class Reports(unittest.TestCase):
             self.assertTrue(browser.run(f"{chip}.disabled"))
             self.assertEqual(browser.complaints, [])
 
+    def test_the_course_of_runs_is_shown_over_time(self):
+        lines = "Array.from(document.querySelectorAll('#explore [aria-label=line] path'), " \
+                "it => it.getAttribute('d').split(/[LM]/).length - 1)"
+        series = "JSON.parse(runs.textContent).over_time"
+        with Browser() as browser:
+            self.opened(browser, "study")
+            table = browser.run(TABLE)
+            self.assertEqual(browser.run(f"{series}.seconds.length"), 2 * 3)
+            for name in ["TTFT mean, ms", "requests waiting", "requests running"]:
+                browser.run(f"({CHOOSE})('Over time', '{name}')")
+                drawn = browser.run(lines)
+                self.assertEqual(len(drawn), 2 * 3, name)
+                self.assertGreater(min(drawn), 30, name)
+                self.assertIn(f"The chart shows {name}", browser.run("explore.innerText"))
+            self.assertEqual(browser.run(TABLE), table)
+            browser.run(f"({CHOOSE})('Over time', '')")
+            self.assertEqual(browser.run(lines), [])
+            self.assertEqual(browser.complaints, [])
+
     def test_a_sweep_has_a_line_for_each_arm(self):
         with Browser() as browser:
             self.opened(browser, "swept")

@@ -331,7 +331,7 @@ impl Standing {
     }
 
     fn add(&mut self, plan: &Plan, row: &Row) {
-        let Some(value) = self.metric.of(&row.report) else { return };
+        let Some(value) = self.metric.of_run(row) else { return };
         let scenario = plan.hash();
         for cell in self.cells.iter_mut().filter(|cell| cell.scenario == scenario) {
             cell.sum += value;

@@ -13,12 +13,10 @@ use crate::progress::{Standing, Trials};
 use crate::shard::Shard;
 use crate::show::Pages;
 use crate::trials::Trying;
-use blis_export::llm_d;
 use blis_lab::Metric;
 use blis_lab::study::{self, Findings, Outline, Study};
 use blis_lab::tune;
 use blis_lab::verdict::Outcome;
-use blis_report::Block;
 use blis_report::study as report;
 use blis_report::svg::svg;
 use blis_report::text::grouped;
@@ -74,8 +72,7 @@ fn one(args: &StudyArgs, file: &Path) -> Result<u8, Failure> {
         (Some(_), None) => output::note("note: no samples, so --plot was not written"),
         (None, _) => {}
     }
-    let mut document = report::document(&study, &findings, Some(&file.display().to_string()));
-    document.answer.extend(deployed(&study, &findings).map(Block::prose));
+    let document = report::document(&study, &findings, Some(&file.display().to_string()));
     pages.detailed(args.tables).put(&document)?;
     let refuted = findings.verdicts.iter().any(|verdict| verdict.outcome == Outcome::Refuted);
     Ok(if args.check && refuted { failure::CHECK_FAILED } else { failure::DONE })
@@ -99,40 +96,6 @@ fn found(name: &str, study: &Study, trying: &Trying, watch: &Trials) -> Result<F
     watch.compare(Standing::of(study));
     let findings = study.run_recorded(name, &trying.runner(), watch);
     findings.map_err(|failure| trying.kept(failure))
-}
-
-/// How to deploy the safest arm that llm-d can run, and why none that is safer.
-fn deployed(study: &Study, findings: &Findings) -> Option<String> {
-    let factor = study.design.factor("arm")?;
-    let found = study.answer(findings)?;
-    let exported = |arm: usize| {
-        let cell = (0..study.cells.len()).find(|&cell| study.design.levels(cell)[factor] == arm)?;
-        let missing = llm_d::export(&study.cells[cell].plan, "").missing;
-        let fields = study.level_fields(factor, arm);
-        let only = |(path, _): &(String, String)| path == "strategy" || path.starts_with("signals");
-        let strategy = fields.iter().find(|(path, _)| path == "strategy");
-        let whole = fields.iter().all(only) && study.with(arm).is_empty();
-        let written = || strategy.map(|(_, name)| name.clone());
-        let strategy = study.cells[cell].tuned().or_else(written).filter(|_| whole);
-        Some((missing, strategy))
-    };
-    let name = |arm: usize| &study.design.factors[factor].levels[arm];
-    let mut told = Vec::new();
-    for arm in found.regrets.iter().map(|regret| regret.arm) {
-        match exported(arm)? {
-            (missing, Some(strategy)) if missing.is_empty() => {
-                let name = name(arm);
-                let command = format!("`blis export llm-d --strategy '{strategy}'`");
-                told.push(format!("llm-d can run {name}: {command}"));
-                break;
-            }
-            (missing, _) if !missing.is_empty() => {
-                told.push(format!("{} needs what llm-d lacks: {}.", name(arm), missing.join(", ")));
-            }
-            _ => return None,
-        }
-    }
-    (!told.is_empty()).then(|| told.join(" "))
 }
 
 /// What the ledger calls the study: the name of its file.

@@ -182,6 +182,11 @@ pub trait Source: Send {
         None
     }
 
+    /// Whether [`Source::next_request`] may have more after it had none, once requests have ended.
+    fn is_waiting(&self) -> bool {
+        false
+    }
+
     /// Whether no request has tokens of a stream that another one generates: there are no sessions
     /// that go on, and nobody asks the same again.
     fn has_private_streams(&self) -> bool {

@@ -27,8 +27,8 @@ pub use fanout::Fanout;
 pub use life::{Doing, Life, Lives, Stretch};
 pub use report::{
     Curves, Decomposition, Distributions, EngineTime, InstanceSection, KvSection, Latency,
-    PoolSection, Report, RoutingSection, Saturation, Section, SplitMs, SplitStats, Steady,
-    TierSection,
+    OverTime, PoolSection, Report, RoutingSection, Saturation, Section, SplitMs, SplitStats,
+    Steady, TierSection,
 };
 pub use slo::{SloTarget, SloTargets};
 pub use strips::Strips;

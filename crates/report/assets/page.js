@@ -198,7 +198,7 @@
 
   // Where readers choose: any metric of any class, for any of the cells, from the values of each seed.
   function explorer(home) {
-    const { factors, levels, classes, load, seeds, student, digits, metrics } =
+    const { factors, levels, classes, load, seeds, student, digits, metrics, over_time: overTime } =
       JSON.parse(document.getElementById("runs").textContent);
     if (!metrics.length) return void home.remove();
     const own = Math.max(factors.indexOf("arm"), 0);
@@ -213,13 +213,13 @@
       levels.reduceRight((rest, names, index) => ((at[index] = rest % names.length), Math.floor(rest / names.length)), number);
       return { at, state };
     });
-    // The values of each cell, one a seed. Each is a logarithm of three digits; 0 is no value, and 1 is 0.
-    function read(metric) {
+    // The values of each cell, one a seed or one a part of the run. Each is a logarithm of three digits; 0 is no value, and 1 is 0.
+    function read(metric, each = seeds) {
       const values = metric.values.match(/.../g).map((text) => {
         const code = [...text].reduce((sum, letter) => 64 * sum + digits.indexOf(letter), 0);
         return code < 2 ? [null, 0][code] : Math.exp(metric.least + (code - 2) * metric.step) * (metric.share ? 100 : 1);
       });
-      return d3.range(0, values.length, seeds).map((first) => values.slice(first, first + seeds));
+      return d3.range(0, values.length, each).map((first) => values.slice(first, first + each));
     }
 
     const bar = element("div", home, "", "choices");
@@ -238,6 +238,7 @@
       return made;
     });
     const baseMenu = menu("Compared with", levels[own].map((name, level) => [name, level]));
+    const timeMenu = overTime && menu("Over time", [["no", ""], ...overTime.series.map(({ name }) => [name])]);
     const chips = element("div", home, "", "chips");
     chips.setAttribute("role", "group");
     chips.setAttribute("aria-label", factors[own]);
@@ -321,7 +322,9 @@
       metric.title = bare(metric) + (metric.share ? ", %" : metric.unit && `, ${metric.unit}`);
       const base = +baseMenu.value;
       const chosen = menus.map((one) => +one.value);
-      const along = swept !== undefined && chosen[others.indexOf(swept)] < 0 ? swept : -1;
+      const series = overTime?.series.find(({ name }) => name === timeMenu.value);
+      if (series) series.runs ??= read(series, overTime.parts);
+      const along = !series && swept !== undefined && chosen[others.indexOf(swept)] < 0 ? swept : -1;
       const rows = [];
       cells.forEach((cell, number) => {
         cell.number = number;
@@ -349,10 +352,15 @@
       });
       note.textContent = [`${metric.about[0].toUpperCase()}${metric.about.slice(1)}${group && `, ${group} requests`}.`,
         { true: "Less is better.", false: "More is better." }[metric.less],
-        group === classMenu.value ? "" : "It is not told by class."].filter(Boolean).join(" ");
+        group === classMenu.value ? "" : "It is not told by class.",
+        series && `The chart shows ${series.name} of all requests in each ${overTime.parts}th of the run, warm-up included, as means over seeds.`].filter(Boolean).join(" ");
       canvas.replaceChildren();
       scroll.replaceChildren();
-      draw(canvas, drawn, { form: along < 0 ? "rows" : "lines", at: along < 0 ? "" : last(factors[along]), atScale: "names",
+      // A point for each part of a run, in its middle.
+      const parts = ({ cell, ...row }) => series.runs[cell.number].map((value, part) => ({ ...row, series: row.at, value, mark: "none", more: "", label: "",
+        at: overTime.seconds[cell.number] * (part + 0.5) / overTime.parts, low: null, high: null, seeds: [] })).filter(({ value }) => value !== null);
+      if (series) draw(canvas, rows.flatMap(parts), { form: "lines", at: "time, s", atScale: "zero", value: series.name, valueScale: "fit" });
+      else draw(canvas, drawn, { form: along < 0 ? "rows" : "lines", at: along < 0 ? "" : last(factors[along]), atScale: "names",
         value: wide ? metric.title.replace(/_(mean|max|p\d+),/, ": p50, p90 and p99,") : metric.title, valueScale: "fit", spans: wide });
       table(metric, rows, base);
       // The heading of a small chart makes it the only one.

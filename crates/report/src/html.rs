@@ -70,7 +70,9 @@ pub fn page(document: &Document, figures: Figures) -> String {
 
 /// What there is to choose from, with as many metrics as there is room for.
 fn fitted(explore: &Value, room: usize) -> Value {
-    let (mut explore, mut room) = (explore.clone(), room);
+    let mut explore = explore.clone();
+    let series = explore.get("over_time").map_or(0, |series| series.to_string().len());
+    let mut room = room.saturating_sub(series);
     if let Some(metrics) = explore.get_mut("metrics").and_then(Value::as_array_mut) {
         metrics.retain(|metric| {
             room = room.saturating_sub(metric.to_string().len());

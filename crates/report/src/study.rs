@@ -2,6 +2,7 @@
 
 mod answer;
 mod charts;
+mod deploy;
 mod explore;
 mod setup;
 

@@ -118,6 +118,10 @@ impl Source for Named {
         Ok(request)
     }
 
+    fn is_waiting(&self) -> bool {
+        self.source.is_waiting()
+    }
+
     fn is_closed_loop(&self) -> bool {
         self.source.is_closed_loop()
     }

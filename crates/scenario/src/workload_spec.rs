@@ -132,6 +132,7 @@ fn check(spec: Spec, tree: &Node, model: Option<&str>) -> Result<SpecFile, Probl
         num_requests: spec.num_requests.map(Whole::get).filter(|&n| n > 0),
         horizon: None,
         seed: 0,
+        in_turn: sent.in_turn,
     };
     Ok(SpecFile {
         mix,
@@ -172,6 +173,7 @@ fn check_category(tree: &Node, category: Option<&str>) -> Result<(), Problems> {
 struct Sent {
     clients: Vec<Client>,
     rate: Option<RateSpec>,
+    in_turn: bool,
     files: Vec<PathBuf>,
 }
 
@@ -193,7 +195,7 @@ impl Sent {
             notes.add(Note::OtherClients, "servegen_data");
         }
         let mut rate = spec.aggregate_rate.clone();
-        let mut files = Vec::new();
+        let (mut files, mut in_turn) = (Vec::new(), false);
         let block = match (written, stages, measured) {
             (false, Some(stages), _) => {
                 let expanded = stages.expand(tree, notes)?;
@@ -201,6 +203,7 @@ impl Sent {
                 if rate.replace(expanded.rate).is_some() {
                     notes.add(Note::OtherRate, "aggregate_rate");
                 }
+                in_turn = expanded.in_turn && spec.cohorts.is_empty();
                 expanded.clients
             }
             (false, None, Some(measured)) => {
@@ -217,7 +220,7 @@ impl Sent {
         };
         let section = Section { tree, base: "", clients: &spec.clients, cohorts: &spec.cohorts };
         let clients = cohort::add_clients(block, &section, context, notes)?;
-        Ok(Sent { clients, rate, files })
+        Ok(Sent { clients, rate, in_turn, files })
     }
 }
 

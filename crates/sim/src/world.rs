@@ -49,6 +49,8 @@ pub(crate) struct World<'a> {
     pub(crate) instances: Vec<Instance>,
     pub(crate) horizon: Time,
     next_request: Option<Request>,
+    /// Whether the source may have more, now that a request has ended.
+    asks_again: bool,
     /// Follow-ups that are known and have not arrived, each at the place that the agenda knows.
     follow_ups: Vec<Option<Request>>,
     vacant: Vec<usize>,
@@ -110,6 +112,7 @@ impl<'a> World<'a> {
             instances,
             horizon: config.horizon.unwrap_or(LATEST).min(LATEST),
             next_request: None,
+            asks_again: false,
             follow_ups: Vec::new(),
             vacant: Vec::new(),
             finished: Vec::new(),
@@ -127,6 +130,9 @@ impl<'a> World<'a> {
         self.fetch()?;
         let mut loops = 0_u64;
         let end = loop {
+            if std::mem::take(&mut self.asks_again) {
+                self.fetch()?;
+            }
             let next = self.agenda.next();
             let at = next.0;
             if at == Time::NEVER {
@@ -266,7 +272,9 @@ impl<'a> World<'a> {
         if !self.closed_loop {
             return;
         }
-        let Some(next) = self.source.follow_up(ended, ending, at) else { return };
+        let next = self.source.follow_up(ended, ending, at);
+        self.asks_again |= self.next_request.is_none() && self.source.is_waiting();
+        let Some(next) = next else { return };
         assert!(next.arrival > at, "a client asks again after the answer");
         let arrival = next.arrival;
         let place = self.vacant.pop().unwrap_or_else(|| {

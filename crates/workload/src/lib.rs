@@ -21,6 +21,7 @@ pub mod trace;
 
 mod merge;
 mod names;
+mod turns;
 
 pub use activity::{Activity, ActivityPart};
 pub use arrival::{Arrival, ArrivalClock, Weibull};

@@ -67,6 +67,11 @@ pub struct Mix {
     pub horizon: Option<Time>,
     /// Seed of all draws.
     pub seed: u64,
+    /// Whether it is the load of a benchmark tool. The requests of the first client's arrival
+    /// process, at the rate of all, are those of the clients in turn, in an order that is shuffled
+    /// once; each client asks the same tokens every time; and where the rate steps, the mix waits until
+    /// all that it has sent is answered.
+    pub in_turn: bool,
 }
 
 /// Most clients: their number has 20 bits of a stream id.
@@ -126,7 +131,8 @@ impl Mix {
 
     /// Whether some clients wait for how a request ends before they ask again.
     pub fn is_closed_loop(&self) -> bool {
-        self.has_users() || self.clients.iter().any(Client::is_closed_loop)
+        let waits = self.has_users() || (self.in_turn && !self.rate.jumps().is_empty());
+        waits || self.clients.iter().any(Client::is_closed_loop)
     }
 
     /// Whether users send its requests.

@@ -90,6 +90,13 @@ impl Rate {
         Rate::Shaped(points)
     }
 
+    /// Where it changes at once, but for its start.
+    pub(crate) fn jumps(&self) -> Vec<Time> {
+        let Rate::Shaped(points) = self else { return Vec::new() };
+        let jump = |pair: &[RatePoint]| pair[0].at == pair[1].at && pair[1].per_sec > 0.0;
+        points.windows(2).filter(|pair| jump(pair)).map(|pair| pair[1].at).collect()
+    }
+
     /// Checks every number; the error's field is relative to the rate, e.g. `points[1].at`.
     ///
     /// # Errors

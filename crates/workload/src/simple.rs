@@ -69,6 +69,7 @@ impl Mix {
             num_requests: workload.num_requests,
             horizon: workload.horizon,
             seed: workload.seed,
+            in_turn: false,
         }
     }
 }

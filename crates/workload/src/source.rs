@@ -16,6 +16,7 @@ use crate::mix::{Client, Mix};
 use crate::names::{CLIENT_BITS, Names, PRIVATE, session_name};
 use crate::rate::{Rate, Users};
 use crate::session::{Context, Next, Sessions};
+use crate::turns::InTurn;
 use blis_core::random::{self, Purpose};
 use blis_core::{
     Content, Dice, Ending, Request, RequestId, Segment, SessionId, Source, Span, StreamId,
@@ -30,6 +31,9 @@ const ROUND_BITS: u32 = 10;
 /// The longest conversation in tokens: with prefix, question and answer at their longest it still
 /// fits the 32-bit counts of the engine. A session ends there.
 const MAX_CONTEXT: u32 = 1 << 29;
+
+/// The stream of a client that asks the same every time; no arrival has that number.
+const LAST_OF_CLIENT: u64 = (1 << CLIENT_BITS) - 1;
 
 /// How soon a client asks again at the earliest, as [`Source::follow_up`] demands.
 const QUICKEST: Span = Span::from_nanos(1);
@@ -58,6 +62,8 @@ pub struct MixSource {
     joined: u32,
     /// The closed-loop session that the number of requests cut short, and its rounds.
     cut: Option<(SessionId, u32)>,
+    /// Whose turn it is, if clients take turns.
+    in_turn: Option<InTurn>,
     tenants: Names,
 }
 
@@ -72,6 +78,8 @@ struct Lane {
     part_of_rate: Option<f64>,
     tenant: TenantId,
     prefix: Option<Segment>,
+    /// Whether it asks the same every time.
+    repeats: bool,
     client: Client,
 }
 
@@ -106,7 +114,7 @@ impl MixSource {
         let mut lanes: Vec<Lane> = (0_u64..)
             .zip(&mix.clients)
             .map(|(number, client)| {
-                let part = client.share / shares;
+                let part = if mix.in_turn { 1.0 } else { client.share / shares };
                 let steady = mix.rate.steady().filter(|_| client.activity.is_constant());
                 let steady = steady.map(|rate| rate * part);
                 Lane {
@@ -119,6 +127,7 @@ impl MixSource {
                         stream: StreamId(groups.number(group).into()),
                         tokens: client.prefix_tokens,
                     }),
+                    repeats: mix.in_turn,
                     client: client.clone(),
                 }
             })
@@ -127,7 +136,11 @@ impl MixSource {
             Rate::Users(users) => Some(users),
             Rate::Steady(_) | Rate::Shaped(_) => None,
         };
-        let first = lanes.iter_mut().map(|lane| lane.next_arrival(mix.seed, &mix.rate)).collect();
+        let first = lanes.iter_mut().map(|lane| match lane.number {
+            1.. if mix.in_turn => Time::NEVER,
+            _ => lane.next_arrival(mix.seed, &mix.rate),
+        });
+        let first = first.collect();
         MixSource {
             seed: mix.seed,
             rate: mix.rate.clone(),
@@ -142,8 +155,19 @@ impl MixSource {
             users,
             joined: 0,
             cut: None,
+            in_turn: mix.in_turn.then(|| InTurn::new(mix.clients.len(), &mix.rate, mix.seed)),
             tenants,
         }
+    }
+
+    /// The stage of each of its requests, in their order: which step of the rate sends it.
+    pub fn stages(&self) -> Vec<usize> {
+        let mut all = self.clone();
+        let next = || {
+            all.in_turn.iter_mut().for_each(InTurn::drain);
+            all.next().map(|_| all.in_turn.as_ref().map_or(0, |turns| turns.stage))
+        };
+        std::iter::from_fn(next).collect()
     }
 
     /// The next arrival of a client, or the next round of an open-loop session, whichever is first.
@@ -161,12 +185,21 @@ impl MixSource {
         if arrival >= self.end {
             return None;
         }
+        let turn = match &mut self.in_turn {
+            Some(turns) => {
+                let at = turns.sent(arrival)?;
+                let (lane, session) = turns.client(self.sent);
+                Some(Turn { at, lane, session, round: 0, context: 0 })
+            }
+            None => None,
+        };
         let sender = &mut self.lanes[lane];
         let session = sender.arrived;
         sender.arrived += 1;
         let next = sender.next_arrival(self.seed, &self.rate);
         self.merge.replace_earliest(lane, next);
-        Some(self.send(Turn { at: arrival, lane, session, round: 0, context: 0 }))
+        let drawn = Turn { at: arrival, lane, session, round: 0, context: 0 };
+        Some(self.send(turn.unwrap_or(drawn)))
     }
 
     /// What a user sends who has nothing more to ask of a request that ended at `at`. Whoever was
@@ -287,7 +320,8 @@ impl Lane {
         let Turn { at, lane: _, session, round, context } = turn;
         let sessions = self.client.sessions.as_ref();
         let in_session = sessions.map(|_| round);
-        let dice = |purpose| self.dice(seed, purpose, session, in_session);
+        let drawn = if self.repeats { 0 } else { session };
+        let dice = |purpose| self.dice(seed, purpose, drawn, in_session);
         let input = self.client.input.sample(&mut dice(Purpose::InputLength));
         let output_tokens = self.client.output.sample(&mut dice(Purpose::OutputLength));
         let within = match sessions.map(|sessions| sessions.context) {
@@ -298,7 +332,8 @@ impl Lane {
         debug_assert!(within < 1 << CLIENT_BITS, "validate keeps arrivals below these bits");
         let base = self.number << CLIENT_BITS;
         let own = StreamId(PRIVATE | base | within);
-        let question = Segment { stream: own, tokens: context + input };
+        let asked = if self.repeats { StreamId(PRIVATE | base | LAST_OF_CLIENT) } else { own };
+        let question = Segment { stream: asked, tokens: context + input };
         Request {
             id,
             name: None,
@@ -358,7 +393,7 @@ fn later(at: Time, span: Span) -> Time {
 impl Source for MixSource {
     fn has_private_streams(&self) -> bool {
         let single = |lane: &Lane| lane.client.sessions.is_none() && lane.client.retry.is_none();
-        self.lanes.iter().all(single)
+        self.in_turn.is_none() && self.lanes.iter().all(single)
     }
 
     fn next_request(&mut self) -> Result<Option<Request>, Box<dyn Error + Send + Sync>> {
@@ -375,7 +410,12 @@ impl Source for MixSource {
         self.closed_loop
     }
 
+    fn is_waiting(&self) -> bool {
+        self.in_turn.as_ref().is_some_and(InTurn::is_waiting)
+    }
+
     fn follow_up(&mut self, ended: &Request, ending: Ending, at: Time) -> Option<Request> {
+        self.in_turn.iter_mut().for_each(|turns| turns.end(at));
         self.next_of_client(ended, ending, at).or_else(|| self.next_of_user(ending, at))
     }
 

@@ -65,8 +65,9 @@ fn a_study_ends_with_its_answer_on_one_screen() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let lines: Vec<&str> = ran.out.lines().collect();
     assert!(lines.len() <= 40, "{}", ran.out);
-    assert!(lines[2].starts_with("Best by ttft_mean: two, "), "{}", ran.out);
-    assert!(ran.out.contains("slower  refuted    x 0."), "{}", ran.out);
+    let best = "Best by ttft_mean (time to first token: mean; less is better): two, ";
+    assert!(lines[2].starts_with(best), "{}", ran.out);
+    assert!(ran.out.contains("slower  refuted    ttft_p99↓ x 0."), "{}", ran.out);
     assert!(ran.out.contains("not errors of the model"), "{}", ran.out);
     assert!(ran.out.ends_with("All verdicts, tables and charts: s.html, or `--tables`\n"));
     let page = bench.read("s.html");
@@ -95,14 +96,23 @@ fn the_first_study_of_the_readme_ends_with_its_answer_on_one_screen() {
     assert!(ran.out.lines().count() <= 40, "{}", ran.out);
     for told in [
         "Which router should stand before",
-        "Safest choice by ttft_p99: ",
+        "Safest by ttft_p99 (",
         "retrieval ",
-        "Against llm-d 1.0 precise, ",
-        "KV events help",
+        "gainst llm-d 1.0 precise, ",
+        "steady_responses_per_sec↑ x ",
+        "KV events beat estimated hits",
         "not errors of the model",
-        "`blis export llm-d --strategy",
+        "# all cases",
     ] {
         assert!(ran.out.contains(told), "{told}: {}", ran.out);
+    }
+    let commands = ran.out.lines().filter_map(|line| line.strip_prefix("  blis export llm-d "));
+    let commands: Vec<&str> = commands.filter_map(|line| line.split(" #").next()).collect();
+    assert!(commands.len() > 1, "{}", ran.out);
+    for command in commands {
+        let exported = bench.blis(&format!("export llm-d {}", command.replace('\'', "").trim()));
+        assert_eq!(exported.code, Some(0), "{command}: {}", exported.err);
+        assert!(exported.out.contains("EndpointPickerConfig"), "{}", exported.out);
     }
 }
 

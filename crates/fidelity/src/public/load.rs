@@ -8,13 +8,10 @@ use blis_core::{
 };
 use blis_scenario::problem::Problem;
 use blis_scenario::yaml::Whole;
+use blis_workload::{Activity, Arrival, Client, Length, Mix, MixSource, Rate};
 use serde::Deserialize;
 use std::error::Error;
 use std::ops::Range;
-
-/// The client begins a stage when the last one is answered. Nothing happens in between, so it may
-/// as well be this long after, which is longer than it takes.
-const GAP: f64 = 1_000.0;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,7 +57,7 @@ struct SharedPrefix {
 
 /// What is sent, and the stage of each request.
 pub(super) struct Sent {
-    pub(super) client: Client,
+    pub(super) client: Tool,
     pub(super) stages: Vec<usize>,
 }
 
@@ -107,68 +104,60 @@ impl Load {
     }
 
     pub(super) fn sent(&self, seed: u64) -> Sent {
-        let (requests, stages) = if let Some(data) = self.shared_prefix {
-            self.staged(data, seed)
-        } else {
-            let request = |(number, one): (usize, &[f64; 3])| single(number as u64, *one);
-            let requests = self.requests.iter().enumerate().map(request).collect();
-            (requests, vec![0; self.requests.len()])
+        let shared = self.shared_prefix.map(|data| self.shared(data, seed).source());
+        let request = |(number, one): (usize, &[f64; 3])| single(number as u64, *one);
+        let requests: Vec<Request> = self.requests.iter().enumerate().map(request).collect();
+        let stages = match &shared {
+            Some(source) => source.stages(),
+            None => vec![0; requests.len()],
         };
-        Sent { client: Client { requests: requests.into_iter(), begin: self.most }, stages }
+        let requests = requests.into_iter();
+        Sent { client: Tool { shared, requests, free: self.most, ended: Time::ZERO }, stages }
     }
 
-    /// All requests of all stages, and the stage of each.
-    fn staged(&self, data: SharedPrefix, seed: u64) -> (Vec<Request>, Vec<usize>) {
-        let prompts = data.num_groups.get() * data.num_prompts_per_group.get();
-        let mut order: Vec<u64> = (0..prompts).collect();
-        let mut dice = Dice::new(seed, Purpose::Permutation, 0);
-        for at in (1..order.len()).rev() {
-            order.swap(at, dice.below(at + 1));
+    /// The load of inference-perf.
+    fn shared(&self, data: SharedPrefix, seed: u64) -> Mix {
+        let arrival = if self.even_s.is_some() { Arrival::Constant } else { Arrival::Poisson };
+        let (groups, each) = (data.num_groups.get(), data.num_prompts_per_group.get());
+        let client = |prompt: u64| Client {
+            name: prompt.to_string(),
+            tenant: "all".to_owned(),
+            class: SloClass::Standard,
+            share: 1.0,
+            arrival: arrival.clone(),
+            prefix_group: Some((prompt / each).to_string()),
+            prefix_tokens: data.system_prompt_len.get_u32(),
+            input: Length::Constant(data.question_len.get_u32()).into(),
+            output: Length::Constant(data.output_len.get_u32()),
+            activity: Activity::default(),
+            sessions: None,
+            deadline: None,
+            patience: None,
+            retry: None,
+        };
+        let stages =
+            self.stages.iter().map(|&[rate, lasting]| (rate, Span::from_secs_f64(lasting)));
+        Mix {
+            clients: (0..groups * each).map(client).collect(),
+            rate: Rate::steps(stages.chain([(0.0, Span::ZERO)])),
+            num_requests: None,
+            horizon: None,
+            seed,
+            in_turn: true,
         }
-        let (mut requests, mut stages, mut start) = (Vec::new(), Vec::new(), 0.0);
-        for (stage, &[rate, lasting]) in self.stages.iter().enumerate() {
-            let mut dice = Dice::new(seed, Purpose::Arrival, stage as u64);
-            let mut next = || if self.even_s.is_some() { 1.0 } else { dice.exponential() } / rate;
-            let mut at = next();
-            while at < lasting {
-                let prompt = order[requests.len() % order.len()];
-                requests.push(data.request(requests.len() as u64, prompt, start + at));
-                stages.push(stage);
-                at += next();
-            }
-            start += lasting + GAP;
-        }
-        (requests, stages)
-    }
-}
-
-impl SharedPrefix {
-    fn request(self, number: u64, prompt: u64, at: f64) -> Request {
-        let (groups, each) = (self.num_groups.get(), self.num_prompts_per_group.get());
-        let segments = [
-            (prompt / each, self.system_prompt_len.get_u32()),
-            (groups + prompt, self.question_len.get_u32()),
-        ];
-        let own = groups + groups * each + number;
-        request(number, at, &segments, own, self.output_len.get_u32())
     }
 }
 
 /// A request that shares nothing.
 fn single(number: u64, [at, input, output]: [f64; 3]) -> Request {
     let tokens = |length: f64| u32::try_from(count(length)).unwrap_or(u32::MAX);
-    request(number, at, &[(2 * number, tokens(input))], 2 * number + 1, tokens(output))
-}
-
-/// A request at that second with those streams, so many tokens of each, that generates `own`.
-fn request(number: u64, at: f64, streams: &[(u64, u32)], own: u64, output: u32) -> Request {
-    let segment = |&(stream, tokens): &(u64, u32)| Segment { stream: StreamId(stream), tokens };
+    let prompt = Segment { stream: StreamId(2 * number), tokens: tokens(input) };
     Request {
         id: RequestId(number),
         name: None,
         arrival: Time::from_nanos(count(at * 1e9)),
-        content: Content::new(streams.iter().map(segment), StreamId(own)),
-        output_tokens: output,
+        content: Content::new([prompt], StreamId(2 * number + 1)),
+        output_tokens: tokens(output),
         class: SloClass::Standard,
         tenant: TenantId(0),
         session: None,
@@ -180,35 +169,47 @@ fn request(number: u64, at: f64, streams: &[(u64, u32)], own: u64, output: u32) 
 }
 
 /// Sends its requests when they are due, and no more at a time than it may.
-pub(super) struct Client {
+pub(super) struct Tool {
+    shared: Option<MixSource>,
+    /// Instead of that.
     requests: std::vec::IntoIter<Request>,
-    /// How many it may still send without an answer; `None`: all.
-    begin: Option<usize>,
+    /// How many more may be under way; `None`: all.
+    free: Option<usize>,
+    /// When the last request ended.
+    ended: Time,
 }
 
-impl Source for Client {
+impl Source for Tool {
     fn next_request(&mut self) -> Result<Option<Request>, Box<dyn Error + Send + Sync>> {
-        match &mut self.begin {
-            Some(0) => return Ok(None),
-            Some(left) => *left -= 1,
-            None => {}
+        if self.free == Some(0) {
+            return Ok(None);
         }
-        Ok(self.requests.next())
+        let next = match &mut self.shared {
+            Some(shared) => shared.next_request()?,
+            None => self.requests.next(),
+        };
+        let Some(next) = next else { return Ok(None) };
+        let Some(free) = &mut self.free else { return Ok(Some(next)) };
+        *free -= 1;
+        Ok(Some(Request { arrival: next.arrival.max(self.ended + Span::from_nanos(1)), ..next }))
     }
 
     fn is_closed_loop(&self) -> bool {
-        self.begin.is_some()
+        self.free.is_some() || self.shared.as_ref().is_some_and(MixSource::is_closed_loop)
     }
 
-    fn follow_up(&mut self, _: &Request, _: Ending, at: Time) -> Option<Request> {
-        self.begin?;
-        let next = self.requests.next()?;
-        let arrival = next.arrival.max(at + Span::from_nanos(1));
-        Some(Request { arrival, ..next })
+    fn is_waiting(&self) -> bool {
+        true
+    }
+
+    fn follow_up(&mut self, ended: &Request, ending: Ending, at: Time) -> Option<Request> {
+        self.free.iter_mut().for_each(|free| *free += 1);
+        self.ended = self.ended.max(at);
+        self.shared.as_mut()?.follow_up(ended, ending, at)
     }
 
     fn expected(&self) -> Option<u64> {
-        Some(self.requests.len() as u64)
+        None
     }
 
     fn tenant_name(&self, _: TenantId) -> String {

@@ -316,7 +316,7 @@ impl<'a> Climb<'a> {
 
     /// The least room that an SLO leaves in a run.
     fn room(&self, row: &Row) -> Option<f64> {
-        let slacks = self.question.slo.iter().map(|slo| slo.slack(&row.report));
+        let slacks = self.question.slo.iter().map(|slo| slo.slack(row));
         slacks
             .collect::<Option<Vec<f64>>>()
             .map(|all| all.into_iter().fold(f64::INFINITY, f64::min))
@@ -332,7 +332,7 @@ pub(super) fn rung(end: End) -> i64 {
 /// Whether a run keeps up and meets all of `slo`.
 fn meets(slo: &[Slo], row: &Row) -> bool {
     let holds = |slo: &Slo| {
-        slo.slack(&row.report).is_some_and(|slack| match slo.comparison.relation {
+        slo.slack(row).is_some_and(|slack| match slo.comparison.relation {
             Relation::Below | Relation::Above => slack > 0.0,
             _ => slack >= 0.0,
         })

@@ -166,9 +166,9 @@ impl Search {
         let spot = (subject, rung(end), PILOT_SEED);
         climb.visit(&BTreeSet::from([spot]))?;
         let why = |slo: &Slo| {
-            let report = &climb.row(spot)?.report;
-            let fails = slo.slack(report).is_none_or(|slack| slack < 0.0);
-            let found = slo.value(report).map_or_else(
+            let row = climb.row(spot)?;
+            let fails = slo.slack(row).is_none_or(|slack| slack < 0.0);
+            let found = slo.value(row).map_or_else(
                 || "no run has a sample of it".to_owned(),
                 |value| format!("it is {}{} there", number(value), slo.unit()),
             );

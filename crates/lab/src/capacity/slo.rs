@@ -4,8 +4,8 @@ use crate::design::Design;
 use crate::hypothesis::{Comparison, Expr, Mistake, Reference, Relation, parse};
 use blis_core::SloClass;
 use blis_core::math::ln;
-use blis_metrics::Report;
 use blis_scenario::problem::{Place, Problem};
+use blis_scenario::row::Row;
 use blis_scenario::scenario::{Plan, Workload};
 
 /// The share of requests that must be within the targets of their class, unless somebody says.
@@ -79,8 +79,8 @@ impl Slo {
 
     /// How much room is left in a run: at least 0 if it holds there. The logarithm of a ratio if
     /// both sides are positive, else a difference; `None` without a sample.
-    pub(super) fn slack(&self, report: &Report) -> Option<f64> {
-        let of = |reference: &Reference| reference.metric.of(report);
+    pub(super) fn slack(&self, row: &Row) -> Option<f64> {
+        let of = |reference: &Reference| reference.metric.of_run(row);
         let Comparison { left, relation, right } = &self.comparison;
         let (left, right) = (left.value(&of)?, right.value(&of)?);
         let above = if left > 0.0 && right > 0.0 { ln(left / right) } else { left - right };
@@ -102,8 +102,8 @@ impl Slo {
     }
 
     /// The value that is bounded in a run, as the left side gives it.
-    pub fn value(&self, report: &Report) -> Option<f64> {
-        self.comparison.left.value(&|reference: &Reference| reference.metric.of(report))
+    pub fn value(&self, row: &Row) -> Option<f64> {
+        self.comparison.left.value(&|reference: &Reference| reference.metric.of_run(row))
     }
 }
 
@@ -117,13 +117,14 @@ mod tests {
         let all = all.expect("legal");
         assert_eq!(all[0].text, "critical.ttft_p99 <= 0.2s");
         assert_eq!(all[1].text, "completed >= 0.99 * offered");
-        let mut report = Report::default();
-        (report.cluster.offered, report.cluster.completed) = (100, 99);
-        let slack = all[1].slack(&report).expect("both are known");
+        let mut row = Row::default();
+        let cluster = &mut row.report.cluster;
+        (cluster.offered, cluster.completed) = (100, 99);
+        let slack = all[1].slack(&row).expect("both are known");
         assert!(slack.abs() < 1e-12, "{slack}");
-        report.cluster.completed = 90;
-        assert!(all[1].slack(&report).is_some_and(|slack| slack < 0.0));
-        assert_eq!(all[0].slack(&report), None, "no sample, no slack");
+        row.report.cluster.completed = 90;
+        assert!(all[1].slack(&row).is_some_and(|slack| slack < 0.0));
+        assert_eq!(all[0].slack(&row), None, "no sample, no slack");
     }
 
     #[test]

@@ -67,6 +67,30 @@ fn the_capacity_of_a_single_server_is_that_of_pollaczek_and_khinchine() {
 }
 
 #[test]
+fn the_capacity_of_one_tenant_is_that_of_a_server_with_its_requests_alone() {
+    let text = "latency: {model: constant, step_us: 1000}
+engine: {max_num_running_reqs: 1, total_kv_blocks: 1000}
+workload:
+  mix:
+    aggregate_rate: 20
+    num_requests: 4000
+    clients:
+      - {id: c, tenant_id: acme, rate_fraction: 1, arrival: {process: poisson},
+         input_distribution: {type: constant, params: {value: 16}},
+         output_distribution: {type: constant, params: {value: 10}}}
+";
+    let capacity = |slo: &str| {
+        let draft = Draft::from_text("s.yaml", text).expect("well-formed");
+        let question = Question { warmup: Warmup::Seconds(5.0), ..question(slo, Vary::Rate) };
+        let subjects = vec![subject("one", draft, Vary::Rate)];
+        found(&Search { name: "test".to_owned(), question, subjects }, 2).answers[0].estimate
+    };
+    let all = capacity("ttft_mean <= 11ms");
+    assert!(all.is_some(), "some rate meets it");
+    assert_eq!(capacity("tenants.acme.ttft_mean <= 11ms"), all, "nobody else sends requests");
+}
+
+#[test]
 fn what_no_target_limits_is_limited_by_saturation() {
     // 10 ms a request: 100 a second, however patient the clients.
     let search = Search {

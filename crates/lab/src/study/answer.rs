@@ -7,6 +7,7 @@ use crate::stats::Estimate;
 use blis_metrics::Saturation;
 use blis_scenario::row::Row;
 use blis_scenario::scenario::oracles::Oracles;
+use std::cmp::Ordering;
 
 /// Paired intervals of the ranking leave out the truth with this probability, each.
 const LEVEL: f64 = 0.05;
@@ -64,6 +65,12 @@ pub struct Regret {
 impl Regret {
     fn size(&self) -> (usize, f64) {
         (self.overloaded.len(), self.times.map_or(1.0, |(times, _)| times.mean))
+    }
+
+    /// Which of two arms is safer: that comes first.
+    pub fn order(&self, other: &Regret) -> Ordering {
+        let [(lost, times), (other_lost, other_times)] = [self, other].map(Regret::size);
+        lost.cmp(&other_lost).then(times.total_cmp(&other_times))
     }
 
     /// Whether it is overloaded nowhere where another arm is not, and nowhere worse than the best.
@@ -178,10 +185,7 @@ fn regrets(places: &[Place], metric: &Metric) -> Vec<Regret> {
     arms.dedup();
     let worst = |&arm: &usize| worst(places, metric, arm, 0..places.len());
     let mut all: Vec<Regret> = arms.iter().filter_map(worst).collect();
-    all.sort_by(|one, other| {
-        let [(lost, times), (other_lost, other_times)] = [one, other].map(Regret::size);
-        lost.cmp(&other_lost).then(times.total_cmp(&other_times))
-    });
+    all.sort_by(Regret::order);
     all
 }
 

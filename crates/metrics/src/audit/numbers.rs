@@ -4,8 +4,8 @@
 
 use super::{AuditReport, Place, Violation};
 use crate::report::{
-    Curves, Decomposition, Distributions, EngineTime, InstanceSection, KvSection, Latency, Report,
-    RoutingSection, Section, SplitStats, Steady, TierSection,
+    Curves, Decomposition, Distributions, EngineTime, InstanceSection, KvSection, Latency,
+    OverTime, Report, RoutingSection, Section, SplitStats, Steady, TierSection,
 };
 use blis_core::{InstanceId, Time};
 
@@ -72,7 +72,12 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
         check.number("steady", value);
     }
     check.share("batch_correlation", batch_correlation.map(f64::abs));
-    if let Some(Distributions { cluster, classes }) = curves {
+    if let Some(Distributions { cluster, classes, over_time }) = curves {
+        if let Some(OverTime { seconds, ttft_ms, waiting, running }) = over_time {
+            let all =
+                ttft_ms.iter().copied().chain(waiting.iter().chain(running).map(|&n| Some(n)));
+            all.chain([Some(*seconds)]).for_each(|value| check.number("over_time", value));
+        }
         for curves in classes.iter().map(|(_, curves)| curves).chain([cluster]) {
             check.curves(curves);
         }

@@ -14,13 +14,14 @@ impl Summary {
         let mut seen: Vec<SloClass> = SloClass::ALL.into_iter().collect();
         seen.retain(|class| self.classes[class.index()].counts.offered > 0);
         if seen.len() < 2 {
-            return Distributions { cluster, classes: Vec::new() };
+            return Distributions { cluster, ..Distributions::default() };
         }
         let class = |class: SloClass| {
             let rows = by_class.members(class.index()).map(|index| &self.rows[index]);
             (class, curves(rows, self.gaps.column(class.index()).curve().as_ref()))
         };
-        Distributions { cluster, classes: seen.into_iter().map(class).collect() }
+        let classes = seen.into_iter().map(class).collect();
+        Distributions { cluster, classes, over_time: None }
     }
 }
 

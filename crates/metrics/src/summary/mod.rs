@@ -8,6 +8,7 @@
 mod curves;
 mod decomposition;
 mod large;
+mod over_time;
 mod saturation;
 mod sections;
 mod steady;
@@ -15,7 +16,7 @@ mod tally;
 
 use crate::end::RunEnd;
 use crate::fact::{Fact, Listener, Record, Stage, Status};
-use crate::report::{Decomposition, EngineTime, Latency, Report, Saturation};
+use crate::report::{Decomposition, Distributions, EngineTime, Latency, Report, Saturation};
 use crate::sample::{Groups, WeightedSamples, float_sum};
 use crate::slo::SloTargets;
 use blis_core::math::float;
@@ -154,6 +155,7 @@ impl Summary {
         let elapsed = end.ended_at.saturating_since(self.from);
         saturation::sort_runs(&mut self.closings);
         let steady = self.steady();
+        let over_time = if self.curves { self.over_time() } else { None };
         // What was needed only for that: all rows, those before the warm-up first.
         self.rows.retain(|row| row.counts);
         let cluster_latencies = self.latencies(1, By::Cluster)[0];
@@ -192,7 +194,9 @@ impl Summary {
             mechanisms: BTreeMap::new(),
             duration_s: whole.as_secs_f64(),
             steady,
-            curves: self.curves.then(|| self.distributions(&by_class)),
+            curves: self
+                .curves
+                .then(|| Distributions { over_time, ..self.distributions(&by_class) }),
             cluster,
         }
     }

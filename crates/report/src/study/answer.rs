@@ -1,13 +1,13 @@
 //! The answer of a study, on one screen: what is best where, what it costs, what is not known.
 
-use super::{CAUTION, tally};
+use super::{CAUTION, deploy, tally};
 use crate::model::{Block, Table, blocks};
-use crate::text::{dash, effect, entry, heading, listed, percent, ranged, sentence};
+use crate::text::{counted, dash, effect, entry, heading, listed, percent, ranged, sentence};
 use blis_core::SloClass;
 use blis_core::math::float;
 use blis_lab::Metric;
 use blis_lab::stats::Estimate;
-use blis_lab::study::{Answer, Findings, Paired, Place, Ranked, Regret, Study};
+use blis_lab::study::{Answer, Findings, Paired, Place, Regret, Study};
 use blis_lab::verdict::{Outcome, number};
 use blis_scenario::Row;
 
@@ -17,6 +17,7 @@ const MOST_CLAIMS: usize = 7;
 const MOST_ARMS: usize = 8;
 /// So many arms are named beside the best, and so many costs.
 const MOST_NAMED: usize = 2;
+const MOST_LEVEL: usize = 4;
 const MOST_COSTS: usize = 2;
 /// A change below this share is no cost.
 const LEAST_COST: f64 = 0.02;
@@ -31,6 +32,7 @@ pub(super) fn answer(study: &Study, findings: &Findings) -> Vec<Block> {
         let table = if few { Some(places(study, found)) } else { groups(study, found) };
         all.push(table.unwrap_or_else(|| arms(study, found, MOST_ARMS)).into());
         all.extend(costs(study, findings, found).map(Block::prose));
+        all.extend(deploy::block(study, found));
     }
     all.extend(claims(study, findings));
     if all.is_empty() {
@@ -46,12 +48,18 @@ pub(super) fn arm(study: &Study, level: usize) -> &str {
     arms.map_or("", |arms| arms.levels[level].as_str())
 }
 
+/// A metric in words, and which way is better.
+fn directed(metric: &Metric) -> String {
+    let better = if metric.less_is_better() == Some(true) { "less" } else { "more" };
+    format!("{} ({}; {better} is better)", metric.name(), metric.about())
+}
+
 /// Which arm to take, in two sentences.
 fn best(study: &Study, found: &Answer) -> String {
-    let metric = found.metric.name();
+    let metric = directed(&found.metric);
     if let [place] = &found.places[..] {
         let Some(first) = place.ranked.first() else {
-            return format!("Every arm is overloaded, so {metric} measures the length of the run.");
+            return format!("No arm keeps up, so {metric} measures the length of the run.");
         };
         let value = entry(&found.metric, Some(first.mean));
         let told =
@@ -62,17 +70,18 @@ fn best(study: &Study, found: &Answer) -> String {
     let place = |index: usize| &found.places[index].name;
     let told = |one: &Regret| {
         let times = one.times.map(|(times, at)| match times {
-            _ if times.low >= times.high => "as good as the best".to_owned(),
-            _ if less => format!("{} times the best ({})", ranged(&times), place(at)),
-            _ => format!("{} of the best ({})", number(1.0 / times.mean), place(at)),
+            _ if times.low >= times.high => "the best".to_owned(),
+            _ if less => format!("at worst {} times the best ({})", ranged(&times), place(at)),
+            _ => format!("at worst {} of the best ({})", number(1.0 / times.mean), place(at)),
         });
         let lost = one.overloaded.first().map(|&first| match one.overloaded.len() {
-            1 => format!("overloaded ({})", place(first)),
-            many => format!("overloaded in {many} of {} places", found.places.len()),
+            1 => format!("does not keep up in one where another does ({})", place(first)),
+            many => format!("does not keep up in {many} where another does"),
         });
         match (lost, times) {
-            (Some(lost), Some(times)) => format!("{lost}, and elsewhere {times}"),
-            (lost, times) => lost.or(times).unwrap_or_default(),
+            (Some(lost), Some(times)) => format!("{lost}, else is {times}"),
+            (Some(lost), None) => lost,
+            (None, times) => format!("is {}", times.unwrap_or_default()),
         }
     };
     let mut regrets = found.regrets.iter();
@@ -82,10 +91,10 @@ fn best(study: &Study, found: &Answer) -> String {
     // With many places a table has the others.
     let named = if found.places.len() <= MOST_PLACES { MOST_NAMED } else { 0 };
     let next: Vec<String> =
-        regrets.take(named).map(|one| format!("{}: {}", arm(study, one.arm), told(one))).collect();
+        regrets.take(named).map(|one| format!("{} {}", arm(study, one.arm), told(one))).collect();
     let next = if next.is_empty() { String::new() } else { format!(" Next: {}.", next.join("; ")) };
     let same = found.regrets[1..].iter().filter(|one| one.is_level(first));
-    let same = listed(same.map(|one| Some(arm(study, one.arm).to_owned())));
+    let same = some(same.map(|one| arm(study, one.arm)), MOST_LEVEL);
     let same = match &same[..] {
         "" => same,
         _ => format!(" The runs cannot tell {same} from it."),
@@ -94,8 +103,10 @@ fn best(study: &Study, found: &Answer) -> String {
     if first.is_none() {
         return format!("Best everywhere by {metric}: {name}.{next}");
     }
-    let worst = told(first);
-    format!("Safest choice by {metric}: {name}, which at its worst is {worst}.{same}{next}")
+    let others = study.factors.iter().filter(|factor| *factor != "arm");
+    let of = listed(others.map(|factor| factor.rsplit('.').next().map(str::to_owned)));
+    let (cases, worst) = (found.places.len(), told(first));
+    format!("Safest by {metric}: {name}. Of {cases} cases ({of}) it {worst}.{same}{next}")
 }
 
 /// The arms that cannot be told from the best.
@@ -107,18 +118,23 @@ fn also(study: &Study, place: &Place) -> String {
 }
 
 fn level(study: &Study, place: &Place) -> String {
-    let same: Vec<&Ranked> = place.ranked.iter().filter(|one| one.is_level()).collect();
-    let names = same.iter().take(MOST_NAMED).map(|one| Some(arm(study, one.arm).to_owned()));
-    let more = same.len().saturating_sub(MOST_NAMED);
-    let more = (more > 0).then(|| format!("{more} more"));
-    listed(names.chain([more]))
+    let same = place.ranked.iter().filter(|one| one.is_level());
+    some(same.map(|one| arm(study, one.arm)), MOST_NAMED)
+}
+
+/// The first `most` of these names, and how many more there are.
+fn some<'a>(names: impl Iterator<Item = &'a str>, most: usize) -> String {
+    let names: Vec<&str> = names.collect();
+    let more = names.len().saturating_sub(most);
+    let more = (more > 0).then(|| counted(more as u64, "other"));
+    listed(names.iter().take(most).map(|name| Some((*name).to_owned())).chain([more]))
 }
 
 /// A row for each place: the best arm, those as good, and the next.
 fn places(study: &Study, found: &Answer) -> Table {
     let row = |place: &Place| {
         let best = place.ranked.first();
-        let name = best.map_or("all are overloaded", |best| arm(study, best.arm));
+        let name = best.map_or("none keeps up", |best| arm(study, best.arm));
         let value = best.map_or_else(String::new, |best| entry(&found.metric, Some(best.mean)));
         let same = Some(level(study, place)).filter(|same| !same.is_empty());
         let next = place.ranked.iter().skip(1).find(|one| !one.is_level());
@@ -143,44 +159,68 @@ fn places(study: &Study, found: &Answer) -> Table {
     Table::new("", header[from..].to_vec(), rows).without_empty()
 }
 
-/// A row for each level of the first thing that cells differ in besides their arms, where there are
-/// too many places for a row each: who is best there, and how far the safest arm and the first one
-/// are from that. `None` if that has too many levels as well, or there is nothing beside it.
-fn groups(study: &Study, found: &Answer) -> Option<Table> {
+/// The places of each level of the first thing that cells differ in besides their arms, where there
+/// are too many places for a row each; else each place. Empty if that has too many levels as well,
+/// or there is nothing beside it.
+pub(super) fn cases(study: &Study, found: &Answer) -> Vec<(String, Vec<usize>)> {
+    if found.places.len() <= MOST_PLACES {
+        let places = found.places.iter().enumerate();
+        return places.map(|(at, place)| (place.name.clone(), vec![at])).collect();
+    }
     let factors = &study.design.factors;
-    let first = factors.iter().position(|factor| factor.name != "arm")?;
+    let Some(first) = factors.iter().position(|factor| factor.name != "arm") else {
+        return Vec::new();
+    };
     let levels = &factors[first].levels;
     if levels.len() < 2 || levels.len() > MOST_PLACES {
-        return None;
+        return Vec::new();
     }
+    let here = |(level, name): (usize, &String)| {
+        let at = |place: &usize| study.design.levels(found.places[*place].cells[0])[first] == level;
+        (name.clone(), (0..found.places.len()).filter(at).collect())
+    };
+    levels.iter().enumerate().map(here).collect()
+}
+
+/// A row for each of many cases: who is best there, and how far the safest arm and the first one
+/// are from that. `None` if there are no such cases.
+fn groups(study: &Study, found: &Answer) -> Option<Table> {
+    let mut others = study.design.factors.iter().filter(|factor| factor.name != "arm");
+    let short = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+    let first = short(&others.next()?.name);
+    // What differs within a row.
+    let within = match (others.next(), others.next()) {
+        (Some(one), None) => format!("{}s", short(&one.name)),
+        _ => "cases".to_owned(),
+    };
     let mut arms = vec![found.regrets.first()?.arm, 0];
     arms.dedup();
-    let row = |(level, name): (usize, &String)| {
-        let at = |place: &usize| study.design.levels(found.places[*place].cells[0])[first] == level;
-        let here: Vec<usize> = (0..found.places.len()).filter(at).collect();
+    let row = |(name, here): (String, Vec<usize>)| {
         let won = |arm: usize| here.iter().filter(|&&at| found.places[at].is_won_by(arm)).count();
         let wins: Vec<(usize, usize)> =
             found.regrets.iter().map(|one| (won(one.arm), one.arm)).collect();
         let most = wins.iter().map(|&(won, _)| won).max().unwrap_or(0);
         let mut same = wins.iter().filter(|&&(won, _)| won == most).map(|&(_, arm)| arm);
-        let first = same.next().map_or("", |first| arm(study, first));
-        let more = same.count();
-        let more = if more > 0 { format!(", {more} more") } else { String::new() };
-        let best = format!("{first} ({most} of {}){more}", here.len());
+        let best = same.next().map_or("", |first| arm(study, first));
+        let more = match same.count() {
+            0 => String::new(),
+            more => format!(", {}", counted(more as u64, "other")),
+        };
+        let best = format!("{best} ({most} of {}){more}", here.len());
         let lost = arms.iter().map(|&arm| match found.worst(arm, here.iter().copied()) {
             None => "-".to_owned(),
-            Some(lost) if !lost.overloaded.is_empty() => "overloaded".to_owned(),
+            Some(lost) if !lost.overloaded.is_empty() => "does not keep up".to_owned(),
             Some(lost) => dash(lost.times, |(times, _)| {
-                if times.low < times.high { ranged(&times) } else { "best".to_owned() }
+                if times.low < times.high { ranged(&times) } else { "the best".to_owned() }
             }),
         });
-        [name.clone(), best].into_iter().chain(lost).collect::<Vec<_>>()
+        [name, best].into_iter().chain(lost).collect::<Vec<_>>()
     };
-    let short = factors[first].name.rsplit('.').next().unwrap_or_default().to_owned();
-    let lost = arms.iter().map(|&it| format!("{}, at worst", arm(study, it)));
-    let header = [short, "best or as good".to_owned()].into_iter().chain(lost);
-    let title = format!("{}, times the best", found.metric.name());
-    Some(Table::new(title, header, levels.iter().enumerate().map(row)))
+    let rows: Vec<Vec<String>> = cases(study, found).into_iter().map(row).collect();
+    let lost = arms.iter().map(|&it| format!("{}: times the best, at worst", arm(study, it)));
+    let header = [first, format!("best, or level with it (of the {within})")];
+    let header = header.into_iter().chain(lost);
+    (!rows.is_empty()).then(|| Table::new("", header, rows))
 }
 
 /// Where cells differ in more than their arms: in how many places each arm is the best or as good,
@@ -213,7 +253,8 @@ fn arms(study: &Study, found: &Answer, most: usize) -> Table {
     let title =
         if more > 0 { format!("The best arms, without {more} more") } else { String::new() };
     let worst = format!("{} at worst, times the best", found.metric.name());
-    Table::new(title, ["arm", "best or as good", "overloaded", &worst, "there"], rows)
+    let header = ["arm", "best, or level with it", "does not keep up", &worst, "there"];
+    Table::new(title, header, rows)
 }
 
 /// What surely gets worse with the safest arm, against the first arm of the file.
@@ -234,15 +275,22 @@ fn costs(study: &Study, findings: &Findings, found: &Answer) -> Option<String> {
     let metrics: Vec<Metric> =
         metrics.chain(classes.flat_map(of_class).filter_map(Result::ok)).collect();
     let mut costs: Vec<(f64, String)> = Vec::new();
-    for place in &found.places {
+    let (mut compared, mut known) = (0, Vec::new());
+    for (at, place) in found.places.iter().enumerate() {
         let (cell, base) = (place.cells[winner], place.cells[0]);
         let grows = [winner, 0].iter().any(|arm| place.overloaded.contains(arm));
         for metric in metrics.iter().filter(|metric| !(grows && metric.is_latency())) {
-            let paired = findings.paired(cell, base, metric, 0.05);
-            let Some((size, told)) = paired.and_then(|it| worse(metric, &it)) else { continue };
+            let Some(paired) = findings.paired(cell, base, metric, 0.05) else { continue };
+            compared += 1;
+            let Some((size, told)) = worse(metric, &paired) else { continue };
+            // A class that is all there is says nothing new.
+            if known.contains(&(at, paired)) {
+                continue;
+            }
+            known.push((at, paired));
             let at =
                 if place.name.is_empty() { String::new() } else { format!(" ({})", place.name) };
-            costs.push((size, format!("{} {told}{at}", metric.name())));
+            costs.push((size, format!("{} {told}{at}", named(metric))));
         }
     }
     costs.sort_by(|one, other| other.0.total_cmp(&one.0));
@@ -253,10 +301,26 @@ fn costs(study: &Study, findings: &Findings, found: &Answer) -> Option<String> {
              no class is surely worse by 2 %."
         ));
     }
-    let more = costs.len().saturating_sub(MOST_COSTS);
-    let more = (more > 0).then(|| format!("{more} more"));
+    let all = costs.len();
     let named = costs.into_iter().take(MOST_COSTS).map(|(_, told)| Some(told));
-    Some(format!("Against {base}, {winner} costs: {}.", listed(named.chain([more]))))
+    let told = listed(named);
+    let more = match all {
+        all if all > MOST_COSTS => format!(
+            " Of {compared} comparisons (metric, class and case), {all} are worse by 2 % or more."
+        ),
+        _ => String::new(),
+    };
+    Some(format!("What {winner} costs against {base}, at most: {told}.{more}"))
+}
+
+/// A metric, and whose requests it is of.
+fn named(metric: &Metric) -> String {
+    match metric.name().split_once('.') {
+        Some((class, name)) if SloClass::from_name(class).is_some() => {
+            format!("{name} of class {class}")
+        }
+        _ => metric.name(),
+    }
 }
 
 /// How much worse it surely is, and that in words.
@@ -283,9 +347,15 @@ fn claims(study: &Study, findings: &Findings) -> Vec<Block> {
         return vec![told];
     }
     let rows = study.hypotheses.iter().zip(&findings.verdicts).map(|(asked, found)| {
-        vec![asked.name.clone(), found.outcome.name().to_owned(), effect(found)]
+        let of = found.effects.get(found.telling).and_then(|effect| effect.left.split('(').next());
+        let metric = of.and_then(|name| Metric::parse(name).ok());
+        let better = metric.as_ref().and_then(Metric::less_is_better);
+        let arrow = better.map_or("", |less| if less { "↓" } else { "↑" });
+        let told = metric.map_or_else(String::new, |it| format!("{}{arrow} ", it.name()));
+        vec![asked.name.clone(), found.outcome.name().to_owned(), told + &effect(found)]
     });
-    blocks([Table::new("", ["claim", "verdict", "effect"], rows).keyed(2)])
+    let effect = "effect: times the other's (↓ less is better, ↑ more)";
+    blocks([Table::new("", ["claim", "verdict", effect], rows).keyed(2)])
 }
 
 /// What the numbers do not say.
@@ -296,13 +366,14 @@ fn unknown(study: &Study, findings: &Findings, found: Option<&Answer>) -> String
     let overloaded = found
         .map_or(0, |found| found.places.iter().map(|place| place.overloaded.len()).sum::<usize>());
     let overloaded = (overloaded > 0).then(|| {
-        format!("{overloaded} of {} cells are overloaded and not ranked.", study.cells.len())
+        let cells = study.cells.len();
+        format!("{overloaded} of {cells} cells (an arm in a case) do not keep up: not ranked.")
     });
     let (far, most) = extrapolated(findings);
     let far = (most > 0.01).then(|| {
         format!(
-            "{} of all steps, {} in the worst cell, are outside the range that the latency model \
-             was fitted to.",
+            "{} of all steps ({} in the worst cell) are outside the range that step times were \
+             measured in.",
             percent(far),
             percent(most)
         )
@@ -312,7 +383,8 @@ fn unknown(study: &Study, findings: &Findings, found: Option<&Answer>) -> String
     } else {
         CAUTION
     };
-    let parts = [open, overloaded, far].into_iter().flatten();
+    let lacking = found.map(|found| deploy::lacking(study, found)).filter(|it| !it.is_empty());
+    let parts = [lacking, open, overloaded, far].into_iter().flatten();
     parts.chain([caution.to_owned()]).collect::<Vec<_>>().join(" ")
 }
 

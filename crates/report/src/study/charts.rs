@@ -142,7 +142,8 @@ fn split(row: &Row, class: Option<SloClass>) -> Option<&SplitStats> {
     }
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+/// The mean of `values`; `None` if there is none.
+pub(super) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.fold((0.0, 0), |(sum, count), value| (sum + value, count + 1));
     (count > 0).then(|| sum / float(count))
 }

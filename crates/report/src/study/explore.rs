@@ -1,11 +1,13 @@
 //! What the explorer of a page works on: every metric of every class, in every run.
 
+use super::charts::mean;
 use crate::text::{concat, is_share};
 use blis_core::SloClass;
 use blis_core::math::{count, float, ln};
 use blis_lab::study::{Findings, Study};
 use blis_lab::{Interval, Metric};
-use blis_metrics::metric;
+use blis_metrics::{OverTime, metric};
+use blis_scenario::Row;
 use serde_json::{Value, json};
 
 /// Values are logarithms, in steps from the least to the greatest: three digits of 64 each.
@@ -37,10 +39,7 @@ pub(super) fn data(study: &Study, findings: &Findings) -> Value {
             findings.rows[cell].get(seed).and_then(|_| findings.value(cell, seed, metric))
         };
         let runs: Vec<Option<f64>> = (0..seeds * study.cells.len()).map(value).collect();
-        let above = || runs.iter().flatten().copied().filter(|&value| value > 0.0);
-        let least = above().reduce(f64::min)?;
-        let step = ln(above().fold(least, f64::max) / least) / float(STEPS);
-        Some(json!({
+        let mut told = json!({
             "name": metric.name(),
             "unit": metric.unit(),
             "about": metric.about(),
@@ -48,10 +47,9 @@ pub(super) fn data(study: &Study, findings: &Findings) -> Value {
             "ratio": metric.is_ratio(),
             "share": is_share(metric),
             "less": metric.less_is_better(),
-            "least": ln(least),
-            "step": step,
-            "values": concat(&runs, |value| written(*value, least, step)),
-        }))
+        });
+        told.as_object_mut()?.append(packed(&runs)?.as_object_mut()?);
+        Some(told)
     };
     let cells = 0..study.cells.len();
     json!({
@@ -63,7 +61,53 @@ pub(super) fn data(study: &Study, findings: &Findings) -> Value {
         "student": (2..=seeds).map(student).collect::<Vec<_>>(),
         "digits": DIGITS,
         "metrics": all.iter().enumerate().filter_map(metric).collect::<Vec<_>>(),
+        "over_time": over_time(findings),
     })
+}
+
+/// What each cell was like in the course of its runs, as means over seeds. `Null` if nobody knows.
+fn over_time(findings: &Findings) -> Value {
+    const SERIES: [(&str, Pick); 3] = [
+        ("TTFT mean, ms", |one, part| *one.ttft_ms.get(part)?),
+        ("requests waiting", |one, part| one.waiting.get(part).copied()),
+        ("requests running", |one, part| one.running.get(part).copied()),
+    ];
+    let runs = |rows: &Vec<Row>| {
+        let curves = rows.iter().filter_map(|row| row.report.curves.as_ref()?.over_time.clone());
+        curves.collect::<Vec<OverTime>>()
+    };
+    let cells: Vec<Vec<OverTime>> = findings.rows.iter().map(runs).collect();
+    if cells.iter().any(Vec::is_empty) {
+        return Value::Null;
+    }
+    let series = |(name, pick): (&str, Pick)| {
+        let part = |place: usize| {
+            let (runs, part) = (&cells[place / OverTime::PARTS], place % OverTime::PARTS);
+            mean(runs.iter().filter_map(|one| pick(one, part)))
+        };
+        let parts: Vec<Option<f64>> = (0..cells.len() * OverTime::PARTS).map(part).collect();
+        let mut series = packed(&parts)?;
+        series["name"] = name.into();
+        Some(series)
+    };
+    let seconds = |runs: &Vec<OverTime>| mean(runs.iter().map(|one| one.seconds));
+    json!({
+        "parts": OverTime::PARTS,
+        "seconds": cells.iter().map(seconds).collect::<Vec<_>>(),
+        "series": SERIES.into_iter().filter_map(series).collect::<Vec<_>>(),
+    })
+}
+
+/// A number of a part of a run.
+type Pick = fn(&OverTime, usize) -> Option<f64>;
+
+/// Values as text, and how to read it; `None` if none is above 0.
+fn packed(values: &[Option<f64>]) -> Option<Value> {
+    let above = || values.iter().flatten().copied().filter(|&value| value > 0.0);
+    let least = above().reduce(f64::min)?;
+    let step = ln(above().fold(least, f64::max) / least) / float(STEPS);
+    let values = concat(values, |value| written(*value, least, step));
+    Some(json!({"least": ln(least), "step": step, "values": values}))
 }
 
 /// A value as three digits.

@@ -114,8 +114,11 @@ fn workload(workload: &Workload, line: &mut dyn FnMut(&str, &dyn std::fmt::Displ
             line("workload.trace.hash", &format_args!("{:016x}", content.hash()));
         }
         Workload::Mix(mix) => {
-            let Mix { clients, rate, num_requests, horizon: _, seed: _ } = mix;
+            let Mix { clients, rate, num_requests, horizon: _, seed: _, in_turn } = mix;
             line("workload.rate", &rate.spell());
+            if *in_turn {
+                line("workload.in_turn", in_turn);
+            }
             line("workload.num_requests", &num_requests.spell());
             for (index, one) in clients.iter().enumerate() {
                 line(&format!("workload.clients[{index}]"), &client(one));

@@ -236,6 +236,7 @@ impl Reader<'_> {
             num_requests: requests(fields.num_requests, &rate, horizon),
             horizon,
             seed: 0,
+            in_turn: false,
         };
         tree.whole(&[BASE, "horizon_us"])?;
         mix.validate().map_err(|error| workload_spec::translate(tree, BASE, &error))?;

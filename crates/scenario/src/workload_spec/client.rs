@@ -210,6 +210,7 @@ impl Reader<'_> {
             num_requests: Some(1),
             horizon: None,
             seed: 0,
+            in_turn: false,
         };
         let result = alone.validate();
         let client = alone.clients.remove(0);

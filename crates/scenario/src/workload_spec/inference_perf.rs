@@ -1,11 +1,10 @@
 //! `inference_perf:` in a specification: the load of the benchmark tool of that name, which is
 //! users who share system prompts, in stages of given rates.
 //!
-//! The Go program makes one client for every user and stage, present during the stage only. For
-//! users who ask at random (Poisson) the stages need no clients of their own: arrivals in separate
-//! stretches of time are independent of one another, so one client whose rate is that of the stage
-//! under way sends the same. Users who chat ask at equal intervals that depend on the stage, so
-//! there a user is one client a stage, as in the Go program.
+//! As with the tool, all questions are asked in one shuffled order again and again, and a stage
+//! begins when the one before is answered ([`Mix::in_turn`](blis_workload::Mix::in_turn)). Users who
+//! chat ask at equal intervals that depend on the stage, so there a user is one client a stage, as
+//! in the Go program, which has neither.
 
 use crate::legal::{PerSecond, Seconds};
 use crate::problems::Problems;
@@ -56,6 +55,8 @@ pub(super) struct Expanded {
     pub(super) rate: RateSpec,
     /// How many requests are expected, if the stages alone say that.
     pub(super) requests: Option<f64>,
+    /// Whether users ask in turn.
+    pub(super) in_turn: bool,
 }
 
 const BLOCK: &str = "inference_perf";
@@ -88,7 +89,8 @@ impl InferencePerfSpec {
             let share = 1.0 / float(users);
             let clients = self.all_users().map(|(p, u)| self.user(p, u, share)).collect();
             let (rates, requests) = (self.stages.iter().map(StageSpec::pair), self.requests());
-            return Ok(Expanded { clients, rate: until_the_end(rates), requests: Some(requests) });
+            let (rate, requests) = (until_the_end(rates), Some(requests));
+            return Ok(Expanded { clients, rate, requests, in_turn: true });
         }
         let most = self.stages.iter().map(|stage| self.rounds(*stage)).fold(0.0, f64::max);
         if most > float(MOST_ROUNDS) {
@@ -174,7 +176,8 @@ impl InferencePerfSpec {
         // Each client has its part of the sum of all rates while its stage lasts.
         let rate = self.stages.iter().map(|stage| stage.rate.get()).sum();
         let lasting = self.stages.iter().map(|stage| stage.duration.get()).sum();
-        Expanded { clients, rate: until_the_end([(rate, lasting)]), requests: None }
+        let rate = until_the_end([(rate, lasting)]);
+        Expanded { clients, rate, requests: None, in_turn: false }
     }
 }
 

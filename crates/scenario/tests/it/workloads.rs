@@ -8,6 +8,7 @@ use blis_core::math::float;
 use blis_core::{Ending, Request, SloClass, Source, Span, Time};
 use blis_metrics::{Fact, Listener};
 use blis_scenario::presets::{self, Preset};
+use blis_scenario::scenario::Workload;
 use blis_scenario::workload_spec::{SpecFile, read_text};
 use blis_sim::Pace;
 use blis_workload::Mix;
@@ -345,7 +346,8 @@ fn stages_send_at_their_rates_and_stop() {
         let boundary = Time::from_micros(50_000_000);
         let first = requests.iter().filter(|request| request.arrival < boundary).count();
         let last = requests.iter().map(|request| request.arrival).max().expect("some");
-        assert!(last < Time::from_micros(150_000_000), "ends with its last stage: {last}");
+        // The second stage waits for answers, which take a second.
+        assert!(last < Time::from_micros(151_000_000), "ends with its last stage: {last}");
         (number(first), number(requests.len() - first))
     };
     let (first, second) = in_stages(&spec(&text(false)).mix);
@@ -360,6 +362,51 @@ fn stages_send_at_their_rates_and_stop() {
     let (first, second) = in_stages(&spec(&text(true)).mix);
     near(first, 2_000.0 - missed, deviation, "first stage of chats");
     near(second, 1_000.0 - missed, deviation, "second stage of chats");
+}
+
+/// The most requests that were under way when one arrived behind a pause of two seconds.
+#[derive(Default)]
+struct Drained {
+    last: Time,
+    open: u64,
+    behind_pauses: Vec<u64>,
+}
+
+impl Listener for Drained {
+    fn hear(&mut self, at: Time, fact: &Fact<'_>) {
+        match fact {
+            Fact::Arrived { .. } => {
+                if at.since(self.last) > Span::from_secs_f64(2.0) {
+                    self.behind_pauses.push(self.open);
+                }
+                (self.last, self.open) = (at, self.open + 1);
+            }
+            Fact::Closed { .. } => self.open -= 1,
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_stage_is_drained_before_the_next_and_questions_are_asked_again() {
+    let mut plan = plan(
+        "latency: {model: constant, step_us: 10000}\nengine: {max_num_running_reqs: 4, \
+         total_kv_blocks: 1000}\nworkload: {preset: chatbot}\n",
+    );
+    let text = "version: 2
+inference_perf:
+  stages: [{rate: 20, duration: 20}, {rate: 10, duration: 20}]
+  shared_prefix: {num_unique_system_prompts: 2, num_users_per_system_prompt: 2,
+    system_prompt_len: 64, question_len: 32, output_len: 40}
+";
+    plan.workload = Workload::Mix(spec(text).mix);
+    // Ten requests a second are served, so that half of the first stage is left at its end.
+    let mut drained = Drained::default();
+    let result = run_audited(&plan, Pace::FastForward, &mut drained);
+    assert_eq!(drained.behind_pauses, [0]);
+    let rate = result.report.kv.hit_rate.expect("prompts were looked up");
+    // All but the last token of a prompt that was asked before, in whole blocks: 80 of 96.
+    assert!((rate - 80.0 / 96.0).abs() < 0.01, "{rate}");
 }
 
 /// Counts who arrives.

@@ -1,6 +1,7 @@
 //! What the crate promises as a whole: exact samplers, undisturbed draws, and a strict trace
 //! reader.
 
+mod in_turn;
 mod mix;
 mod rates;
 mod samplers;

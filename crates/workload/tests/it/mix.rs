@@ -31,6 +31,7 @@ pub(crate) fn mix_of(clients: Vec<Client>, rate_per_sec: f64) -> Mix {
         num_requests: Some(1_000_000_000),
         horizon: None,
         seed: 42,
+        in_turn: false,
     }
 }
 
