@@ -47,7 +47,7 @@ impl StepTime for Coefficients {
         let [fixed, per_prefill, per_decode] = self.beta_us;
         let micros = fixed
             + per_prefill * f64::from(shape.prefill_tokens)
-            + per_decode * f64::from(shape.decode_seqs);
+            + per_decode * f64::from(shape.decode_seqs + shape.draft_tokens);
         Span::from_micros_f64(micros).max(Span::from_nanos(1))
     }
 

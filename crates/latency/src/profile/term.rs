@@ -132,9 +132,9 @@ pub struct Lens {
 }
 
 impl Lens {
-    /// Tokens (of a decode step: sequences) that the dense layers compute.
+    /// Tokens that the dense layers compute.
     pub fn padded(&self, shape: &StepShape, site: Site) -> u32 {
-        let tokens = shape.prefill_tokens + shape.decode_seqs;
+        let tokens = shape.tokens();
         match site {
             Site::Bare if shape.only_decodes() || tokens <= TILED => tokens,
             Site::Bare => tokens.next_multiple_of(TILE),
@@ -163,8 +163,8 @@ impl Lens {
             (false, _) => (0.0, 1.0, 1.0),
         };
         // A captured graph computes the outputs of its padding too.
-        let seqs = f64::from(shape.decode_seqs + shape.prefill_seqs);
-        let outputs = if shape.only_decodes() { tokens } else { seqs };
+        let outputs =
+            if shape.only_decodes() { tokens } else { f64::from(shape.outputs()) };
         [
             1.0,
             tokens,

@@ -328,7 +328,7 @@ impl Listener for Summary {
                 self.instance(instance).steps.evicted_blocks += u64::from(blocks);
             }
             Fact::Steps { instance, .. } => self.instance(instance).steps.ran(fact),
-            Fact::Tokens { instance, class, early, gap, count } => {
+            Fact::Tokens { instance, class, early, gap, count, tokens: _ } => {
                 if !early {
                     self.gaps.push(gap.as_nanos(), count, instance.0, class.index());
                 }
@@ -346,6 +346,7 @@ impl Listener for Summary {
             | Fact::Considered { .. }
             | Fact::Formed { .. }
             | Fact::FirstToken { .. }
+            | Fact::Overran { .. }
             | Fact::Offloading { .. }
             | Fact::Sample { .. }
             | Fact::Dropped { .. }
