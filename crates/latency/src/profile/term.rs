@@ -163,8 +163,7 @@ impl Lens {
             (false, _) => (0.0, 1.0, 1.0),
         };
         // A captured graph computes the outputs of its padding too.
-        let outputs =
-            if shape.only_decodes() { tokens } else { f64::from(shape.outputs()) };
+        let outputs = if shape.only_decodes() { tokens } else { f64::from(shape.outputs()) };
         [
             1.0,
             tokens,

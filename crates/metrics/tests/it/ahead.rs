@@ -101,7 +101,8 @@ fn legal() -> Facts {
     }
     let scheduled =
         |request| Fact::Scheduled { request, instance, cached_tokens: 0, total_tokens: 10 };
-    let tokens = |gap| Fact::Tokens { instance, class, early: false, gap: us(gap), count: 1, tokens: 1 };
+    let tokens =
+        |gap| Fact::Tokens { instance, class, early: false, gap: us(gap), count: 1, tokens: 1 };
     let closed = |record| Fact::Closed { status: Status::Finished, record };
     let preempted = Fact::Preempted { request: SECOND, instance, lost_tokens: 10, ended: true };
     let first = TtftSplit { prefill: us(10), ..TtftSplit::default() };

@@ -206,8 +206,7 @@ impl Instance {
                     kit.tally.in_vain = 0;
                     let count = u64::from(steady) * steps;
                     let tokens = count;
-                    let fact =
-                        Fact::Tokens { instance: self.id, class, early, gap, count, tokens };
+                    let fact = Fact::Tokens { instance: self.id, class, early, gap, count, tokens };
                     kit.listener.hear(end, &fact);
                 }
             }
