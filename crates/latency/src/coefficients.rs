@@ -73,6 +73,8 @@ mod tests {
         let model = Coefficients::new([10.0, 2.0, 5.0], [1000.0, 3.0, 0.5]).expect("legal");
         let shape = StepShape { prefill_tokens: 100, decode_seqs: 4, ..StepShape::default() };
         assert_eq!(model.predict(&shape), Span::from_micros(1302));
+        let drafted = StepShape { draft_tokens: 6, ..shape };
+        assert_eq!(model.predict(&drafted), Span::from_micros(1305));
         assert_eq!(model.ingress(7), Span::from_micros(24));
         assert_eq!(model.output(), Span::from_micros(5));
     }

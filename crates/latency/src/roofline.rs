@@ -254,6 +254,16 @@ mod tests {
     }
 
     #[test]
+    fn a_draft_takes_products_and_no_second_read_of_the_cache() {
+        let roofline = ideal(LLAMA_8B, 1);
+        let plain = decode(64, 4_000);
+        let drafted = StepShape { draft_tokens: 192, ..plain };
+        let more = roofline.step_micros(&drafted) - roofline.step_micros(&plain);
+        let dense = roofline.dense_micros(256, 256) - roofline.dense_micros(64, 64);
+        assert!(more > 0.0 && (more - dense).abs() < 1e-6, "{more} against {dense}");
+    }
+
+    #[test]
     fn two_gpus_halve_everything_but_the_all_reduce() {
         let shape = decode(64, 1000);
         let one = ideal(LLAMA_8B, 1).step_micros(&shape);

@@ -302,6 +302,17 @@ mod tests {
     }
 
     #[test]
+    fn a_draft_is_padded_with_its_step_and_reads_no_cache_of_its_own() {
+        let shape = StepShape { decode_seqs: 9, decode_context: 900, ..StepShape::default() };
+        let drafted = StepShape { draft_tokens: 18, ..shape };
+        assert_eq!(lens().padded(&drafted, Site::Served), 32);
+        let [plain, drafted] = [shape, drafted].map(|shape| lens().features(&shape, Site::Served));
+        let same = [KV_READ, KV_READ_SHARED, HOST_SEQ, HOST_CONTEXT];
+        assert!(same.iter().all(|&at| (plain[at] - drafted[at]).abs() < 1e-12), "{drafted:?}");
+        assert!((drafted[1] - 32.0).abs() < 1e-12 && (drafted[10] - 32.0).abs() < 1e-12);
+    }
+
+    #[test]
     fn places_are_those_of_the_terms() {
         let names = [KV_READ, KV_READ_SHARED, HOST_SEQ, HOST_CONTEXT].map(|at| ALL[at].name);
         assert_eq!(names, ["kv_read", "kv_read_shared", "host_seq", "host_context"]);
