@@ -42,6 +42,8 @@ pub enum Purpose {
     Prediction = 11,
     /// Which replica of the gateway a request comes to.
     Gateway = 12,
+    /// How much of a draft is accepted.
+    Acceptance = 13,
     /// Which values a bootstrap draws.
     Resampling = 20,
     /// In which order the components of a strategy are added.

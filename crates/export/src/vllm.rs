@@ -104,6 +104,10 @@ impl Made<'_> {
         } else {
             "--no-async-scheduling"
         });
+        if let Some(speculation) = engine.speculation {
+            let more = vec![format!("Simulated: drafts of {} tokens", speculation.tokens)];
+            self.notes.push(Note::new("drafts", "drafts", more));
+        }
         if engine.watermark_blocks > 0 {
             let share = f64::from(engine.watermark_blocks) / f64::from(engine.total_kv_blocks);
             let share = float(count(share * 1e6)) / 1e6;

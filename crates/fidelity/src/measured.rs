@@ -376,6 +376,7 @@ fn grid_row([seqs, tokens, past, decodes, context, micros]: [f64; 6]) -> Row {
         prefill_past_tokens: count(past),
         prefill_attention_pairs: count(seqs * each * (each_past + 0.5 * each + 0.5)),
         decode_seqs,
+        draft_tokens: 0,
         decode_context: u64::from(longest) * u64::from(decode_seqs),
         decode_longest: longest,
         shared_context: 0,

@@ -47,7 +47,7 @@ impl StepTime for Coefficients {
         let [fixed, per_prefill, per_decode] = self.beta_us;
         let micros = fixed
             + per_prefill * f64::from(shape.prefill_tokens)
-            + per_decode * f64::from(shape.decode_seqs);
+            + per_decode * f64::from(shape.decode_seqs + shape.draft_tokens);
         Span::from_micros_f64(micros).max(Span::from_nanos(1))
     }
 
@@ -73,6 +73,8 @@ mod tests {
         let model = Coefficients::new([10.0, 2.0, 5.0], [1000.0, 3.0, 0.5]).expect("legal");
         let shape = StepShape { prefill_tokens: 100, decode_seqs: 4, ..StepShape::default() };
         assert_eq!(model.predict(&shape), Span::from_micros(1302));
+        let drafted = StepShape { draft_tokens: 6, ..shape };
+        assert_eq!(model.predict(&drafted), Span::from_micros(1305));
         assert_eq!(model.ingress(7), Span::from_micros(24));
         assert_eq!(model.output(), Span::from_micros(5));
     }

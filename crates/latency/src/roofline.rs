@@ -107,8 +107,8 @@ impl Roofline {
     /// How long a step takes, in microseconds.
     pub fn step_micros(&self, shape: &StepShape) -> f64 {
         let seqs = shape.prefill_seqs + shape.decode_seqs;
-        let tokens = shape.prefill_tokens + shape.decode_seqs;
-        self.dense_micros(tokens, seqs)
+        let tokens = shape.tokens();
+        self.dense_micros(tokens, shape.outputs())
             + self.attention_micros(shape)
             + self.all_reduce_micros(tokens)
             + self.efficiency.sequence_us * f64::from(seqs)
@@ -121,7 +121,7 @@ impl Roofline {
 
     /// Dense layers and the output layer: memory and computing overlap, but not all of the time,
     /// so that the slower counts in full and the faster in part.
-    fn dense_micros(&self, tokens: u32, seqs: u32) -> f64 {
+    fn dense_micros(&self, tokens: u32, outputs: u32) -> f64 {
         let shares = f64::from(self.tp);
         let output = self.model.embedding_weights();
         let output_bytes = output * f64::from(self.model.bytes_per_parameter);
@@ -129,7 +129,7 @@ impl Roofline {
         let memory =
             read / self.bytes_per_us() + f64::from(self.model.layers) * self.efficiency.layer_us;
         let products =
-            self.model.products_per_token() * f64::from(tokens) + output * f64::from(seqs);
+            self.model.products_per_token() * f64::from(tokens) + output * f64::from(outputs);
         let peak = self.gpu.bf16_tflops * 1e6 * self.efficiency.compute;
         let compute = 2.0 * products / shares / peak;
         (memory * memory + compute * compute).sqrt()
@@ -251,6 +251,16 @@ mod tests {
         let dense = 2.0 * LLAMA_8B.products_per_token() * 8192.0 / 1e9;
         let pairs = 4.0 * 32.0 * 4096.0 * 8192.0 * 8193.0 / 2.0 / 1e9;
         assert!((found / (dense + pairs) - 1.0).abs() < 1e-2, "{found}");
+    }
+
+    #[test]
+    fn a_draft_takes_products_and_no_second_read_of_the_cache() {
+        let roofline = ideal(LLAMA_8B, 1);
+        let plain = decode(64, 4_000);
+        let drafted = StepShape { draft_tokens: 192, ..plain };
+        let more = roofline.step_micros(&drafted) - roofline.step_micros(&plain);
+        let dense = roofline.dense_micros(256, 256) - roofline.dense_micros(64, 64);
+        assert!(more > 0.0 && (more - dense).abs() < 1e-6, "{more} against {dense}");
     }
 
     #[test]

@@ -13,9 +13,13 @@ pub struct StepShape {
     pub prefill_past_tokens: u64,
     /// Sum over prefill chunks of n * (past + (n + 1) / 2): query-key pairs.
     pub prefill_attention_pairs: u64,
-    /// Sequences that compute just their last token to generate the next.
+    /// Sequences that compute just their last token to generate the next, and perhaps a draft of
+    /// what follows.
     pub decode_seqs: u32,
-    /// Sum of their context lengths, the new token included.
+    /// Tokens of their drafts: computed and judged like the last token. The cache of a sequence is
+    /// read once for all of its tokens.
+    pub draft_tokens: u32,
+    /// Sum of their context lengths, the new tokens included.
     pub decode_context: u64,
     /// The longest of their contexts; 0 if nobody knows, and then a model assumes a usual one.
     pub decode_longest: u32,
@@ -28,6 +32,16 @@ impl StepShape {
     /// Whether every sequence decodes.
     pub fn only_decodes(&self) -> bool {
         self.prefill_tokens == 0
+    }
+
+    /// Tokens that the dense layers compute.
+    pub fn tokens(&self) -> u32 {
+        self.prefill_tokens + self.decode_seqs + self.draft_tokens
+    }
+
+    /// Tokens that the output layer computes: one of each sequence, and those of drafts.
+    pub fn outputs(&self) -> u32 {
+        self.prefill_seqs + self.decode_seqs + self.draft_tokens
     }
 
     /// This step's shape after `steps` steps of the same batch in which every sequence decodes:

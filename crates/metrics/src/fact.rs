@@ -188,8 +188,8 @@ pub enum Fact<'a> {
         /// Blocks that running requests hold as the last of them ends, before any are freed.
         blocks_in_use: u32,
     },
-    /// `count` tokens left the engine, each `gap` after its request's token before. First tokens
-    /// are not here.
+    /// Tokens left the engine at `count` hand-outs, each `gap` after the one before of the same
+    /// request. First tokens are not here.
     Tokens {
         /// Where.
         instance: InstanceId,
@@ -197,14 +197,24 @@ pub enum Fact<'a> {
         class: SloClass,
         /// Whether the requests arrived before the warm-up was over.
         early: bool,
-        /// Inter-token latency.
+        /// Inter-token latency, between hand-outs.
         gap: Span,
-        /// How many tokens.
+        /// How many hand-outs.
         count: u64,
+        /// How many tokens: as many, or more if drafts were accepted.
+        tokens: u64,
     },
     /// The step that completed the prompt ended; the token leaves the server after output
     /// processing.
     FirstToken {
+        /// Which.
+        request: RequestId,
+        /// Where.
+        instance: InstanceId,
+    },
+    /// The request has all its tokens, but the step under way computes more for it: it was formed
+    /// before anybody knew how much of a draft would be accepted. Stated before it is `Closed`.
+    Overran {
         /// Which.
         request: RequestId,
         /// Where.
@@ -259,6 +269,7 @@ impl Fact<'_> {
             | Fact::Reloaded { request, instance, .. }
             | Fact::Unloaded { request, instance }
             | Fact::FirstToken { request, instance }
+            | Fact::Overran { request, instance }
             | Fact::Dropped { request, instance, .. } => (Some(request), Some(instance)),
             Fact::Evicted { instance, .. }
             | Fact::Offloading { instance, .. }
@@ -284,10 +295,21 @@ pub struct Batch {
     pub prefill_tokens: u32,
     /// Requests that generate their next token.
     pub decode_seqs: u32,
+    /// Tokens of drafts that they verify beside it.
+    pub draft_tokens: u32,
+    /// Tokens of the two that are computed in vain: rejected, or of requests that have all theirs.
+    pub wasted_tokens: u32,
     /// Requests running, including those that the token budget left out of this step.
     pub running: u32,
     /// Requests left waiting when the step was formed.
     pub waiting: u32,
+}
+
+impl Batch {
+    /// All tokens that it computes.
+    pub fn tokens(&self) -> u64 {
+        [self.prefill_tokens, self.decode_seqs, self.draft_tokens].into_iter().map(u64::from).sum()
+    }
 }
 
 /// An instance as the router saw it when it chose, and as it was.

@@ -300,6 +300,7 @@ impl Lives {
             | Fact::Reloading { .. }
             | Fact::Reloaded { .. }
             | Fact::Tokens { .. }
+            | Fact::Overran { .. }
             | Fact::Dropped { .. }
             | Fact::Sample { .. } => {}
         }

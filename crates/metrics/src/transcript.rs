@@ -75,7 +75,12 @@ impl Listener for Transcript {
         if let Fact::Tokens { gap, .. } = fact {
             assert!(count == 1 || gap == duration, "in a run of steps every token takes a step");
         }
-        if let Fact::Steps { count: n, .. } | Fact::Tokens { count: n, .. } = &mut fact {
+        let shared: [Option<&mut u64>; 2] = match &mut fact {
+            Fact::Steps { count, .. } => [Some(count), None],
+            Fact::Tokens { count, tokens, .. } => [Some(count), Some(tokens)],
+            _ => [None, None],
+        };
+        for n in shared.into_iter().flatten() {
             assert!(n.is_multiple_of(count), "tokens of a run of steps divide evenly");
             *n /= count;
         }

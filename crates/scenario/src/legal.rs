@@ -37,6 +37,8 @@ ranges! {
     Utilization: 0.01, 1.0, "a number from 0.01 to 1";
     /// A share below one.
     Share: 0.0, 0.99, "a number from 0 to 0.99";
+    /// A chance.
+    Chance: 0.0, 1.0, "a number from 0 to 1";
     /// An instant of a trace, or of a run.
     SliceSeconds: 0.0, 315_360_000.0, "a number from 0 to 315360000 (seconds, ten years)";
     /// A share of saturation.

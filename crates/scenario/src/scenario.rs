@@ -14,6 +14,7 @@ mod plan;
 pub(crate) mod policies;
 mod resolve;
 pub mod schema;
+mod speculation;
 #[cfg(test)]
 mod tests;
 pub mod tier;

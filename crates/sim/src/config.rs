@@ -1,6 +1,7 @@
 //! What a run is made of. Plain values: reading files and flags is the work of `scenario`.
 
 use crate::future::Future;
+use blis_core::random::{self, Dice, Purpose};
 use blis_core::{InstanceId, RequestId, Span, Time};
 use blis_kv::LinkSpeed;
 use blis_latency::StepTime;
@@ -96,6 +97,7 @@ impl Pool {
                 _ => Loads::Blocking,
             },
             async_scheduling: self.engine.async_scheduling,
+            draft_tokens: self.engine.lookahead(),
             max_preemptions: 10_000,
         }
     }
@@ -128,6 +130,52 @@ pub struct Engine {
     pub preemption: Preemption,
     /// The memory behind the GPU's.
     pub tier: Option<KvTier>,
+    /// Drafts that steps verify.
+    pub speculation: Option<Speculation>,
+}
+
+impl Engine {
+    /// Tokens beyond those to be computed that blocks are allocated for: the drafter writes there.
+    #[inline]
+    pub(crate) fn lookahead(&self) -> u32 {
+        self.speculation.as_ref().map_or(0, |speculation| speculation.tokens)
+    }
+
+    /// Tokens beyond the last of a request that blocks may be allocated for: the draft of its last
+    /// step and what lies ahead of that and, if a step is in flight, that one's draft.
+    pub(crate) fn overshoot(&self) -> u32 {
+        self.lookahead() * if self.async_scheduling { 3 } else { 2 }
+    }
+}
+
+/// Most tokens of a draft.
+pub const LONGEST_DRAFT: usize = 16;
+
+/// Speculative decoding: a step computes the next token of a request and a draft of those that
+/// follow, of which it keeps the first that are right.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Speculation {
+    /// Tokens of a draft, from 1 to `LONGEST_DRAFT`.
+    pub tokens: u32,
+    /// The chance that so many tokens of a draft are right, and one more: from 0 to 1, and never
+    /// more for more. What is beyond `tokens` is not looked at.
+    pub accepted: [f64; LONGEST_DRAFT],
+    /// What drafts take longer in a step that verifies some.
+    pub step: Span,
+    /// And for each token that it verifies.
+    pub token: Span,
+}
+
+impl Speculation {
+    /// How many of `drafted` tokens are right, for a request that has generated so many. The same
+    /// whenever and wherever it gets there.
+    pub(crate) fn accepts(&self, drafted: u32, key: (u64, RequestId), generated: u32) -> u32 {
+        let (seed, RequestId(request)) = key;
+        let key = random::mix(request, generated.into());
+        let chance = Dice::new(seed, Purpose::Acceptance, key).unit();
+        let right = self.accepted.iter().take(drafted as usize).take_while(|&&p| chance < p);
+        u32::try_from(right.count()).expect("a draft is short")
+    }
 }
 
 /// What becomes of the KV of a preempted request.

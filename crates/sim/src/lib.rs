@@ -17,8 +17,8 @@ mod signals;
 mod world;
 
 pub use config::{
-    Config, Engine, Freshness, Gateway, GatewayPolicies, Instead, KvTier, Oracles, Pace, Policies,
-    Pool, Preemption, Reload, Signals,
+    Config, Engine, Freshness, Gateway, GatewayPolicies, Instead, KvTier, LONGEST_DRAFT, Oracles,
+    Pace, Policies, Pool, Preemption, Reload, Signals, Speculation,
 };
 pub use future::Future;
 pub use oracle::{Floor, Floors};

@@ -311,6 +311,7 @@ impl<'a> World<'a> {
             oracles: self.config.oracles,
             future: self.config.future.as_mut(),
             pace: self.config.pace,
+            seed: self.config.seed,
             unseen: self.unseen,
             horizon: self.horizon,
             audit: self.config.audit,

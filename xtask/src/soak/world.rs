@@ -164,6 +164,18 @@ impl Maker {
         if self.has("chunk limit", 0.2) {
             engine["long_prefill_token_threshold"] = json!(self.between(1, 64));
         }
+        if self.has("drafts", 0.25) {
+            let tokens = self.between(1, 6);
+            let rate = self.scaled(0.2, 1.0);
+            engine["num_speculative_tokens"] = json!(tokens);
+            engine["acceptance_rate"] = json!(rate);
+            if self.chance(0.5) {
+                let falling = (0..tokens).map(|position| rate / float_of(1 + position));
+                engine["acceptance_rate"] = falling.collect();
+                engine["draft_step_us"] = json!(scale.step_us * self.scaled(0.01, 0.5));
+                engine["draft_token_us"] = json!(self.scaled(0.1, 20.0));
+            }
+        }
         if self.has("watermark", 0.15) {
             engine["watermark"] = json!(self.scaled(0.01, 0.4));
         }

@@ -116,8 +116,8 @@ impl Operators {
 
     /// How long the GPUs take for a step whose dense layers compute `tokens` tokens.
     pub fn step_micros(&self, shape: &StepShape, tokens: u32) -> f64 {
-        let seqs = shape.prefill_seqs + shape.decode_seqs;
-        let mut micros = self.tokens.at(tokens.into()) + self.output.at(seqs.into());
+        let outputs = self.output.at(shape.outputs().into());
+        let mut micros = self.tokens.at(tokens.into()) + outputs;
         if shape.decode_seqs > 0 {
             let saved = (1.0 - SHARED_READ) * float(shape.shared_context);
             let read = (float(shape.decode_context) - saved).max(0.0);
@@ -142,9 +142,8 @@ impl Operators {
 
     /// Tokens that the dense layers compute in a server.
     fn padded(&self, shape: &StepShape) -> u32 {
-        let tokens = shape.prefill_tokens + shape.decode_seqs;
         let sizes = if shape.only_decodes() { &self.padding.decode } else { &self.padding.prefill };
-        sizes.hold(tokens)
+        sizes.hold(shape.tokens())
     }
 }
 

@@ -74,6 +74,10 @@ fn more_work_never_takes_less_time_and_a_run_takes_as_long_as_its_steps() {
                     ..prefill(1, 64, 0)
                 };
                 assert!(takes(&with_prefill) >= takes(&shape), "{model}: {shape:?}");
+                // A draft costs its products, and no more than sequences of its own would.
+                let drafted = StepShape { draft_tokens: seqs, ..shape };
+                let between = takes(&shape)..=takes(&decode(2 * seqs, mean));
+                assert!(between.contains(&takes(&drafted)), "{model}: {drafted:?}");
             }
         }
         for (tokens, past) in [(1, 0), (17, 512), (448, 8000), (8192, 0), (30_000, 100)] {

@@ -59,8 +59,7 @@ impl Host {
     /// What a step costs in a server that captured graphs of these sizes.
     pub(crate) fn padded_time(&self, shape: &StepShape, padding: &Padding) -> HostTime {
         let sizes = if shape.only_decodes() { &padding.decode } else { &padding.prefill };
-        let tokens = shape.prefill_tokens + shape.decode_seqs;
-        self.time(shape, sizes.largest().is_none_or(|largest| tokens <= largest))
+        self.time(shape, sizes.largest().is_none_or(|largest| shape.tokens() <= largest))
     }
 
     /// The number at `at`, and the next one for each of `seqs` sequences.

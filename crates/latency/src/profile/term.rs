@@ -132,9 +132,9 @@ pub struct Lens {
 }
 
 impl Lens {
-    /// Tokens (of a decode step: sequences) that the dense layers compute.
+    /// Tokens that the dense layers compute.
     pub fn padded(&self, shape: &StepShape, site: Site) -> u32 {
-        let tokens = shape.prefill_tokens + shape.decode_seqs;
+        let tokens = shape.tokens();
         match site {
             Site::Bare if shape.only_decodes() || tokens <= TILED => tokens,
             Site::Bare => tokens.next_multiple_of(TILE),
@@ -163,8 +163,7 @@ impl Lens {
             (false, _) => (0.0, 1.0, 1.0),
         };
         // A captured graph computes the outputs of its padding too.
-        let seqs = f64::from(shape.decode_seqs + shape.prefill_seqs);
-        let outputs = if shape.only_decodes() { tokens } else { seqs };
+        let outputs = if shape.only_decodes() { tokens } else { f64::from(shape.outputs()) };
         [
             1.0,
             tokens,
@@ -300,6 +299,17 @@ mod tests {
         assert_eq!(lens().padded(&shape, Site::Bare), 9);
         assert_eq!(lens().padded(&shape, Site::Served), 16);
         assert!(bare[11..16].iter().all(|&value| value.abs() < 1e-12), "{bare:?}");
+    }
+
+    #[test]
+    fn a_draft_is_padded_with_its_step_and_reads_no_cache_of_its_own() {
+        let shape = StepShape { decode_seqs: 9, decode_context: 900, ..StepShape::default() };
+        let drafted = StepShape { draft_tokens: 18, ..shape };
+        assert_eq!(lens().padded(&drafted, Site::Served), 32);
+        let [plain, drafted] = [shape, drafted].map(|shape| lens().features(&shape, Site::Served));
+        let same = [KV_READ, KV_READ_SHARED, HOST_SEQ, HOST_CONTEXT];
+        assert!(same.iter().all(|&at| (plain[at] - drafted[at]).abs() < 1e-12), "{drafted:?}");
+        assert!((drafted[1] - 32.0).abs() < 1e-12 && (drafted[10] - 32.0).abs() < 1e-12);
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub(super) struct Instance {
     running: u64,
     /// Requests without blocks whose last token is on its way.
     ending: u64,
-    /// Whether a request was dropped since the last step ended of which a step is under way,
-    /// perhaps although nobody is there.
+    /// Whether a request was dropped, or finished, since the last step ended for which a step is
+    /// under way, perhaps although nobody is there.
     dropped: bool,
     /// `waiting` and `running` before the instant of `clock`, which is when a step that ends now
     /// was still on.
@@ -226,6 +226,11 @@ impl Instance {
         self.tokens.completed += u64::from(computed);
     }
 
+    /// A request that has all its tokens leaves while a step computes for it.
+    pub(super) fn overrun(&mut self) {
+        self.dropped = true;
+    }
+
     pub(super) fn preempt(&mut self, lost: u32, ended: bool) {
         self.running = self.running.saturating_sub(1);
         *(if ended { &mut self.ending } else { &mut self.waiting }) += 1;
@@ -355,8 +360,8 @@ impl Instance {
         self.dropped = false;
         self.loaded = self.loading > 0;
         self.copies.left_before = self.copies.left;
-        let tokens = u64::from(run.batch.prefill_tokens) + u64::from(run.batch.decode_seqs);
-        self.tokens.computed += run.count * tokens;
+        let kept = run.batch.tokens().saturating_sub(run.batch.wasted_tokens.into());
+        self.tokens.computed += run.count * kept;
     }
 
     /// Steps are formed in order, when something was scheduled that belongs to them, at most one of

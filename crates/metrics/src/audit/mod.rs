@@ -77,6 +77,8 @@ pub struct AuditConfig {
     pub loads: Loads,
     /// Whether a step is formed while the one before it computes.
     pub async_scheduling: bool,
+    /// Most tokens of a draft; 0: there are none.
+    pub draft_tokens: u32,
     /// Preemptions of one request beyond which it is considered livelocked, e.g. 10,000.
     pub max_preemptions: u32,
 }
@@ -297,7 +299,18 @@ impl Audit {
         let instance = &mut self.instances[id.index()];
         instance.emit(1);
         instance.ends(place, &mut self.log);
-        self.totals.emit(class, Span::ZERO, 1);
+        self.totals.emit(class, Span::ZERO, 1, 1);
+    }
+
+    fn overran(&mut self, place: Place, id: InstanceId) {
+        let instance = &mut self.instances[id.index()];
+        let story = place.request.and_then(|request| self.live.get_mut(request));
+        let runs = story.is_some_and(|story| story.state == State::Running);
+        let drafts = instance.config.async_scheduling && instance.config.draft_tokens > 0;
+        self.log.check(runs && drafts, "I10", place, || {
+            "a step computes more for it than it can have known".to_owned()
+        });
+        instance.overrun();
     }
 
     fn dropped(&mut self, place: Place, id: InstanceId, computed: u32, under_way: bool) {
@@ -314,12 +327,25 @@ impl Audit {
         }
     }
 
-    fn tokens(&mut self, place: Place, id: InstanceId, class: SloClass, gap: Span, count: u64) {
+    /// `handed` says at how many hand-outs how many tokens left.
+    fn tokens(
+        &mut self,
+        place: Place,
+        id: InstanceId,
+        class: SloClass,
+        gap: Span,
+        handed: (u64, u64),
+    ) {
+        let (count, tokens) = handed;
         let instance = &mut self.instances[id.index()];
-        instance.emit(count);
+        let most = count * (1 + u64::from(instance.config.draft_tokens));
+        self.log.check((count..=most).contains(&tokens), "I18", place, || {
+            format!("{tokens} tokens at {count} hand-outs of at most {most}")
+        });
+        instance.emit(tokens);
         instance.ends(place, &mut self.log);
         instance.recurs(place, &mut self.log);
-        self.totals.emit(class, gap, count);
+        self.totals.emit(class, gap, count, tokens);
     }
 
     fn closed(&mut self, place: Place, status: Status, record: &Record<'_>) {
@@ -352,11 +378,12 @@ impl Audit {
     fn check_limits(&mut self, place: Place, run: &Steps, config: AuditConfig) {
         let AuditConfig { max_running, max_step_tokens, total_blocks, .. } = config;
         let Batch { prefill_seqs, prefill_tokens, decode_seqs, running, .. } = run.batch;
+        let Batch { draft_tokens, wasted_tokens, .. } = run.batch;
         let log = &mut self.log;
         log.check(running <= max_running, "I18", place, || {
             format!("{running} requests are running, more than {max_running}")
         });
-        let tokens = u64::from(prefill_tokens) + u64::from(decode_seqs);
+        let tokens = run.batch.tokens();
         log.check(tokens <= max_step_tokens.into(), "I18", place, || {
             format!("{tokens} tokens in a step, more than {max_step_tokens}")
         });
@@ -364,6 +391,11 @@ impl Audit {
         log.check(seqs <= running.into() && prefill_tokens >= prefill_seqs, "I18", place, || {
             format!("an inconsistent batch: {:?}", run.batch)
         });
+        let most = u64::from(decode_seqs) * u64::from(config.draft_tokens);
+        let decoded = u64::from(decode_seqs) + u64::from(draft_tokens);
+        let drafts = u64::from(draft_tokens) <= most && u64::from(wasted_tokens) <= decoded;
+        let drafts = drafts && (config.draft_tokens > 0 || wasted_tokens == 0);
+        log.check(drafts, "I18", place, || format!("inconsistent drafts: {:?}", run.batch));
         log.check(seqs > 0, "I14", place, || "a step that computes nothing".to_owned());
         let blocks = run.blocks_in_use;
         log.check(total_blocks.is_none_or(|total| blocks <= total), "I3", place, || {
@@ -426,10 +458,11 @@ impl Listener for Audit {
                 let steps = Steps { count, duration, ahead, gpu, batch, blocks_in_use };
                 self.steps(place, instance, &steps);
             }
-            Fact::Tokens { instance, class, gap, count, .. } => {
-                self.tokens(place, instance, class, gap, count);
+            Fact::Tokens { instance, class, gap, count, tokens, .. } => {
+                self.tokens(place, instance, class, gap, (count, tokens));
             }
             Fact::FirstToken { instance, .. } => self.first_token(place, instance),
+            Fact::Overran { instance, .. } => self.overran(place, instance),
             Fact::Dropped { instance, computed_tokens, under_way, .. } => {
                 self.dropped(place, instance, computed_tokens, under_way);
             }

@@ -29,9 +29,10 @@ struct ClassTotals {
 }
 
 impl Totals {
-    pub(super) fn emit(&mut self, class: SloClass, gap: Span, count: u64) {
+    /// Tokens left at `count` hand-outs, each `gap` after the one before.
+    pub(super) fn emit(&mut self, class: SloClass, gap: Span, count: u64, tokens: u64) {
         let class = &mut self.classes[class.index()];
-        class.emitted += count;
+        class.emitted += tokens;
         class.gaps += u128::from(gap.as_nanos()) * u128::from(count);
     }
 

@@ -41,6 +41,8 @@ pub struct Summary {
     rows: Vec<Row>,
     /// Inter-token gaps in ns, by instance and class.
     gaps: WeightedSamples<CLASSES>,
+    /// Whether several tokens of a request were handed out at once.
+    drafts: bool,
     cluster: Tally,
     classes: [Tally; CLASSES],
     tenants: Vec<Tally>,
@@ -159,7 +161,7 @@ impl Summary {
         // What was needed only for that: all rows, those before the warm-up first.
         self.rows.retain(|row| row.counts);
         let cluster_latencies = self.latencies(1, By::Cluster)[0];
-        let itl = self.gaps.all().latency();
+        let itl = self.per_token(self.gaps.all().latency(), &self.cluster);
         let cluster = self.cluster.section(&cluster_latencies, itl, elapsed);
         let by_class = Groups::of(&self.rows, CLASSES, |row| row.class.index());
         let classes = self.class_sections(&cluster, elapsed);
@@ -331,7 +333,8 @@ impl Listener for Summary {
                 self.instance(instance).steps.evicted_blocks += u64::from(blocks);
             }
             Fact::Steps { instance, .. } => self.instance(instance).steps.ran(fact),
-            Fact::Tokens { instance, class, early, gap, count } => {
+            Fact::Tokens { instance, class, early, gap, count, tokens } => {
+                self.drafts |= tokens > count;
                 if !early {
                     self.gaps.push(gap.as_nanos(), count, instance.0, class.index());
                 }
@@ -349,6 +352,7 @@ impl Listener for Summary {
             | Fact::Considered { .. }
             | Fact::Formed { .. }
             | Fact::FirstToken { .. }
+            | Fact::Overran { .. }
             | Fact::Offloading { .. }
             | Fact::Sample { .. }
             | Fact::Dropped { .. }

@@ -24,7 +24,7 @@ impl Summary {
         let latencies = self.latencies(CLASSES, By::Class);
         let numbers = |class: SloClass| {
             let i = class.index();
-            let itl = self.gaps.column(i).latency();
+            let itl = self.per_token(self.gaps.column(i).latency(), &self.classes[i]);
             (class, self.classes[i].section(&latencies[i], itl, elapsed))
         };
         seen.into_iter().map(numbers).collect()
@@ -73,7 +73,8 @@ impl Summary {
         ids.zip(&self.instances)
             .enumerate()
             .map(|(i, (instance, all))| {
-                let requests = all.requests.section(&latencies[i], itl[i], elapsed);
+                let itl = self.per_token(itl[i], &all.requests);
+                let requests = all.requests.section(&latencies[i], itl, elapsed);
                 all.steps.section(instance, requests, whole)
             })
             .collect()
@@ -95,12 +96,22 @@ impl Summary {
             PoolSection {
                 name: pool.name.clone(),
                 instances: members.len(),
-                requests: pool.requests.section(&latencies[i], itl[i], elapsed),
+                requests: {
+                    let itl = self.per_token(itl[i], &pool.requests);
+                    pool.requests.section(&latencies[i], itl, elapsed)
+                },
                 steps: members.iter().map(|one| one.steps).sum(),
                 utilization: per(busy, float(members.len() as u64)),
             }
         };
         self.pools.iter().enumerate().map(numbers).collect()
+    }
+
+    /// Inter-token latencies of a group, of which the mean is by token if tokens were handed out
+    /// several at once: percentiles are those between hand-outs.
+    pub(super) fn per_token(&self, itl: Latency, group: &Tally) -> Latency {
+        let mean = group.itl_mean_ms().filter(|_| self.drafts);
+        Latency { mean_ms: mean.or(itl.mean_ms), ..itl }
     }
 
     /// The pool of an instance.

@@ -139,7 +139,7 @@ impl StepTally {
         self.busy += count * duration.as_nanos();
         self.gpu += count * gpu.as_nanos();
         self.running += count * u64::from(batch.running);
-        self.tokens += count * (u64::from(batch.prefill_tokens) + u64::from(batch.decode_seqs));
+        self.tokens += count * batch.tokens();
         self.blocks_peak = self.blocks_peak.max(blocks_in_use);
         self.tier.hear(steps);
     }

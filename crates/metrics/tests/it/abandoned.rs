@@ -25,6 +25,7 @@ fn heard(facts: &Facts, ended_at: Time) -> AuditReport {
         fcfs: true,
         loads: Loads::Blocking,
         async_scheduling: false,
+        draft_tokens: 0,
         max_preemptions: 9,
     }]);
     for (at, fact) in facts {

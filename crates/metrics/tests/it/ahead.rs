@@ -29,6 +29,7 @@ const CONFIG: AuditConfig = AuditConfig {
     fcfs: true,
     loads: Loads::Blocking,
     async_scheduling: true,
+    draft_tokens: 0,
     max_preemptions: 9,
 };
 
@@ -78,7 +79,7 @@ fn steps(duration: u64, ahead: u64, batch: [u32; 4]) -> Fact<'static> {
         duration: us(duration),
         ahead: us(ahead),
         gpu: us(duration.min(5)),
-        batch: Batch { prefill_seqs, prefill_tokens, decode_seqs, running, waiting: 0 },
+        batch: Batch { prefill_seqs, prefill_tokens, decode_seqs, running, ..Batch::default() },
         blocks_in_use: 2,
     }
 }
@@ -100,7 +101,8 @@ fn legal() -> Facts {
     }
     let scheduled =
         |request| Fact::Scheduled { request, instance, cached_tokens: 0, total_tokens: 10 };
-    let tokens = |gap| Fact::Tokens { instance, class, early: false, gap: us(gap), count: 1 };
+    let tokens =
+        |gap| Fact::Tokens { instance, class, early: false, gap: us(gap), count: 1, tokens: 1 };
     let closed = |record| Fact::Closed { status: Status::Finished, record };
     let preempted = Fact::Preempted { request: SECOND, instance, lost_tokens: 10, ended: true };
     let first = TtftSplit { prefill: us(10), ..TtftSplit::default() };

@@ -17,6 +17,7 @@ const CONFIG: AuditConfig = AuditConfig {
     fcfs: true,
     loads: Loads::Blocking,
     async_scheduling: false,
+    draft_tokens: 0,
     max_preemptions: 100,
 };
 
@@ -309,8 +310,14 @@ fn i9_effects_within_a_step_are_found() {
     check("I9", |facts| {
         let place = nth(facts, 9, |fact| matches!(fact, Fact::Steps { .. }));
         let (at, Fact::Steps { instance, .. }) = facts[place] else { return };
-        let tokens =
-            Fact::Tokens { instance, class: SloClass::Batch, early: false, gap: NANO, count: 1 };
+        let tokens = Fact::Tokens {
+            instance,
+            class: SloClass::Batch,
+            early: false,
+            gap: NANO,
+            count: 1,
+            tokens: 1,
+        };
         facts.insert(place, (at - NANO, tokens));
     });
     check("I9", |facts| {

@@ -13,6 +13,7 @@ const CONFIG: AuditConfig = AuditConfig {
     fcfs: true,
     loads: Loads::Blocking,
     async_scheduling: false,
+    draft_tokens: 0,
     max_preemptions: 100,
 };
 

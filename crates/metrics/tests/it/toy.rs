@@ -356,7 +356,9 @@ impl Instance {
             } else {
                 let gap = Span::from_nanos(end - task.last_token);
                 let class = task.job.class;
-                self.state(end, Fact::Tokens { instance, class, early: false, gap, count: 1 });
+                let (count, tokens) = (1, 1);
+                let early = false;
+                self.state(end, Fact::Tokens { instance, class, early, gap, count, tokens });
             }
             task.last_token = end;
             if task.generated == task.job.output {

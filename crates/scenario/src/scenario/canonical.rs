@@ -7,7 +7,7 @@ pub(crate) use spell::{Spell, group};
 use crate::scenario::plan::{Plan, Workload};
 use blis_core::{SloClass, Span, Time};
 use blis_metrics::SloTargets;
-use blis_sim::{Engine, Freshness, Gateway, Signals};
+use blis_sim::{Engine, Freshness, Gateway, Signals, Speculation};
 use blis_workload::{Client, Mix, Retry, TraceEdit};
 use std::fmt::Write;
 
@@ -70,6 +70,7 @@ fn engine(plan: &Plan, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {
         cache_on_allocation,
         preemption,
         tier,
+        speculation,
     } = plan.engine;
     line("engine.total_kv_blocks", &total_kv_blocks);
     line("engine.block_size", &block_size);
@@ -80,6 +81,12 @@ fn engine(plan: &Plan, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {
     line("engine.watermark_blocks", &watermark_blocks);
     line("engine.async_scheduling", &async_scheduling);
     line("engine.cache_on_allocation", &cache_on_allocation);
+    if let Some(Speculation { tokens, accepted, step, token }) = speculation {
+        line("engine.num_speculative_tokens", &tokens);
+        line("engine.acceptance_rate", &accepted[..tokens as usize].spell());
+        line("engine.draft_step_us", &step.spell());
+        line("engine.draft_token_us", &token.spell());
+    }
     // Without a tier there is nothing to swap to.
     if let Some(tier) = tier {
         line("engine.preemption", &preemption.spell());

@@ -195,6 +195,7 @@ pub(super) fn engine(
         cache_on_allocation: fields.cache_on_allocation.unwrap_or(newest),
         preemption: Preemption::default(),
         tier: None,
+        speculation: None,
     })
 }
 

@@ -9,6 +9,7 @@ use crate::scenario::machine::{self, Machine};
 use crate::scenario::oracles::Oracles;
 use crate::scenario::plan::{Plan, Workload};
 use crate::scenario::schema::{GatewayFields, Scenario, SignalFields};
+use crate::scenario::speculation;
 use crate::scenario::tier::{self, Tier};
 use crate::scenario::workload::{self, Resolved};
 use crate::scenario::{Checked, policies};
@@ -113,6 +114,7 @@ impl Reader<'_> {
             files,
         };
         let sent = sent.read();
+        let drafts = speculation::speculation(&scenario.engine, tree);
         let checks = (
             given(&policies, |policies| check_events(&scenario.signals, policies, tree)),
             given(&policies, |policies| given(&sent, |sent| check_oracle(policies, sent, tree))),
@@ -120,8 +122,10 @@ impl Reader<'_> {
             check_size(scenario, tree),
             scenario.name.as_ref().map_or(Ok(()), |name| tree.check_name("name", name)),
         );
-        let (machine, engine, tier, policies, sent, _) =
-            (machine, engine, tier, policies, sent, checks.together()).together()?;
+        let (machine, mut engine, tier, policies, sent, (drafts, _)) =
+            (machine, engine, tier, policies, sent, (drafts, checks.together()).together())
+                .together()?;
+        engine.speculation = drafts;
         Ok(Parts { machine, engine, tier, policies, sent })
     }
 }

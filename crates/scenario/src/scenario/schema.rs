@@ -5,8 +5,8 @@
 //! interface.
 
 use crate::legal::{
-    Coefficient, Finite, LONGEST_US, MOST_REQUESTS, Share, SliceSeconds, SpanMillis, StepMicros,
-    Utilization,
+    Chance, Coefficient, Finite, LONGEST_US, MOST_REQUESTS, Share, SliceSeconds, SpanMillis,
+    StepMicros, Utilization,
 };
 use crate::rate::RateSpec;
 use crate::scenario::oracles::OracleField;
@@ -14,7 +14,8 @@ use crate::scenario::tier::{KvTierFields, PreemptionField};
 use crate::slo::SloSpec;
 use crate::strategy;
 use crate::workload_spec::{ClientSpec, CohortSpec};
-use crate::yaml::{Amount, Whole, inline_schema, named_or};
+use crate::yaml::{Amount, OneOrMany, Whole, inline_schema, named_or};
+use blis_sim::LONGEST_DRAFT;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -135,6 +136,15 @@ pub struct EngineFields {
     pub kv_cache_dtype: Option<KvDtype>,
     /// What becomes of the KV of a preempted request.
     pub preemption: Option<PreemptionField>,
+    /// Tokens of the draft that a step verifies beside the next token of a request; 0: none.
+    pub num_speculative_tokens: Option<Whole<0, { LONGEST_DRAFT as u64 }>>,
+    /// The chance that a token of a draft is accepted if those before it are; or by position, the
+    /// share of drafts that are accepted up to there.
+    pub acceptance_rate: Option<OneOrMany<Amount<Chance>>>,
+    /// What drafts take longer in a step that verifies some.
+    pub draft_step_us: Option<Amount<Coefficient>>,
+    /// And for each token of a draft that it verifies.
+    pub draft_token_us: Option<Amount<Coefficient>>,
 }
 
 /// How numbers of the KV cache are stored.

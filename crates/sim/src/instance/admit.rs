@@ -69,9 +69,10 @@ impl Instance {
             let ready = if beside { hit.blocks } else { hit.blocks + hit.copied };
             let cached = ready * block_size;
             let chunk = chunk_limit(goal - cached, budget, kit);
-            let first = (cached + chunk).div_ceil(block_size) - hit.blocks;
+            let reach = cached + chunk + kit.engine.lookahead();
+            let first = reach.div_ceil(block_size) - hit.blocks;
             let wanted = if kit.engine.reserve_full_prompt {
-                goal.div_ceil(block_size) - hit.blocks
+                goal.max(reach).div_ceil(block_size) - hit.blocks
             } else if beside {
                 hit.copied
             } else {
@@ -106,7 +107,7 @@ impl Instance {
     /// A request joins the batch, to compute `chunk` tokens.
     fn join(&mut self, running: Running, chunk: u32, now: Time, kit: &mut Kit<'_>) {
         self.note_scheduled(&running, now, kit);
-        let chunk = Chunk { place: self.running.len(), tokens: chunk };
+        let chunk = Chunk::catching_up(self.running.len(), chunk);
         self.plan.add(chunk);
         self.running.push(running);
         if kit.engine.cache_on_allocation {

@@ -47,7 +47,13 @@ pub(super) struct Turn {
 
 impl Cost {
     pub(super) fn of(shape: &StepShape, kit: &Kit<'_>) -> Cost {
-        Cost { stall: Span::ZERO, host: kit.latency.host(shape), gpu: kit.latency.predict(shape) }
+        let mut gpu = kit.latency.predict(shape);
+        if shape.draft_tokens > 0
+            && let Some(speculation) = &kit.engine.speculation
+        {
+            gpu += speculation.step + speculation.token * u64::from(shape.draft_tokens);
+        }
+        Cost { stall: Span::ZERO, host: kit.latency.host(shape), gpu }
     }
 
     /// How long the step takes from its scheduling to the end of its update if nothing else is

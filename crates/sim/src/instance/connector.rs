@@ -132,7 +132,7 @@ impl Instance {
     /// computes, by the time `computed`. Returns whether all of them could be ordered.
     fn order_store(&mut self, index: usize, now: Time, computed: Time, kit: &mut Kit<'_>) -> bool {
         let block_size = kit.engine.block_size;
-        let planned = self.plan.tokens(index);
+        let planned = self.plan.of(index).map_or(0, |chunk| chunk.tokens);
         let running = self.running.settle(index);
         let live = kit.live.get(running.slot);
         let prompt = live.request.content.prompt_tokens();

@@ -19,10 +19,10 @@ use blis_metrics::{Batch, Fact};
 #[derive(Clone, Debug, Default)]
 pub(super) struct InFlight {
     pub(super) step: Option<Flight>,
-    /// Requests that were not steady and get a token from it.
-    caught_up: Vec<Slot>,
-    /// Requests that get a token from it and were preempted or left out of the next step.
-    parted: Vec<Slot>,
+    /// Requests that were not steady and get tokens from it, and how many.
+    caught_up: Vec<(Slot, u32)>,
+    /// Requests that get tokens from it and were preempted or left out of the next step.
+    parted: Vec<(Slot, u32)>,
     /// When the step before it was processed.
     landed: Time,
 }
@@ -47,25 +47,31 @@ impl InFlight {
         !(self.caught_up.is_empty() && self.parted.is_empty())
     }
 
-    /// A request that was not steady gets a token from the step.
-    pub(super) fn catch_up(&mut self, slot: Slot) {
-        self.caught_up.push(slot);
+    /// A request that was not steady gets tokens from the step.
+    pub(super) fn catch_up(&mut self, slot: Slot, tokens: u32) {
+        self.caught_up.push((slot, tokens));
     }
 
-    /// A request that gets a token from the step is not part of the next.
-    pub(super) fn part(&mut self, slot: Slot) {
-        if !self.parted.contains(&slot) {
-            self.parted.push(slot);
+    /// A request that gets tokens from the step is not part of the next.
+    pub(super) fn part(&mut self, slot: Slot, tokens: u32) {
+        if !self.parted.contains(&(slot, tokens)) {
+            self.parted.push((slot, tokens));
         }
     }
 }
 
 impl Instance {
-    /// Whether a running request, whose counters are settled, has a token that was not handed out.
-    pub(super) fn awaits_token(&self, index: usize) -> bool {
+    /// Tokens of a running request, whose counters are settled, that were not handed out.
+    pub(super) fn awaited(&self, index: usize) -> u32 {
         let running = self.running.get(index);
-        let parted = || self.in_flight.parted.contains(&running.slot);
-        self.in_flight.step.is_some() && (running.steady || running.left() == 0 || parted())
+        let parted = || self.in_flight.parted.iter().any(|&(slot, _)| slot == running.slot);
+        if self.in_flight.step.is_none() {
+            0
+        } else if running.fresh > 0 {
+            running.fresh
+        } else {
+            u32::from(running.steady || running.left() == 0 || parted())
+        }
     }
 
     /// Lands the turns under way, which end now: the step in flight is processed, and the one that
@@ -75,6 +81,9 @@ impl Instance {
         let (end, planned) = (stride.end(), stride.planned());
         self.pass(planned - 1, kit);
         self.hand_out(end, 1, kit);
+        if kit.engine.speculation.is_some() {
+            self.running.know_fresh();
+        }
         if let Some(tier) = &self.tier {
             let asked = tier.connector.asked(0);
             self.free_held(end, kit);
@@ -164,15 +173,15 @@ impl Instance {
         kit.listener.hear(end, &fact);
         self.state_tokens(end, count, duration, &flight.steady, kit);
         let mut caught_up = std::mem::take(&mut self.in_flight.caught_up);
-        for slot in caught_up.drain(..) {
-            self.note_token(slot, end, flight.stalled, kit);
+        for tokens in caught_up.drain(..) {
+            self.note_tokens(tokens, end, flight.stalled, kit);
         }
         self.in_flight.caught_up = caught_up;
-        for &slot in &self.in_flight.parted {
+        for &(slot, tokens) in &self.in_flight.parted {
             let live = kit.live.get_mut(slot);
             live.last_token = end;
             if live.place != Place::Running {
-                live.generated += 1;
+                live.generated += tokens;
             }
         }
     }
@@ -180,13 +189,17 @@ impl Instance {
     /// Closes the requests whose last tokens were just handed out.
     fn close_ended(&mut self, now: Time, kit: &mut Kit<'_>) {
         let mut parted = std::mem::take(&mut self.in_flight.parted);
-        for slot in parted.drain(..) {
+        for (slot, _) in parted.drain(..) {
             if kit.live.find(slot).is_some_and(|live| live.place == Place::Ended) {
                 self.finish(slot, now, kit);
             }
         }
         self.in_flight.parted = parted;
         while let Some(index) = self.running.first_ended() {
+            if kit.engine.speculation.is_some() && self.plan.of(index).is_some() {
+                let request = kit.live.get(self.running.get(index).slot).request.id;
+                kit.listener.hear(now, &Fact::Overran { request, instance: self.id });
+            }
             let running = self.take_out(index, now, kit);
             kit.live.get_mut(running.slot).generated = running.generated;
             self.finish(running.slot, now, kit);

@@ -99,24 +99,38 @@ impl Instance {
     pub(super) fn land_chunks(&mut self, now: Time, due: &mut Vec<usize>, kit: &mut Kit<'_>) {
         let block_size = kit.engine.block_size;
         let mut plan = std::mem::take(&mut self.plan);
-        for &Chunk { place, tokens } in plan.chunks() {
+        for &Chunk { place, tokens, kept } in plan.chunks() {
             let running = self.running.get_mut(place);
-            running.computed += tokens;
-            let caught_up = running.computed == running.goal();
+            running.computed += kept;
+            // One of what caught up, and one for each token of a draft that was right.
+            let fresh = (running.computed + 1).saturating_sub(running.goal());
+            running.generated += fresh;
             if running.has_full_block(block_size) {
                 self.commit_full_blocks(place, kit);
             }
-            if caught_up {
-                let running = self.running.get_mut(place);
-                running.generated += 1;
-                let slot = running.slot;
-                if kit.engine.async_scheduling {
-                    self.in_flight.catch_up(slot);
-                } else {
-                    let stalled = self.tier.as_ref().map_or(Span::ZERO, |tier| tier.stalled());
-                    self.note_token(slot, now, stalled, kit);
-                }
+            if fresh == 0 {
+                continue;
+            }
+            let running = self.running.get_mut(place);
+            let slot = running.slot;
+            if kit.engine.async_scheduling {
+                self.in_flight.catch_up(slot, fresh);
+            } else {
+                let stalled = self.tier.as_ref().map_or(Span::ZERO, |tier| tier.stalled());
+                self.note_tokens((slot, fresh), now, stalled, kit);
+            }
+            let running = self.running.get_mut(place);
+            if kit.engine.speculation.is_none() {
                 self.running.make_steady(place, block_size);
+                due.push(place);
+                continue;
+            }
+            // How many tokens the next step brings is not the same for all, so nobody is steady.
+            running.has_draft = true;
+            if kit.engine.async_scheduling {
+                (running.fresh, running.rejected) = (fresh, tokens - kept);
+            }
+            if running.left() == 0 {
                 due.push(place);
             }
         }
@@ -127,9 +141,15 @@ impl Instance {
         self.plan = plan;
     }
 
-    /// A token of a request that was not steady is handed out. Up to its step, steps have waited
+    /// Tokens of a request that was not steady are handed out. Up to their step, steps have waited
     /// for copies for `stalled` in all.
-    pub(super) fn note_token(&mut self, slot: Slot, now: Time, stalled: Span, kit: &mut Kit<'_>) {
+    pub(super) fn note_tokens(
+        &mut self,
+        (slot, tokens): (Slot, u32),
+        now: Time,
+        stalled: Span,
+        kit: &mut Kit<'_>,
+    ) {
         let live = kit.live.get_mut(slot);
         let fact = if live.first_token.is_none() {
             live.first_token = Some(now);
@@ -152,8 +172,10 @@ impl Instance {
         } else {
             let (class, early) = (live.request.class, live.early);
             let gap = now.since(live.last_token);
-            Fact::Tokens { instance: self.id, class, early, gap, count: 1 }
+            let (count, tokens) = (1, tokens.into());
+            Fact::Tokens { instance: self.id, class, early, gap, count, tokens }
         };
+        live.last_token = now;
         kit.tally.in_vain = 0;
         kit.listener.hear(now, &fact);
     }
@@ -183,7 +205,8 @@ impl Instance {
                 if steady > 0 {
                     kit.tally.in_vain = 0;
                     let count = u64::from(steady) * steps;
-                    let fact = Fact::Tokens { instance: self.id, class, early, gap, count };
+                    let tokens = count;
+                    let fact = Fact::Tokens { instance: self.id, class, early, gap, count, tokens };
                     kit.listener.hear(end, &fact);
                 }
             }

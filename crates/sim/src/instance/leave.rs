@@ -67,9 +67,9 @@ impl Instance {
         }
         // What the step computes for it that was formed last and has not landed.
         let planned = match self.running.get(index).steady {
-            _ if self.stride.is_none() => 0,
-            true => 1,
-            false => self.plan.tokens(index),
+            _ if self.stride.is_none() => None,
+            true => Some(1),
+            false => self.plan.of(index).map(|chunk| chunk.kept),
         };
         let running = self.take_out(index, now, kit);
         let live = kit.live.get_mut(slot);
@@ -77,8 +77,8 @@ impl Instance {
         let fact = Fact::Dropped {
             request: live.request.id,
             instance: self.id,
-            computed_tokens: running.computed + planned,
-            under_way: planned > 0,
+            computed_tokens: running.computed + planned.unwrap_or(0),
+            under_way: planned.is_some(),
         };
         kit.listener.hear(now, &fact);
     }

@@ -93,6 +93,8 @@ pub(crate) struct Kit<'a> {
     /// What an oracle knows.
     pub(crate) future: Option<&'a mut Future>,
     pub(crate) pace: Pace,
+    /// Seed of the run's random choices.
+    pub(crate) seed: u64,
     pub(crate) unseen: Unseen,
     /// The run ends no later than this, so nothing is planned beyond it.
     pub(crate) horizon: Time,
@@ -355,7 +357,7 @@ impl Instance {
     pub(crate) fn batch(&mut self) -> impl Iterator<Item = (Slot, u32)> + '_ {
         self.running.settle_all();
         let handed_out = |(index, running): (usize, &Running)| {
-            (running.slot, running.generated - u32::from(self.awaits_token(index)))
+            (running.slot, running.generated - self.awaited(index))
         };
         self.running.iter().enumerate().map(handed_out)
     }

@@ -13,6 +13,15 @@ pub(crate) struct Chunk {
     pub(crate) place: usize,
     /// Tokens that it computes.
     pub(crate) tokens: u32,
+    /// Those of them that are not in vain. Nobody in the engine knows before the step is processed.
+    pub(crate) kept: u32,
+}
+
+impl Chunk {
+    /// A part of what a request lacks: none of it is in vain.
+    pub(crate) fn catching_up(place: usize, tokens: u32) -> Chunk {
+        Chunk { place, tokens, kept: tokens }
+    }
 }
 
 impl BatchPlan {
@@ -31,8 +40,13 @@ impl BatchPlan {
     }
 
     /// What the request at `place` is to compute, if it is not steady.
-    pub(crate) fn tokens(&self, place: usize) -> u32 {
-        self.chunks.iter().find(|chunk| chunk.place == place).map_or(0, |chunk| chunk.tokens)
+    pub(crate) fn of(&self, place: usize) -> Option<Chunk> {
+        self.chunks.iter().find(|chunk| chunk.place == place).copied()
+    }
+
+    /// Tokens that are computed in vain.
+    pub(crate) fn wasted(&self) -> u32 {
+        self.chunks.iter().map(|chunk| chunk.tokens - chunk.kept).sum()
     }
 
     /// The request at `place` leaves the running batch, and those behind it move up. Returns what
@@ -59,10 +73,10 @@ mod tests {
     fn who_leaves_is_forgotten_and_the_others_move_up() {
         let mut plan = BatchPlan::default();
         for (place, tokens) in [(1, 10), (3, 30), (4, 40)] {
-            plan.add(Chunk { place, tokens });
+            plan.add(Chunk::catching_up(place, tokens));
         }
         assert_eq!((plan.forget(2), plan.forget(2), plan.forget(7)), (0, 30, 0));
-        let left = [Chunk { place: 1, tokens: 10 }, Chunk { place: 2, tokens: 40 }];
+        let left = [Chunk::catching_up(1, 10), Chunk::catching_up(2, 40)];
         assert_eq!(plan.chunks(), left);
     }
 }

@@ -59,6 +59,12 @@ pub(crate) struct Running {
     pub(crate) computed: u32,
     /// Tokens generated.
     pub(crate) generated: u32,
+    /// Whether the step in which it generated its last token has drafted those that follow.
+    pub(crate) has_draft: bool,
+    /// With drafts, of a request in a step that is in flight: tokens that it generates there, and
+    /// those that are computed for it in vain.
+    pub(crate) fresh: u32,
+    pub(crate) rejected: u32,
     /// Blocks from its start on that other requests may have as well.
     common: u32,
     /// Tokens of its prompt, and those that it will have generated in the end.
@@ -84,6 +90,9 @@ impl Running {
             since: 0,
             computed: cached,
             generated: live.generated,
+            has_draft: false,
+            fresh: 0,
+            rejected: 0,
             common: live.request.content.blocks(block_size, u32::MAX).common().len(),
             prompt: live.request.content.prompt_tokens(),
             output: live.request.output_tokens,
@@ -99,6 +108,17 @@ impl Running {
     /// Tokens still to generate.
     pub(crate) fn left(&self) -> u32 {
         self.output - self.generated
+    }
+
+    /// Tokens still to generate as far as the engine knows: a step in flight brings one at least.
+    pub(crate) fn surely_left(&self) -> u32 {
+        self.left() + self.fresh.saturating_sub(1)
+    }
+
+    /// Tokens that it has computed as far as the engine knows, which takes all of a draft in
+    /// flight for right.
+    pub(crate) fn reached(&self) -> u32 {
+        self.computed + self.rejected
     }
 
     /// Whether it generates one token a step; otherwise it is catching up on its prompt, or after a
@@ -252,6 +272,13 @@ impl RunningBatch {
     pub(crate) fn settle_all(&mut self) {
         for index in 0..self.entries.len() {
             self.settle(index);
+        }
+    }
+
+    /// The step in flight has been processed.
+    pub(crate) fn know_fresh(&mut self) {
+        for running in &mut self.entries {
+            (running.fresh, running.rejected) = (0, 0);
         }
     }
 

@@ -105,7 +105,8 @@ impl Instance {
     pub(super) fn commit_planned(&mut self, chunk: Chunk, kit: &Kit<'_>) {
         let block_size = kit.engine.block_size;
         let running = self.running.get_mut(chunk.place);
-        let full = (running.computed + chunk.tokens) / block_size;
+        // Of a draft nobody knows yet.
+        let full = (running.computed + chunk.tokens).min(running.goal()) / block_size;
         let content = &kit.live.get(running.slot).request.content;
         self.pool.commit(&mut running.table, content.blocks(block_size, full));
     }
@@ -138,6 +139,9 @@ impl Instance {
     /// preempted.
     fn continue_running(&mut self, now: Time, kit: &mut Kit<'_>) -> (u32, bool) {
         let budget = kit.engine.max_num_scheduled_tokens;
+        if kit.engine.speculation.is_some() {
+            return self.continue_from(0, budget, now, kit);
+        }
         let steady = self.running.steady_total();
         let enough = self.full.len() <= self.pool.available() as usize;
         if let (true, Some(behind)) = (steady <= budget && enough, self.running.behind_steady()) {
@@ -161,19 +165,20 @@ impl Instance {
         let mut preempted = false;
         while index < self.running.len() {
             let running = self.running.get(index);
-            if running.left() == 0 {
+            if running.surely_left() == 0 {
                 // Its last token is on its way.
                 index += 1;
                 continue;
             }
-            let chunk = chunk_limit(running.goal() - running.computed, budget, kit);
-            if chunk == 0 {
+            let chunk = self.next_chunk(index, budget, kit);
+            if chunk.tokens == 0 {
                 self.leave_out(index, now, kit);
                 index += 1;
                 continue;
             }
-            let held = running.table.blocks();
-            let blocks = (running.computed + chunk).div_ceil(kit.engine.block_size) - held;
+            let reach = running.reached() + chunk.tokens + kit.engine.lookahead();
+            let blocks = reach.div_ceil(kit.engine.block_size);
+            let blocks = blocks.saturating_sub(running.table.blocks());
             let mut survives = true;
             while blocks > self.pool.available() && survives {
                 let victim = self.choose_victim(kit);
@@ -198,12 +203,27 @@ impl Instance {
             self.make_room(blocks, now, kit);
             self.grow(index, blocks, kit);
             if !self.running.get(index).steady {
-                self.plan.add(Chunk { place: index, tokens: chunk });
+                self.plan.add(Chunk { place: index, ..chunk });
             }
-            budget -= chunk;
+            budget -= chunk.tokens;
             index += 1;
         }
         (budget, preempted)
+    }
+
+    /// What a running request, whose counters are settled, computes next: what it lacks, and its
+    /// draft.
+    fn next_chunk(&self, place: usize, budget: u32, kit: &Kit<'_>) -> Chunk {
+        let running = self.running.get(place);
+        let missing = running.goal() - running.computed;
+        let speculation = kit.engine.speculation.as_ref();
+        let Some(speculation) = speculation.filter(|_| running.has_draft) else {
+            return Chunk::catching_up(place, chunk_limit(missing, budget, kit));
+        };
+        let tokens = chunk_limit(1 + speculation.tokens, budget, kit);
+        let key = (kit.seed, kit.live.get(running.slot).request.id);
+        let right = speculation.accepts(tokens.saturating_sub(1), key, running.generated);
+        Chunk { place, tokens, kept: tokens.min(1 + right).min(running.left()) }
     }
 
     /// A request is not part of the step that begins, so it does not decode step after step any
@@ -212,7 +232,7 @@ impl Instance {
         let running = self.running.get(index);
         if running.steady {
             if kit.engine.async_scheduling {
-                self.in_flight.part(running.slot);
+                self.in_flight.part(running.slot, 1);
             } else {
                 kit.live.get_mut(running.slot).last_token = now;
             }
@@ -243,7 +263,7 @@ impl Instance {
     /// Sends a running request back to the queue: its blocks are released, its generated tokens are
     /// kept. If its last token is on its way it has nothing to wait for.
     fn preempt(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
-        let awaits_token = self.awaits_token(index);
+        let awaited = self.awaited(index);
         self.leave_out(index, now, kit);
         self.commit_full_blocks(index, kit);
         let mut running = self.running.remove(index);
@@ -271,7 +291,7 @@ impl Instance {
         let stalled = self.tier.as_ref().map_or(Span::ZERO, |tier| tier.stalled());
         let live = kit.live.get_mut(slot);
         live.place = if ended { Place::Ended } else { Place::Waiting };
-        live.generated = running.generated - u32::from(awaits_token);
+        live.generated = running.generated - awaited;
         live.preemptions += 1;
         live.enqueued = now;
         if live.first_token.is_none() {
@@ -283,8 +303,8 @@ impl Instance {
         let fact = Fact::Preempted { request, instance: self.id, lost_tokens, ended };
         kit.listener.hear(now, &fact);
         kit.tally.in_vain += 1;
-        if awaits_token {
-            self.in_flight.part(slot);
+        if awaited > 0 {
+            self.in_flight.part(slot, awaited);
         }
         if !ended {
             self.queue.put_back(slot, &kit.rules(), &self.pool, kit.live, now);
@@ -327,13 +347,15 @@ impl Instance {
     /// chunks.
     fn shape(&self, kit: &Kit<'_>) -> StepShape {
         let mut shape = self.steady_shape(kit);
-        for &Chunk { place, tokens } in self.plan.chunks() {
+        for &Chunk { place, tokens, .. } in self.plan.chunks() {
             let running = self.running.get(place);
             if running.decodes() {
+                let context = running.computed + tokens;
                 shape.decode_seqs += 1;
-                shape.decode_context += u64::from(running.goal());
+                shape.draft_tokens += tokens - 1;
+                shape.decode_context += u64::from(context);
                 if self.spread {
-                    shape.decode_longest = shape.decode_longest.max(running.goal());
+                    shape.decode_longest = shape.decode_longest.max(context);
                 }
             } else {
                 let (past, new) = (u64::from(running.computed), u64::from(tokens));
@@ -365,6 +387,8 @@ impl Instance {
             prefill_seqs: shape.prefill_seqs,
             prefill_tokens: shape.prefill_tokens,
             decode_seqs: shape.decode_seqs,
+            draft_tokens: shape.draft_tokens,
+            wasted_tokens: self.plan.wasted(),
             running: count(self.running.len()),
             waiting: count(self.queue.len()),
         }

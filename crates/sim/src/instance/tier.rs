@@ -273,9 +273,10 @@ impl Instance {
         // At least the last token is computed.
         let cached = (load.upto * block_size).min(goal - 1);
         let chunk = super::step::chunk_limit(goal - cached, budget, kit);
-        let first = (cached + chunk).div_ceil(block_size) - load.upto;
+        let reach = cached + chunk + kit.engine.lookahead();
+        let first = reach.div_ceil(block_size) - load.upto;
         let wanted = if kit.engine.reserve_full_prompt {
-            goal.div_ceil(block_size) - load.upto
+            goal.max(reach).div_ceil(block_size) - load.upto
         } else {
             first
         };

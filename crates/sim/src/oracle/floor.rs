@@ -8,7 +8,8 @@
 //! shared. So between arrival and first token that instance has taken steps that compute at least
 //! these tokens, and they last at least as long as if the request were alone there with as much of
 //! the rest cached as is best. To that come the delays of the gateway, ingress and the processing
-//! of the token; and for each further token a step in which at least this request decodes.
+//! of the token; and for each further token, or for as many
+//! as a step may bring with a draft, a step in which at least this request decodes.
 //!
 //! If blocks are cached once they are allocated, several requests of one step may compute parts of
 //! one prompt, so that the budget of the step alone limits how much of it a step computes.
@@ -72,7 +73,8 @@ impl Floors {
         };
         let prefill = (least..cached).map(alone).fold(alone(cached), Span::min);
         let ttft = before + prefill + self.latency.output();
-        let e2e = ttft + work.decode(prompt + 1, request.output_tokens - 1);
+        let steps = (request.output_tokens - 1).div_ceil(1 + self.engine.lookahead());
+        let e2e = ttft + work.decode(prompt + 1, steps);
         Floor { ttft, e2e, cached_tokens }
     }
 
@@ -120,6 +122,7 @@ mod tests {
             cache_on_allocation: false,
             preemption: crate::Preemption::Recompute,
             tier: None,
+            speculation: None,
         };
         let micros = Span::from_micros;
         let gateway = Gateway { admission_latency: micros(7), routing_latency: micros(5) };

@@ -120,6 +120,7 @@ impl World<'_> {
             oracles: self.config.oracles,
             future: None,
             pace: self.config.pace,
+            seed: self.config.seed,
             unseen: Unseen::default(),
             horizon: LATEST,
             audit: false,

@@ -6,7 +6,7 @@
 
 use super::{World, foresight};
 use crate::agenda::Phase;
-use crate::config::{Config, GatewayPolicies, Instead, Policies};
+use crate::config::{Config, GatewayPolicies, Instead, Policies, Pool};
 use crate::live::Slot;
 use blis_core::random::Purpose;
 use blis_core::{Dice, Request, RequestId, Span, Time};
@@ -45,9 +45,11 @@ impl World<'_> {
         let (id, class, round) = (request.id, request.class, request.round);
         // The last generated token is never written to the KV cache.
         let tokens = u64::from(input_tokens) + u64::from(request.output_tokens) - 1;
-        let blocks = tokens.div_ceil(self.config.block_size().into());
-        let pools = self.config.pools.iter();
-        let smallest = pools.map(|pool| pool.engine.total_kv_blocks).min().unwrap_or(0);
+        let is_short = |pool: &Pool| {
+            let tokens = tokens + u64::from(pool.engine.overshoot());
+            tokens.div_ceil(pool.engine.block_size.into()) > pool.engine.total_kv_blocks.into()
+        };
+        let unservable = self.config.pools.iter().any(is_short);
         let gateway = self.gateway_of(id);
         if let Some(future) = &mut self.config.future {
             future.arrive(&request);
@@ -56,7 +58,7 @@ impl World<'_> {
         self.tally.arrived += 1;
         self.tally.events += 1;
         self.listener.hear(now, &Fact::Arrived { request: id, class, input_tokens, round });
-        if blocks > smallest.into() {
+        if unservable {
             // It could never finish where it may be sent, whoever else is there: refused at once,
             // like vLLM's check of max_model_len.
             self.close(slot, Status::Unservable, now);

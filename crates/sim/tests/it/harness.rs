@@ -108,6 +108,7 @@ pub(crate) fn small_world() -> Scenario {
             cache_on_allocation: false,
             preemption: Preemption::Recompute,
             tier: None,
+            speculation: None,
         },
         gateway: Gateway::default(),
         signals: Signals::IMMEDIATE,

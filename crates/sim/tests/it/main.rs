@@ -15,6 +15,7 @@ mod patience;
 mod pools;
 mod relations;
 mod signals;
+mod speculation;
 mod timeline;
 mod victims;
 mod worlds;

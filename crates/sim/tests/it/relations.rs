@@ -189,6 +189,8 @@ fn counting_in_other_units_changes_nothing() {
             world.offload = "write-through";
         }
         world.latency = per_token(4.0);
+        // A draft is as long in any unit.
+        world.engine.speculation = None;
         world.requests.iter_mut().for_each(|request| request.output_tokens = 1);
         let told = world.run();
         let mut finer = world.clone();
@@ -250,6 +252,8 @@ fn two_instances_under_round_robin_are_two_separate_runs() {
         (world.instances, world.routing, world.scorers) = (2, "round-robin", None);
         // Each replica of the gateway would have turns of its own.
         world.gateways = 1;
+        // What of a draft is right goes by the number of the request.
+        world.engine.speculation = None;
         world.horizon = None;
         world.requests.sort_by_key(|request| request.arrival);
         // Requests that are refused on arrival, or abandoned on the way, are not routed, and would
@@ -455,6 +459,9 @@ fn slowed(world: &Scenario, times: u64) -> Scenario {
     slow.horizon = slow.horizon.map(later);
     slow.warmup = later(slow.warmup);
     slow.latency = Arc::new(Slowed(Arc::clone(&world.latency), times));
+    if let Some(drafts) = &mut slow.engine.speculation {
+        (drafts.step, drafts.token) = (drafts.step * times, drafts.token * times);
+    }
     if world.evict.starts_with("session-aware") {
         slow.evict = match times {
             2 => "session-aware[grace=0.004]",

@@ -136,7 +136,7 @@ impl Router for Watcher {
 #[test]
 fn an_instance_looks_as_it_did_unless_the_router_is_told_otherwise() {
     let (unchanged, told) = channel();
-    let coverage = in_random_worlds(500, |world| {
+    let coverage = in_random_worlds(800, |world| {
         if world.admission == "always-admit" && !world.oracles.routing {
             let watcher = Watcher { last: Vec::new(), unchanged: unchanged.clone() };
             world.run_routed_by(Box::new(watcher), false);

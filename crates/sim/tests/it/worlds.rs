@@ -2,6 +2,7 @@
 //! tested.
 
 use crate::harness::{Scenario, Told, prompted, small_world};
+use crate::speculation::any_drafts;
 use blis_core::{Content, Request, Segment, SessionId, SloClass, Span, StreamId, Time};
 use blis_kv::LinkSpeed;
 use blis_latency::profile::padding::{Padding, Sizes};
@@ -331,11 +332,12 @@ prop_compose! {
         cache_on_allocation in any::<bool>(),
         preemption in prop::sample::select(vec![Preemption::Recompute, Preemption::Swap]),
         tier in prop::option::weighted(0.7, tier()),
+        speculation in any_drafts(),
     ) -> Engine {
         Engine {
             total_kv_blocks, block_size, max_num_running_reqs, max_num_scheduled_tokens,
             long_prefill_token_threshold, reserve_full_prompt, watermark_blocks, async_scheduling,
-            cache_on_allocation, preemption, tier,
+            cache_on_allocation, preemption, tier, speculation,
         }
     }
 }
