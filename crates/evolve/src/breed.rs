@@ -13,6 +13,7 @@ use blis_policy::formula::signals::Role;
 use blis_policy::formula::syntax::{Binary, Expr, Unary};
 use blis_policy::formula::units::{PLAIN, Unit};
 use blis_policy::formula::{Formula, Sort, known};
+use std::ops::Range;
 
 /// So many draws without a legal one are given up.
 const TRIES: usize = 200;
@@ -54,9 +55,9 @@ impl<'a> Breeder<'a> {
                 if self.space.gate && self.chance(0.5) { self.formula(Role::Gate) } else { None };
             let priority = self.space.priority && self.chance(0.5);
             let priority = if priority { self.formula(Role::Priority) } else { None };
-            let dice = &mut self.dice;
-            let parts =
-                self.space.parts.iter().map(|part| dice.below(part.options.len())).collect();
+            let (dice, parts) = (&mut self.dice, self.space.parts.iter());
+            let parts = parts.map(|part| part.options[dice.below(part.options.len())].clone());
+            let parts = parts.collect();
             self.fits(&Genome { score, gate, priority, parts })
         })
     }
@@ -91,12 +92,12 @@ impl<'a> Breeder<'a> {
 
     fn changed(&mut self, one: &Genome, other: &Genome) -> Option<(Genome, &'static str)> {
         let (gate, priority) = (self.space.gate, self.space.priority);
-        let choices = self.space.parts.iter().filter(|part| part.options.len() > 1).count();
+        let chosen = (0..one.parts.len()).any(|at| self.is_chosen(one, at));
         let roles = [(Role::Scorer, true), (Role::Gate, gate), (Role::Priority, priority)];
         let roles: Vec<Role> =
             roles.into_iter().filter(|(_, may)| *may).map(|(role, _)| role).collect();
         // The score decides most, so it changes most.
-        let place = self.dice.below(1 + roles.len() + usize::from(choices > 0));
+        let place = self.dice.below(1 + roles.len() + usize::from(chosen));
         let Some(&role) = roles.get(place.saturating_sub(1)) else {
             return Some((self.chosen(one), "another part"));
         };
@@ -118,15 +119,39 @@ impl<'a> Breeder<'a> {
         Some((one.with(role, Some(formula)), change))
     }
 
-    /// `genome` with another option for one of its parts.
+    /// Whether part number `at` of `genome` can be another: by option, or by a number in it.
+    fn is_chosen(&self, genome: &Genome, at: usize) -> bool {
+        self.space.parts[at].options.len() > 1 || !numbers(&genome.parts[at]).is_empty()
+    }
+
+    /// `genome` with another option for one of its parts, or another number in it.
     fn chosen(&mut self, genome: &Genome) -> Genome {
         let mut genome = genome.clone();
         let many: Vec<usize> =
-            (0..genome.parts.len()).filter(|&at| self.space.parts[at].options.len() > 1).collect();
-        if let Some(&at) = many.get(self.dice.below(many.len().max(1))) {
-            genome.parts[at] = self.dice.below(self.space.parts[at].options.len());
+            (0..genome.parts.len()).filter(|&at| self.is_chosen(&genome, at)).collect();
+        if let Some(&at) = self.pick(&many) {
+            let options = &self.space.parts[at].options;
+            let places = numbers(&genome.parts[at]);
+            genome.parts[at] = match self.pick(&places) {
+                Some(place) if options.len() == 1 || self.chance(0.7) => {
+                    let old = &genome.parts[at][place.clone()];
+                    let new = self.nearby(old.parse().unwrap_or(1.0));
+                    let whole = old.bytes().all(|byte| byte.is_ascii_digit());
+                    let new = if whole { new.round() } else { new };
+                    let mut text = genome.parts[at].clone();
+                    text.replace_range(place.clone(), &rounded(&Expr::Number(new)).to_string());
+                    text
+                }
+                _ => options[self.dice.below(options.len())].clone(),
+            };
         }
         genome
+    }
+
+    /// A number of about this size.
+    fn nearby(&mut self, old: f64) -> f64 {
+        let factor = exp(SPREAD * self.dice.normal());
+        if old > 0.0 { old * factor } else { factor }
     }
 
     /// `own` with a change, perhaps with a part of `donor`.
@@ -136,6 +161,11 @@ impl<'a> Breeder<'a> {
         own: &Expr,
         donor: Option<&Expr>,
     ) -> Option<(Expr, &'static str)> {
+        if let (Role::Scorer, Some(donor)) = (role, donor)
+            && self.chance(0.15)
+        {
+            return Some((product(own, donor), "multiplied"));
+        }
         let all = parts(own);
         let place = self.dice.below(all.len());
         let part = all[place];
@@ -188,8 +218,7 @@ impl<'a> Breeder<'a> {
             (0..all.len()).filter(|&at| matches!(all[at], Expr::Number(_))).collect();
         let place = *self.pick(&numbers)?;
         let Expr::Number(old) = all[place] else { return None };
-        let factor = exp(SPREAD * self.dice.normal());
-        let new = if *old > 0.0 { old * factor } else { factor };
+        let new = self.nearby(*old);
         Some(with(part, place, &Expr::Number(new)))
     }
 
@@ -234,7 +263,12 @@ impl<'a> Breeder<'a> {
     pub(crate) fn formula(&mut self, role: Role) -> Option<Expr> {
         let draw = |breeder: &mut Breeder<'_>| match role {
             Role::Gate => breeder.condition(role, SHALLOW),
-            _ => breeder.number(role, None, DEEP),
+            // Small ones too; and of what is good to have much of, others are good to have little.
+            _ => {
+                let depth = 1 + breeder.dice.below(DEEP);
+                let number = breeder.number(role, None, depth);
+                if breeder.chance(0.5) { negative(number) } else { number }
+            }
         };
         (0..TRIES).find_map(|_| {
             let formula = draw(self);
@@ -383,6 +417,42 @@ impl<'a> Breeder<'a> {
         }
         all
     }
+}
+
+/// The product of two scores as costs; what is a gain in one of them divides the other.
+fn product(own: &Expr, donor: &Expr) -> Expr {
+    let costs = |expr: &Expr| bare(expr).map_or((false, expr.clone()), |bare| (true, bare));
+    let ((costs, own), (also, donor)) = (costs(own), costs(donor));
+    let product = if costs == also {
+        join(Binary::Times, own, donor)
+    } else {
+        join(Binary::Over, own, join(Binary::Plus, donor, Expr::Number(1.0)))
+    };
+    if costs { negative(product) } else { product }
+}
+
+/// What a negative product is the negative of.
+fn bare(expr: &Expr) -> Option<Expr> {
+    match expr {
+        Expr::Unary(Unary::Minus, inner) => Some((**inner).clone()),
+        Expr::Binary(sign @ (Binary::Times | Binary::Over), left, right) => {
+            Some(join(*sign, bare(left)?, (**right).clone()))
+        }
+        _ => None,
+    }
+}
+
+fn negative(expr: Expr) -> Expr {
+    Expr::Unary(Unary::Minus, Box::new(expr))
+}
+
+/// Where the numbers of a policy stand, as it is spelled: `policy[a=1,b=2]`.
+fn numbers(policy: &str) -> Vec<Range<usize>> {
+    let values = policy.match_indices('=').map(|(at, _)| {
+        let end = policy[at..].find([',', ']']).map_or(policy.len(), |end| at + end);
+        at + 1..end
+    });
+    values.filter(|place| policy[place.clone()].parse::<f64>().is_ok()).collect()
 }
 
 fn join(sign: Binary, left: Expr, right: Expr) -> Expr {

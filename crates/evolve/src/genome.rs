@@ -25,7 +25,7 @@ pub struct Space {
 pub struct Part {
     /// The field of the scenario.
     pub field: String,
-    /// What it may be: policies as they are spelled.
+    /// What it may be: policies as they are spelled. Numbers in them are where breeding starts.
     pub options: Vec<String>,
 }
 
@@ -38,8 +38,8 @@ pub struct Genome {
     pub gate: Option<Expr>,
     /// The priority of a request that waits; absent: as the scheduler has it.
     pub priority: Option<Expr>,
-    /// For each part of the space, which of its options it is.
-    pub parts: Vec<usize>,
+    /// For each part of the space, the policy that it is.
+    pub parts: Vec<String>,
 }
 
 impl Space {
@@ -99,9 +99,7 @@ impl Genome {
         let priority = self.priority.iter().map(|it| (path(&["priority", "formula"]), it));
         all.extend(gate.chain(priority).map(|(path, formula)| (path, formula.to_string())));
         let parts = space.parts.iter().zip(&self.parts);
-        all.extend(
-            parts.map(|(part, &option)| (path(&[&part.field]), part.options[option].clone())),
-        );
+        all.extend(parts.map(|(part, chosen)| (path(&[&part.field]), chosen.clone())));
         all
     }
 
@@ -109,8 +107,9 @@ impl Genome {
     pub fn text(&self, space: &Space) -> String {
         let gate = self.gate.iter().map(|gate| format!("; admit when {gate}"));
         let priority = self.priority.iter().map(|priority| format!("; priority {priority}"));
-        let parts = space.parts.iter().zip(&self.parts).filter(|(part, _)| part.options.len() > 1);
-        let parts = parts.map(|(part, &it)| format!("; {} {}", part.field, part.options[it]));
+        let parts = space.parts.iter().zip(&self.parts);
+        let parts = parts.filter(|(part, it)| part.options[..] != [(*it).clone()]);
+        let parts = parts.map(|(part, it)| format!("; {} {it}", part.field));
         let rest: String = gate.chain(priority).chain(parts).collect();
         format!("{}{rest}", self.score)
     }

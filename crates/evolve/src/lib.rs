@@ -2,11 +2,13 @@
 //!
 //! A [`Genome`] is a score, perhaps a gate and a priority, and a choice among parts. A [`Breeder`]
 //! draws new ones and changes known ones; whatever it gives is legal and in its simplest form, so
-//! that two that decide alike are mostly one. This crate only draws and computes: which genomes
-//! are good is found out by `lab`. It must never run a simulation, nor read or write anything.
+//! that two that decide alike are mostly one. A [`race`] breeds generations of them and asks an
+//! [`Arena`], which `lab` brings, how good they are. This crate must never run a simulation, nor
+//! read or write anything.
 
 mod breed;
 mod genome;
+mod race;
 mod simplify;
 #[cfg(test)]
 mod tests;
@@ -14,4 +16,5 @@ mod tree;
 
 pub use breed::Breeder;
 pub use genome::{Genome, Part, Space};
+pub use race::{Arena, Budget, Entrant, Raced, race};
 pub use simplify::simplify;

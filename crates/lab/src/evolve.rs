@@ -14,9 +14,9 @@ mod race;
 #[cfg(test)]
 mod tests;
 
+pub use blis_evolve::{Budget, Entrant, Raced};
 pub use confirm::{Cell, CellSort, Findings};
 pub use file::{read, read_text};
-pub use race::{Entrant, Raced};
 
 use crate::failure::Failure;
 use crate::optimize::{self, Load, Search};
@@ -41,21 +41,6 @@ pub struct Evolution {
     pub budget: Budget,
     /// What the best is compared with besides the baseline.
     references: Vec<Level>,
-}
-
-/// How much an evolution may cost.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Budget {
-    /// How many genomes live at a time.
-    pub population: usize,
-    /// How many generations there are, the random one included.
-    pub generations: usize,
-    /// How many seeds each that lives is measured with.
-    pub seeds: usize,
-    /// The seed of the breeding.
-    pub seed: u64,
-    /// How much better a formula must be for each part that it has more.
-    pub parsimony: f64,
 }
 
 /// An evolution that was read and checked, whose rates may be shares of saturations that nobody has
@@ -108,12 +93,11 @@ impl Evolution {
 
     /// About how many runs it takes.
     pub fn trials(&self) -> usize {
-        let Budget { population, generations, seeds, .. } = self.budget;
+        let (looks, bred) = self.budget.cost();
         let most = self.train.most_seeds();
-        let bred = population * (5 + seeds + generations * (1 + seeds / 2));
         let tuned = self.references.iter().filter_map(|it| it.tuned).map(|calls| 3 * calls);
         let train = self.train.loads.len() * (bred + 12 * most + tuned.sum::<usize>());
-        train + self.test.loads.len() * self.test.confirm * (5 + self.references.len())
+        looks + train + self.test.loads.len() * self.test.confirm * (5 + self.references.len())
     }
 
     /// `genome` in one line.

@@ -1,7 +1,6 @@
 //! What the best is worth: on workloads and seeds that nothing was chosen by, beside others.
 
-use super::race::Raced;
-use super::{Evolution, set};
+use super::{Evolution, Raced, set};
 use crate::explain::headroom;
 use crate::failure::Failure;
 use crate::optimize::guard::{self, Guard};
@@ -28,7 +27,7 @@ pub struct Findings {
     pub raced: Raced,
     /// The entrant that is recommended; absent if none keeps to the guards.
     pub winner: Option<usize>,
-    /// Entrants that do harm on held-out workloads, with the guard that they break.
+    /// Entrants that do harm on held-out workloads, with the constraint or guard that they break.
     pub taken_back: Vec<(usize, String)>,
     /// The runs on held-out workloads and fresh seeds.
     pub held_out: optimize::Findings,
@@ -106,21 +105,27 @@ pub(super) fn confirm(
 }
 
 impl Findings {
-    /// Chooses the best that keeps to the guards on held-out workloads, and puts it first.
+    /// Chooses the best that keeps to constraints and guards on held-out workloads, and puts it
+    /// first. Constraints that fail there by no more than chance are let pass.
     fn choose(&mut self, test: &Search) {
-        let fresh = &mut self.held_out.fresh;
-        let guards = test.guards_on(&fresh[0]);
-        for at in 1..fresh.len() {
+        let guards = test.guards_on(&self.held_out.fresh[0]);
+        let orders = guard::orders(&guards);
+        for at in 1..self.cells.len() {
             let CellSort::Bred(one) = self.cells[at].sort else { break };
-            let orders = guard::orders(&guards);
-            let excess =
-                |it: &Guard| it.sure_excess(&it.values(&fresh[at]), &it.values(&fresh[0]), orders);
-            let broken = guards.iter().find(|guard| excess(guard) > 0.0);
-            match broken {
-                Some(guard) => self.taken_back.push((one, guard.text.clone())),
+            let fresh = &self.held_out.fresh;
+            let harms = |it: &&Guard| {
+                it.sure_excess(&it.values(&fresh[at]), &it.values(&fresh[0]), orders) > 0.0
+            };
+            let fails = |&index: &usize| {
+                self.held_out.outcome(test, index, at).holds == Some((false, true))
+            };
+            let constraint = (0..test.constraints.len()).find(fails);
+            let broken = constraint.map(|index| &test.constraints[index].text);
+            match broken.or_else(|| guards.iter().find(harms).map(|guard| &guard.text)) {
+                Some(text) => self.taken_back.push((one, text.clone())),
                 None if self.raced.entrants[one].legal => {
                     self.winner = Some(one);
-                    fresh[1..=at].rotate_right(1);
+                    self.held_out.fresh[1..=at].rotate_right(1);
                     self.cells[1..=at].rotate_right(1);
                     return;
                 }

@@ -8,10 +8,12 @@ use crate::study::file::PatchFields;
 use crate::study::levels::Level;
 use blis_evolve::{Breeder, Part, Space};
 use blis_policy::formula::signals::SIGNALS;
+use blis_scenario::legal::Share;
 use blis_scenario::problem::unknown;
 use blis_scenario::problems::{Findings, Problems};
+use blis_scenario::scenario::Draft;
 use blis_scenario::strategy;
-use blis_scenario::yaml::{self, Named, Node, Whole};
+use blis_scenario::yaml::{self, Amount, Named, Node, Whole};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -58,7 +60,7 @@ struct BudgetFields {
     generations: Option<Whole<1, 10_000>>,
     seeds: Option<Whole<1, 100>>,
     seed: Option<Whole<0, { u64::MAX }>>,
-    parsimony: Option<f64>,
+    parsimony: Option<Amount<Share>>,
 }
 
 /// Reads the evolution in the file `path`, with another seed of the breeding if one is given.
@@ -80,27 +82,36 @@ pub fn read_text(name: &str, text: &str) -> Result<Outline, Problems> {
 
 fn evolution(name: &str, tree: &Node, seed: Option<u64>) -> Result<Outline, Problems> {
     yaml::decode_and(tree, |fields: Fields, tree| {
-        let baseline = tree.required("", "baseline", fields.baseline.clone())?;
+        let budget = budget(&fields.budget, seed);
+        let knowledge = fields.evolve.knowledge.clone().unwrap_or_else(|| KNOWLEDGE[0].to_owned());
+        let mut found = Findings::default();
+        let baseline = found.keep(tree.required("", "baseline", fields.baseline.clone()));
         if fields.held_out.is_empty() {
             let message = "missing; name the workloads that the best is confirmed on";
-            return Err(tree.problem("held_out", message));
+            found.keep::<()>(Err(tree.problem("held_out", message)));
         }
-        let budget = budget(&fields.budget, seed);
-        let space = space(tree, &fields.evolve)?;
-        let knowledge = fields.evolve.knowledge.clone().unwrap_or_else(|| KNOWLEDGE[0].to_owned());
         if !KNOWLEDGE.contains(&knowledge.as_str()) {
             let message = unknown("knowledge", &knowledge, &KNOWLEDGE);
-            return Err(tree.problem("evolve.knowledge", message));
+            found.keep::<()>(Err(tree.problem("evolve.knowledge", message)));
         }
-        let train = question(tree, &fields, &baseline, &budget);
+        let space = found.keep(space(tree, &fields.evolve));
+        let references = found.keep(references(tree, &fields.references));
+        let train = baseline.map(|baseline| question(tree, &fields, &baseline, &budget));
         let mut test = train.clone();
-        if let Some(held_out) = tree.field("held_out") {
+        if let (Some(test), Some(held_out)) = (&mut test, tree.field("held_out")) {
             test.set(&["workloads"], held_out.clone());
         }
-        let (mut train, mut test) = (outline(&train)?, outline(&test)?);
-        if train.search().objectives.len() > 1 {
-            return Err(tree.problem("objective", "an evolution has one objective; keep one"));
+        let train = train.and_then(|train| found.keep(outline(&train)));
+        let test = test.and_then(|test| found.keep(outline(&test)));
+        if train.as_ref().is_some_and(|train| train.search().objectives.len() > 1) {
+            let message = "an evolution has one objective; keep one";
+            found.keep::<()>(Err(tree.problem("objective", message)));
         }
+        let read = (train, test, space, references);
+        let (Some(mut train), Some(mut test), Some(space), Some(references)) = found.done(read)?
+        else {
+            unreachable!("what is missing was found")
+        };
         name.clone_into(&mut train.search_mut().name);
         test.search_mut().name = format!("{name}-held-out");
         let evolution = Evolution {
@@ -109,7 +120,7 @@ fn evolution(name: &str, tree: &Node, seed: Option<u64>) -> Result<Outline, Prob
             space,
             knowledge,
             budget,
-            references: references(tree, &fields.references)?,
+            references,
         };
         Ok(Outline { evolution, train, test })
     })
@@ -153,36 +164,43 @@ fn budget(fields: &BudgetFields, seed: Option<u64>) -> Budget {
         generations: size(fields.generations.map_or(12, Whole::get)),
         seeds: size(fields.seeds.map_or(3, Whole::get)),
         seed: seed.or(fields.seed.map(Whole::get)).unwrap_or(0),
-        parsimony: fields.parsimony.unwrap_or(0.002).clamp(0.0, 1.0),
+        parsimony: fields.parsimony.map_or(0.002, |it| it.get()),
     }
 }
 
 /// What may be bred.
 fn space(tree: &Node, fields: &EvolveFields) -> Result<Space, Problems> {
     let known: Vec<&str> = SIGNALS.iter().map(|signal| signal.name).collect();
-    if let Some(name) = fields.signals.iter().find(|name| !known.contains(&name.as_str())) {
-        return Err(tree.problem("evolve.signals", unknown("signal", name, &known)));
+    let mut found = Findings::default();
+    for name in fields.signals.iter().filter(|name| !known.contains(&name.as_str())) {
+        found.keep::<()>(Err(tree.problem("evolve.signals", unknown("signal", name, &known))));
     }
-    let part = |(field, options): &(String, Vec<String>)| {
+    let legal: Vec<&str> = strategy::POLICIES.into_iter().filter(|it| *it != "routing").collect();
+    for (field, options) in &fields.parts.0 {
         let path = format!("evolve.parts.{field}");
-        let legal: Vec<&str> =
-            strategy::POLICIES.into_iter().filter(|it| *it != "routing").collect();
+        let mut wrong = Vec::new();
         if !legal.contains(&field.as_str()) {
-            return Err(tree.problem(path, unknown("part", field, &legal)));
+            wrong.push(unknown("part", field, &legal));
+        } else if (field == "admission" && fields.gate) || (field == "priority" && fields.priority)
+        {
+            wrong.push("it is bred already, by `gate` or `priority`; keep one".to_owned());
+        } else if options.is_empty() {
+            wrong.push("found an empty list; legal: at least one policy".to_owned());
+        } else {
+            wrong.extend(options.iter().flat_map(|option| misspelled(field, option)));
         }
-        if (field == "admission" && fields.gate) || (field == "priority" && fields.priority) {
-            return Err(tree.problem(path, "it is bred already, by `gate` or `priority`; keep one"));
-        }
-        if options.is_empty() {
-            return Err(tree.problem(path, "found an empty list; legal: at least one policy"));
-        }
-        Ok(Part { field: field.clone(), options: options.clone() })
+        wrong.into_iter().for_each(|it| drop(found.keep::<()>(Err(tree.problem(&path, it)))));
+    }
+    found.done(())?;
+    let part = |(field, options): &(String, Vec<String>)| Part {
+        field: field.clone(),
+        options: options.clone(),
     };
     let space = Space {
         signals: fields.signals.clone(),
         gate: fields.gate,
         priority: fields.priority,
-        parts: fields.parts.0.iter().map(part).collect::<Result<_, _>>()?,
+        parts: fields.parts.0.iter().map(part).collect(),
         size: fields.size.map_or(SIZE, |size| size.get_u32() as usize),
     };
     if Breeder::new(&space, 0).random().is_none() {
@@ -190,6 +208,15 @@ fn space(tree: &Node, fields: &EvolveFields) -> Result<Space, Problems> {
         return Err(tree.problem("evolve.signals", message));
     }
     Ok(space)
+}
+
+/// What is wrong with the policy `option` of the field `field` by itself.
+fn misspelled(field: &str, option: &str) -> Vec<String> {
+    let mut tree = Node::empty();
+    tree.set(&[field], Node::from_flag("evolve", option));
+    let Err(problems) = Draft::from_tree(tree).resolve() else { return Vec::new() };
+    let own = problems.into_iter().filter(|problem| problem.path.starts_with(field));
+    own.map(|problem| problem.message).collect()
 }
 
 /// What the best is compared with besides the baseline. What is to be tuned must have parameters.
