@@ -108,7 +108,7 @@ fn bare(name: &str, keep: impl Fn(&StepShape) -> bool) -> Run {
             decode_seqs,
             decode_context: count(longest) * u64::from(decode_seqs),
             decode_longest: small(longest),
-            shared_context: 0,
+            ..StepShape::default()
         };
         Row { shape, micros: of("step_us_median"), gap_micros: None, weight: 1.0 }
     };
