@@ -106,6 +106,7 @@ fn bare(name: &str, keep: impl Fn(&StepShape) -> bool) -> Run {
             prefill_past_tokens: count(of("prefill_past_tokens")),
             prefill_attention_pairs: count(seqs * each * (past + 0.5 * each + 0.5)),
             decode_seqs,
+            draft_tokens: 0,
             decode_context: count(longest) * u64::from(decode_seqs),
             decode_longest: small(longest),
             ..StepShape::default()

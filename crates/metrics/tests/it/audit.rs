@@ -498,6 +498,36 @@ fn i18_limits_that_are_exceeded_are_found() {
 }
 
 #[test]
+fn i18_drafts_that_nobody_made_are_found() {
+    check("I18", |facts| {
+        let place = nth(facts, 5, |fact| matches!(fact, Fact::Tokens { .. }));
+        if let Fact::Tokens { tokens, .. } = &mut facts[place].1 {
+            *tokens += 1;
+        }
+    });
+    check("I18", |facts| edit_steps(facts, |_, _, batch, _| batch.draft_tokens += 1));
+    check("I18", |facts| edit_steps(facts, |_, _, batch, _| batch.wasted_tokens += 1));
+    // A token that is wasted is not computed for anybody.
+    let (mut facts, end) = legal();
+    let drafts = AuditConfig { draft_tokens: 2, ..CONFIG };
+    assert!(audit(&facts, &end, drafts).is_clean());
+    let decodes =
+        |fact: &Fact<'_>| matches!(fact, Fact::Steps { batch, .. } if batch.decode_seqs > 0);
+    let place = nth(&facts, 0, decodes);
+    if let Fact::Steps { batch, .. } = &mut facts[place].1 {
+        batch.wasted_tokens += 1;
+    }
+    expect("I2", &audit(&facts, &end, drafts));
+    check("I10", |facts| {
+        let place = nth(facts, 0, is_finished);
+        let (at, Fact::Closed { record, .. }) = &facts[place] else { return };
+        let instance = record.instance.expect("it ran");
+        let (at, request) = (*at, record.request);
+        facts.insert(place, (at, Fact::Overran { request, instance }));
+    });
+}
+
+#[test]
 fn i18_chunks_that_do_not_add_up_to_their_step_are_found() {
     let with_chunk = |more: u32| {
         let (mut facts, end) = legal();

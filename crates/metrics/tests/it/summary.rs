@@ -51,6 +51,26 @@ fn time_that_is_not_the_gpus_is_the_hosts() {
     assert_eq!(all.instances[0].engine_time, all.engine_time);
 }
 
+/// Two tokens leave together 0.2 ms after the first: 0.2 ms between hand-outs, 0.1 ms a token.
+#[test]
+fn tokens_that_leave_together_count_once_in_percentiles_and_each_in_the_mean() {
+    let (mut facts, end) = run(&[job(0, 3)], ONE);
+    let of_tokens = |facts: &Facts| {
+        facts.iter().position(|(_, fact)| matches!(fact, Fact::Tokens { .. })).expect("some")
+    };
+    facts.remove(of_tokens(&facts));
+    let second = of_tokens(&facts);
+    if let Fact::Tokens { gap, tokens, .. } = &mut facts[second].1 {
+        (*gap, *tokens) = (Span::from_micros(200), 2);
+    }
+    let all = report(&facts, &end, SloTargets::default());
+    for section in [&all.cluster, &all.instances[0].requests, &all.tenants[0].1] {
+        close(section.itl.mean_ms, 0.1);
+    }
+    close(all.cluster.itl.p50_ms, 0.2);
+    assert!(check_report(&all).is_empty());
+}
+
 /// The last step waits for copies until after the run: neither it nor its stall is counted.
 #[test]
 fn a_stall_that_the_end_of_the_run_cuts_off_does_not_count() {

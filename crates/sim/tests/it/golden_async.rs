@@ -159,7 +159,7 @@ fn the_launch_of_a_prefill_delays_the_tokens_of_the_step_before() {
     scenario.latency = Arc::new(SlowPrefill(scenario.latency));
     let told = check(&scenario, &[5310, 5360], &[12_316, 5360]);
     assert_eq!(at(&told, 10_300, &["Tokens", "gap: Span(5000000)"]), 1);
-    let without_the_second = ["Steps", "prefill_tokens: 0, decode_seqs: 1, running: 2"];
+    let without_the_second = ["Steps", "prefill_tokens: 0, decode_seqs: 1,", "running: 2"];
     assert_eq!(at(&told, 11_303, &without_the_second), 1);
 }
 
