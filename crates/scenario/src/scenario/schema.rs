@@ -5,8 +5,8 @@
 //! interface.
 
 use crate::legal::{
-    Coefficient, Finite, LONGEST_US, MOST_REQUESTS, Share, SliceSeconds, SpanMillis, StepMicros,
-    Utilization,
+    Coefficient, Finite, HostFactor, LONGEST_US, MOST_REQUESTS, Share, SliceSeconds, SpanMillis,
+    StepMicros, Utilization,
 };
 use crate::rate::RateSpec;
 use crate::scenario::oracles::OracleField;
@@ -91,6 +91,8 @@ pub struct LatencyFields {
     pub beta_us: Option<Vec<Amount<Coefficient>>>,
     /// Step time of the model `constant`.
     pub step_us: Option<Amount<StepMicros>>,
+    /// With `operators`: the host's time in a step, as a multiple of the measured server's.
+    pub host_factor: Option<Amount<HostFactor>>,
 }
 
 /// `cluster:`.
@@ -148,6 +150,17 @@ pub enum KvDtype {
     Bf16,
     /// In 8 bits.
     Fp8,
+}
+
+impl KvDtype {
+    /// What vLLM calls it; `None` for the model's own.
+    pub(super) const fn of_vllm(self) -> Option<&'static str> {
+        match self {
+            KvDtype::Auto => None,
+            KvDtype::Bf16 => Some("bfloat16"),
+            KvDtype::Fp8 => Some("fp8"),
+        }
+    }
 }
 
 /// Settings that belong together.
