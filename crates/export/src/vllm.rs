@@ -146,6 +146,9 @@ impl Made<'_> {
         let engine = self.plan.engine;
         self.switch("--enable-prefix-caching");
         self.flag("--block-size", &engine.block_size);
+        if let Some(dtype) = self.plan.kv_cache_dtype {
+            self.flag("--kv-cache-dtype", &dtype);
+        }
         self.flag("--num-gpu-blocks-override", &engine.total_kv_blocks);
         self.say("KV blocks", "KV blocks");
         let evict = if self.plan.oracles.evict {

@@ -172,11 +172,28 @@ pub fn read(path: &Path) -> Result<Published, Problems> {
     let published: Published = yaml::decode(&tree)?;
     let columns = published.columns.len();
     let width = published.workload.keys() + columns;
+    if published.seeds == 0 {
+        return Err(tree.problem("seeds", "found 0; legal: at least 1"));
+    }
     let wrong = |arm: &&Arm| arm.points.iter().any(|point| point.len() != width);
     if let Some(arm) = published.arms.iter().find(wrong) {
         let message =
             format!("`{}` has a point that is not a rate and {columns} numbers", arm.name);
         return Err(tree.problem("arms", message));
+    }
+    for arm in &published.arms {
+        for (at, cell) in arm.points.iter().flat_map(|point| point.iter().enumerate()) {
+            let open = published.workload.users.is_none() || at >= published.workload.keys();
+            let legal = match number(cell) {
+                Some(value) => value.is_finite() && value > 0.0,
+                None => matches!(cell.kind, Kind::Null) && open,
+            };
+            if !legal {
+                let found = cell.to_json();
+                let message = format!("`{}` has a point with {found}; legal: numbers", arm.name);
+                return Err(tree.problem("arms", message + " above 0, or ~ for none"));
+            }
+        }
     }
     Ok(published)
 }
@@ -219,6 +236,7 @@ impl Published {
                 let runs = self.runs(&plan, |seed| self.workload.closed(key, seed))?;
                 let [tp, users, input, output] = key;
                 let at = format!("TP {tp}, {users} users, {input} + {output}");
+                self.answered(arm, &at, &runs, 0..1)?;
                 points.extend(self.points(arm, &at, &row[keys..], &runs, 0..1));
                 kind = kind.or(Some(self.kind(&plan)));
             }
@@ -230,11 +248,30 @@ impl Published {
             for row in &rows {
                 let chosen = load.chosen(&arm.name, row[0])?;
                 let at = row[0].map_or("all".to_owned(), |rate| rate.to_string());
+                self.answered(arm, &at, &runs, chosen.clone())?;
                 points.extend(self.points(arm, &at, &row[keys..], &runs, chosen));
             }
             kind = Some(self.kind(&plan));
         }
         Ok(Replayed { name: arm.name.clone(), kind: kind.unwrap_or_default(), points })
+    }
+
+    /// Refuses stages of which no request was answered.
+    fn answered(
+        &self,
+        arm: &Arm,
+        at: &str,
+        runs: &[Vec<Stage>],
+        chosen: Range<usize>,
+    ) -> Result<(), Problem> {
+        let empty = |stages: &Vec<Stage>| {
+            stages.get(chosen.clone()).is_none_or(|some| some.iter().all(|it| it.ttft.is_empty()))
+        };
+        if runs.iter().any(empty) {
+            let message = format!("`{}` at {at}: no request was answered", arm.name);
+            return Err(Problem::of_file(&self.title, message));
+        }
+        Ok(())
     }
 
     fn kind(&self, plan: &Plan) -> [String; 3] {

@@ -61,7 +61,8 @@ pub struct Gpu {
     /// Bandwidth to the other GPUs in GB/s, both directions together.
     pub link_gb_s: f64,
     /// Products in bf16 and in FP8 that it computes for seconds on end, in TFLOP/s, where that was
-    /// measured: at its power limit a GPU is slower than in tables of single operators.
+    /// measured (Hopper) or fitted (Blackwell, `operators/served.rs`): at its power limit a GPU is
+    /// slower than in tables of single operators. Those in FP4 are twice those in FP8.
     #[serde(default)]
     pub sustained_tflops: Option<[f64; 2]>,
     /// What an hour of it costs to rent, where a price is known.

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 const READING: &str = "Each number is the median of the runs of the load that was published, on \
      the scenario of the data file; where the load is random there are five, and in range are \
-     numbers between the lowest and the highest. Nothing was fitted to these measurements. A hash \
-     of a point's name says in which half it is; only the first half may ever be fitted to. \
+     numbers between the lowest and the highest. A hash of a point's name says in which half it \
+     is; what is fitted (below) is fitted to the first half alone. \
      Errors are relative to what was published; those of a row are over its points. The worst \
      are first. Every point: `blis validate --public --format json`.";
 

@@ -29,6 +29,8 @@ ranges! {
     Coefficient: 0.0, 1e9, "a number from 0 to 1e9 (microseconds)";
     /// The time of a step.
     StepMicros: 1e-3, 1e9, "a number from 0.001 to 1e9 (microseconds)";
+    /// How many times as long a host takes.
+    HostFactor: 0.0, 100.0, "a number from 0 to 100";
     /// A latency target, or a window of time.
     TargetMillis: 0.0, 1e12, "a number from 0 to 1e12 (milliseconds)";
     /// A time that somebody waits: from a nanosecond to ten years.

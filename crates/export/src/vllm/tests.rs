@@ -51,6 +51,21 @@ fn every_policy_of_the_engine_is_exported_as_the_table_says() {
 }
 
 #[test]
+fn the_type_of_the_kv_cache_is_exported_unless_it_is_the_models_own() {
+    let with = |dtype: &str| {
+        exported(&format!(
+            "model: llama-3.1-8b\nhardware: H100\ntp: 1\nlatency: {{model: roofline}}\n\
+             engine: {{kv_cache_dtype: {dtype}}}"
+        ))
+    };
+    for (dtype, flag) in [("fp8", "--kv-cache-dtype fp8"), ("bf16", "--kv-cache-dtype bfloat16")] {
+        let text = with(dtype);
+        assert!(text.contains(flag) && schema::problems(&text).is_empty(), "{text}");
+    }
+    assert!(!with("auto").contains("--kv-cache-dtype"));
+}
+
+#[test]
 fn every_strategy_that_ships_is_exported() {
     for shipped in strategy::ALL {
         let text = exported(&format!("strategy: {}", shipped.name));

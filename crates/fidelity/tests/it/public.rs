@@ -98,3 +98,49 @@ fn times_per_token_of_dense_models_on_hopper_are_within_the_error_of_the_board()
     let mean = errors.iter().sum::<f64>() / f64::from(u32::try_from(errors.len()).expect("few"));
     assert!(errors.len() >= 8 && mean < 0.15, "{mean}: {errors:?}");
 }
+
+#[test]
+fn the_table_of_errors_that_runs_show_is_that_of_the_page() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/validation/public.md");
+    let page = fs::read_to_string(page).expect("part of the project");
+    let rows = blis_latency::board::rows();
+    for (name, known) in &rows {
+        let row = page.lines().find(|line| line.starts_with(&format!("| {name}, operators |")));
+        let cells: Vec<&str> = row.expect(name).split('|').map(str::trim).collect();
+        let percent = |at: usize| -> f64 {
+            cells[at].trim_end_matches(" %").parse::<f64>().expect("a number") / 100.0
+        };
+        let off = [percent(4) - known.tpot, percent(8) - known.ttft];
+        assert!(off.iter().all(|off| off.abs() < 0.002), "{name}: {cells:?}, {known:?}");
+    }
+    assert!(rows.len() >= 8);
+}
+
+#[test]
+fn malformed_measurements_name_the_file_and_what_is_wrong() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("bad.yaml");
+    let cases = [
+        ("[0.02, 0.06,", "[0.02, fast,", "`a` has a point with \"fast\""),
+        ("[0.02, 0.06,", "[0.02, 0,", "`a` has a point with 0"),
+        ("models: dense", "models: dense\nseeds: 0", "seeds: found 0"),
+        ("models: dense", "models: [dense]", "models"),
+        ("licence: ours\n", "", "licence"),
+        ("output_len: 3", "output_len: 0", "output_len"),
+        ("columns: [output", "columns: [speed, output", "columns"),
+    ];
+    for (from, to, said) in cases {
+        fs::write(&path, SLOW.replacen(from, to, 1)).expect("it can be written");
+        let refused = read(&path).expect_err(to).to_string();
+        assert!(refused.contains("bad.yaml") && refused.contains(said), "{to}: {refused}");
+    }
+}
+
+#[test]
+fn a_stage_without_answers_is_an_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("none.yaml");
+    fs::write(&path, SLOW.replace("[0.02, 2000]", "[0.02, 1e-9]")).expect("it can be written");
+    let refused = read(&path).expect("legal").replay().expect_err("nobody").to_string();
+    assert!(refused.contains("no request was answered"), "{refused}");
+}

@@ -40,6 +40,7 @@ pub struct HfConfig {
     layer_types: Option<Vec<String>>,
     /// Every such layer looks at the whole context.
     sliding_window_pattern: Option<u32>,
+    model_type: Option<String>,
     quantization_config: Option<Value>,
     /// Attention that looks at chosen tokens only.
     index_topk: Option<Value>,
@@ -117,7 +118,7 @@ impl HfConfig {
             hidden_size,
             query_heads,
             kv_heads: kv_heads(config.num_key_value_heads.unwrap_or(query_heads), query_heads)?,
-            head_dim: config.head_dim.unwrap_or(hidden_size / query_heads),
+            head_dim: needed("head_dim", config.head_dim.or(Some(hidden_size / query_heads)))?,
             intermediate_size: needed("intermediate_size", width)?,
             vocabulary: needed("vocab_size", config.vocab_size)?,
             bytes_per_parameter: config.bytes_per_parameter()?,
@@ -165,6 +166,10 @@ impl HfConfig {
         let shared = self.n_shared_experts.unwrap_or(0);
         let shared = shared * self.moe_intermediate_size.unwrap_or(0);
         let dense_layers = self.first_k_dense_replace.unwrap_or(0);
+        if self.num_hidden_layers.is_some_and(|layers| dense_layers >= layers) {
+            let (value, legal) = (dense_layers.to_string(), "less than `num_hidden_layers`");
+            return Err(HfError::Illegal { name: "first_k_dense_replace", value, legal });
+        }
         let width = if dense_layers > 0 { self.intermediate_size } else { None };
         Ok(Some(Experts {
             total,
@@ -188,7 +193,10 @@ impl HfConfig {
 
     fn window(&self, layers: u32) -> Option<Window> {
         let tokens = self.sliding_window.filter(|_| self.use_sliding_window != Some(false))?;
-        let layers = match (&self.layer_types, self.sliding_window_pattern) {
+        // Gemma 2 does not say that every other layer looks at the whole context.
+        let alternates = self.model_type.as_ref().is_some_and(|name| name.starts_with("gemma2"));
+        let pattern = self.sliding_window_pattern.or(alternates.then_some(2));
+        let layers = match (&self.layer_types, pattern) {
             (Some(types), _) => {
                 let sliding = types.iter().filter(|name| name.contains("sliding")).count();
                 u32::try_from(sliding).unwrap_or(layers).min(layers)
@@ -292,6 +300,35 @@ mod tests {
         assert_eq!(ModelShape::from_hf_config(LLAMA).expect("legal"), known);
         let nested = format!(r#"{{"torch_dtype": "bfloat16", "text_config": {LLAMA}}}"#);
         assert_eq!(ModelShape::from_hf_config(&nested).expect("legal"), known);
+    }
+
+    #[test]
+    fn every_other_layer_of_gemma_2_looks_at_a_window() {
+        let gemma = LLAMA.replace(
+            "\"head_dim\": null",
+            "\"head_dim\": 256, \"model_type\": \"gemma2\", \"sliding_window\": 4096",
+        );
+        let window = ModelShape::from_hf_config(&gemma).expect("legal").window;
+        assert_eq!(window, Some(Window { tokens: 4096, layers: 16 }));
+    }
+
+    #[test]
+    fn the_layers_of_a_vision_tower_are_not_those_of_the_language_model() {
+        let tower = r#""vision_config": {"num_hidden_layers": 27, "num_attention_heads": 16}"#;
+        let nested = format!(r#"{{{tower}, "text_config": {LLAMA}}}"#);
+        let alone = ModelShape::from_hf_config(LLAMA).expect("legal");
+        assert_eq!(ModelShape::from_hf_config(&nested).expect("legal"), alone);
+    }
+
+    #[test]
+    fn impossible_heads_and_dense_layers_are_refused() {
+        let refused = |text: String| ModelShape::from_hf_config(&text).expect_err("no").to_string();
+        let no_width = refused(LLAMA.replace("\"head_dim\": null", "\"head_dim\": 0"));
+        assert!(no_width.contains("`head_dim`") && no_width.contains("`0`"), "{no_width}");
+        let experts = "\"n_routed_experts\": 8, \"num_experts_per_tok\": 2, \"head_dim\": null, \
+                       \"first_k_dense_replace\": 32";
+        let all_dense = refused(LLAMA.replace("\"head_dim\": null", experts));
+        assert!(all_dense.contains("`first_k_dense_replace`"), "{all_dense}");
     }
 
     #[test]

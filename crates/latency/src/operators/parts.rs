@@ -2,6 +2,7 @@
 
 use super::OperatorError;
 use super::curve::Grid;
+use super::served;
 use super::tables::{Op, Table, Tables};
 use crate::catalogue::Gpu;
 use crate::model::{Experts, Format, ModelShape};
@@ -61,7 +62,7 @@ impl<'a> Parts<'a> {
         });
         let all_reduce = (tp > 1).then(|| {
             let found = tables.all(Op::AllReduce).find(|table| table.gpus == tp);
-            found.cloned().ok_or_else(|| missing(format!("an all-reduce of {tp} GPUs")))
+            found.cloned().ok_or_else(|| missing(all_reduces(tp, &tables)))
         });
         let (experts, all_reduce) = (experts.transpose()?, all_reduce.transpose()?);
         notes.extend(unmeasured(model.formats.dense, &tables));
@@ -79,7 +80,7 @@ impl<'a> Parts<'a> {
         let sheet = self.gpu.bf16_tflops * format.speed();
         let sustained = match (self.gpu.sustained_tflops, format.speed() > 1.0) {
             (Some([bf16, _]), false) => bf16,
-            (Some([_, fp8]), true) => fp8,
+            (Some([_, fp8]), true) => fp8 * format.speed() / 2.0,
             (None, _) => sheet,
         };
         let products = 2.0 * products / (sheet.min(sustained) * 1e6);
@@ -124,6 +125,7 @@ impl<'a> Parts<'a> {
         let width = self.model.intermediate_size.div_ceil(self.tp);
         let own = bound(width, self.model.hidden_size, experts, self.model.formats.experts);
         let scale = own / bound(table.width, table.hidden, of_table, format);
+        let scale = scale * served::experts(self.gpu, self.model.formats.experts, float(tokens));
         (self.tables.at(table, &[float(tokens)]) * scale).max(own)
     }
 
@@ -156,7 +158,9 @@ impl<'a> Parts<'a> {
         let bytes = m * f64::from(16 * hidden + 6 * width + 8 * queries);
         let between = BETWEEN_US + bytes / (BETWEEN_BANDWIDTH * self.gpu.bandwidth_tb_s * 1e6);
         let reduce = self.all_reduce.as_ref();
-        let reduce = reduce.map_or(0.0, |table| self.tables.at(table, &[m * f64::from(hidden)]));
+        let numbers = m * f64::from(hidden);
+        let reduce = reduce.map_or(0.0, |table| self.tables.at(table, &[numbers]))
+            * served::all_reduce(self.gpu, numbers);
         layers * (projections + between + 2.0 * reduce) + mlps
     }
 
@@ -238,6 +242,15 @@ impl<'a> Parts<'a> {
 
 const MLA: (Op, Op) = (Op::MlaDecode, Op::MlaPrefill);
 const PLAIN: (Op, Op) = (Op::Decode, Op::Prefill);
+
+/// What is missing of an all-reduce, and of which numbers of GPUs there is one.
+fn all_reduces(tp: u32, tables: &Tables) -> String {
+    let mut measured: Vec<u32> = tables.all(Op::AllReduce).map(|table| table.gpus).collect();
+    measured.sort_unstable();
+    let measured: Vec<String> = measured.iter().map(u32::to_string).collect();
+    let legal = if measured.is_empty() { String::new() } else { measured.join(", ") + " and " };
+    format!("an all-reduce of {tp} GPUs (`tp` may be {legal}1)")
+}
 
 /// How far two numbers are from each other.
 fn apart(a: u32, b: u32) -> f64 {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::catalogue::Catalogue;
+use crate::model::Format;
 
 fn made(model: &str, gpu: &str, tp: u32) -> Result<Operators, OperatorError> {
     let catalogue = Catalogue::shipped();
@@ -132,4 +133,22 @@ fn what_was_not_measured_is_refused_or_said() {
     assert!(odd.notes()[0].starts_with("attention of 28 query and 4 KV heads"), "{odd:?}");
     assert_eq!(exact.beyond(&decode(2048, 100_000)), 0);
     assert_eq!(exact.beyond(&decode(4096, 100)), 1);
+}
+
+#[test]
+fn an_unmeasured_parallelism_is_refused_with_those_that_there_are() {
+    let refused = made("llama-3.1-70b", "H100", 16).expect_err("no tables").to_string();
+    assert!(refused.contains("an all-reduce of 16 GPUs (`tp` may be 2, 4, 8 and 1)"), "{refused}");
+}
+
+#[test]
+fn experts_of_many_tokens_take_what_servers_take_and_those_of_few_what_was_measured() {
+    let catalogue = Catalogue::shipped();
+    let [hopper, blackwell] = ["H200", "B200"].map(|name| catalogue.gpu(name).expect("known"));
+    assert!((served::experts(hopper, Format::Fp8Block, 1.0) - 1.0).abs() < 0.01);
+    assert!((served::experts(hopper, Format::Fp8Block, 1e6) - 2.0).abs() < 0.01);
+    assert!((served::experts(hopper, Format::Plain, 1e6) - 1.0).abs() < 1e-9);
+    assert!(served::experts(blackwell, Format::Mxfp4, 1e6) < 0.51);
+    assert!(served::all_reduce(blackwell, 1e7) > served::all_reduce(blackwell, 1e6));
+    assert!((served::all_reduce(hopper, 1e7) - 1.0).abs() < 1e-9);
 }

@@ -46,6 +46,14 @@ impl Host {
         Host { us: self.us.map(|us| us * factor), ..self.clone() }
     }
 
+    /// The same where all but the ways in and out takes `factor` times as long.
+    #[must_use]
+    pub fn with_steps(&self, factor: f64) -> Host {
+        let mut host = self.slower(factor);
+        host.us[13..].copy_from_slice(&self.us[13..]);
+        host
+    }
+
     /// The same server with so many times as many layers: their graphs are launched one by one.
     #[must_use]
     pub(crate) fn for_layers(&self, factor: f64) -> Host {
@@ -109,6 +117,13 @@ mod tests {
 
     fn micros(time: HostTime) -> [u64; 4] {
         [time.schedule, time.prepare, time.launch, time.update].map(|span| span.as_nanos() / 1000)
+    }
+
+    #[test]
+    fn a_faster_host_leaves_the_ways_in_and_out_alone() {
+        let half = host().with_steps(0.5);
+        assert_eq!([half.us[0], half.us[12]], [50.0, 4.0]);
+        assert_eq!(half.us[13..], host().us[13..]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::problems::{Problems, Together, every};
 use crate::profile::{self, ProfileFile};
 use crate::yaml::{Amount, Whole};
 use blis_core::Span;
+use blis_latency::board::{self, Known};
 use blis_latency::{
     Catalogue, Coefficients, Constant, Fit, Gpu, ModelShape, OperatorError, Operators, Roofline,
     StepTime,
@@ -81,6 +82,10 @@ impl Reader<'_> {
     ) -> Result<Chosen, Problems> {
         let fields = &self.scenario.latency;
         let profiled = |file| Chosen::profiled(file, self.scenario.engine.largest_graph());
+        if fields.host_factor.is_some() && fields.model.as_deref() != Some("operators") {
+            let message = "only the latency model `operators` reads it; remove it";
+            return Err(self.problem("latency.host_factor", message));
+        }
         match fields.model.as_deref() {
             None => {
                 let given = self.tree.has("latency.alpha_us") || self.tree.has("latency.beta_us");
@@ -211,8 +216,9 @@ impl Reader<'_> {
         let graphs = self.scenario.engine.largest_graph();
         let server = server.profile.with_graphs_up_to(graphs);
         let server = server.parameters();
-        let host = server.host.as_ref();
-        let model = Operators::new(&shape, gpu, tp, server.padding.clone(), host);
+        let factor = self.scenario.latency.host_factor.map_or(1.0, |factor| factor.get());
+        let host = server.host.as_ref().map(|host| host.with_steps(factor));
+        let model = Operators::new(&shape, gpu, tp, server.padding.clone(), host.as_ref());
         let model = model.map_err(|error| {
             let measured: Vec<&str> = blis_latency::operators::gpus().collect();
             match error {
@@ -231,11 +237,19 @@ impl Reader<'_> {
             ("tables", blis_latency::operators::checksum(&gpu.name).spell()),
             ("tp", tp.spell()),
             ("host", HOST_OF.spell()),
+            ("host_factor", factor.spell()),
             ("graphs", graphs.spell()),
         ];
         let name = format!("operators {}", group("Operators", &parts));
-        let notes = model.notes().iter().map(String::as_str);
-        let caveat: Vec<&str> = std::iter::once(OPERATORS_ARE).chain(notes).collect();
+        let Known { tpot, ttft } = board::operators(&gpu.name, shape.experts.is_some());
+        let known = format!(
+            "{OPERATORS_ARE}; servers of this kind that others measured are off by {:.0} % in time \
+             per token and {:.0} % in TTFT on average",
+            100.0 * tpot,
+            100.0 * ttft
+        );
+        let notes = model.notes().iter().cloned();
+        let caveat: Vec<String> = std::iter::once(known).chain(notes).collect();
         let caveat = Some(caveat.join("; "));
         let hardware = Some(gpu.name.clone());
         Ok(Chosen { hardware, tp: Some(tp), caveat, ..Chosen::plain(model, name) })

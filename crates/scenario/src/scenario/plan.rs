@@ -35,6 +35,8 @@ pub struct Plan {
     pub hardware: Option<String>,
     /// Tensor parallelism; absent if no fit of the catalogue is used.
     pub tp: Option<u32>,
+    /// What vLLM calls the type of the KV cache; absent if it is the model's own.
+    pub kv_cache_dtype: Option<&'static str>,
     /// Number of instances.
     pub instances: u32,
     /// Number of replicas of the gateway.

@@ -8,7 +8,7 @@ use crate::problems::{Problems, Together, given};
 use crate::scenario::machine::{self, Machine};
 use crate::scenario::oracles::Oracles;
 use crate::scenario::plan::{Plan, Workload};
-use crate::scenario::schema::{GatewayFields, Scenario, SignalFields};
+use crate::scenario::schema::{GatewayFields, KvDtype, Scenario, SignalFields};
 use crate::scenario::speculation;
 use crate::scenario::tier::{self, Tier};
 use crate::scenario::workload::{self, Resolved};
@@ -69,6 +69,7 @@ impl Reader<'_> {
             model: machine.model,
             hardware: machine.hardware,
             tp: machine.tp,
+            kv_cache_dtype: scenario.engine.kv_cache_dtype.and_then(KvDtype::of_vllm),
             instances,
             gateways,
             engine,

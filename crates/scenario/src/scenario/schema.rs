@@ -5,7 +5,7 @@
 //! interface.
 
 use crate::legal::{
-    Chance, Coefficient, Finite, LONGEST_US, MOST_REQUESTS, Share, SliceSeconds, SpanMillis,
+    Chance, Coefficient, Finite, HostFactor, LONGEST_US, MOST_REQUESTS, Share, SliceSeconds, SpanMillis,
     StepMicros, Utilization,
 };
 use crate::rate::RateSpec;
@@ -92,6 +92,8 @@ pub struct LatencyFields {
     pub beta_us: Option<Vec<Amount<Coefficient>>>,
     /// Step time of the model `constant`.
     pub step_us: Option<Amount<StepMicros>>,
+    /// With `operators`: the host's time in a step, as a multiple of the measured server's.
+    pub host_factor: Option<Amount<HostFactor>>,
 }
 
 /// `cluster:`.
@@ -158,6 +160,17 @@ pub enum KvDtype {
     Bf16,
     /// In 8 bits.
     Fp8,
+}
+
+impl KvDtype {
+    /// What vLLM calls it; `None` for the model's own.
+    pub(super) const fn of_vllm(self) -> Option<&'static str> {
+        match self {
+            KvDtype::Auto => None,
+            KvDtype::Bf16 => Some("bfloat16"),
+            KvDtype::Fp8 => Some("fp8"),
+        }
+    }
 }
 
 /// Settings that belong together.

@@ -404,6 +404,10 @@ fn settings_that_nothing_reads_are_refused() {
          read it; `weighted` does",
     );
     refused(
+        "latency: {model: roofline, host_factor: 2}",
+        "s.yaml:1:41: latency.host_factor: only the latency model `operators` reads it; remove it",
+    );
+    refused(
         "latency: {step_us: 3}",
         "s.yaml:1:20: latency.step_us: only the latency model `constant` reads it; remove it",
     );

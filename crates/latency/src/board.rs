@@ -1,0 +1,41 @@
+//! How far predictions are from servers that others measured: the table `board.json`, which has the
+//! mean absolute errors of the second half of `docs/validation/public.md`.
+
+use std::collections::BTreeMap;
+
+/// Mean absolute errors, as shares of what was measured.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
+pub struct Known {
+    /// Of the time per output token.
+    pub tpot: f64,
+    /// Of the time to first token.
+    pub ttft: f64,
+}
+
+/// All rows by GPU and what the model is, e.g. `B200, experts`, and `all`.
+///
+/// # Panics
+/// Never: a test reads the table.
+pub fn rows() -> BTreeMap<String, Known> {
+    serde_json::from_str(include_str!("../board.json")).expect("it ships")
+}
+
+/// What is known of measured operators on a GPU; of all together if it is not on the board.
+pub fn operators(gpu: &str, experts: bool) -> Known {
+    let (rows, models) = (rows(), if experts { "experts" } else { "dense" });
+    let row = rows.get(&format!("{gpu}, {models}")).or_else(|| rows.get("all"));
+    *row.expect("all together are there")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_gpu_has_an_error_and_those_on_the_board_their_own() {
+        let all = rows()["all"];
+        assert_eq!(operators("A100-80", false), all);
+        assert_ne!(operators("H200", false), all);
+        assert!(rows().values().all(|it| it.tpot > 0.0 && it.ttft > 0.0 && it.tpot < 0.5));
+    }
+}
