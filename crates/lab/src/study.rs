@@ -157,9 +157,10 @@ impl Study {
         self.cells.len() * (self.seeds + pilots + self.trials_of_capacity())
     }
 
-    /// What the arm at `level` is there for.
-    pub fn tests(&self, level: usize) -> Option<&str> {
-        self.arms()?.levels[level].tests.as_deref()
+    /// What an arm or a workload is there for.
+    pub fn tests(&self, factor: &str, level: usize) -> Option<&str> {
+        let factor = self.levels.iter().find(|one| one.name == factor)?;
+        factor.levels[level].tests.as_deref()
     }
 
     /// The names of the components that the arm at `level` is put together from.

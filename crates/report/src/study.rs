@@ -45,8 +45,9 @@ pub fn document(study: &Study, findings: &Findings, file: Option<&str>) -> Docum
     let drawn = |charts: fn(&Study, &Findings) -> Vec<Chart>| {
         if few { blocks(charts(study, findings)) } else { Vec::new() }
     };
-    let blocks = vec![
-        Block::prose(conditions(study, findings)),
+    let mut all = vec![Block::prose(conditions(study, findings))];
+    all.extend(setup::workloads(study).map(Block::from));
+    all.extend([
         Block::group("Verdicts", verdicts(study, findings)),
         Block::group("Gates", gates(study, findings)),
         Block::group("Discussion", discussion.collect()),
@@ -56,8 +57,8 @@ pub fn document(study: &Study, findings: &Findings, file: Option<&str>) -> Docum
         Block::folded("Mechanisms", blocks(mechanisms(study, findings))),
         Block::folded("Warnings of the runs", warnings(study, findings)),
         Block::folded("Setup", setup::blocks(study, file)),
-    ];
-    Document::new(study.question.clone(), blocks, json::object(study, findings))
+    ]);
+    Document::new(study.question.clone(), all, json::object(study, findings))
         .answered(answer::answer(study, findings))
         .explored(explore::data(study, findings))
 }

@@ -34,7 +34,7 @@ fn arms_are_put_together_from_components() {
     let admission = full.policies.admission.to_string();
     assert!(admission.starts_with("token-bucket"), "{admission}");
     assert_eq!(study.with(1), ["router", "order", "gate"]);
-    assert_eq!(study.tests(1), Some("everything"));
+    assert_eq!(study.tests("arm", 1), Some("everything"));
 }
 
 #[test]

@@ -73,11 +73,7 @@ pub fn check_report(report: &Report) -> Vec<Violation> {
     }
     check.share("batch_correlation", batch_correlation.map(f64::abs));
     if let Some(Distributions { cluster, classes, over_time }) = curves {
-        if let Some(OverTime { seconds, ttft_ms, waiting, running }) = over_time {
-            let all =
-                ttft_ms.iter().copied().chain(waiting.iter().chain(running).map(|&n| Some(n)));
-            all.chain([Some(*seconds)]).for_each(|value| check.number("over_time", value));
-        }
+        check.over_time(over_time.as_ref());
         for curves in classes.iter().map(|(_, curves)| curves).chain([cluster]) {
             check.curves(curves);
         }
@@ -90,6 +86,14 @@ struct Check {
 }
 
 impl Check {
+    fn over_time(&mut self, over_time: Option<&OverTime>) {
+        let Some(OverTime { seconds, ttft_ms, waiting, running }) = over_time else { return };
+        let all = ttft_ms.iter().copied().chain(waiting.iter().chain(running).copied().map(Some));
+        for value in all.chain([Some(*seconds)]) {
+            self.number("over_time", value);
+        }
+    }
+
     fn curves(&mut self, curves: &Curves) {
         let Curves { ttft_ms, itl_ms, e2e_ms } = curves;
         for (name, curve) in [("ttft_ms", ttft_ms), ("itl_ms", itl_ms), ("e2e_ms", e2e_ms)] {

@@ -9,11 +9,22 @@ use blis_lab::study::{Cell, Stated, Study};
 pub(super) fn arms(study: &Study) -> Option<Table> {
     let arms = &study.design.factors[study.design.factor("arm")?];
     let row = |(level, name): (usize, &String)| {
-        let tests = study.tests(level).unwrap_or_default().to_owned();
+        let tests = study.tests("arm", level).unwrap_or_default().to_owned();
         [name.clone(), study.with(level).join(", "), tests]
     };
     let rows = arms.levels.iter().enumerate().map(row);
     let table = Table::new("arms", ["arm", "components", "tests"], rows).without_empty();
+    (table.header.len() > 1).then_some(table)
+}
+
+/// What workloads are; none if the study does not say.
+pub(super) fn workloads(study: &Study) -> Option<Table> {
+    let workloads = &study.design.factors[study.design.factor("workload")?];
+    let row = |(level, name): (usize, &String)| {
+        [name.clone(), study.tests("workload", level).unwrap_or_default().to_owned()]
+    };
+    let rows = workloads.levels.iter().enumerate().map(row);
+    let table = Table::new("", ["workload", "what it is"], rows).without_empty();
     (table.header.len() > 1).then_some(table)
 }
 

@@ -5,8 +5,8 @@
 //! interface.
 
 use crate::legal::{
-    Chance, Coefficient, Finite, HostFactor, LONGEST_US, MOST_REQUESTS, Share, SliceSeconds, SpanMillis,
-    StepMicros, Utilization,
+    Chance, Coefficient, Finite, HostFactor, LONGEST_US, MOST_REQUESTS, Share, SliceSeconds,
+    SpanMillis, StepMicros, Utilization,
 };
 use crate::rate::RateSpec;
 use crate::scenario::oracles::OracleField;
