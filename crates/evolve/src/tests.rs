@@ -5,6 +5,7 @@ use crate::breed::Breeder;
 use crate::genome::{Genome, Part, Space};
 use crate::race::{Arena, Budget, race};
 use crate::simplify::simplify;
+use blis_core::math::float;
 use blis_core::random::Purpose;
 use blis_core::{Content, Dice, InstanceId, RequestId, RequestView, Segment, SloClass, StreamId};
 use blis_core::{TenantId, Time};
@@ -222,7 +223,7 @@ impl Guess {
         };
         let others = self.moments.iter();
         let others = others.filter(|it| choice(&genome.score, it) != choice(&self.target, it));
-        others.count() as f64 / self.moments.len() as f64
+        float(others.count() as u64) / float(self.moments.len() as u64)
     }
 }
 
@@ -233,8 +234,8 @@ impl Arena for Guess {
         true
     }
 
-    fn look(&mut self, who: &[(usize, &Genome)]) -> Result<Vec<f64>, ()> {
-        Ok(who.iter().map(|(_, genome)| self.of(genome)).collect())
+    fn look(&mut self, who: &[(usize, &Genome)]) -> Result<Vec<(f64, f64)>, ()> {
+        Ok(who.iter().map(|(_, genome)| (0.0, self.of(genome))).collect())
     }
 
     fn measure(&mut self, who: &[(usize, &Genome)], _: usize, _: usize) -> Result<(), ()> {

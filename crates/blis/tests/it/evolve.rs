@@ -96,7 +96,7 @@ fn what_is_wrong_with_an_evolution_is_said_before_anything_runs() {
         ("{gate: true", "{knowledge: exact, gate: true", "unknown knowledge `exact`"),
         ("scheduler: [fcfs", "schedule: [fcfs", "did you mean `scheduler`"),
         ("[fcfs, priority-fcfs]", "[fcfs, priority-fcsf]", "did you mean `priority-fcfs`"),
-        ("[fcfs, priority-fcfs]", "[fcfs, sjf[agin=1]]", "evolve.parts.scheduler"),
+        ("[fcfs, priority-fcfs]", "[fcfs, 'sjf[agin=1]']", "unknown parameter `agin`"),
         ("seeds: 2}", "seeds: 2, parsimony: 1.5}", "a number from 0 to 0.99"),
         ("seeds: 2}", "seeds: 2, parsimony: -0.1}", "a number from 0 to 0.99"),
         ("strategy: seeds-3-2-2, budget", "strategy: round-robin, budget", "nothing to tune"),
