@@ -261,14 +261,14 @@ impl<'a> Breeder<'a> {
     }
 
     pub(crate) fn formula(&mut self, role: Role) -> Option<Expr> {
-        let draw = |breeder: &mut Breeder<'_>| match role {
-            Role::Gate => breeder.condition(role, SHALLOW),
-            // Small ones too; and of what is good to have much of, others are good to have little.
-            _ => {
-                let depth = 1 + breeder.dice.below(DEEP);
-                let number = breeder.number(role, None, depth);
-                if breeder.chance(0.5) { negative(number) } else { number }
+        let draw = |breeder: &mut Breeder<'_>| {
+            if role == Role::Gate {
+                return breeder.condition(role, SHALLOW);
             }
+            // Small ones too; and of what is good to have much of, others are good to have little.
+            let depth = 1 + breeder.dice.below(DEEP);
+            let number = breeder.number(role, None, depth);
+            if breeder.chance(0.5) { negative(number) } else { number }
         };
         (0..TRIES).find_map(|_| {
             let formula = draw(self);

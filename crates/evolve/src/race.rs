@@ -59,11 +59,12 @@ pub trait Arena {
     /// parts, e.g. a priority that no scheduler reads.
     fn takes(&self, genome: &Genome) -> bool;
 
-    /// A look at each: how much worse than the baseline it is where that is found out fastest.
+    /// A look at each where that is fastest: by how much it breaks a guard, and how much worse than
+    /// the baseline it is.
     ///
     /// # Errors
     /// The failure of a run.
-    fn look(&mut self, who: &[(usize, &Genome)]) -> Result<Vec<f64>, Self::Failure>;
+    fn look(&mut self, who: &[(usize, &Genome)]) -> Result<Vec<(f64, f64)>, Self::Failure>;
 
     /// Measures each with the seeds from number `have` to number `seeds`.
     ///
@@ -190,10 +191,11 @@ impl<A: Arena> Race<'_, A> {
     /// The best `count` of `new` after a look.
     fn looked_at(&mut self, new: Vec<usize>, count: usize) -> Result<Vec<usize>, A::Failure> {
         let looks = self.arena.look(&genomes(&self.raced, &new))?;
-        let mut all: Vec<(f64, usize)> = looks.into_iter().zip(new).collect();
-        all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let order = |a: (f64, f64), b: (f64, f64)| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1));
+        let mut all: Vec<((f64, f64), usize)> = looks.into_iter().zip(new).collect();
+        all.sort_by(|a, b| order(a.0, b.0).then(a.1.cmp(&b.1)));
         // What did the same did so by the same decisions, mostly.
-        all.dedup_by(|a, b| a.0.total_cmp(&b.0).is_eq());
+        all.dedup_by(|a, b| order(a.0, b.0).is_eq());
         Ok(all.into_iter().take(count).map(|(_, one)| one).collect())
     }
 

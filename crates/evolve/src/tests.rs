@@ -3,7 +3,9 @@
 
 use crate::breed::Breeder;
 use crate::genome::{Genome, Part, Space};
+use crate::race::{Arena, Budget, race};
 use crate::simplify::simplify;
+use blis_core::math::float;
 use blis_core::random::Purpose;
 use blis_core::{Content, Dice, InstanceId, RequestId, RequestView, Segment, SloClass, StreamId};
 use blis_core::{TenantId, Time};
@@ -85,6 +87,28 @@ fn formulas_that_rank_alike_are_one() {
     ] {
         let expr = Expr::read(text).expect(text);
         assert_eq!(simplify(Role::Gate, &expr).to_string(), simple, "{text}");
+    }
+}
+
+#[test]
+fn the_numbers_of_a_part_are_bred_too() {
+    let options = vec!["priority-fcfs[aging=2,cap=0.5]".to_owned()];
+    let parts = vec![Part { field: "scheduler".to_owned(), options }];
+    let space = Space { parts, size: 24, ..Space::default() };
+    let mut breeder = Breeder::new(&space, 7);
+    let first = breeder.random().expect("legal");
+    let mut line = vec![first.clone()];
+    for _ in 0..200 {
+        let one = line.last().expect("one").clone();
+        line.extend(breeder.child(&one, &first).map(|(child, _)| child));
+    }
+    let all: std::collections::BTreeSet<&str> =
+        line.iter().map(|one| one.parts[0].as_str()).collect();
+    assert!(all.len() > 20, "{all:?}");
+    for part in all {
+        let numbers = part.strip_prefix("priority-fcfs[aging=").and_then(|it| it.strip_suffix(']'));
+        let (aging, cap) = numbers.and_then(|it| it.split_once(",cap=")).expect(part);
+        assert!(aging.parse::<u64>().is_ok() && cap.parse::<f64>().is_ok(), "{part}");
     }
 }
 
@@ -182,6 +206,79 @@ fn simplification_preserves_decisions() {
     // The rare cases did occur.
     assert!(changed > 500 && shorter > 300, "{changed} changed, {shorter} shorter");
     assert!(apart > 10_000 && refusals > 500, "{apart} decisions, {refusals} refusals");
+}
+
+/// Scores are the share of decisions that differ from those of `target`.
+struct Guess {
+    target: Expr,
+    moments: Vec<(Vec<InstanceView>, Vec<f64>)>,
+    scores: Vec<(usize, f64)>,
+}
+
+impl Guess {
+    fn of(&self, genome: &Genome) -> f64 {
+        let choice = |expr: &Expr, (views, hits): &(Vec<InstanceView>, Vec<f64>)| {
+            let values = values(Role::Scorer, expr, views, hits, SloClass::Standard);
+            (0..values.len()).max_by(|&a, &b| values[a].total_cmp(&values[b]))
+        };
+        let others = self.moments.iter();
+        let others = others.filter(|it| choice(&genome.score, it) != choice(&self.target, it));
+        float(others.count() as u64) / float(self.moments.len() as u64)
+    }
+}
+
+impl Arena for Guess {
+    type Failure = ();
+
+    fn takes(&self, _: &Genome) -> bool {
+        true
+    }
+
+    fn look(&mut self, who: &[(usize, &Genome)]) -> Result<Vec<(f64, f64)>, ()> {
+        Ok(who.iter().map(|(_, genome)| (0.0, self.of(genome))).collect())
+    }
+
+    fn measure(&mut self, who: &[(usize, &Genome)], _: usize, _: usize) -> Result<(), ()> {
+        let scores: Vec<_> = who.iter().map(|(one, genome)| (*one, self.of(genome))).collect();
+        self.scores.extend(scores);
+        Ok(())
+    }
+
+    fn score(&self, one: usize, _: usize) -> f64 {
+        self.scores.iter().find(|(other, _)| *other == one).map_or(f64::INFINITY, |it| it.1)
+    }
+
+    fn broken(&self, _: usize) -> f64 {
+        0.0
+    }
+
+    fn same(&self, _: usize, _: usize) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_race_finds_a_product_of_two_signals_with_any_seed() {
+    let space = Space { size: 20, ..Space::default() };
+    let (mut random, mut bred) = (0.0, 0.0);
+    for seed in 1..=5 {
+        let mut dice = Dice::new(8, Purpose::Sampling, seed);
+        let mut moment = || {
+            let views = instances(&mut dice);
+            let hits = (0..6).map(|_| [0.0, 0.0, 3.0, 7.0][dice.below(4)]).collect();
+            (views, hits)
+        };
+        let moments = (0..60).map(|_| moment()).collect();
+        let target = Expr::read("-uncached_tokens * (in_flight + 1)").expect("legal");
+        let mut guess = Guess { target, moments, scores: Vec::new() };
+        let budget = Budget { population: 24, generations: 10, seeds: 1, seed, parsimony: 0.002 };
+        let raced = race(&mut guess, &space, budget, 1).expect("it runs");
+        let best = &raced.entrants[raced.finalists[0]];
+        assert!(best.score < 0.15, "seed {seed}: {} of {}", best.score, best.genome.text(&space));
+        random += raced.entrants[raced.best[0]].score;
+        bred += best.score;
+    }
+    assert!(bred < 0.5 * random, "{bred} bred, {random} at random");
 }
 
 #[test]

@@ -17,13 +17,13 @@ mod key;
 pub mod ledger;
 pub mod metric;
 pub mod optimize;
-pub mod stats;
 pub mod study;
 pub mod trial;
 pub mod tune;
 pub mod verdict;
 pub mod why;
 
+pub use blis_optimize::stats;
 pub use failure::Failure;
 pub use interval::Interval;
 pub use ledger::{Ledger, LedgerError};

@@ -19,7 +19,6 @@ mod named;
 mod number;
 mod outside;
 pub(crate) mod points;
-mod race;
 mod recommend;
 pub(crate) mod sample;
 pub(crate) mod search;

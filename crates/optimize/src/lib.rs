@@ -3,7 +3,8 @@
 //! An [`Optimizer`] is asked for points, somebody measures them and tells. Engines: [`Bayes`]
 //! (Gaussian processes, for measurements that cost), [`evolution`] (for thousands of cheap ones),
 //! [`Quasi`] and [`Random`] (controls) and [`Grid`] (small spaces). Any history gives a
-//! recommendation ([`recommend`]) and a [`Sensitivity`].
+//! recommendation ([`recommend`]) and a [`Sensitivity`]; [`Noise`] says which points are hopeless, and
+//! [`stats`] how sure a number is.
 //!
 //! Pure mathematics: this crate must never do I/O, read a clock, print, or know that what it
 //! optimises is a simulation. The same settings and the same tells give the same asks.
@@ -17,6 +18,7 @@ mod history;
 mod kind;
 mod lbfgs;
 mod model;
+mod noise;
 mod normal;
 mod nsga2;
 pub mod pareto;
@@ -25,12 +27,14 @@ mod search;
 mod sensitivity;
 mod sobol;
 mod space;
+pub mod stats;
 mod warp;
 
 pub use bayes::{Bayes, Settings, Several};
 pub use control::{Grid, Quasi, Random};
 pub use history::{History, Measured, Observation, Problem, TellError};
 pub use kind::Kind;
+pub use noise::Noise;
 pub use nsga2::evolution;
 pub use recommend::recommend;
 pub use sensitivity::{

@@ -70,7 +70,7 @@ fn the_file_that_ships_runs_in_small() {
         ("num_requests: 4000", "num_requests: 300"),
         (", num_requests: 8000", ""),
         ("warmup_s: 3", "warmup_s: 0"),
-        ("population: 30, generations: 10", "population: 6, generations: 2"),
+        ("population: 24, generations: 10", "population: 6, generations: 2"),
         ("seeds: 10", "seeds: 2"),
         ("budget: 40}", "budget: 4}"),
     ] {
@@ -95,6 +95,10 @@ fn what_is_wrong_with_an_evolution_is_said_before_anything_runs() {
         ("{gate: true", "{signals: [input_tokens], gate: true", "no legal score"),
         ("{gate: true", "{knowledge: exact, gate: true", "unknown knowledge `exact`"),
         ("scheduler: [fcfs", "schedule: [fcfs", "did you mean `scheduler`"),
+        ("[fcfs, priority-fcfs]", "[fcfs, priority-fcsf]", "did you mean `priority-fcfs`"),
+        ("[fcfs, priority-fcfs]", "[fcfs, 'sjf[agin=1]']", "unknown parameter `agin`"),
+        ("seeds: 2}", "seeds: 2, parsimony: 1.5}", "a number from 0 to 0.99"),
+        ("seeds: 2}", "seeds: 2, parsimony: -0.1}", "a number from 0 to 0.99"),
         ("strategy: seeds-3-2-2, budget", "strategy: round-robin, budget", "nothing to tune"),
         ("objective: ttft_p99", "objective: [ttft_p99, e2e_p99]", "one objective"),
     ] {
@@ -102,5 +106,12 @@ fn what_is_wrong_with_an_evolution_is_said_before_anything_runs() {
         let ran = bench.blis("evolve e.yaml --no-ledger");
         assert_eq!(ran.code, Some(2), "{message}: {}", ran.err);
         assert!(ran.err.contains(message), "{message}: {}", ran.err);
+    }
+    let wrong = [("round-robin\n", "round-robbin\n"), ("{gate", "{signals: [waitin, lod], gate")];
+    let wrong = wrong.into_iter().chain([("[fcfs, priority-fcfs]", "[fsfc, priority-fcsf]")]);
+    bench.write("e.yaml", wrong.fold(EVOLVE.to_owned(), |text, (from, to)| text.replace(from, to)));
+    let ran = bench.blis("evolve e.yaml --no-ledger");
+    for name in ["round-robbin", "waitin", "lod", "fsfc", "priority-fcsf"] {
+        assert!(ran.err.contains(&format!("`{name}`")), "all at once: {}", ran.err);
     }
 }

@@ -189,7 +189,9 @@ fn space(tree: &Node, fields: &EvolveFields) -> Result<Space, Problems> {
         } else {
             wrong.extend(options.iter().flat_map(|option| misspelled(field, option)));
         }
-        wrong.into_iter().for_each(|it| drop(found.keep::<()>(Err(tree.problem(&path, it)))));
+        for message in wrong {
+            found.keep::<()>(Err(tree.problem(&path, message)));
+        }
     }
     found.done(())?;
     let part = |(field, options): &(String, Vec<String>)| Part {

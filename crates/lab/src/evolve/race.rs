@@ -75,10 +75,14 @@ impl Arena for Training<'_> {
     }
 
     /// One seed on the first workload.
-    fn look(&mut self, who: &[(usize, &Genome)]) -> Result<Vec<f64>, Failure> {
-        let number = Number::of_all(self.evolution.train.objectives[0].number.metric);
-        let runs = self.runs(who, 1, &Search::first_seeds(1))?;
-        Ok(runs.iter().map(|runs| self.mean(&number.values(runs), &self.looks, 1)).collect())
+    fn look(&mut self, who: &[(usize, &Genome)]) -> Result<Vec<(f64, f64)>, Failure> {
+        let search = &self.evolution.train;
+        let number = Number::of_all(search.objectives[0].number.metric);
+        let look = |runs: &Runs| {
+            let broken = self.hand.guarded(&search.sample(runs, &self.hand.guards));
+            (broken, self.mean(&number.values(runs), &self.looks, 1))
+        };
+        Ok(self.runs(who, 1, &Search::first_seeds(1))?.iter().map(look).collect())
     }
 
     fn measure(

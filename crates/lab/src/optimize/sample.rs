@@ -72,12 +72,8 @@ impl Search {
     /// By how much `sample` surely does harm: the most by which it breaks a constraint or a guard,
     /// or 0.
     pub(crate) fn harm(&self, sample: &Sample, hand: &Hand) -> f64 {
-        let orders = guard::orders(&hand.guards);
-        let values = sample.guards.iter().zip(&hand.sample.guards);
-        let guards = hand.guards.iter().zip(values);
-        let guards = guards.map(|(guard, (own, hand))| guard.sure_excess(own, hand, orders));
         let constraints = self.constraint_excesses(sample, hand).map(|excess| excess.mean);
-        constraints.chain(guards).fold(0.0, f64::max)
+        constraints.fold(hand.guarded(sample), f64::max)
     }
 
     /// By how much `sample` breaks each constraint.
@@ -89,6 +85,17 @@ impl Search {
             measured(&paired(values, hand, excess))
         };
         constraints.map(excess)
+    }
+}
+
+impl Hand {
+    /// The most by which `sample`, perhaps of some workloads only, surely breaks a guard, or 0.
+    pub(crate) fn guarded(&self, sample: &Sample) -> f64 {
+        let orders = guard::orders(&self.guards);
+        let values = sample.guards.iter().zip(&self.sample.guards);
+        let guards = self.guards.iter().zip(values);
+        let guards = guards.map(|(guard, (own, hand))| guard.sure_excess(own, hand, orders));
+        guards.fold(0.0, f64::max)
     }
 }
 

@@ -3,7 +3,6 @@
 use super::findings::{Call, Control, Findings};
 use super::guard;
 use super::number::Runs;
-use super::race::Noise;
 use super::sample::{Hand, Sample};
 use super::{Engine, Load, Objective, Search};
 use crate::failure::Failure;
@@ -11,7 +10,7 @@ use crate::metric::Metric;
 use crate::study::by_plan;
 use crate::trial::{Runner, Watch};
 use blis_optimize::{
-    Bayes, Grid, Observation, Optimizer, Point, Problem, Quasi, Random, Settings, evolution,
+    Bayes, Grid, Noise, Observation, Optimizer, Point, Problem, Quasi, Random, Settings, evolution,
 };
 use blis_scenario::problem::Place;
 use blis_scenario::scenario::Plan;

@@ -5,8 +5,8 @@
 //! *hopeless* if, by that noise, it is worse in every objective than a point that is known better,
 //! or breaks a constraint. It is told with the noise of one seed, so a model gives it less weight.
 
+use crate::history::{Measured, Observation};
 use blis_core::math::float;
-use blis_optimize::{Measured, Observation};
 
 /// So many standard errors are no chance any more.
 const SURE: f64 = 3.0;
@@ -15,7 +15,7 @@ const FEWEST: f64 = 8.0;
 
 /// The noise of one seed, by objective and by constraint, as seen so far.
 #[derive(Clone, Debug)]
-pub(super) struct Noise {
+pub struct Noise {
     objectives: Vec<Scatter>,
     constraints: Vec<Scatter>,
 }
@@ -44,7 +44,7 @@ impl Scatter {
 
 impl Noise {
     /// Nothing is known yet.
-    pub(super) fn of(objectives: usize, constraints: usize) -> Noise {
+    pub fn of(objectives: usize, constraints: usize) -> Noise {
         Noise {
             objectives: vec![Scatter::default(); objectives],
             constraints: vec![Scatter::default(); constraints],
@@ -52,7 +52,7 @@ impl Noise {
     }
 
     /// Learns from a point that was run with so many seeds.
-    pub(super) fn learn(&mut self, found: &Observation, seeds: usize) {
+    pub fn learn(&mut self, found: &Observation, seeds: usize) {
         let objectives = self.objectives.iter_mut().zip(&found.objectives);
         let constraints = self.constraints.iter_mut().zip(&found.constraints);
         objectives.chain(constraints).for_each(|(scatter, one)| scatter.add(one, seeds));
@@ -60,12 +60,7 @@ impl Noise {
 
     /// Whether a point that was run with one seed is hopeless beside `known`, points that met the
     /// constraints with so many seeds.
-    pub(super) fn is_hopeless(
-        &self,
-        found: &Observation,
-        known: &[Observation],
-        seeds: usize,
-    ) -> bool {
+    pub fn is_hopeless(&self, found: &Observation, known: &[Observation], seeds: usize) -> bool {
         let surely = |excess: f64, variance: Option<f64>| {
             variance.is_some_and(|variance| excess > SURE * variance.sqrt())
         };
@@ -83,7 +78,7 @@ impl Noise {
     }
 
     /// What was measured with one seed, with the noise that this has.
-    pub(super) fn doubted(&self, found: Observation) -> Observation {
+    pub fn doubted(&self, found: Observation) -> Observation {
         let with = |all: Vec<Measured>, scatters: &[Scatter]| {
             let one = |(one, scatter): (Measured, &Scatter)| Measured {
                 variance: scatter.variance().filter(|_| one.mean.is_finite()).or(one.variance),
@@ -102,7 +97,7 @@ impl Noise {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use blis_optimize::Point;
+    use crate::space::Point;
 
     fn seen(objectives: &[f64], constraints: &[f64], variance: Option<f64>) -> Observation {
         let measured = |all: &[f64]| all.iter().map(|&mean| Measured { mean, variance }).collect();

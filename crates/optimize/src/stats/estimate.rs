@@ -25,7 +25,8 @@ pub struct Estimate {
 
 impl Estimate {
     /// That of a ratio, if this is one of its logarithm.
-    pub(crate) fn exp(self) -> Estimate {
+    #[must_use]
+    pub fn exp(self) -> Estimate {
         let Estimate { mean, low, high, values } = self;
         Estimate { mean: exp(mean), low: exp(low), high: exp(high), values }
     }
@@ -46,7 +47,7 @@ pub fn estimate(values: &[f64], level: f64) -> Option<Estimate> {
 
 /// A part of the interval of [`estimate`], found without drawing: who cannot tell from it cannot
 /// tell from the whole.
-pub(crate) fn by_student(values: &[f64], level: f64) -> Option<Estimate> {
+pub fn by_student(values: &[f64], level: f64) -> Option<Estimate> {
     let (mean, half) = student::mean_and_half_width(values, level)?;
     if values.iter().all(|value| value.total_cmp(&values[0]).is_eq()) {
         // A sum divided by their number may be off in its last bit.

@@ -12,9 +12,8 @@ mod spending;
 mod student;
 
 pub use bootstrap::bca;
-pub(crate) use estimate::by_student;
-pub use estimate::{Estimate, estimate};
+pub use estimate::{Estimate, by_student, estimate};
 pub use holm::step_down;
 pub use sequence::Sequence;
 pub use spending::nominal_levels;
-pub(crate) use student::mean_and_half_width;
+pub use student::mean_and_half_width;

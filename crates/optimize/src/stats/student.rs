@@ -22,7 +22,7 @@ fn quantile(freedom: usize, level: f64) -> f64 {
 
 /// The mean of `values` and half the width of the interval around it that leaves out the true mean
 /// with probability `level`; `None` for fewer than two.
-pub(crate) fn mean_and_half_width(values: &[f64], level: f64) -> Option<(f64, f64)> {
+pub fn mean_and_half_width(values: &[f64], level: f64) -> Option<(f64, f64)> {
     let freedom = values.len().checked_sub(1).filter(|&freedom| freedom > 0)?;
     let n = float(values.len() as u64);
     let mean = values.iter().sum::<f64>() / n;
