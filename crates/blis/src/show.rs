@@ -89,7 +89,7 @@ impl Pages {
         self.write(document)?;
         put(document, layout, details)?;
         if layout == Layout::Table && !details && !document.answer.is_empty() {
-            output::print(&format!("\nAll verdicts, tables and charts: {rest}\n"))?;
+            output::print(&format!("All verdicts, tables and charts: {rest}\n"))?;
         }
         Ok(())
     }

@@ -7,7 +7,6 @@ use crate::stats::Estimate;
 use blis_metrics::Saturation;
 use blis_scenario::row::Row;
 use blis_scenario::scenario::oracles::Oracles;
-use std::cmp::Ordering;
 
 /// Paired intervals of the ranking leave out the truth with this probability, each.
 const LEVEL: f64 = 0.05;
@@ -67,12 +66,6 @@ impl Regret {
         (self.overloaded.len(), self.times.map_or(1.0, |(times, _)| times.mean))
     }
 
-    /// Which of two arms is safer: that comes first.
-    pub fn order(&self, other: &Regret) -> Ordering {
-        let [(lost, times), (other_lost, other_times)] = [self, other].map(Regret::size);
-        lost.cmp(&other_lost).then(times.total_cmp(&other_times))
-    }
-
     /// Whether it is overloaded nowhere where another arm is not, and nowhere worse than the best.
     pub fn is_none(&self) -> bool {
         self.overloaded.is_empty() && self.times.is_none_or(|(times, _)| times.mean <= 1.0)
@@ -94,6 +87,11 @@ impl Ranked {
 }
 
 impl Answer {
+    /// At how many of these places no arm is surely better than this one.
+    pub fn won(&self, arm: usize, among: &[usize]) -> usize {
+        among.iter().filter(|&&place| self.places[place].is_won_by(arm)).count()
+    }
+
     /// What an arm loses at the one of these places where it loses most; `None` if it was not run
     /// there, or nobody keeps up.
     pub fn worst(&self, arm: usize, among: impl Iterator<Item = usize>) -> Option<Regret> {
@@ -185,7 +183,10 @@ fn regrets(places: &[Place], metric: &Metric) -> Vec<Regret> {
     arms.dedup();
     let worst = |&arm: &usize| worst(places, metric, arm, 0..places.len());
     let mut all: Vec<Regret> = arms.iter().filter_map(worst).collect();
-    all.sort_by(Regret::order);
+    all.sort_by(|one, other| {
+        let [(lost, times), (other_lost, other_times)] = [one, other].map(Regret::size);
+        lost.cmp(&other_lost).then(times.total_cmp(&other_times))
+    });
     all
 }
 

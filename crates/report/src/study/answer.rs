@@ -17,8 +17,8 @@ const MOST_CLAIMS: usize = 7;
 const MOST_ARMS: usize = 8;
 /// So many arms are named beside the best, and so many costs.
 const MOST_NAMED: usize = 2;
-const MOST_LEVEL: usize = 4;
-const MOST_COSTS: usize = 2;
+const MOST_LEVEL: usize = 3;
+const MOST_COSTS: usize = 1;
 /// A change below this share is no cost.
 const LEAST_COST: f64 = 0.02;
 
@@ -31,14 +31,15 @@ pub(super) fn answer(study: &Study, findings: &Findings) -> Vec<Block> {
         let few = found.places.len() <= MOST_PLACES;
         let table = if few { Some(places(study, found)) } else { groups(study, found) };
         all.push(table.unwrap_or_else(|| arms(study, found, MOST_ARMS)).into());
-        all.extend(costs(study, findings, found).map(Block::prose));
         all.extend(deploy::block(study, found));
     }
     all.extend(claims(study, findings));
     if all.is_empty() {
         return all;
     }
-    all.push(Block::prose(unknown(study, findings, found.as_ref())));
+    let costs = found.as_ref().and_then(|found| costs(study, findings, found));
+    let unknown = unknown(study, findings, found.as_ref());
+    all.push(Block::prose(costs.map_or(unknown.clone(), |costs| format!("{costs} {unknown}"))));
     all
 }
 
@@ -196,15 +197,14 @@ fn groups(study: &Study, found: &Answer) -> Option<Table> {
     let mut arms = vec![found.regrets.first()?.arm, 0];
     arms.dedup();
     let row = |(name, here): (String, Vec<usize>)| {
-        let won = |arm: usize| here.iter().filter(|&&at| found.places[at].is_won_by(arm)).count();
-        let wins: Vec<(usize, usize)> =
-            found.regrets.iter().map(|one| (won(one.arm), one.arm)).collect();
+        let wins = found.regrets.iter().map(|one| (found.won(one.arm, &here), one.arm));
+        let wins: Vec<(usize, usize)> = wins.collect();
         let most = wins.iter().map(|&(won, _)| won).max().unwrap_or(0);
         let mut same = wins.iter().filter(|&&(won, _)| won == most).map(|&(_, arm)| arm);
         let best = same.next().map_or("", |first| arm(study, first));
         let more = match same.count() {
             0 => String::new(),
-            more => format!(", {}", counted(more as u64, "other")),
+            more => format!(" +{more}"),
         };
         let best = format!("{best} ({most} of {}){more}", here.len());
         let lost = arms.iter().map(|&arm| match found.worst(arm, here.iter().copied()) {
@@ -217,8 +217,8 @@ fn groups(study: &Study, found: &Answer) -> Option<Table> {
         [name, best].into_iter().chain(lost).collect::<Vec<_>>()
     };
     let rows: Vec<Vec<String>> = cases(study, found).into_iter().map(row).collect();
-    let lost = arms.iter().map(|&it| format!("{}: times the best, at worst", arm(study, it)));
-    let header = [first, format!("best, or level with it (of the {within})")];
+    let lost = arms.iter().map(|&it| format!("{}: at worst, x best", arm(study, it)));
+    let header = [first, format!("best or level (of the {within}), +others")];
     let header = header.into_iter().chain(lost);
     (!rows.is_empty()).then(|| Table::new("", header, rows))
 }
@@ -274,26 +274,31 @@ fn costs(study: &Study, findings: &Findings, found: &Answer) -> Option<String> {
     let metrics = study.metrics.iter().copied();
     let metrics: Vec<Metric> =
         metrics.chain(classes.flat_map(of_class).filter_map(Result::ok)).collect();
-    let mut costs: Vec<(f64, String)> = Vec::new();
-    let (mut compared, mut known) = (0, Vec::new());
-    for (at, place) in found.places.iter().enumerate() {
+    let mut costs: Vec<(f64, (String, String), String)> = Vec::new();
+    let mut compared = 0;
+    for place in &found.places {
         let (cell, base) = (place.cells[winner], place.cells[0]);
         let grows = [winner, 0].iter().any(|arm| place.overloaded.contains(arm));
         for metric in metrics.iter().filter(|metric| !(grows && metric.is_latency())) {
             let Some(paired) = findings.paired(cell, base, metric, 0.05) else { continue };
             compared += 1;
             let Some((size, told)) = worse(metric, &paired) else { continue };
-            // A class that is all there is says nothing new.
-            if known.contains(&(at, paired)) {
-                continue;
-            }
-            known.push((at, paired));
             let at =
                 if place.name.is_empty() { String::new() } else { format!(" ({})", place.name) };
-            costs.push((size, format!("{} {told}{at}", named(metric))));
+            let name = metric.name();
+            let bare = name.rsplit('.').next().unwrap_or_default().to_owned();
+            costs.push((size, (place.name.clone(), bare), format!("{} {told}{at}", named(metric))));
         }
     }
     costs.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let all = costs.len();
+    // A class seldom says more than all requests do.
+    let mut known = Vec::new();
+    costs.retain(|(_, what, _)| {
+        let new = !known.contains(what);
+        known.extend(new.then(|| what.clone()));
+        new
+    });
     let (winner, base) = (arm(study, winner), arm(study, 0));
     if costs.is_empty() {
         return Some(format!(
@@ -301,12 +306,11 @@ fn costs(study: &Study, findings: &Findings, found: &Answer) -> Option<String> {
              no class is surely worse by 2 %."
         ));
     }
-    let all = costs.len();
-    let named = costs.into_iter().take(MOST_COSTS).map(|(_, told)| Some(told));
+    let named = costs.into_iter().take(MOST_COSTS).map(|(.., told)| Some(told));
     let told = listed(named);
     let more = match all {
         all if all > MOST_COSTS => format!(
-            " Of {compared} comparisons (metric, class and case), {all} are worse by 2 % or more."
+            " {all} of {compared} comparisons (metric, class, case) are worse by 2 % or more."
         ),
         _ => String::new(),
     };
@@ -372,8 +376,7 @@ fn unknown(study: &Study, findings: &Findings, found: Option<&Answer>) -> String
     let (far, most) = extrapolated(findings);
     let far = (most > 0.01).then(|| {
         format!(
-            "{} of all steps ({} in the worst cell) are outside the range that step times were \
-             measured in.",
+            "{} of all steps ({} in the worst cell) are outside the range of measured step times.",
             percent(far),
             percent(most)
         )

@@ -13,20 +13,20 @@ const WIDTH: usize = 20;
 enum Export {
     /// The strategy to export.
     Strategy(String),
-    /// What llm-d has no counterpart of.
-    Missing(String),
+    /// Nothing: it lacks a part of it.
+    Missing,
 }
 
 /// What llm-d lacks of arms that are safer than all that it can run, in a sentence; empty if there
 /// are none.
 pub(super) fn lacking(study: &Study, found: &Answer) -> String {
     let missing = |regret: &Regret| match export(study, found, regret.arm, &[0])? {
-        Export::Missing(what) => Some(Some(format!("{} ({what})", arm(study, regret.arm)))),
+        Export::Missing => Some(Some(arm(study, regret.arm).to_owned())),
         Export::Strategy(_) => None,
     };
     match &listed(found.regrets.iter().map_while(missing))[..] {
         "" => String::new(),
-        all => format!("llm-d has no counterpart of {all}."),
+        all => format!("llm-d cannot run {all}."),
     }
 }
 
@@ -41,15 +41,16 @@ pub(super) fn block(study: &Study, found: &Answer) -> Option<Block> {
     let several = Some(cases(study, found)).filter(|_| everywhere.len() > 1);
     let cases = [(all.to_owned(), everywhere)].into_iter().chain(several.into_iter().flatten());
     for (case, places) in cases {
-        let best = arms().filter_map(|level| {
+        let strategies = arms().filter_map(|level| {
             let Some(Export::Strategy(strategy)) = export(study, found, level, &places) else {
                 return None;
             };
-            Some((found.worst(level, places.iter().copied())?, strategy))
+            // Everywhere, the safest; elsewhere, what is best most often, and then the safest.
+            let won = if places.len() < found.places.len() { found.won(level, &places) } else { 0 };
+            Some((won, strategy))
         });
-        let Some((_, strategy)) = best.min_by(|one, other| Regret::order(&one.0, &other.0)) else {
-            continue;
-        };
+        let best = strategies.reduce(|best, next| if next.0 > best.0 { next } else { best });
+        let Some((_, strategy)) = best else { continue };
         match lines.iter_mut().find(|(known, _)| *known == strategy) {
             Some((_, cases)) => cases.push(case),
             None => lines.push((strategy, vec![case])),
@@ -80,7 +81,7 @@ fn export(study: &Study, found: &Answer, level: usize, places: &[usize]) -> Opti
     let first = cells.next()?;
     let missing = llm_d::export(&first.plan, "").missing;
     if !missing.is_empty() {
-        return Some(Export::Missing(missing.join(", ")));
+        return Some(Export::Missing);
     }
     let strategy = first.tuned().or_else(|| written.cloned()).filter(|_| whole)?;
     let same = cells.all(|cell| cell.tuned() == first.tuned());
