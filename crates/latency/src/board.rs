@@ -21,6 +21,9 @@ pub fn rows() -> BTreeMap<String, Known> {
 }
 
 /// What is known of measured operators on a GPU; of all together if it is not on the board.
+///
+/// # Panics
+/// Never: a test reads the table.
 pub fn operators(gpu: &str, experts: bool) -> Known {
     let (rows, models) = (rows(), if experts { "experts" } else { "dense" });
     let row = rows.get(&format!("{gpu}, {models}")).or_else(|| rows.get("all"));

@@ -56,9 +56,8 @@ pub(super) fn block(study: &Study, found: &Answer) -> Option<Block> {
             None => lines.push((strategy, vec![case])),
         }
     }
-    let quote = |strategy: &str| match strategy.contains('[') {
-        true => format!("'{strategy}'"),
-        false => strategy.to_owned(),
+    let quote = |strategy: &str| {
+        if strategy.contains('[') { format!("'{strategy}'") } else { strategy.to_owned() }
     };
     let line = |(strategy, cases): &(String, Vec<String>)| {
         let about = cases.join("; ");

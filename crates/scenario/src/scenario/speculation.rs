@@ -10,7 +10,7 @@
 
 use crate::problems::{Problems, Together};
 use crate::scenario::schema::EngineFields;
-use crate::yaml::Node;
+use crate::yaml::{Amount, Node, Whole};
 use blis_core::Span;
 use blis_sim::{LONGEST_DRAFT, Speculation};
 
@@ -23,7 +23,7 @@ pub(super) fn speculation(
     tree: &Node,
 ) -> Result<Option<Speculation>, Problems> {
     tree.whole(&[TOKENS])?;
-    let tokens = fields.num_speculative_tokens.map_or(0, |tokens| tokens.get_u32());
+    let tokens = fields.num_speculative_tokens.map_or(0, Whole::get_u32);
     if tokens == 0 {
         return without(tree).map(|()| None);
     }
@@ -41,11 +41,11 @@ pub(super) fn speculation(
 
 /// Refuses what is said about drafts that nobody makes.
 fn without(tree: &Node) -> Result<(), Problems> {
-    let unused = |path: &str| match tree.has(path) {
-        true => {
-            Err(tree.problem(path, "there are no drafts; set `num_speculative_tokens` as well"))
+    let unused = |path: &str| {
+        if !tree.has(path) {
+            return Ok(());
         }
-        false => Ok(()),
+        Err(tree.problem(path, "there are no drafts; set `num_speculative_tokens` as well"))
     };
     let [step, token] = ["engine.draft_step_us", "engine.draft_token_us"].map(unused);
     (unused(RATE), step, token).together().map(|_| ())
@@ -64,7 +64,7 @@ fn accepted(
             one for each position as vLLM logs them";
         return Err(tree.problem(RATE, message));
     };
-    let rates: Vec<f64> = rates.0.iter().map(|rate| rate.get()).collect();
+    let rates: Vec<f64> = rates.0.iter().map(Amount::get).collect();
     let mut accepted = [0.0; LONGEST_DRAFT];
     if let [rate] = rates[..] {
         let powers = std::iter::successors(Some(rate), |power| Some(power * rate));
