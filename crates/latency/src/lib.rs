@@ -3,7 +3,6 @@
 //! A model sees the shape of a step and nothing else: no requests, no queues, no clock. It must be
 //! a pure function, so that equal shapes always take equal time.
 
-pub mod board;
 pub mod capacity;
 pub mod catalogue;
 pub mod coefficients;

@@ -3,8 +3,8 @@
 //! An [`Optimizer`] is asked for points, somebody measures them and tells. Engines: [`Bayes`]
 //! (Gaussian processes, for measurements that cost), [`evolution`] (for thousands of cheap ones),
 //! [`Quasi`] and [`Random`] (controls) and [`Grid`] (small spaces). Any history gives a
-//! recommendation ([`recommend`]) and a [`Sensitivity`]; [`Noise`] says which points are hopeless, and
-//! [`stats`] how sure a number is.
+//! recommendation ([`recommend`]) and a [`Sensitivity`]; [`Noise`] says which points are hopeless,
+//! and [`stats`] how sure a number is.
 //!
 //! Pure mathematics: this crate must never do I/O, read a clock, print, or know that what it
 //! optimises is a simulation. The same settings and the same tells give the same asks.

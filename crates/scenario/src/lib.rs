@@ -8,6 +8,7 @@
 //! This crate reads files and starts threads. It must never print, exit, read a wall clock or open
 //! a database; `resolve` must never simulate.
 
+pub mod board;
 pub mod files;
 pub mod hash;
 pub mod input;

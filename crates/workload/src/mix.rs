@@ -69,8 +69,8 @@ pub struct Mix {
     pub seed: u64,
     /// Whether it is the load of a benchmark tool. The requests of the first client's arrival
     /// process, at the rate of all, are those of the clients in turn, in an order that is shuffled
-    /// once; each client asks the same tokens every time; and where the rate steps, the mix waits until
-    /// all that it has sent is answered.
+    /// once; each client asks the same tokens every time; and where the rate steps, the mix waits
+    /// until all that it has sent is answered.
     pub in_turn: bool,
 }
 

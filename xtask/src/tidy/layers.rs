@@ -27,8 +27,8 @@ const ONLY_FOR: &[(&str, &[&str])] =
 
 /// Folders whose crates may import serde.
 const SERDE: &[&str] = &[
-    "workload", "latency", "metrics", "scenario", "lab", "fidelity", "export", "report", "blis",
-    "py", "web", "xtask",
+    "workload", "latency", "metrics", "optimize", "scenario", "lab", "fidelity", "export",
+    "report", "blis", "py", "web", "xtask",
 ];
 
 /// What the chores may import of the workspace.

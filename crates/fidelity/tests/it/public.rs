@@ -103,7 +103,7 @@ fn times_per_token_of_dense_models_on_hopper_are_within_the_error_of_the_board()
 fn the_table_of_errors_that_runs_show_is_that_of_the_page() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/validation/public.md");
     let page = fs::read_to_string(page).expect("part of the project");
-    let rows = blis_latency::board::rows();
+    let rows = blis_scenario::board::rows();
     for (name, known) in &rows {
         let row = page.lines().find(|line| line.starts_with(&format!("| {name}, operators |")));
         let cells: Vec<&str> = row.expect(name).split('|').map(str::trim).collect();

@@ -3,8 +3,8 @@
 //! For a model on some GPUs, everything that depends on the tokens of a step alone (products of
 //! matrices, experts, all-reduce and what lies between them) becomes one curve, and attention two
 //! or three grids. No operator takes less time than its bytes and products do on the data sheet,
-//! nor less than the products do on a GPU at its power limit, where that is known. Where servers are
-//! known to take longer than the tables, they do here (`served`). The host's time is that of a
+//! nor less than the products do on a GPU at its power limit, where that is known. Where servers
+//! are known to take longer than the tables, they do here (`served`). The host's time is that of a
 //! measured server.
 
 mod curve;

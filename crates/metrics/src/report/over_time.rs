@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The course of a run in [`OverTime::PARTS`] parts of the same length, warm-up included, each value
-/// rounded to three digits.
+/// The course of a run in [`OverTime::PARTS`] parts of the same length, warm-up included, each
+/// value rounded to three digits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OverTime {

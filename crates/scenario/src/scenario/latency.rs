@@ -5,6 +5,7 @@ use super::canonical::{Spell, group};
 use super::machine::Reader;
 use super::schema::KvDtype;
 use super::workload::beside;
+use crate::board::{self, Known};
 use crate::hash;
 use crate::input;
 use crate::legal::Coefficient;
@@ -13,7 +14,6 @@ use crate::problems::{Problems, Together, every};
 use crate::profile::{self, ProfileFile};
 use crate::yaml::{Amount, Whole};
 use blis_core::Span;
-use blis_latency::board::{self, Known};
 use blis_latency::{
     Catalogue, Coefficients, Constant, Fit, Gpu, ModelShape, OperatorError, Operators, Roofline,
     StepTime,

@@ -2,9 +2,9 @@
 //! users who share system prompts, in stages of given rates.
 //!
 //! As with the tool, all questions are asked in one shuffled order again and again, and a stage
-//! begins when the one before is answered ([`Mix::in_turn`](blis_workload::Mix::in_turn)). Users who
-//! chat ask at equal intervals that depend on the stage, so there a user is one client a stage, as
-//! in the Go program, which has neither.
+//! begins when the one before is answered ([`Mix::in_turn`](blis_workload::Mix::in_turn)). Users
+//! who chat ask at equal intervals that depend on the stage, so there a user is one client a
+//! stage, as in the Go program, which has neither.
 
 use crate::legal::{PerSecond, Seconds};
 use crate::problems::Problems;
