@@ -308,11 +308,11 @@ fn latency_models_that_do_not_fit_the_machine_are_refused() {
         (
             "--latency-model roofline --hardware H2000",
             "--hardware: unknown GPU `H2000`, did you mean `H200`?; known: `H100`, `H200`, \
-             `A100-80`, `L40S`, `B200`, `B300`, `GB200`, `RTX-PRO-6000`",
+             `A100-80`, `L40S`, `RTX-4090`, `B200`, `B300`, `GB200`, `RTX-PRO-6000`",
         ),
         (
             "--latency-model operators --hardware H200 --tp 16",
-            "--tp: an all-reduce of 16 GPUs was not measured on `H200`",
+            "--tp: an all-reduce of 16 GPUs (`tp` may be 1, 2, 4, 8) was not measured on `H200`",
         ),
         (
             "--latency-model roofline --tp 3 --hardware H100",

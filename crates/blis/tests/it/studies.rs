@@ -85,6 +85,7 @@ fn the_first_study_of_the_readme_ends_with_its_answer_on_one_screen() {
         ("seeds: 5", "seeds: 2"),
         ("warmup: 20s", "warmup: 0s"),
         ("[50%, 70%, 90%, 110%]", "[50, 70, 90, 110]"),
+        ("\"70%\"", "\"70\""),
         ("\"90%\"", "\"90\""),
     ] {
         assert!(text.contains(written), "{written}");

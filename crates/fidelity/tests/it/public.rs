@@ -91,12 +91,12 @@ arms:
 #[test]
 fn times_per_token_of_dense_models_on_hopper_are_within_the_error_of_the_board() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/public/silicon-dense.yaml");
-    let arms = read(&file).expect("legal").sampled(23).replay().expect("it runs");
+    let arms = read(&file).expect("legal").sampled(11).replay().expect("it runs");
     let hopper = arms.iter().filter(|arm| arm.kind[0].starts_with('H'));
     let points = hopper.flat_map(|arm| &arm.points).filter(|it| it.column == Column::ItlMeanMs);
     let errors: Vec<f64> = points.map(|point| point.error().abs()).collect();
     let mean = errors.iter().sum::<f64>() / f64::from(u32::try_from(errors.len()).expect("few"));
-    assert!(errors.len() >= 8 && mean < 0.15, "{mean}: {errors:?}");
+    assert!(errors.len() >= 8 && mean < 0.1, "{mean}: {errors:?}");
 }
 
 #[test]

@@ -247,9 +247,8 @@ const PLAIN: (Op, Op) = (Op::Decode, Op::Prefill);
 fn all_reduces(tp: u32, tables: &Tables) -> String {
     let mut measured: Vec<u32> = tables.all(Op::AllReduce).map(|table| table.gpus).collect();
     measured.sort_unstable();
-    let measured: Vec<String> = measured.iter().map(u32::to_string).collect();
-    let legal = if measured.is_empty() { String::new() } else { measured.join(", ") + " and " };
-    format!("an all-reduce of {tp} GPUs (`tp` may be {legal}1)")
+    let legal = measured.iter().fold("1".to_owned(), |all, one| format!("{all}, {one}"));
+    format!("an all-reduce of {tp} GPUs (`tp` may be {legal})")
 }
 
 /// How far two numbers are from each other.
