@@ -129,4 +129,12 @@ impl<R: Range> Visitor<'_> for AmountVisitor<R> {
         }
         Err(E::invalid_value(Unexpected::Float(value), &self))
     }
+
+    /// Where a list may stand instead, a number comes as its text.
+    fn visit_str<E: Error>(self, text: &str) -> Result<Amount<R>, E> {
+        match float(text) {
+            Some(value) => self.visit_f64(value),
+            None => Err(E::invalid_value(Unexpected::Str(text), &self)),
+        }
+    }
 }
