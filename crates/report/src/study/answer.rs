@@ -1,6 +1,6 @@
 //! The answer of a study, on one screen: what is best where, what it costs, what is not known.
 
-use super::{CAUTION, deploy, tally};
+use super::{CAUTION, charts, deploy, tally};
 use crate::model::{Block, Table, blocks};
 use crate::text::{counted, dash, effect, entry, heading, listed, percent, ranged, sentence};
 use blis_core::SloClass;
@@ -28,6 +28,7 @@ pub(super) fn answer(study: &Study, findings: &Findings) -> Vec<Block> {
     let mut all = Vec::new();
     if let Some(found) = &found {
         all.push(Block::prose(best(study, found)));
+        all.extend(charts::distances(study, found).map(Block::from));
         let few = found.places.len() <= MOST_PLACES;
         let table = if few { Some(places(study, found)) } else { groups(study, found) };
         all.push(table.unwrap_or_else(|| arms(study, found, MOST_ARMS)).into());

@@ -1,11 +1,12 @@
 //! The charts of a study.
 
+use super::answer;
 use crate::chart::{Axis, Chart, Form, Mark, Point, Scale};
 use crate::text::heading;
 use blis_core::SloClass;
 use blis_core::math::float;
 use blis_lab::Metric;
-use blis_lab::study::{Cell, Findings, Study};
+use blis_lab::study::{Answer, Cell, Findings, Study};
 use blis_metrics::{Curves, SplitMs, SplitStats};
 use blis_scenario::Row;
 
@@ -52,6 +53,33 @@ pub fn chart(study: &Study, findings: &Findings, metric: &Metric) -> Option<Char
         Axis::new(heading(metric), Scale::Fit),
     ];
     Chart::new(heading(metric), form, axes, points)
+}
+
+/// How far each arm is from the best one, the safest first: a dot for each case.
+pub(super) fn distances(study: &Study, found: &Answer) -> Option<Chart> {
+    let case = match study.factors.iter().position(|factor| factor == "workload") {
+        Some(workload) if found.places.len() > 1 => workload,
+        _ => return None,
+    };
+    let mut points = Vec::new();
+    for regret in &found.regrets {
+        let lost = match regret.overloaded.len() {
+            0 => String::new(),
+            lost => format!(" ({lost} not kept up with)"),
+        };
+        let name = format!("{}{lost}", answer::arm(study, regret.arm));
+        for place in &found.places {
+            let Some(one) = place.ranked.iter().find(|one| one.arm == regret.arm) else { continue };
+            let times = one.times_best.map_or(1.0, |times| times.mean);
+            let series = &study.cells[one.cell].levels[case];
+            points.push(Point::named(&name, times).of(series).labelled(&place.name));
+        }
+    }
+    let times = format!("{}, times the best", found.metric.name());
+    let axes = [Axis::new("arm", Scale::Names), Axis::new(&times, Scale::Fit)];
+    let note = "A dot for each case; the best stand at 1. In brackets: the cases in which requests \
+                pile up with this arm and not with another.";
+    Some(Chart::new("How far each arm is from the best", Form::Rows, axes, points)?.noted(note))
 }
 
 /// What a cell is called in charts that tell arms apart: its arm, and everything else.
