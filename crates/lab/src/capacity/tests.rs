@@ -40,7 +40,7 @@ fn pollaczek_khinchine(services: f64) -> f64 {
 fn the_capacity_of_a_single_server_is_that_of_pollaczek_and_khinchine() {
     let draft = || server("poisson", 20.0, 1, 8_000);
     let mut last = 0.0;
-    for wait_ms in [2.5, 10.0, 25.0] {
+    for wait_ms in [2.5, 25.0] {
         // The first token comes one step after the wait.
         let slo = format!("ttft_mean <= {}ms", wait_ms + 1.0);
         let question = Question { warmup: Warmup::Seconds(5.0), ..question(&slo, Vary::Rate) };
@@ -73,7 +73,7 @@ engine: {max_num_running_reqs: 1, total_kv_blocks: 1000}
 workload:
   mix:
     aggregate_rate: 20
-    num_requests: 4000
+    num_requests: 1000
     clients:
       - {id: c, tenant_id: acme, rate_fraction: 1, arrival: {process: poisson},
          input_distribution: {type: constant, params: {value: 16}},
@@ -81,7 +81,11 @@ workload:
 ";
     let capacity = |slo: &str| {
         let draft = Draft::from_text("s.yaml", text).expect("well-formed");
-        let question = Question { warmup: Warmup::Seconds(5.0), ..question(slo, Vary::Rate) };
+        let question = Question {
+            warmup: Warmup::Seconds(5.0),
+            max_seeds: 5,
+            ..question(slo, Vary::Rate)
+        };
         let subjects = vec![subject("one", draft, Vary::Rate)];
         found(&Search { name: "test".to_owned(), question, subjects }, 2).answers[0].estimate
     };
