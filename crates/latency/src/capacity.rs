@@ -165,8 +165,8 @@ mod tests {
             ("Llama-2-70B, 4 H100", &LLAMA_2_70B, GPU_80, 4, 501_712.0),
             ("Mixtral-8x7B, 2 H100", &MIXTRAL, GPU_80, 2, 440_176.0),
             ("CodeLlama-34B, 2 H100", &CODE_LLAMA_34B, GPU_80, 2, 425_648.0),
-            // A script that measures vLLM's prefill (`E26`, `vllm_calibration.py`): GPU, model and the
-            // share of 0.92 are in it, and the log's number in its results. The version is not.
+            // A public script that measures vLLM's prefill (`E26`, `vllm_calibration.py`) has GPU,
+            // model, the share of 0.92 and the number in the log. The version is not in it.
             ("Qwen2.5-7B, RTX A6000", &QWEN_7B, 47.5 * 0.92 / 0.9, 1, 517_264.0),
             // vLLM 0.26 with its defaults, of which 0.92 of the memory is one: the free blocks of
             // `data/vllm-serve/chat20.steps.csv`, and the null block.

@@ -55,8 +55,9 @@ pub(super) fn machines(args: &CapacityArgs, draft: &Draft) -> Result<Vec<Machine
     Ok(machines)
 }
 
-/// What is set on each machine that is tried, of at most so many GPUs an instance, and its budget in
-/// words. Only measured operators know how long a pipeline and divided experts take, and what an FP8 KV cache saves.
+/// What is set on each machine that is tried, of at most so many GPUs an instance, and its budget
+/// in words. Only measured operators know how long a pipeline and divided experts take, and what
+/// an FP8 KV cache saves.
 fn tried(draft: &Draft, most: Option<u32>) -> Vec<(Vec<(&'static str, String)>, String)> {
     let tree = draft.clone().into_tree();
     let model = tree.field("latency").and_then(|latency| latency.field("model"));

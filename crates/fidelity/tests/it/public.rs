@@ -75,7 +75,7 @@ fn what_nobody_can_send_is_refused_before_anything_runs() {
     let sent = |load: &str| format!("{}{load}{}", &SLOW[..shared], &SLOW[warmup..]);
     for (bad, words) in [
         (SLOW.replace("[0.01, 1000]", "[-1, 1000]"), "rates of `stages`: found -1; legal: 0 to"),
-        (SLOW.replace("[0.01, 1000]", "[1, .nan]"), "seconds of `stages`: found NaN"),
+        (SLOW.replace("[0.01, 1000]", "[1, 1e12]"), "seconds of `stages`: found 1000000000000"),
         (sent("  requests: [[0, 0, 5]]\n"), "prompts of `requests`: found 0; legal: 1 to"),
         (sent("  requests: [[0, 5, 1e12]]\n"), "answers of `requests`: found 1000000000000"),
         (sent("  users: {requests_each: -1, shortest: 1}\n"), "not a rate and 4 numbers"),

@@ -102,8 +102,8 @@ pub struct Operators {
 }
 
 impl Operators {
-    /// The operators of `model` on GPUs that share it so, in a server that pads its batches so and whose host
-    /// takes so long.
+    /// The operators of `model` on GPUs that share it so, in a server that pads its batches so and
+    /// whose host takes so long.
     ///
     /// # Errors
     /// If they were not measured, or the model cannot be shared so.

@@ -202,8 +202,8 @@ impl Instance {
         })
     }
 
-    /// The first step in flight has been processed, and `count` - 1 equal ones after it, the last of
-    /// them at `end`: their tokens are handed out.
+    /// The first step in flight has been processed, and `count` - 1 equal ones after it, the last
+    /// of them at `end`: their tokens are handed out.
     fn hand_out(&mut self, end: Time, count: u64, kit: &mut Kit<'_>) {
         let Some(flight) = self.in_flight.steps.pop_front() else { return };
         let begin = self.in_flight.landed.max(flight.formed);
