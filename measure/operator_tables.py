@@ -2,7 +2,10 @@
 
 NVIDIA publishes how long the operators of vLLM take, measured one at a time, in the repository
 ai-dynamo/aiconfigurator (Apache-2.0). What is kept: matrix products, prefill and decode attention,
-latent attention (MLA), experts and all-reduce, by the newest version of vLLM that was measured.
+latent attention (MLA), experts and all-reduce, by the newest version of vLLM that was measured;
+experts also where each of 2 to 64 GPUs has some of them whole; and an all-gather with a
+reduce-scatter of the newest NCCL.
+
 
 - Grids are thinned to about powers of two, products to sides from 128.
 - Products and experts that the newest version takes 1.25 times as long for as an earlier one since
@@ -168,13 +171,15 @@ def experts(tables, folder):
             "moe_ep_size", "distribution", "num_tokens"]
     values, version = newest(folder / "moe", "moe_perf", keys)
     rows = values.reset_index()
-    rows = rows[(rows.moe_ep_size == 1) & (rows.distribution == "power_law_1.01")]
+    rows = rows[(rows.moe_ep_size <= 64) & (rows.distribution == "power_law_1.01")]
     rows = rows[rows.moe_dtype.isin(TYPES) & (rows.inter_size % rows.moe_tp_size == 0)]
-    for key, part in rows.groupby(keys[:6]):
-        dtype, hidden, inter, active, total, tp = key
+    rows = rows[(rows.moe_ep_size == 1) | (rows.moe_tp_size == 1)]
+    # Those of whole experts come last: the others stay where they were.
+    for key, part in sorted(rows.groupby(keys[:7]), key=lambda group: group[0][6] > 1):
+        dtype, hidden, inter, active, total, tp, ep = key
         tables.add(part.set_index("num_tokens").latency, (1,), op="experts", type=TYPES[dtype],
                    hidden=int(hidden), width=int(inter // tp), active=int(active),
-                   total=int(total))
+                   total=int(total), **({"ep": int(ep)} if ep > 1 else {}))
     return version
 
 
@@ -188,13 +193,26 @@ def all_reduce(tables, folder):
     return path.parent.name
 
 
+def gather_scatter(tables, folder):
+    numbered = lambda path: [int(part) for part in path.parent.name.split(".")]
+    path = max((folder / "comm/nccl").glob("*/nccl_perf.parquet"), key=numbered, default=None)
+    if path is None:
+        return None
+    rows = pd.read_parquet(path)
+    rows = rows[rows.op_name.isin(["all_gather", "reduce_scatter"]) & (rows.nccl_dtype == "half")]
+    for gpus, part in rows.groupby("num_gpus"):
+        values = part.groupby(["op_name", "message_size"]).latency.min().unstack(0).sum(axis=1) * 1e3
+        tables.add(values, (1,), op="gather-scatter", gpus=int(gpus))
+    return f"NCCL {path.parent.name}"
+
+
 def main(repository, out):
     systems = Path(repository) / "aic-core/src/aiconfigurator_core/systems/data"
     Path(out).mkdir(exist_ok=True)
     for name, system in GPUS.items():
         tables, folder = Tables(), systems / system
         parts = {"gemm": gemm, "attention": attention, "mla": latent, "experts": experts,
-                 "all-reduce": all_reduce}
+                 "all-reduce": all_reduce, "gather-scatter": gather_scatter}
         version = {part: derive(tables, folder) for part, derive in parts.items()}
         path = Path(out) / f"{name}.bin"
         tables.write(path, {"gpu": name, "vllm": version})

@@ -1,7 +1,7 @@
 //! Writes the pages under `docs/reference`, which are generated from the code and never by hand.
 
 use blis_core::SloClass;
-use blis_latency::{Catalogue, Efficiency, Memory, Roofline, StepShape, kv_blocks};
+use blis_latency::{Catalogue, Efficiency, Memory, Parallel, Roofline, StepShape, kv_blocks};
 use blis_metrics::metric::{self, Better, Definition, Value};
 use blis_scenario::profile::{self, ProfileFile};
 use blis_scenario::{presets, scenario, slo};
@@ -116,7 +116,7 @@ fn profile_row(catalogue: &Catalogue, file: &ProfileFile) -> String {
 fn blocks(catalogue: &Catalogue, model: &str, gpu: &str, tp: u32) -> u32 {
     let shape = catalogue.model(model).expect("in the catalogue").shape();
     let usable_gib = catalogue.gpu(gpu).expect("in the catalogue").usable_gib;
-    let memory = Memory { usable_gib, utilisation: 0.9, tp };
+    let memory = Memory { usable_gib, utilisation: 0.9, parallel: Parallel::tensor(tp) };
     kv_blocks(&shape, memory, 16).expect("it fits")
 }
 

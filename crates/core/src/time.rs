@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::iter::Sum;
-use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
 const NANOS_PER_MICRO: u64 = 1_000;
 const NANOS_PER_SEC: f64 = 1e9;
@@ -174,6 +174,14 @@ impl Sub for Span {
 impl SubAssign for Span {
     fn sub_assign(&mut self, other: Span) {
         self.0 -= other.0;
+    }
+}
+
+impl Div<u64> for Span {
+    type Output = Span;
+
+    fn div(self, parts: u64) -> Span {
+        Span(self.0 / parts)
     }
 }
 

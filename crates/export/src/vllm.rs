@@ -7,7 +7,7 @@ use super::write::{Yaml, comment, shell_word};
 use super::{Exported, Note, comments, coverage};
 use blis_core::SloClass;
 use blis_core::math::{count, float};
-use blis_latency::Catalogue;
+use blis_latency::{Catalogue, Parallel};
 use blis_scenario::scenario::Plan;
 use blis_sim::{Preemption, Reload};
 use std::fmt;
@@ -77,8 +77,17 @@ impl Made<'_> {
     }
 
     fn machine(&mut self) {
-        if let Some(tp) = self.plan.tp {
+        if let Some(Parallel { tp, pp, dp, expert }) = self.plan.parallel {
             self.flag("--tensor-parallel-size", &tp);
+            if pp > 1 {
+                self.flag("--pipeline-parallel-size", &pp);
+            }
+            if dp > 1 {
+                self.flag("--data-parallel-size", &dp);
+            }
+            if expert {
+                self.switch("--enable-expert-parallel");
+            }
         }
         if let Some(gpu) = &self.plan.hardware {
             let more = vec![format!("Simulated: {gpu}")];
@@ -88,11 +97,15 @@ impl Made<'_> {
 
     fn batch(&mut self) {
         let engine = self.plan.engine;
-        self.flag("--max-num-seqs", &engine.max_num_running_reqs);
-        self.flag("--max-num-batched-tokens", &engine.max_num_scheduled_tokens);
+        // They are those of each rank.
+        let ranks = self.plan.shared().dp;
+        let tokens = engine.max_num_scheduled_tokens / ranks;
+        self.flag("--max-num-seqs", &(engine.max_num_running_reqs / ranks));
+        self.flag("--max-num-batched-tokens", &tokens);
         self.switch("--enable-chunked-prefill");
-        if engine.long_prefill_token_threshold > 0 {
-            self.flag("--long-prefill-token-threshold", &engine.long_prefill_token_threshold);
+        let threshold = engine.long_prefill_token_threshold;
+        if threshold > 0 && (ranks == 1 || threshold != tokens) {
+            self.flag("--long-prefill-token-threshold", &threshold);
         }
         self.switch(if engine.reserve_full_prompt {
             "--scheduler-reserve-full-isl"
@@ -149,7 +162,8 @@ impl Made<'_> {
         if let Some(dtype) = self.plan.kv_cache_dtype {
             self.flag("--kv-cache-dtype", &dtype);
         }
-        self.flag("--num-gpu-blocks-override", &engine.total_kv_blocks);
+        let ranks = self.plan.shared().dp;
+        self.flag("--num-gpu-blocks-override", &(engine.total_kv_blocks / ranks));
         self.say("KV blocks", "KV blocks");
         let evict = if self.plan.oracles.evict {
             Spelled::oracle("evict", self.plan.evict())

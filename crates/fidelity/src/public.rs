@@ -182,9 +182,18 @@ pub fn read(path: &Path) -> Result<Published, Problems> {
         return Err(tree.problem("arms", message));
     }
     for arm in &published.arms {
+        if let Some(illegal) = published.workload.illegal(&arm.requests) {
+            return Err(tree.problem("workload", format!("`{}`, {illegal}", arm.name)));
+        }
+        if arm.budget_per_prompt.is_some_and(|times| !(0.001..=1e3).contains(&times)) {
+            let message = format!("`{}`: `budget_per_prompt` is 0.001 to 1000", arm.name);
+            return Err(tree.problem("arms", message));
+        }
         for (at, cell) in arm.points.iter().flat_map(|point| point.iter().enumerate()) {
             let open = published.workload.users.is_none() || at >= published.workload.keys();
             let legal = match number(cell) {
+                // Users, prompts and answers must be sent, and not only compared.
+                Some(value) if !open => (1.0..=load::MOST_TOKENS).contains(&value),
                 Some(value) => value.is_finite() && value > 0.0,
                 None => matches!(cell.kind, Kind::Null) && open,
             };

@@ -122,7 +122,7 @@ pub struct Subject {
 impl Subject {
     /// Whether there are GPUs for so many instances.
     pub fn has_gpus_for(&self, instances: f64) -> bool {
-        let gpus = instances * f64::from(self.plan.tp.unwrap_or(1));
+        let gpus = instances * f64::from(self.plan.shared().gpus());
         self.rent.and_then(|rent| rent.most).is_none_or(|most| gpus <= f64::from(most))
     }
 

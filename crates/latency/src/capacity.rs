@@ -1,6 +1,7 @@
 //! How many KV blocks fit into the memory of GPUs beside a model, as vLLM counts them.
 
 use crate::model::ModelShape;
+use crate::parallel::Parallel;
 
 const GIB: f64 = 1_073_741_824.0;
 
@@ -48,11 +49,12 @@ pub struct Memory {
     pub usable_gib: f64,
     /// Share of it that the server may use: vLLM's `gpu-memory-utilization`.
     pub utilisation: f64,
-    /// GPUs that share the model.
-    pub tp: u32,
+    /// How GPUs share the model.
+    pub parallel: Parallel,
 }
 
-/// How many blocks of `block_size` tokens fit beside `model`.
+/// How many blocks of `block_size` tokens fit beside `model`: in the stage of a pipeline that has
+/// least room, and on all ranks together.
 ///
 /// # Errors
 /// If nothing is left for them, or a number is illegal.
@@ -61,33 +63,45 @@ pub fn kv_blocks(
     memory: Memory,
     block_size: u32,
 ) -> Result<u32, CapacityError> {
-    let Memory { usable_gib, utilisation, tp } = memory;
+    let Memory { usable_gib, utilisation, parallel } = memory;
     if !(utilisation > 0.0 && utilisation <= 1.0) {
         let legal = "more than 0, at most 1";
         return Err(CapacityError::Illegal { name: "utilisation", value: utilisation, legal });
     }
-    for (name, value) in [("tp", f64::from(tp)), ("block size", f64::from(block_size))] {
-        if value < 1.0 {
-            return Err(CapacityError::Illegal { name, value, legal: "at least 1" });
+    let Parallel { tp, pp, dp, .. } = parallel;
+    for (name, value) in [("tp", tp), ("pp", pp), ("dp", dp), ("block size", block_size)] {
+        if value < 1 {
+            return Err(CapacityError::Illegal { name, value: 0.0, legal: "at least 1" });
         }
+    }
+    if pp > model.layers {
+        let (value, legal) = (f64::from(pp), "at most the layers of the model");
+        return Err(CapacityError::Illegal { name: "pp", value, legal });
     }
     let shares = f64::from(tp);
     let bytes = f64::from(model.bytes_per_parameter);
     let widths =
         2.0 * f64::from(model.hidden_size) + 3.0 * f64::from(model.intermediate_size) / shares;
-    // Both are freed before the other is needed.
-    let buffers =
-        (PROFILED_TOKENS * widths * bytes).max(SAMPLING_BYTES * f64::from(model.vocabulary));
-    let communication = if tp > 1 { COMMUNICATION_BYTES } else { 0.0 };
-    let needed = model.weight_bytes() / shares + buffers + communication;
+    // Both are freed before the other is needed; only the last stage samples.
+    let (activations, sampling) =
+        (PROFILED_TOKENS * widths * bytes, SAMPLING_BYTES * f64::from(model.vocabulary));
+    let communication = if parallel.gpus() > 1 { COMMUNICATION_BYTES } else { 0.0 };
     let allowed = usable_gib * GIB * utilisation;
     let block = model.kv_bytes_per_token() * model.kv_share(tp) * f64::from(block_size);
-    let blocks = ((allowed - needed) / block).floor();
-    if blocks < 1.0 {
-        let (needed_gib, allowed_gib) = (needed / GIB, allowed / GIB);
-        return Err(CapacityError::NoRoom { needed_gib, allowed_gib });
+    let layers = parallel.stages(model.layers);
+    let mut least = u32::MAX;
+    for (at, (weights, here)) in (1..).zip(model.rank_bytes(parallel).zip(layers)) {
+        let buffers = if at == pp { activations.max(sampling) } else { activations };
+        let needed = weights + buffers + communication;
+        let block = block * (f64::from(here) / f64::from(model.layers));
+        let blocks = ((allowed - needed) / block).floor();
+        if blocks < 1.0 {
+            let (needed_gib, allowed_gib) = (needed / GIB, allowed / GIB);
+            return Err(CapacityError::NoRoom { needed_gib, allowed_gib });
+        }
+        least = least.min(u32::try_from(blis_core::math::count(blocks)).unwrap_or(u32::MAX));
     }
-    Ok(u32::try_from(blis_core::math::count(blocks)).unwrap_or(u32::MAX))
+    Ok(least.saturating_mul(dp))
 }
 
 #[cfg(test)]
@@ -131,7 +145,7 @@ mod tests {
     };
 
     fn tokens(model: &ModelShape, usable_gib: f64, tp: u32) -> f64 {
-        let memory = Memory { usable_gib, utilisation: 0.9, tp };
+        let memory = Memory { usable_gib, utilisation: 0.9, parallel: Parallel::tensor(tp) };
         16.0 * f64::from(kv_blocks(model, memory, 16).expect("room"))
     }
 
@@ -151,6 +165,9 @@ mod tests {
             ("Llama-2-70B, 4 H100", &LLAMA_2_70B, GPU_80, 4, 501_712.0),
             ("Mixtral-8x7B, 2 H100", &MIXTRAL, GPU_80, 2, 440_176.0),
             ("CodeLlama-34B, 2 H100", &CODE_LLAMA_34B, GPU_80, 2, 425_648.0),
+            // A public script that measures vLLM's prefill (`E26`, `vllm_calibration.py`) has GPU,
+            // model, the share of 0.92 and the number in the log. The version is not in it.
+            ("Qwen2.5-7B, RTX A6000", &QWEN_7B, 47.5 * 0.92 / 0.9, 1, 517_264.0),
             // vLLM 0.26 with its defaults, of which 0.92 of the memory is one: the free blocks of
             // `data/vllm-serve/chat20.steps.csv`, and the null block.
             ("Llama-3.1-8B, H200", &LLAMA_8B, 139.8 * 0.92 / 0.9, 1, 16.0 * 57_606.0),
@@ -190,10 +207,35 @@ mod tests {
         assert!(sixteen / eight < 1.5, "{sixteen} against {eight}");
     }
 
+    /// Half of the layers are on each GPU, so twice as many tokens fit into what is left. The last
+    /// stage has least room, because it samples.
+    #[test]
+    fn stages_hold_their_layers_and_ranks_their_own_requests() {
+        let blocks = |model: &ModelShape, parallel| {
+            let memory = Memory { usable_gib: GPU_80, utilisation: 0.9, parallel };
+            f64::from(kv_blocks(model, memory, 16).expect("room"))
+        };
+        let one = Parallel::tensor(1);
+        let free = |taken: f64| 0.9 * GPU_80 * GIB - taken - 256.0 * 56.0 * 128_256.0;
+        let half = LLAMA_8B.weight_bytes() / 2.0 + COMMUNICATION_BYTES;
+        let expected = (free(half) / (8.0 * 131_072.0)).floor();
+        assert!((blocks(&LLAMA_8B, Parallel { pp: 2, ..one }) - expected).abs() < 1.5);
+        // Each of two ranks has everything but half of the experts.
+        let ranks = Parallel { dp: 2, expert: true, ..one };
+        let all = MIXTRAL.weight_bytes();
+        let experts = 32.0 * 8.0 * 3.0 * 4096.0 * 14_336.0 * 2.0;
+        let room = 0.9 * GPU_80 * GIB - (all - experts / 2.0) - COMMUNICATION_BYTES;
+        let each = ((room - 256.0 * 56.0 * 32_000.0) / (16.0 * 131_072.0)).floor();
+        assert!((blocks(&MIXTRAL, ranks) / (2.0 * each) - 1.0).abs() < 1e-3);
+        // 43 layers of 80 do not fit where 27 do.
+        let three = Parallel { pp: 3, ..one };
+        assert!(blocks(&LLAMA_2_70B, three) > blocks(&LLAMA_2_70B, Parallel { pp: 2, ..one }));
+    }
+
     #[test]
     fn a_model_that_does_not_fit_and_illegal_numbers_are_refused() {
         let refuse = |model: &ModelShape, utilisation, tp, block_size| {
-            let memory = Memory { usable_gib: GPU_80, utilisation, tp };
+            let memory = Memory { usable_gib: GPU_80, utilisation, parallel: Parallel::tensor(tp) };
             kv_blocks(model, memory, block_size).expect_err("illegal").to_string()
         };
         let message = refuse(&LLAMA_2_70B, 0.9, 1, 16);

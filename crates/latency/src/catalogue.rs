@@ -192,6 +192,8 @@ impl Gpu {
             bf16_tflops: self.bf16_tflops,
             bandwidth_tb_s: self.bandwidth_tb_s,
             link_gb_s: self.link_gb_s,
+            fp8: self.family != "ampere",
+            fp4: self.family == "blackwell",
         }
     }
 }

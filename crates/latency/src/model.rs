@@ -1,5 +1,7 @@
 //! The shape of a transformer, and what follows from it: parameters, bytes, operations.
 
+use crate::parallel::Parallel;
+
 /// What a step of a model costs depends on these numbers alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelShape {
@@ -71,7 +73,7 @@ pub enum Format {
     Fp8Block,
     /// Integers of 4 bits with a scale for each group: AWQ, GPTQ and others. Computed in bf16.
     Int4,
-    /// NVIDIA's FP4: a scale for every 16 weights.
+    /// NVIDIA's FP4: a scale for every 16 weights. Computed in bf16 by GPUs before Blackwell.
     Nvfp4,
     /// FP4 with a scale for every 32 weights. Computed in bf16.
     Mxfp4,
@@ -109,15 +111,6 @@ impl Format {
             Format::Fp8 | Format::Fp8Block => 1.0,
             Format::Int4 | Format::Nvfp4 => 0.5 + 1.0 / 16.0,
             Format::Mxfp4 => 0.5 + 1.0 / 32.0,
-        }
-    }
-
-    /// How many times as many products as in bf16 a GPU computes that knows the format.
-    pub fn speed(self) -> f64 {
-        match self {
-            Format::Plain | Format::Int4 | Format::Mxfp4 => 1.0,
-            Format::Fp8 | Format::Fp8Block => 2.0,
-            Format::Nvfp4 => 4.0,
         }
     }
 }
@@ -201,12 +194,13 @@ impl ModelShape {
         self.layer_weights(experts).total() + self.table_weights()
     }
 
-    /// Weights of all layers that one token meets, in products of bf16 that take as long.
-    pub fn products_per_token(&self) -> f64 {
+    /// Weights of all layers that one token meets, in products of bf16 that take as long, on a GPU
+    /// that computes so many times as many of a format.
+    pub fn products_per_token(&self, speed: impl Fn(Format) -> f64) -> f64 {
         let experts = self.experts.map_or(0.0, |mixture| f64::from(mixture.active));
         let weights = self.layer_weights(experts);
         let Formats { dense, experts, .. } = self.formats;
-        weights.plain + weights.dense / dense.speed() + weights.experts / experts.speed()
+        weights.plain + weights.dense / speed(dense) + weights.experts / speed(experts)
     }
 
     /// Bytes of the weights of all layers that at least one of `tokens` tokens meets.
@@ -219,6 +213,27 @@ impl ModelShape {
         let experts = self.experts.map_or(0.0, |mixture| f64::from(mixture.total));
         let tables = self.table_weights() * f64::from(self.bytes_per_parameter);
         self.bytes(self.layer_weights(experts)) + tables
+    }
+
+    /// Bytes of the weights on one of the GPUs that share the model, in each stage of a pipeline.
+    pub(crate) fn rank_bytes(&self, parallel: Parallel) -> impl Iterator<Item = f64> {
+        let Parallel { tp, pp, dp, .. } = parallel;
+        let tp = f64::from(tp);
+        let experts = self.experts.map_or(0.0, |mixture| f64::from(mixture.total));
+        // Experts are on all ranks together, the rest on each.
+        let layers = self.bytes(self.layer_weights(experts / f64::from(dp)));
+        let bytes = f64::from(self.bytes_per_parameter);
+        let (tables, all) = (bytes * self.table_weights(), f64::from(self.layers));
+        let one = bytes * self.embedding_weights();
+        parallel.stages(self.layers).enumerate().map(move |(at, here)| {
+            let last = pp as usize - 1;
+            let tables = match at {
+                0 if last == 0 => tables,
+                at if at == 0 || at == last => one,
+                _ => 0.0,
+            };
+            (layers * (f64::from(here) / all) + tables) / tp
+        })
     }
 
     fn bytes(&self, weights: Weights) -> f64 {
@@ -307,7 +322,7 @@ pub(crate) mod tests {
     fn weights_are_those_on_the_model_cards() {
         assert!((billions(LLAMA_8B.weights()) - 8.03).abs() < 0.011);
         assert!((billions(MIXTRAL.weights()) - 46.7).abs() < 0.011);
-        let active = MIXTRAL.products_per_token() + 2.0 * MIXTRAL.embedding_weights();
+        let active = MIXTRAL.products_per_token(|_| 1.0) + 2.0 * MIXTRAL.embedding_weights();
         assert!((billions(active) - 12.88).abs() < 0.011, "{}", billions(active));
     }
 
@@ -318,11 +333,11 @@ pub(crate) mod tests {
 
     #[test]
     fn many_tokens_meet_all_experts_and_one_token_meets_its_own() {
-        let one = MIXTRAL.bytes_met(1) / MIXTRAL.products_per_token();
+        let one = MIXTRAL.bytes_met(1) / MIXTRAL.products_per_token(|_| 1.0);
         assert!((one - 2.0).abs() < 1e-9);
         let all = MIXTRAL.weights() - 2.0 * MIXTRAL.embedding_weights();
         assert!((MIXTRAL.bytes_met(1000) / all - 2.0).abs() < 1e-9);
-        let dense = LLAMA_8B.bytes_met(1) - 2.0 * LLAMA_8B.products_per_token();
+        let dense = LLAMA_8B.bytes_met(1) - 2.0 * LLAMA_8B.products_per_token(|_| 1.0);
         assert!(dense.abs() < 1e-9);
     }
 

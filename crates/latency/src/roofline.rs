@@ -5,7 +5,7 @@
 //! an efficiency vector, fitted to steps measured on an H200. It knows nothing of a server: what
 //! the host adds is missing, and padding is not looked at.
 
-use crate::model::ModelShape;
+use crate::model::{Format, ModelShape};
 use crate::shape::{StepShape, StepTime};
 use crate::window;
 use blis_core::Span;
@@ -24,6 +24,22 @@ pub struct GpuSheet {
     pub bandwidth_tb_s: f64,
     /// Bandwidth to the other GPUs in GB/s, both directions together.
     pub link_gb_s: f64,
+    /// Whether it computes products of FP8 numbers.
+    pub fp8: bool,
+    /// Whether it computes products of FP4 numbers.
+    pub fp4: bool,
+}
+
+impl GpuSheet {
+    /// How many times as many products as in bf16 it computes. What it does not know is computed
+    /// in bf16.
+    pub fn speed(&self, format: Format) -> f64 {
+        match format {
+            Format::Fp8 | Format::Fp8Block if self.fp8 => 2.0,
+            Format::Nvfp4 if self.fp4 => 4.0,
+            _ => 1.0,
+        }
+    }
 }
 
 /// How much of a data sheet is reached.
@@ -128,8 +144,9 @@ impl Roofline {
         let read = (self.model.bytes_met(tokens) + output_bytes) / shares;
         let memory =
             read / self.bytes_per_us() + f64::from(self.model.layers) * self.efficiency.layer_us;
-        let products =
-            self.model.products_per_token() * f64::from(tokens) + output * f64::from(outputs);
+        let products = self.model.products_per_token(|format| self.gpu.speed(format))
+            * f64::from(tokens)
+            + output * f64::from(outputs);
         let peak = self.gpu.bf16_tflops * 1e6 * self.efficiency.compute;
         let compute = 2.0 * products / shares / peak;
         (memory * memory + compute * compute).sqrt()
@@ -201,7 +218,27 @@ mod tests {
         all_reduce_us: 0.0,
     };
 
-    const ROUND: GpuSheet = GpuSheet { bf16_tflops: 1000.0, bandwidth_tb_s: 5.0, link_gb_s: 900.0 };
+    const ROUND: GpuSheet = GpuSheet {
+        bf16_tflops: 1000.0,
+        bandwidth_tb_s: 5.0,
+        link_gb_s: 900.0,
+        fp8: true,
+        fp4: false,
+    };
+
+    #[test]
+    fn only_blackwell_computes_in_fp4_and_ampere_computes_all_in_bf16() {
+        let catalogue = crate::Catalogue::shipped();
+        let speeds = |gpu| {
+            let sheet = catalogue.gpu(gpu).expect(gpu).sheet();
+            [Format::Plain, Format::Fp8Block, Format::Nvfp4, Format::Mxfp4]
+                .map(|format| sheet.speed(format))
+        };
+        assert_eq!(speeds("A100-80"), [1.0; 4]);
+        assert_eq!(speeds("H100"), [1.0, 2.0, 1.0, 1.0]);
+        assert_eq!(speeds("L40S"), speeds("H100"));
+        assert_eq!(speeds("B200"), [1.0, 2.0, 4.0, 1.0]);
+    }
 
     fn decode(seqs: u32, context: u64) -> StepShape {
         StepShape {
@@ -248,7 +285,7 @@ mod tests {
     #[test]
     fn a_long_prompt_takes_the_time_of_its_operations() {
         let found = ideal(LLAMA_8B, 1).step_micros(&prefill(8192));
-        let dense = 2.0 * LLAMA_8B.products_per_token() * 8192.0 / 1e9;
+        let dense = 2.0 * LLAMA_8B.products_per_token(|_| 1.0) * 8192.0 / 1e9;
         let pairs = 4.0 * 32.0 * 4096.0 * 8192.0 * 8193.0 / 2.0 / 1e9;
         assert!((found / (dense + pairs) - 1.0).abs() < 1e-2, "{found}");
     }

@@ -81,6 +81,12 @@ pub trait StepTime: Send + Sync + std::fmt::Debug {
     /// How long a step of this shape occupies the GPU; at least one nanosecond.
     fn predict(&self, shape: &StepShape) -> Span;
 
+    /// What each stage of a pipeline takes of the `total` that the model predicts for a step: by
+    /// default the same.
+    fn divide(&self, _shape: &StepShape, total: Span, stages: &mut [Span]) {
+        stages.fill(total / (stages.len() as u64));
+    }
+
     /// How long it occupies the host. It may depend on how many sequences and tokens there are, and
     /// not on their contexts: it is the same for `shape.after(n)`.
     fn host(&self, _shape: &StepShape) -> HostTime {

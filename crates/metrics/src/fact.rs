@@ -227,10 +227,10 @@ pub enum Fact<'a> {
         request: RequestId,
         /// Where.
         instance: InstanceId,
-        /// Tokens whose KV it had, cached ones included, and those of a step under way.
+        /// Tokens whose KV it had, cached ones included, and those of steps under way.
         computed_tokens: u32,
-        /// Whether there is such a step.
-        under_way: bool,
+        /// Steps under way then; 0 if none of them computes for it.
+        under_way: u32,
     },
     /// What an instance looked like at a sample instant, after all that happened before it. Stated
     /// for all instances at one instant, in order of their numbers, and only if samples are wanted.

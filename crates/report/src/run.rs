@@ -199,8 +199,8 @@ fn object(finished: &Finished<'_>) -> Value {
 }
 
 fn cluster(plan: &Plan) -> String {
-    let machine = match (&plan.hardware, plan.tp) {
-        (Some(gpu), Some(tp)) => format!(" ({gpu}, tp {tp})"),
+    let machine = match (&plan.hardware, plan.parallel) {
+        (Some(gpu), Some(parallel)) => format!(" ({gpu}, {parallel})"),
         _ => String::new(),
     };
     format!("{} of {}{machine}", counted(plan.instances.into(), "instance"), plan.model)

@@ -20,12 +20,13 @@ pub fn rows() -> BTreeMap<String, Known> {
     serde_json::from_str(include_str!("../board.json")).expect("it ships")
 }
 
-/// What is known of measured operators on a GPU; of all together if it is not on the board.
+/// What is known of measured operators on a GPU with models that are `dense`, `experts` or `divided
+/// experts`; of all together if that is not on the board.
 ///
 /// # Panics
 /// Never: a test reads the table.
-pub fn operators(gpu: &str, experts: bool) -> Known {
-    let (rows, models) = (rows(), if experts { "experts" } else { "dense" });
+pub fn operators(gpu: &str, models: &str) -> Known {
+    let rows = rows();
     let row = rows.get(&format!("{gpu}, {models}")).or_else(|| rows.get("all"));
     *row.expect("all together are there")
 }
@@ -37,8 +38,8 @@ mod tests {
     #[test]
     fn every_gpu_has_an_error_and_those_on_the_board_their_own() {
         let all = rows()["all"];
-        assert_eq!(operators("A100-80", false), all);
-        assert_ne!(operators("H200", false), all);
+        assert_eq!(operators("A100-80", "dense"), all);
+        assert_ne!(operators("H200", "dense"), all);
         assert!(rows().values().all(|it| it.tpot > 0.0 && it.ttft > 0.0 && it.tpot < 0.5));
     }
 }

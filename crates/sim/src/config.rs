@@ -96,7 +96,7 @@ impl Pool {
                 Some(Reload::Async) => Loads::Beside,
                 _ => Loads::Blocking,
             },
-            async_scheduling: self.engine.async_scheduling,
+            ahead: self.engine.ahead(),
             draft_tokens: self.engine.lookahead(),
             max_preemptions: 10_000,
         }
@@ -123,6 +123,9 @@ pub struct Engine {
     /// Whether the next step is scheduled and launched while the GPU computes, before the output of
     /// the step under way is known.
     pub async_scheduling: bool,
+    /// Stages of the pipeline (>= 1): GPUs that compute some of the layers each, so that as many
+    /// steps are computed at a time. A request generates a token in one of them.
+    pub stages: u32,
     /// Whether a full block is in the prefix cache once it is allocated, so that others of the same
     /// step find it; otherwise once it is computed.
     pub cache_on_allocation: bool,
@@ -135,6 +138,18 @@ pub struct Engine {
 }
 
 impl Engine {
+    /// Steps that may be under way when another is formed.
+    #[inline]
+    pub(crate) fn ahead(&self) -> u32 {
+        self.stages - 1 + u32::from(self.async_scheduling)
+    }
+
+    /// Whether a request that decodes is part of every step and gets one token of each.
+    #[inline]
+    pub(crate) fn is_steady(&self) -> bool {
+        self.speculation.is_none() && self.stages == 1
+    }
+
     /// Tokens beyond those to be computed that blocks are allocated for: the drafter writes there.
     #[inline]
     pub(crate) fn lookahead(&self) -> u32 {

@@ -25,9 +25,14 @@ pub(crate) struct CapacityArgs {
 
     /// Choose hardware: the fewest instances on each of these GPUs (e.g. `H100,8xH200`: at most
     /// eight H200), with tensor parallelism, token budget and number of sequences tried, cheapest
-    /// first
+    /// first; with `--latency-model operators` also pipelines, divided experts and an FP8 KV cache
     #[arg(long, value_name = "GPU,...", value_delimiter = ',', help_heading = "Question")]
     pub(crate) search: Vec<String>,
+
+    /// Most GPUs of each kind that `--search` may take
+    #[arg(long, value_name = "N", requires = "search", help_heading = "Question")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) gpus: Option<u32>,
 
     /// Dollars an hour of one GPU, e.g. `H100=2.5`; repeatable [default: the catalogue's]
     #[arg(long, value_name = "GPU=DOLLARS", requires = "search", help_heading = "Question")]

@@ -23,6 +23,7 @@ pub(super) fn machines(args: &CapacityArgs, draft: &Draft) -> Result<Vec<Machine
     let mut machines = Vec::new();
     for text in &args.search {
         let (most, name) = limited(text.trim());
+        let most = most.or(args.gpus);
         let gpu = catalogue.gpu(name);
         let gpu = gpu
             .ok_or_else(|| Failure::Input(format!("--search: {}", unknown("GPU", name, &known))))?;
@@ -33,24 +34,18 @@ pub(super) fn machines(args: &CapacityArgs, draft: &Draft) -> Result<Vec<Machine
         })?;
         let mut refused = None;
         let before = machines.len();
-        for tp in PARALLELISM.into_iter().filter(|&tp| most.is_none_or(|most| tp <= most)) {
-            for tokens in TOKENS {
-                for sequences in SEQUENCES {
-                    let mut draft = draft.clone();
-                    draft.set("--search", "hardware", &gpu.name);
-                    draft.set("--search", "tp", &tp.to_string());
-                    let (budget, places) = (tokens.to_string(), sequences.to_string());
-                    draft.set("--search", "engine.max_num_scheduled_tokens", &budget);
-                    draft.set("--search", "engine.max_num_running_reqs", &places);
-                    let name = format!("{} tp {tp}, {tokens} tokens, {sequences} seqs", gpu.name);
-                    match draft.resolve() {
-                        Ok(checked) => {
-                            let rent = Some(Rent { dollars, most });
-                            machines.push((name, rent, checked, draft));
-                        }
-                        Err(problems) => refused = Some(problems),
-                    }
+        for (fields, budget) in tried(draft, most) {
+            let mut draft = draft.clone();
+            draft.set("--search", "hardware", &gpu.name);
+            for (field, value) in &fields {
+                draft.set("--search", field, value);
+            }
+            match draft.resolve() {
+                Ok(checked) => {
+                    let name = format!("{} {}, {budget}", gpu.name, checked.plan().shared());
+                    machines.push((name, Some(Rent { dollars, most }), checked, draft));
                 }
+                Err(problems) => refused = Some(problems),
             }
         }
         if let Some(problems) = refused.filter(|_| machines.len() == before) {
@@ -58,6 +53,45 @@ pub(super) fn machines(args: &CapacityArgs, draft: &Draft) -> Result<Vec<Machine
         }
     }
     Ok(machines)
+}
+
+/// What is set on each machine that is tried, of at most so many GPUs an instance, and its budget
+/// in words. Only measured operators know how long a pipeline and divided experts take, and what
+/// an FP8 KV cache saves.
+fn tried(draft: &Draft, most: Option<u32>) -> Vec<(Vec<(&'static str, String)>, String)> {
+    let tree = draft.clone().into_tree();
+    let model = tree.field("latency").and_then(|latency| latency.field("model"));
+    let composed = model.is_some_and(|model| model.to_json() == "\"operators\"");
+    let mut shared: Vec<[u32; 4]> = PARALLELISM.iter().map(|&tp| [tp, 1, 1, 0]).collect();
+    if composed {
+        shared.extend(PARALLELISM.iter().map(|&tp| [tp, 2, 1, 0]));
+        shared.extend(PARALLELISM[1..].iter().map(|&tp| [tp, 1, 1, 1]));
+        shared.extend(PARALLELISM[1..].iter().map(|&dp| [1, 1, dp, 1]));
+    }
+    let open = composed && !tree.has("engine.kv_cache_dtype");
+    let caches: &[Option<&str>] = if open { &[None, Some("fp8")] } else { &[None] };
+    let mut tried = Vec::new();
+    for [tp, pp, dp, expert] in shared {
+        if most.is_some_and(|most| tp * pp * dp > most) {
+            continue;
+        }
+        let budgets = TOKENS.into_iter().flat_map(|tokens| SEQUENCES.map(|seqs| (tokens, seqs)));
+        for (tokens, sequences) in budgets {
+            for cache in caches {
+                let mut fields = vec![("tp", tp.to_string())];
+                fields.extend((pp > 1).then(|| ("pp", pp.to_string())));
+                fields.extend((dp > 1).then(|| ("dp", dp.to_string())));
+                fields.extend((expert > 0).then(|| ("expert_parallel", "true".to_owned())));
+                // Budgets are those of a rank.
+                fields.push(("engine.max_num_scheduled_tokens", tokens.to_string()));
+                fields.push(("engine.max_num_running_reqs", sequences.to_string()));
+                fields.extend(cache.map(|cache| ("engine.kv_cache_dtype", cache.to_owned())));
+                let cache = cache.map_or(String::new(), |cache| format!(", {cache} KV cache"));
+                tried.push((fields, format!("{tokens} tokens, {sequences} seqs{cache}")));
+            }
+        }
+    }
+    tried
 }
 
 /// `8xH200` is at most eight of them.

@@ -144,6 +144,24 @@ latency: {beta_us: [1, 2, 3], alpha_us: [1, 2, 3]}
 }
 
 #[test]
+fn parallelism_and_the_budgets_of_a_rank_are_written_and_read_by_vllm() {
+    let command = |text: &str| {
+        let text = exported(text);
+        let command = text[text.find("vllm serve").expect("a command")..].to_owned();
+        assert_eq!(schema::problems(&command), [] as [String; 0], "{command}");
+        command.replace(" \\\n ", "")
+    };
+    let piped = command("{model: llama-3.1-70b, hardware: H100, tp: 4, pp: 2}");
+    assert!(piped.contains("--tensor-parallel-size 4 --pipeline-parallel-size 2 "), "{piped}");
+    let ranks = "model: minimax-m2.5, hardware: H200, tp: 1, dp: 8, expert_parallel: true";
+    let ranks = command(&format!("{{{ranks}, engine: {{total_kv_blocks: 80000}}}}"));
+    assert!(ranks.contains("--data-parallel-size 8 --enable-expert-parallel "), "{ranks}");
+    assert!(ranks.contains("--max-num-seqs 1024 --max-num-batched-tokens 8192 "), "{ranks}");
+    assert!(ranks.contains("--num-gpu-blocks-override 10000"), "{ranks}");
+    assert!(!ranks.contains("--long-prefill"), "{ranks}");
+}
+
+#[test]
 fn what_vllm_does_not_read_is_found() {
     let text = exported("strategy: precise\nkv_tier: {cpu_blocks: 500}");
     // Comments name flags too.

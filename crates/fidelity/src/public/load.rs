@@ -33,6 +33,9 @@ pub(super) struct Load {
     requests: Vec<[f64; 3]>,
 }
 
+/// Most tokens of a prompt, and of an answer.
+pub(super) const MOST_TOKENS: f64 = 1e7;
+
 /// Users who each send the next request when they have an answer.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,6 +68,30 @@ impl Load {
     /// How many numbers say where a point was measured.
     pub(super) fn keys(&self) -> usize {
         if self.users.is_some() { 4 } else { 1 }
+    }
+
+    /// The first number of it, or of an arm's own `requests`, that nobody can send, with what is
+    /// legal.
+    pub(super) fn illegal(&self, requests: &[[f64; 3]]) -> Option<String> {
+        let users = self.users.map(|users| [users.requests_each, users.shortest]);
+        let stages = self.stages.iter().map(|[rate, lasting]| (rate, lasting));
+        let all = [
+            ("rates of `stages`", stages.clone().map(|stage| *stage.0).collect(), 0.0..=1e6),
+            ("seconds of `stages`", stages.map(|stage| *stage.1).collect(), 0.0..=1e9),
+            ("`even_s`", self.even_s.into_iter().collect(), 1e-3..=1e9),
+            ("`requests_each`", users.iter().map(|users| users[0]).collect(), 1e-3..=1e6),
+            ("`shortest`", users.iter().map(|users| users[1]).collect(), 0.0..=1.0),
+        ];
+        let each = |at: usize| self.requests.iter().chain(requests).map(move |one| one[at]);
+        let single = [
+            ("times of `requests`", each(0).collect(), 0.0..=1e9),
+            ("prompts of `requests`", each(1).collect(), 1.0..=MOST_TOKENS),
+            ("answers of `requests`", each(2).collect::<Vec<f64>>(), 1.0..=MOST_TOKENS),
+        ];
+        all.into_iter().chain(single).find_map(|(what, values, legal)| {
+            let found = values.iter().find(|value| !legal.contains(value))?;
+            Some(format!("{what}: found {found}; legal: {} to {}", legal.start(), legal.end()))
+        })
     }
 
     /// The load of an arm with those requests of its own and points at those rates.

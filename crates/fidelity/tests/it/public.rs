@@ -62,6 +62,32 @@ fn a_request_on_an_idle_server_takes_its_steps_and_errors_are_relative_to_what_w
 }
 
 #[test]
+fn what_nobody_can_send_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("bad.yaml");
+    let refused = |text: String| {
+        fs::write(&path, text).expect("it can be written");
+        read(&path).expect_err("illegal").to_string()
+    };
+    let shared = SLOW.find("  shared_prefix").expect("there");
+    let stages = SLOW.find("  stages").expect("there");
+    let warmup = SLOW.find("  warmup").expect("there");
+    let sent = |load: &str| format!("{}{load}{}", &SLOW[..shared], &SLOW[warmup..]);
+    for (bad, words) in [
+        (SLOW.replace("[0.01, 1000]", "[-1, 1000]"), "rates of `stages`: found -1; legal: 0 to"),
+        (SLOW.replace("[0.01, 1000]", "[1, 1e12]"), "seconds of `stages`: found 1000000000000"),
+        (sent("  requests: [[0, 0, 5]]\n"), "prompts of `requests`: found 0; legal: 1 to"),
+        (sent("  requests: [[0, 5, 1e12]]\n"), "answers of `requests`: found 1000000000000"),
+        (sent("  users: {requests_each: -1, shortest: 1}\n"), "not a rate and 4 numbers"),
+        (format!("{}  even_s: 0\n{}", &SLOW[..stages], &SLOW[warmup..]), "`even_s`: found 0"),
+        (SLOW.replace("name: a,", "name: a, budget_per_prompt: 0,"), "`budget_per_prompt` is"),
+    ] {
+        let found = refused(bad);
+        assert!(found.contains(words), "{found}");
+    }
+}
+
+#[test]
 fn users_wait_for_answers_and_points_say_in_which_half_they_are() {
     let from = SLOW.find("workload:").expect("there");
     let closed = "workload: {users: {requests_each: 50, shortest: 1}}

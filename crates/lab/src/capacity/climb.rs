@@ -120,7 +120,7 @@ impl<'a> Climb<'a> {
         let price = |(subject, end): (&Subject, &End)| {
             let rent = subject.rent?;
             let instances = self.axis.value(rung(*end));
-            let gpus = instances * f64::from(subject.plan.tp.unwrap_or(1));
+            let gpus = instances * f64::from(subject.plan.shared().gpus());
             let there = self.is_found(*end) && subject.has_gpus_for(instances);
             Some(if there { gpus * rent.dollars } else { f64::INFINITY })
         };

@@ -106,6 +106,7 @@ impl HfConfig {
                 ..(**inner).clone()
             },
         };
+        let config = config.gemma();
         config.check_kind()?;
         let hidden_size = needed("hidden_size", config.hidden_size)?;
         let query_heads = needed("num_attention_heads", config.num_attention_heads)?;
@@ -123,13 +124,32 @@ impl HfConfig {
             vocabulary: needed("vocab_size", config.vocab_size)?,
             bytes_per_parameter: config.bytes_per_parameter()?,
             experts,
-            // The hub leaves out what is usual, and that is untied for all models known here.
+            // The hub leaves out what is usual, and that is untied for all but Gemma.
             tied_embeddings: config.tie_word_embeddings.unwrap_or(false),
             max_model_len: needed("max_position_embeddings", config.max_position_embeddings)?,
             formats: config.formats(experts.is_some())?,
             latent: config.latent()?,
             window: config.window(layers),
         })
+    }
+
+    /// Gemma's configurations leave out what is usual for Gemma: the output layer is the embedding,
+    /// and every second layer (Gemma 2) or sixth (Gemma 3) looks at the whole context.
+    fn gemma(self) -> HfConfig {
+        let is = |name: &str| self.model_type.as_ref().is_some_and(|kind| kind.starts_with(name));
+        let (second, third) = (is("gemma2"), is("gemma3"));
+        let usual = |given: Option<u32>, value: u32| given.or(third.then_some(value));
+        let every = if second { Some(2) } else { third.then_some(6) };
+        HfConfig {
+            tie_word_embeddings: self.tie_word_embeddings.or((second || third).then_some(true)),
+            sliding_window_pattern: self.sliding_window_pattern.or(every),
+            head_dim: self.head_dim.or((second || third).then_some(256)),
+            num_attention_heads: usual(self.num_attention_heads, 8),
+            num_key_value_heads: usual(self.num_key_value_heads, 4),
+            vocab_size: usual(self.vocab_size, 262_208),
+            max_position_embeddings: usual(self.max_position_embeddings, 131_072),
+            ..self
+        }
     }
 
     fn check_kind(&self) -> Result<(), HfError> {
@@ -193,10 +213,7 @@ impl HfConfig {
 
     fn window(&self, layers: u32) -> Option<Window> {
         let tokens = self.sliding_window.filter(|_| self.use_sliding_window != Some(false))?;
-        // Gemma 2 does not say that every other layer looks at the whole context.
-        let alternates = self.model_type.as_ref().is_some_and(|name| name.starts_with("gemma2"));
-        let pattern = self.sliding_window_pattern.or(alternates.then_some(2));
-        let layers = match (&self.layer_types, pattern) {
+        let layers = match (&self.layer_types, self.sliding_window_pattern) {
             (Some(types), _) => {
                 let sliding = types.iter().filter(|name| name.contains("sliding")).count();
                 u32::try_from(sliding).unwrap_or(layers).min(layers)
@@ -310,6 +327,29 @@ mod tests {
         );
         let window = ModelShape::from_hf_config(&gemma).expect("legal").window;
         assert_eq!(window, Some(Window { tokens: 4096, layers: 16 }));
+    }
+
+    #[test]
+    fn gemma_3_is_read_from_the_little_that_its_configuration_says() {
+        // `text_config` of google/gemma-3-4b-it and google/gemma-3-27b-it on the hub.
+        let read = |text: &str| {
+            let nested = format!(
+                r#"{{"model_type": "gemma3", "text_config": {{{text},
+                "model_type": "gemma3_text", "sliding_window": 1024}}}}"#
+            );
+            ModelShape::from_hf_config(&nested).expect("legal")
+        };
+        let small =
+            read(r#""hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34"#);
+        assert_eq!(small.window, Some(Window { tokens: 1024, layers: 29 }));
+        // The model card says 3.88 billion without the vision tower.
+        assert!((small.weights() / 3.88e9 - 1.0).abs() < 0.01, "{}", small.weights());
+        let large = read(
+            r#""hidden_size": 5376, "intermediate_size": 21504, "num_hidden_layers": 62,
+                "num_attention_heads": 32, "num_key_value_heads": 16, "head_dim": 128"#,
+        );
+        assert_eq!((large.window.expect("it has one").layers, large.head_dim), (52, 128));
+        assert!((large.weights() / 27.0e9 - 1.0).abs() < 0.01, "{}", large.weights());
     }
 
     #[test]

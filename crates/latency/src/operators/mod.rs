@@ -6,6 +6,11 @@
 //! nor less than the products do on a GPU at its power limit, where that is known. Where servers
 //! are known to take longer than the tables, they do here (`served`). The host's time is that of a
 //! measured server.
+//!
+//! A step goes through the stages of a pipeline one after another, and what a layer hands to the
+//! next stage is sent. With data parallelism a step is that of all ranks: the busiest of them, with
+//! its share of the sequences, takes the time of attention and of what is dense, and the experts
+//! get the tokens of all.
 
 mod curve;
 mod parts;
@@ -16,6 +21,7 @@ pub use tables::{checksum, gpus, versions};
 
 use crate::catalogue::Gpu;
 use crate::model::ModelShape;
+use crate::parallel::Parallel;
 use crate::profile::host::Host;
 use crate::profile::padding::Padding;
 use crate::profile::{VARIABLES, variables};
@@ -42,6 +48,16 @@ pub enum OperatorError {
     /// No tables ship for the GPU.
     #[error("no operators were measured on `{0}`")]
     Gpu(String),
+    /// The model cannot be shared so.
+    #[error("`{name}` is `{value}`; legal: {legal}")]
+    Shared {
+        /// Which number.
+        name: &'static str,
+        /// The value found.
+        value: String,
+        /// What is legal.
+        legal: String,
+    },
     /// The tensor parallelism does not divide the heads.
     #[error("tensor parallelism `{tp}` does not divide {heads} query heads; legal: 1 or a divisor")]
     Parallelism {
@@ -65,6 +81,11 @@ pub enum OperatorError {
 pub struct Operators {
     /// All that depends on the tokens of a step, in microseconds.
     tokens: Curve,
+    /// With data parallelism, what depends on the tokens of all ranks.
+    all_tokens: Option<Curve>,
+    dp: u32,
+    /// The share of the layers that each stage of a pipeline has.
+    stages: Vec<f64>,
     /// The output layer, by sequences.
     output: Curve,
     /// Attention of those that decode, by sequences and mean context.
@@ -81,25 +102,29 @@ pub struct Operators {
 }
 
 impl Operators {
-    /// The operators of `model` on `tp` GPUs, in a server that pads its batches so and whose host
-    /// takes so long.
+    /// The operators of `model` on GPUs that share it so, in a server that pads its batches so and
+    /// whose host takes so long.
     ///
     /// # Errors
-    /// If they were not measured, or `tp` does not divide the query heads.
+    /// If they were not measured, or the model cannot be shared so.
     pub fn new(
         model: &ModelShape,
         gpu: &Gpu,
-        tp: u32,
+        parallel: Parallel,
         padding: Padding,
         host: Option<&Host>,
     ) -> Result<Operators, OperatorError> {
-        if tp == 0 || !model.query_heads.is_multiple_of(tp) {
-            return Err(OperatorError::Parallelism { tp, heads: model.query_heads });
-        }
-        let parts = Parts::new(model, gpu, tp)?;
-        let host = host.map(|host| host.for_layers(f64::from(model.layers) / MEASURED_LAYERS));
+        check(model, parallel)?;
+        let parts = Parts::new(model, gpu, parallel)?;
+        let layers = f64::from(model.layers);
+        let launched = layers / f64::from(parallel.pp);
+        let host = host.map(|host| host.for_layers(launched / MEASURED_LAYERS));
+        let all_tokens = || Curve::new(1 << 17, |tokens| parts.all_tokens(tokens));
         Ok(Operators {
             tokens: Curve::new(1 << 17, |tokens| parts.tokens(tokens)),
+            all_tokens: (parallel.dp > 1).then(all_tokens),
+            dp: parallel.dp,
+            stages: parallel.stages(model.layers).map(|here| f64::from(here) / layers).collect(),
             output: Curve::new(1 << 12, |seqs| parts.output(seqs)),
             decode: Grid::new([1 << 12, 1 << 18], |seqs, context| parts.decode(seqs, context)),
             pairs: parts.pairs_grid(),
@@ -116,8 +141,14 @@ impl Operators {
         &self.notes
     }
 
-    /// How long the GPUs take for a step whose dense layers compute `tokens` tokens.
+    /// How long the GPUs take for a step whose dense layers compute `tokens` tokens on a rank.
     pub fn step_micros(&self, shape: &StepShape, tokens: u32) -> f64 {
+        let Some(all_tokens) = &self.all_tokens else { return self.rank_micros(shape, tokens) };
+        let rank = busiest(shape, self.dp);
+        self.rank_micros(&rank, tokens) + all_tokens.at(shape.tokens().into())
+    }
+
+    fn rank_micros(&self, shape: &StepShape, tokens: u32) -> f64 {
         let outputs = self.output.at(shape.outputs().into());
         let mut micros = self.tokens.at(tokens.into()) + outputs;
         if shape.decode_seqs > 0 {
@@ -145,7 +176,59 @@ impl Operators {
     /// Tokens that the dense layers compute in a server.
     fn padded(&self, shape: &StepShape) -> u32 {
         let sizes = if shape.only_decodes() { &self.padding.decode } else { &self.padding.prefill };
-        sizes.hold(shape.tokens())
+        let tokens = if self.dp > 1 { busiest(shape, self.dp).tokens() } else { shape.tokens() };
+        sizes.hold(tokens)
+    }
+}
+
+/// What the rank with most sequences computes of a step, if they are spread evenly.
+fn busiest(shape: &StepShape, dp: u32) -> StepShape {
+    let part = |seqs: u32| (u64::from(seqs.div_ceil(dp)), u64::from(seqs.max(1)));
+    let of = |number: u64, (here, all): (u64, u64)| (number * here).div_ceil(all);
+    let small = |number: u32, part| u32::try_from(of(number.into(), part)).unwrap_or(u32::MAX);
+    let (prefill, decode) = (part(shape.prefill_seqs), part(shape.decode_seqs));
+    StepShape {
+        prefill_seqs: shape.prefill_seqs.div_ceil(dp),
+        prefill_tokens: small(shape.prefill_tokens, prefill),
+        prefill_past_tokens: of(shape.prefill_past_tokens, prefill),
+        prefill_attention_pairs: of(shape.prefill_attention_pairs, prefill),
+        decode_seqs: shape.decode_seqs.div_ceil(dp),
+        draft_tokens: small(shape.draft_tokens, decode),
+        decode_context: of(shape.decode_context, decode),
+        decode_longest: shape.decode_longest,
+        shared_context: of(shape.shared_context, decode),
+    }
+}
+
+/// Refuses what vLLM does, and what nobody has looked at.
+fn check(model: &ModelShape, parallel: Parallel) -> Result<(), OperatorError> {
+    let Parallel { tp, pp, dp, expert } = parallel;
+    let heads = model.query_heads;
+    if tp == 0 || !heads.is_multiple_of(tp) {
+        return Err(OperatorError::Parallelism { tp, heads });
+    }
+    let refused =
+        |name, value: String, legal: String| Err(OperatorError::Shared { name, value, legal });
+    match model.experts {
+        _ if pp == 0 || pp > model.layers => {
+            let legal = format!("1 to {}, the layers of the model", model.layers);
+            refused("pp", pp.to_string(), legal)
+        }
+        _ if dp == 0 || (dp > 1 && pp > 1) => {
+            refused("dp", dp.to_string(), "1 or more, and 1 in a pipeline".to_owned())
+        }
+        None if dp > 1 => {
+            let legal = "1 for a model without experts, whose ranks are instances of their own";
+            refused("dp", dp.to_string(), legal.to_owned())
+        }
+        None if expert => {
+            refused("expert_parallel", "true".to_owned(), "false without experts".to_owned())
+        }
+        Some(experts) if expert && !experts.total.is_multiple_of(tp * dp) => {
+            let legal = format!("a number of GPUs that divides {} experts", experts.total);
+            refused("expert_parallel", format!("true on {} GPUs", tp * dp), legal)
+        }
+        _ => Ok(()),
     }
 }
 
@@ -156,9 +239,22 @@ impl StepTime for Operators {
         Span::from_micros_f64(micros).max(Span::from_nanos(1))
     }
 
+    fn divide(&self, shape: &StepShape, total: Span, stages: &mut [Span]) {
+        let output = Span::from_micros_f64(self.output.at(shape.outputs().into())).min(total);
+        let layers = float((total - output).as_nanos());
+        for (span, share) in stages.iter_mut().zip(&self.stages) {
+            *span = Span::from_nanos(count(layers * share));
+        }
+        if let Some(last) = stages.last_mut() {
+            *last += output;
+        }
+    }
+
     fn host(&self, shape: &StepShape) -> HostTime {
+        // Each rank has a host of its own.
+        let rank = if self.dp > 1 { busiest(shape, self.dp) } else { *shape };
         let host = self.host.as_ref();
-        host.map_or_else(HostTime::default, |host| host.padded_time(shape, &self.padding))
+        host.map_or_else(HostTime::default, |host| host.padded_time(&rank, &self.padding))
     }
 
     fn ingress(&self, _input_tokens: u32) -> Span {

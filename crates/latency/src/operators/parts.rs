@@ -6,6 +6,7 @@ use super::served;
 use super::tables::{Op, Table, Tables};
 use crate::catalogue::Gpu;
 use crate::model::{Experts, Format, ModelShape};
+use crate::parallel::Parallel;
 use blis_core::math::{float, ln};
 
 /// Between the matrix products of a layer, norms and activation read and write the tokens three
@@ -13,6 +14,12 @@ use blis_core::math::{float, ln};
 /// with these tables.
 const BETWEEN_US: f64 = 3.0 * 3.0;
 const BETWEEN_BANDWIDTH: f64 = 0.8;
+
+/// What a stage of a pipeline hands to the next: numbers of two bytes for each token and column of
+/// the model, the layer's output and what is added to it. So long it takes beside the bytes; the
+/// figure is NVIDIA's too.
+const SENT: f64 = 2.0;
+const SEND_US: f64 = 10.0;
 
 /// The longest prompt in the tables.
 const LONGEST: f64 = 16_384.0;
@@ -30,21 +37,24 @@ pub(super) struct Parts<'a> {
     model: &'a ModelShape,
     gpu: &'a Gpu,
     tp: u32,
+    parallel: Parallel,
     tables: Tables,
     decode: Like,
     prefill: Like,
     experts: Option<(Experts, Table, Format)>,
     all_reduce: Option<Table>,
+    gather_scatter: Option<Table>,
     notes: Vec<String>,
 }
 
 impl<'a> Parts<'a> {
-    /// Chooses the tables of `model` on `tp` GPUs.
+    /// Chooses the tables of `model` on GPUs that share it so.
     pub(super) fn new(
         model: &'a ModelShape,
         gpu: &'a Gpu,
-        tp: u32,
+        parallel: Parallel,
     ) -> Result<Parts<'a>, OperatorError> {
+        let tp = parallel.tp;
         let tables =
             Tables::shipped(&gpu.name).ok_or_else(|| OperatorError::Gpu(gpu.name.clone()))?;
         let missing = |what: String| OperatorError::Missing { what, gpu: gpu.name.clone() };
@@ -56,18 +66,40 @@ impl<'a> Parts<'a> {
         };
         let (decode, prefill) = (attention(decode, &mut notes)?, attention(prefill, &mut notes)?);
         let experts = model.experts.map(|experts| {
-            let (table, format) = mixture(model, experts, tp, &tables, &mut notes)
+            let (table, format) = mixture(model, experts, parallel, &tables, &mut notes)
                 .ok_or_else(|| missing("a mixture of experts".to_owned()))?;
             Ok((experts, table, format))
         });
-        let all_reduce = (tp > 1).then(|| {
-            let found = tables.all(Op::AllReduce).find(|table| table.gpus == tp);
-            found.cloned().ok_or_else(|| missing(all_reduces(tp, &tables)))
-        });
+        let together = |op, gpus, name| {
+            let found = tables.all(op).find(|table| table.gpus == gpus);
+            found.cloned().ok_or_else(|| missing(among(name, op, gpus, &tables)))
+        };
+        let all_reduce = (tp > 1).then(|| together(Op::AllReduce, tp, "an all-reduce of"));
+        let shared = parallel.sharing_experts();
+        let gather_scatter = (parallel.dp > 1)
+            .then(|| together(Op::GatherScatter, shared, "the exchange of tokens between"));
         let (experts, all_reduce) = (experts.transpose()?, all_reduce.transpose()?);
+        let gather_scatter = gather_scatter.transpose()?;
         notes.extend(unmeasured(model.formats.dense, &tables));
+        if parallel.dp > 1 {
+            let ranks = "the ranks of data parallelism share one queue and one KV cache, and each \
+                has as many of the sequences as the others";
+            notes.push(ranks.to_owned());
+        }
         notes.dedup();
-        Ok(Parts { model, gpu, tp, tables, decode, prefill, experts, all_reduce, notes })
+        Ok(Parts {
+            model,
+            gpu,
+            tp,
+            parallel,
+            tables,
+            decode,
+            prefill,
+            experts,
+            all_reduce,
+            gather_scatter,
+            notes,
+        })
     }
 
     /// What was not measured, in words.
@@ -77,10 +109,11 @@ impl<'a> Parts<'a> {
 
     /// The least time that so many bytes and products take, in microseconds.
     fn bound(&self, format: Format, bytes: f64, products: f64) -> f64 {
-        let sheet = self.gpu.bf16_tflops * format.speed();
-        let sustained = match (self.gpu.sustained_tflops, format.speed() > 1.0) {
+        let speed = self.gpu.sheet().speed(format);
+        let sheet = self.gpu.bf16_tflops * speed;
+        let sustained = match (self.gpu.sustained_tflops, speed > 1.0) {
             (Some([bf16, _]), false) => bf16,
-            (Some([_, fp8]), true) => fp8 * format.speed() / 2.0,
+            (Some([_, fp8]), true) => fp8 * speed / 2.0,
             (None, _) => sheet,
         };
         let products = 2.0 * products / (sheet.min(sustained) * 1e6);
@@ -115,16 +148,18 @@ impl<'a> Parts<'a> {
 
     /// The routed experts of a layer.
     fn routed(&self, tokens: u64, experts: Experts, table: &Table, format: Format) -> f64 {
-        let bound = |width: u32, hidden: u32, experts: Experts, format: Format| {
-            let weights = 3.0 * f64::from(width) * f64::from(hidden);
+        let bound = |width: u32, hidden: u32, experts: Experts, ep: u32, format: Format| {
+            // Each of `ep` GPUs has its share of the experts, and of what they compute.
+            let weights = 3.0 * f64::from(width) * f64::from(hidden) / f64::from(ep);
             let met = experts.met(u32::try_from(tokens).unwrap_or(u32::MAX));
             let products = float(tokens) * f64::from(experts.active) * weights;
             self.bound(format, met * weights * format.bytes(2.0), products)
         };
         let of_table = Experts { total: table.total, active: table.active, ..experts };
-        let width = self.model.intermediate_size.div_ceil(self.tp);
-        let own = bound(width, self.model.hidden_size, experts, self.model.formats.experts);
-        let scale = own / bound(table.width, table.hidden, of_table, format);
+        let (width, ep) = slice(self.model, self.parallel);
+        let own = bound(width, self.model.hidden_size, experts, ep, self.model.formats.experts);
+        let of_table = bound(table.width, table.hidden, of_table, table.ep.max(1), format);
+        let scale = own / of_table;
         let scale = scale * served::experts(self.gpu, self.model.formats.experts, float(tokens));
         (self.tables.at(table, &[float(tokens)]) * scale).max(own)
     }
@@ -148,7 +183,12 @@ impl<'a> Parts<'a> {
             None => layers * self.mlp(m, model.intermediate_size),
             Some((experts, table, of)) => {
                 let dense = f64::from(experts.dense_layers);
-                let routed = self.routed(tokens, *experts, table, *of)
+                // With several ranks those of all tokens are counted apart.
+                let routed = match self.parallel.dp {
+                    1 => self.routed(tokens, *experts, table, *of),
+                    _ => 0.0,
+                };
+                let routed = routed
                     + self.gemm(Format::Plain, m, experts.total, hidden)
                     + self.mlp(m, experts.shared_intermediate_size);
                 (layers - dense) * routed + dense * self.mlp(m, experts.dense_intermediate_size)
@@ -161,7 +201,33 @@ impl<'a> Parts<'a> {
         let numbers = m * f64::from(hidden);
         let reduce = reduce.map_or(0.0, |table| self.tables.at(table, &[numbers]))
             * served::all_reduce(self.gpu, numbers);
-        layers * (projections + between + 2.0 * reduce) + mlps
+        let reduces = match &self.experts {
+            // After experts, tokens of several ranks are scattered instead.
+            Some((experts, ..)) if self.parallel.dp > 1 => {
+                1.0 + f64::from(experts.dense_layers) / layers
+            }
+            _ => 2.0,
+        };
+        let sent = SENT * 2.0 * numbers / (self.gpu.link_gb_s / 2.0 * 1e3);
+        let sends = f64::from(self.parallel.pp - 1) * (SEND_US + sent);
+        layers * (projections + between + reduces * reduce) + mlps + sends
+    }
+
+    /// With several ranks, what depends on the tokens of all: they are gathered on all GPUs before
+    /// the experts, and the results scattered after them.
+    pub(super) fn all_tokens(&self, tokens: u64) -> f64 {
+        let (Some((experts, table, format)), Some(exchange)) =
+            (&self.experts, &self.gather_scatter)
+        else {
+            return 0.0;
+        };
+        if tokens == 0 {
+            return 0.0;
+        }
+        let numbers = float(tokens) * f64::from(self.model.hidden_size);
+        let layers = f64::from(self.model.layers - experts.dense_layers);
+        let routed = self.routed(tokens, *experts, table, *format);
+        layers * (routed + self.tables.at(exchange, &[numbers]))
     }
 
     /// The output layer.
@@ -243,12 +309,13 @@ impl<'a> Parts<'a> {
 const MLA: (Op, Op) = (Op::MlaDecode, Op::MlaPrefill);
 const PLAIN: (Op, Op) = (Op::Decode, Op::Prefill);
 
-/// What is missing of an all-reduce, and of which numbers of GPUs there is one.
-fn all_reduces(tp: u32, tables: &Tables) -> String {
-    let mut measured: Vec<u32> = tables.all(Op::AllReduce).map(|table| table.gpus).collect();
+/// What is missing of an exchange, and of which numbers of GPUs there is one.
+fn among(name: &str, op: Op, gpus: u32, tables: &Tables) -> String {
+    let mut measured: Vec<u32> = tables.all(op).map(|table| table.gpus).collect();
     measured.sort_unstable();
     let legal = measured.iter().fold("1".to_owned(), |all, one| format!("{all}, {one}"));
-    format!("an all-reduce of {tp} GPUs (`tp` may be {legal})")
+    let which = if op == Op::AllReduce { "`tp`" } else { "`tp` times `dp`" };
+    format!("{name} {gpus} GPUs ({which} may be {legal})")
 }
 
 /// How far two numbers are from each other.
@@ -302,22 +369,26 @@ fn like(
 fn mixture(
     model: &ModelShape,
     experts: Experts,
-    tp: u32,
+    parallel: Parallel,
     tables: &Tables,
     notes: &mut Vec<String>,
 ) -> Option<(Table, Format)> {
     let wanted = model.formats.experts;
-    let (hidden, width) = (model.hidden_size, model.intermediate_size.div_ceil(tp));
+    let hidden = model.hidden_size;
+    let (width, ep) = slice(model, parallel);
     let far = |table: &&Table| {
         apart(hidden, table.hidden)
             + apart(width, table.width)
             + apart(experts.active, table.active)
             + apart(experts.total, table.total)
+            + apart(ep, table.ep)
     };
     let others = [Format::Fp8, Format::Mxfp4, Format::Int4, Format::Plain];
     let formats = std::iter::once(wanted).chain(others);
     let found = formats.into_iter().find_map(|format| {
+        let divided = |table: &&Table| (table.ep > 1) == (ep > 1);
         let of = tables.all(Op::Experts).filter(|table| table.format == name(format));
+        let of = of.filter(divided);
         Some((of.min_by(|a, b| far(a).total_cmp(&far(b)))?, format))
     });
     let (table, format) = found?;
@@ -336,6 +407,12 @@ fn mixture(
         ));
     }
     Some((table.clone(), format))
+}
+
+/// The width of an expert on a GPU, and over how many GPUs whole experts are divided.
+fn slice(model: &ModelShape, parallel: Parallel) -> (u32, u32) {
+    let (width, ep) = (model.intermediate_size, parallel.ep());
+    if ep > 1 { (width, ep) } else { (width.div_ceil(parallel.sharing_experts()), 1) }
 }
 
 /// What a format is called in the tables.

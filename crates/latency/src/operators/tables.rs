@@ -56,6 +56,8 @@ pub(super) enum Op {
     Experts,
     /// By numbers of two bytes.
     AllReduce,
+    /// An all-gather and a reduce-scatter of as many numbers.
+    GatherScatter,
 }
 
 /// One table; a number that does not apply is 0.
@@ -74,6 +76,8 @@ pub(super) struct Table {
     pub active: u32,
     pub total: u32,
     pub gpus: u32,
+    /// GPUs that whole experts are divided over.
+    pub ep: u32,
     axes: Vec<usize>,
     at: usize,
 }

@@ -5,10 +5,14 @@ use crate::catalogue::Catalogue;
 use crate::model::Format;
 
 fn made(model: &str, gpu: &str, tp: u32) -> Result<Operators, OperatorError> {
+    shared(model, gpu, Parallel::tensor(tp))
+}
+
+fn shared(model: &str, gpu: &str, parallel: Parallel) -> Result<Operators, OperatorError> {
     let catalogue = Catalogue::shipped();
     let model = catalogue.model(model).expect(model).shape();
     let gpu = catalogue.gpu(gpu).expect(gpu);
-    Operators::new(&model, gpu, tp, Padding::vllm(512), None)
+    Operators::new(&model, gpu, parallel, Padding::vllm(512), None)
 }
 
 fn decode(seqs: u32, context: u64) -> StepShape {
@@ -113,11 +117,76 @@ fn no_step_is_faster_than_its_bytes_and_products() {
             let found = operators.step_micros(&shape, seqs);
             assert!(found > least, "{name}, {seqs}: {found} against {least}");
         }
-        let products = 2.0 * model.products_per_token() * 8192.0 / f64::from(tp);
+        let speed = |format| gpu.sheet().speed(format);
+        let products = 2.0 * model.products_per_token(speed) * 8192.0 / f64::from(tp);
         let least = products / (gpu.bf16_tflops * 1e6);
         let found = operators.step_micros(&prefill(1, 8192, 0), 8192);
         assert!(found > least && found < 20.0 * least, "{name}: {found} against {least}");
     }
+}
+
+#[test]
+fn a_pipeline_takes_its_sends_longer_and_its_last_stage_has_the_output_layer() {
+    let whole = made("llama-3.1-8b", "H200", 1).expect("measured");
+    let piped = shared("llama-3.1-8b", "H200", Parallel { pp: 2, ..Parallel::tensor(1) });
+    let piped = piped.expect("measured");
+    for shape in [decode(64, 1000), prefill(2, 4096, 0)] {
+        let (total, alone) = (piped.predict(&shape), whole.predict(&shape));
+        // One send of 4,096 columns, of which there are two, at 450 GB/s.
+        let tokens = f64::from(Padding::vllm(512).decode.hold(shape.tokens()).max(shape.tokens()));
+        let send = 10.0 + tokens * 4.0 * 4096.0 / 450e3;
+        let more = float((total - alone).as_nanos()) / 1e3;
+        assert!((more - send).abs() < 0.01 * send, "{more} against {send}");
+        let mut stages = [Span::ZERO; 2];
+        piped.divide(&shape, total, &mut stages);
+        let output = piped.output.at(shape.outputs().into());
+        let last = float((stages[1] - stages[0]).as_nanos()) / 1e3;
+        assert!((last - output).abs() < 0.01, "{last} against {output}");
+        let sum = stages[0] + stages[1];
+        assert!(sum.as_nanos().abs_diff(total.as_nanos()) < 3, "{sum} against {total}");
+    }
+}
+
+/// Whole experts read as many bytes of weights as slices of all do, and ranks divide attention.
+#[test]
+fn experts_can_be_divided_and_attention_be_that_of_the_busiest_rank() {
+    let of = |tp, dp, expert| {
+        let parallel = Parallel { dp, expert, ..Parallel::tensor(tp) };
+        shared("minimax-m2.5", "H200", parallel).expect("measured")
+    };
+    let (sliced, whole, ranks) = (of(8, 1, false), of(8, 1, true), of(1, 8, true));
+    let micros = |made: &Operators, shape: &StepShape| made.step_micros(shape, made.padded(shape));
+    let shape = decode(256, 2000);
+    let ratio = micros(&whole, &shape) / micros(&sliced, &shape);
+    assert!((0.7..1.4).contains(&ratio), "{ratio}");
+    // 32 sequences on each of eight ranks take as long as eight times as many do, and 33 longer.
+    let rank = busiest(&shape, 8);
+    assert_eq!((rank.decode_seqs, rank.decode_context), (32, 64_000));
+    assert_eq!(busiest(&decode(257, 2000), 8).decode_seqs, 33);
+    assert!(micros(&ranks, &decode(257, 2000)) > micros(&ranks, &shape));
+    // One prompt is computed by one rank, and eight by all of them in less than eight times that.
+    let (one, eight) = (micros(&ranks, &prefill(1, 1024, 0)), micros(&ranks, &prefill(8, 1024, 0)));
+    assert!(eight < 5.0 * one && one < eight, "{one}, {eight}");
+    // Attention that is not divided over GPUs needs no all-reduce: decoding in ranks is faster
+    // where contexts are what takes time.
+    let long = decode(256, 30_000);
+    assert!(micros(&ranks, &long) < micros(&sliced, &long));
+}
+
+#[test]
+fn what_vllm_cannot_share_is_refused() {
+    let refused = |model, parallel| shared(model, "H200", parallel).expect_err("no").to_string();
+    let one = Parallel::tensor(1);
+    let pp = refused("llama-3.1-8b", Parallel { pp: 33, ..one });
+    assert!(pp.contains("`pp` is `33`; legal: 1 to 32"), "{pp}");
+    assert!(refused("llama-3.1-8b", Parallel { dp: 2, ..one }).contains("without experts"));
+    assert!(refused("llama-3.1-8b", Parallel { expert: true, ..one }).contains("without experts"));
+    let both = refused("minimax-m2.5", Parallel { pp: 2, dp: 2, ..one });
+    assert!(both.contains("1 in a pipeline"), "{both}");
+    let odd = refused("minimax-m2.5", Parallel { dp: 3, expert: true, ..one });
+    assert!(odd.contains("divides 256 experts"), "{odd}");
+    let far = refused("minimax-m2.5", Parallel { dp: 16, expert: true, ..one });
+    assert!(far.contains("the exchange of tokens between 16 GPUs (`tp` times `dp` may"), "{far}");
 }
 
 #[test]

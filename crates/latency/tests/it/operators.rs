@@ -7,13 +7,13 @@ use blis_core::math::float;
 use blis_latency::fit::log::Row;
 use blis_latency::fit::{Options, fit};
 use blis_latency::profile::padding::Padding;
-use blis_latency::{Catalogue, Operators, StepShape};
+use blis_latency::{Catalogue, Operators, Parallel, StepShape};
 
 fn llama_8b() -> Operators {
     let catalogue = Catalogue::shipped();
     let gpu = catalogue.gpu("H200").expect("known");
     let model = catalogue.model("llama-3.1-8b").expect("known").shape();
-    Operators::new(&model, gpu, 1, Padding::none(), None).expect("measured")
+    Operators::new(&model, gpu, Parallel::tensor(1), Padding::none(), None).expect("measured")
 }
 
 /// The mean of the errors' absolute values, and of the errors.

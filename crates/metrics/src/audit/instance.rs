@@ -24,14 +24,14 @@ pub(super) struct Instance {
     running: u64,
     /// Requests without blocks whose last token is on its way.
     ending: u64,
-    /// Whether a request was dropped, or finished, since the last step ended for which a step is
-    /// under way, perhaps although nobody is there.
-    dropped: bool,
+    /// Steps under way, perhaps although nobody is there, because a request was dropped, or
+    /// finished, that they compute for.
+    dropped: u32,
     /// `waiting` and `running` before the instant of `clock`, which is when a step that ends now
     /// was still on.
     waiting_before: u64,
     running_before: u64,
-    /// The same at the end of past instants, with asynchronous scheduling only.
+    /// The same at the end of past instants, if steps are formed ahead.
     past: VecDeque<(Time, [u64; 2])>,
     /// Requests there at this instant, and facts that could come again and again.
     crowd: u64,
@@ -45,8 +45,9 @@ pub(super) struct Instance {
     /// Since when it has been without work, if it is.
     idle_since: Time,
     last_end: Time,
-    /// When the step before that ended, and when the last one was formed.
-    end_before: Time,
+    /// When it and those before it ended: as many as may be under way, and one.
+    ends: VecDeque<Time>,
+    /// When the last one was formed.
     last_formed: Time,
     /// The instant at which the next step has to begin, if there is work.
     due: Time,
@@ -123,7 +124,7 @@ impl Instance {
 
     /// Whether nobody is there, but a step is under way.
     fn runs_for_nobody(&self) -> bool {
-        self.dropped && self.here() == 0
+        self.dropped > 0 && self.here() == 0
     }
 
     /// Something was stated about this instance.
@@ -133,7 +134,7 @@ impl Instance {
             format!("the instance was already at {clock}")
         });
         if place.at > clock {
-            if self.config.async_scheduling {
+            if self.config.ahead > 0 {
                 self.past.push_back((clock, [self.waiting, self.running]));
             }
             self.clock = place.at;
@@ -221,14 +222,14 @@ impl Instance {
     }
 
     /// A request left the batch because its client has given up.
-    pub(super) fn drop_running(&mut self, computed: u32, under_way: bool) {
-        self.dropped |= under_way;
+    pub(super) fn drop_running(&mut self, computed: u32, under_way: u32) {
+        self.dropped = self.dropped.max(under_way);
         self.tokens.completed += u64::from(computed);
     }
 
     /// A request that has all its tokens leaves while a step computes for it.
     pub(super) fn overrun(&mut self) {
-        self.dropped = true;
+        self.dropped = self.dropped.max(1);
     }
 
     pub(super) fn preempt(&mut self, lost: u32, ended: bool) {
@@ -296,8 +297,10 @@ impl Instance {
             return;
         }
         self.begun.push_back(place.at);
-        let most = if self.config.async_scheduling { 2 } else { 1 };
-        if let (true, Some(pending)) = (self.begun.len() > most, self.begun.front().copied()) {
+        let most = 1 + self.config.ahead;
+        if let (true, Some(pending)) =
+            (self.begun.len() > most as usize, self.begun.front().copied())
+        {
             log.note("I9", place, || format!("a step began at {pending} and has not ended"));
             self.begun.pop_front();
         }
@@ -334,7 +337,7 @@ impl Instance {
         } else if begin > due && (self.loaded || self.copies.under_way()) {
             self.held_up += begin.since(due);
         } else {
-            let work = self.crowd > 0 || self.dropped;
+            let work = self.crowd > 0 || self.dropped > 0;
             log.check(begin == due && work, "I14", place, || {
                 format!("a step begins at {begin}, but there was work from {due} on")
             });
@@ -351,35 +354,39 @@ impl Instance {
         });
         self.busy += at.saturating_since(begin);
         self.gpu += run.gpu * run.count;
-        self.end_before = if run.count > 1 { at - run.duration } else { last_end };
+        self.ends.extend((run.count > 1).then(|| at - run.duration));
+        self.ends.push_back(at);
+        let kept = 1 + self.config.ahead as usize;
+        self.ends.drain(..self.ends.len().saturating_sub(kept));
         self.last_end = at;
         self.due = at;
         if self.runs_for_nobody() {
             self.idle_since = at;
         }
-        self.dropped = false;
+        self.dropped = self.dropped.saturating_sub(1);
         self.loaded = self.loading > 0;
         self.copies.left_before = self.copies.left;
         let kept = run.batch.tokens().saturating_sub(run.batch.wasted_tokens.into());
         self.tokens.computed += run.count * kept;
     }
 
-    /// Steps are formed in order, when something was scheduled that belongs to them, at most one of
-    /// them ahead of time, and of those who were there then.
+    /// Steps are formed in order, when something was scheduled that belongs to them, no more of
+    /// them ahead of time than may be, and of those who were there then.
     fn check_formed(&mut self, place: Place, begin: Time, run: &Steps, log: &mut AuditReport) {
         let ahead = run.ahead.as_nanos();
         let formed = Time::from_nanos(begin.as_nanos().saturating_sub(ahead));
-        let most = if self.config.async_scheduling {
-            begin.saturating_since(self.end_before)
-        } else {
-            Span::ZERO
+        let Instance { config: AuditConfig { ahead: most, .. }, ends, .. } = &*self;
+        let landed = ends.front().filter(|_| ends.len() > *most as usize);
+        let most = match most {
+            0 => Span::ZERO,
+            _ => begin.saturating_since(landed.copied().unwrap_or(Time::ZERO)),
         };
         let last = if run.count > 1 { run.duration.min(most) } else { most };
         let in_order = formed >= self.last_formed && run.ahead <= last;
         log.check(in_order, "I4", place, || {
             format!("a step that begins at {begin} was formed {} before", run.ahead)
         });
-        let later = |begun: &&Time| self.config.async_scheduling && **begun > formed;
+        let later = |begun: &&Time| self.config.ahead > 0 && **begun > formed;
         if let Some(&begun) = self.begun.front().filter(|begun| !later(begun)) {
             self.begun.pop_front();
             log.check(begun == formed, "I9", place, || {
@@ -394,12 +401,12 @@ impl Instance {
     /// The batch must be what the facts before it made it.
     fn check_batch(&mut self, place: Place, formed: Time, run: &Steps, log: &mut AuditReport) {
         // A step without duration begins at the instant it ends: what was there before does not
-        // say who was in it.
-        if run.duration == Span::ZERO {
+        // say who was in it; nor does it where several may be formed at one instant.
+        if run.duration == Span::ZERO || self.config.ahead > 1 {
             return;
         }
         let mut before = [self.waiting_before, self.running_before];
-        if self.config.async_scheduling {
+        if self.config.ahead > 0 {
             while self.past.get(1).is_some_and(|&(at, _)| at <= formed) {
                 self.past.pop_front();
             }
@@ -438,7 +445,7 @@ impl Instance {
         let idle_now = if works { Span::ZERO } else { ended_at.saturating_since(self.idle_since) };
         let unfinished = if works { ended_at.saturating_since(self.due) } else { Span::ZERO };
         // Before the cut somebody was there; if nobody ran, no step was on.
-        let held_up = self.loaded || self.copies.under_way() || self.config.async_scheduling;
+        let held_up = self.loaded || self.copies.under_way() || self.config.ahead > 0;
         let stalled = self.cut == Cut::Waiting && !held_up && unfinished > Span::ZERO;
         log.check(!stalled, "I14", place, || {
             format!("idle since {} with requests waiting", self.due)
@@ -469,8 +476,8 @@ impl Instance {
         // was preempted (and lost them) or finished (all but the last token it generated).
         let (known, most) = (computed + cached, completed + lost + cut);
         // What was lost or dropped may have been computed by a step that has not ended.
-        let cut_short = self.config.async_scheduling && self.cut > Cut::Nobody;
-        let open = self.cut == Cut::Running || cut_short || self.dropped;
+        let cut_short = self.config.ahead > 0 && self.cut > Cut::Nobody;
+        let open = self.cut == Cut::Running || cut_short || self.dropped > 0;
         let holds = if open { known <= most } else { known == most };
         log.check(holds, "I2", place, || {
             format!(

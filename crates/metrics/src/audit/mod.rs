@@ -75,8 +75,8 @@ pub struct AuditConfig {
     pub fcfs: bool,
     /// Who waits for blocks from the CPU tier.
     pub loads: Loads,
-    /// Whether a step is formed while the one before it computes.
-    pub async_scheduling: bool,
+    /// How many steps may be under way when another is formed: 1 with asynchronous scheduling.
+    pub ahead: u32,
     /// Most tokens of a draft; 0: there are none.
     pub draft_tokens: u32,
     /// Preemptions of one request beyond which it is considered livelocked, e.g. 10,000.
@@ -245,10 +245,9 @@ impl Audit {
     }
 
     fn preempted(&mut self, place: Place, id: InstanceId, lost: u32, ended: bool) {
-        let AuditConfig { max_preemptions: most, async_scheduling: in_flight, .. } =
-            self.instances[id.index()].config;
+        let AuditConfig { max_preemptions: most, ahead, .. } = self.instances[id.index()].config;
         let happening = if ended { Happening::PreemptedAtEnd } else { Happening::Preempted };
-        self.log.check(!ended || in_flight, "I10", place, || "no step is under way".to_owned());
+        self.log.check(!ended || ahead > 0, "I10", place, || "no step is under way".to_owned());
         let Some((story, _)) = self.moves(place, happening) else { return };
         story.last = place.at;
         story.preemptions += 1;
@@ -279,13 +278,13 @@ impl Audit {
     /// that a request waits for on its own, or when all that could be computed is under way.
     fn begins(&mut self, place: Place, id: InstanceId) {
         let instance = &mut self.instances[id.index()];
-        if instance.config.loads == Loads::Blocking && !instance.config.async_scheduling {
+        if instance.config.loads == Loads::Blocking && instance.config.ahead == 0 {
             instance.begins(place, &mut self.log);
         }
     }
 
     fn first_token(&mut self, place: Place, id: InstanceId) {
-        let in_flight = self.instances[id.index()].config.async_scheduling;
+        let in_flight = self.instances[id.index()].config.ahead > 0;
         let Some((story, before)) = self.moves(place, Happening::FirstToken) else { return };
         if before == State::Waiting {
             story.waited += place.at.saturating_since(story.last);
@@ -306,18 +305,18 @@ impl Audit {
         let instance = &mut self.instances[id.index()];
         let story = place.request.and_then(|request| self.live.get_mut(request));
         let runs = story.is_some_and(|story| story.state == State::Running);
-        let drafts = instance.config.async_scheduling && instance.config.draft_tokens > 0;
+        let drafts = instance.config.ahead > 0 && instance.config.draft_tokens > 0;
         self.log.check(runs && drafts, "I10", place, || {
             "a step computes more for it than it can have known".to_owned()
         });
         instance.overrun();
     }
 
-    fn dropped(&mut self, place: Place, id: InstanceId, computed: u32, under_way: bool) {
-        let between_steps = !self.instances[id.index()].config.async_scheduling;
+    fn dropped(&mut self, place: Place, id: InstanceId, computed: u32, under_way: u32) {
+        let between_steps = self.instances[id.index()].config.ahead == 0;
         let Some((story, _)) = self.moves(place, Happening::Dropped) else { return };
         story.last = place.at;
-        self.log.check(!(between_steps && under_way), "I10", place, || {
+        self.log.check(!between_steps || under_way == 0, "I10", place, || {
             "dropped during a step".to_owned()
         });
         let instance = &mut self.instances[id.index()];

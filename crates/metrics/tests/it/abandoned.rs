@@ -24,7 +24,7 @@ fn heard(facts: &Facts, ended_at: Time) -> AuditReport {
         max_step_tokens: 100,
         fcfs: true,
         loads: Loads::Blocking,
-        async_scheduling: false,
+        ahead: 0,
         draft_tokens: 0,
         max_preemptions: 9,
     }]);
@@ -90,7 +90,7 @@ fn dropped(computed_tokens: u32) -> Facts {
     facts.push((at(2), Fact::Enqueued { request, instance }));
     facts.push((at(2), scheduled));
     facts.push((at(7), steps));
-    let under_way = false;
+    let under_way = 0;
     facts.push((at(7), Fact::Dropped { request, instance, computed_tokens, under_way }));
     facts.push(closed(7, Stage::Running, Record { cached_tokens: Some(0), ..record() }));
     facts

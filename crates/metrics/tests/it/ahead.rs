@@ -28,7 +28,7 @@ const CONFIG: AuditConfig = AuditConfig {
     max_step_tokens: 100,
     fcfs: true,
     loads: Loads::Blocking,
-    async_scheduling: true,
+    ahead: 1,
     draft_tokens: 0,
     max_preemptions: 9,
 };
@@ -148,7 +148,7 @@ fn a_step_formed_while_another_is_under_way_passes() {
 
 #[test]
 fn a_synchronous_engine_does_none_of_it() {
-    let report = heard(&legal(), AuditConfig { async_scheduling: false, ..CONFIG });
+    let report = heard(&legal(), AuditConfig { ahead: 0, ..CONFIG });
     for invariant in ["I4", "I9", "I10"] {
         expect(invariant, &report);
     }

@@ -12,7 +12,7 @@ const CONFIG: AuditConfig = AuditConfig {
     max_step_tokens: 2_500,
     fcfs: true,
     loads: Loads::Blocking,
-    async_scheduling: false,
+    ahead: 0,
     draft_tokens: 0,
     max_preemptions: 100,
 };

@@ -44,7 +44,7 @@ pub(super) fn document(search: &Search, findings: &Findings, mut data: Value) ->
 
 fn offer<'a>((subject, answer): (&'a Subject, &'a Answer)) -> Option<Offer<'a>> {
     let instances = answer.safe?;
-    let gpus = instances * f64::from(subject.plan.tp.unwrap_or(1));
+    let gpus = instances * f64::from(subject.plan.shared().gpus());
     let rent = subject.rent?;
     let dollars = gpus * rent.dollars;
     subject.has_gpus_for(instances).then_some(Offer { subject, answer, instances, gpus, dollars })
@@ -77,7 +77,7 @@ fn listed(search: &Search, offers: &[Offer<'_>]) -> Table {
         let sequences = grouped(engine.max_num_running_reqs.into());
         let tokens = grouped(engine.max_num_scheduled_tokens.into());
         let cells = [
-            format!("{}, tp {}, {tokens} tokens", offer.gpu(), offer.tp()),
+            format!("{}, {}, {tokens} tokens", offer.gpu(), offer.shared()),
             number(offer.instances),
             number(offer.gpus),
             format!("{:.2}", offer.dollars),
@@ -100,8 +100,11 @@ impl Offer<'_> {
         self.subject.plan.hardware.as_deref().unwrap_or_default()
     }
 
-    fn tp(&self) -> u32 {
-        self.subject.plan.tp.unwrap_or(1)
+    /// How its GPUs share the model, and its KV cache if that is not the model's own.
+    fn shared(&self) -> String {
+        let plan = &self.subject.plan;
+        let cache = plan.kv_cache_dtype.map(|cache| format!(", {cache} KV cache"));
+        format!("{}{}", plan.shared(), cache.unwrap_or_default())
     }
 
     /// What the SLOs bound, with so many instances.
@@ -118,9 +121,9 @@ impl Offer<'_> {
 
     fn sentence(&self) -> String {
         let plan = &self.subject.plan;
-        let (engine, tp) = (&plan.engine, self.tp());
+        let (engine, shared) = (&plan.engine, self.shared());
         format!(
-            "{} {} at ${:.2} an hour serve {}: {} with tp {tp}, {} tokens and {} sequences a step.",
+            "{} {} at ${:.2} an hour serve {}: {} with {shared}, {} tokens and {} sequences a step.",
             number(self.gpus),
             self.gpu(),
             self.dollars,
@@ -133,7 +136,8 @@ impl Offer<'_> {
 
     /// What the same machine takes with other token budgets, and the best other machine.
     fn neighbours(&self, offers: &[Offer<'_>]) -> Vec<String> {
-        let alike = |other: &Offer<'_>| other.gpu() == self.gpu() && other.tp() == self.tp();
+        let alike =
+            |other: &Offer<'_>| other.gpu() == self.gpu() && other.shared() == self.shared();
         let engine = &self.subject.plan.engine;
         let budgets = offers.iter().filter(|other| {
             let own = &other.subject.plan.engine;
@@ -149,8 +153,8 @@ impl Offer<'_> {
         let elsewhere = offers.iter().find(|other| !alike(other)).map(|other| {
             let (gpus, gpu) = (number(other.gpus), other.gpu());
             format!(
-                "The next machine: {gpus} {gpu}, tp {}, ${:.2} an hour.",
-                other.tp(),
+                "The next machine: {gpus} {gpu}, {}, ${:.2} an hour.",
+                other.shared(),
                 other.dollars
             )
         });
@@ -162,7 +166,11 @@ impl Offer<'_> {
         json!({
             "model": plan.model,
             "gpu": plan.hardware,
-            "tp": plan.tp,
+            "tp": plan.parallel.map(|parallel| parallel.tp),
+            "pp": plan.shared().pp,
+            "dp": plan.shared().dp,
+            "expert_parallel": plan.shared().expert,
+            "kv_cache_dtype": plan.kv_cache_dtype,
             "max_num_scheduled_tokens": plan.engine.max_num_scheduled_tokens,
             "max_num_running_reqs": plan.engine.max_num_running_reqs,
             "instances": self.instances,

@@ -67,6 +67,7 @@ fn engine(plan: &Plan, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {
         reserve_full_prompt,
         watermark_blocks,
         async_scheduling,
+        stages,
         cache_on_allocation,
         preemption,
         tier,
@@ -80,6 +81,9 @@ fn engine(plan: &Plan, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {
     line("engine.reserve_full_prompt", &reserve_full_prompt);
     line("engine.watermark_blocks", &watermark_blocks);
     line("engine.async_scheduling", &async_scheduling);
+    if stages > 1 {
+        line("engine.stages", &stages);
+    }
     line("engine.cache_on_allocation", &cache_on_allocation);
     if let Some(Speculation { tokens, accepted, step, token }) = speculation {
         line("engine.num_speculative_tokens", &tokens);

@@ -69,6 +69,13 @@ pub const FLAGS: &[Flag] = &[
         "GPU in the catalogue [default: H100]"),
     flag(MODEL, "tp", "N", Field("tp"),
         "Tensor parallelism [default: 2]"),
+    flag(MODEL, "pp", "N", Field("pp"),
+        "Stages of a pipeline, each on --tp GPUs [default: 1]"),
+    flag(MODEL, "dp", "N", Field("dp"),
+        "Ranks that share the experts, each with attention and KV cache of its own on --tp GPUs \
+         [default: 1]"),
+    flag(MODEL, "expert-parallel", "BOOL", Field("expert_parallel"),
+        "Each GPU has whole experts [default: false]"),
     flag(MODEL, "latency-model", "MODEL", Field("latency.model"),
         "coefficients (alias blackbox), constant, operators, profile, roofline, or FILE.yaml [default: \
          coefficients if known for the machine, else its profile]"),

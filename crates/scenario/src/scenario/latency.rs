@@ -86,7 +86,14 @@ impl Reader<'_> {
             let message = "only the latency model `operators` reads it; remove it";
             return Err(self.problem("latency.host_factor", message));
         }
+        if let Some(field) = self.beyond_tp().filter(|_| fields.model.is_some())
+            && fields.model.as_deref() != Some("operators")
+        {
+            let message = "only the latency model `operators` knows it; choose that, or remove it";
+            return Err(self.problem(field, message));
+        }
         match fields.model.as_deref() {
+            None if self.beyond_tp().is_some() => self.operators(catalogue, fit.ok()),
             None => {
                 let given = self.tree.has("latency.alpha_us") || self.tree.has("latency.beta_us");
                 if given || fit.is_ok() || fields.step_us.is_some() {
@@ -218,7 +225,8 @@ impl Reader<'_> {
         let server = server.parameters();
         let factor = self.scenario.latency.host_factor.map_or(1.0, |factor| factor.get());
         let host = server.host.as_ref().map(|host| host.with_steps(factor));
-        let model = Operators::new(&shape, gpu, tp, server.padding.clone(), host.as_ref());
+        let parallel = self.parallel(tp);
+        let model = Operators::new(&shape, gpu, parallel, server.padding.clone(), host.as_ref());
         let model = model.map_err(|error| {
             let measured: Vec<&str> = blis_latency::operators::gpus().collect();
             match error {
@@ -226,10 +234,11 @@ impl Reader<'_> {
                     let message = format!("{error}; legal: {}", quoted(&measured));
                     self.problem("hardware", message)
                 }
+                OperatorError::Shared { name, .. } => self.problem(name, error.to_string()),
                 _ => self.problem("tp", error.to_string()),
             }
         })?;
-        let parts = [
+        let mut parts = vec![
             ("model", shape.spell()),
             ("gpu", gpu.name.spell()),
             ("sheet", gpu.sheet().spell()),
@@ -240,8 +249,16 @@ impl Reader<'_> {
             ("host_factor", factor.spell()),
             ("graphs", graphs.spell()),
         ];
+        if self.beyond_tp().is_some() {
+            parts.push(("parallel", parallel.to_string().spell()));
+        }
         let name = format!("operators {}", group("Operators", &parts));
-        let Known { tpot, ttft } = board::operators(&gpu.name, shape.experts.is_some());
+        let models = match (shape.experts, parallel.expert) {
+            (None, _) => "dense",
+            (Some(_), false) => "experts",
+            (Some(_), true) => "divided experts",
+        };
+        let Known { tpot, ttft } = board::operators(&gpu.name, models);
         let known = format!(
             "{OPERATORS_ARE}; servers of this kind that others measured are off by {:.0} % in time \
              per token and {:.0} % in TTFT on average",

@@ -1,4 +1,4 @@
-//! The machine of a scenario: model, GPU and tensor parallelism, looked up in the catalogue, and
+//! The machine of a scenario: model, GPU and parallelism, looked up in the catalogue, and
 //! what follows from them (latency model, KV blocks), together with the engine's own settings.
 
 use crate::problem::unknown;
@@ -6,7 +6,7 @@ use crate::problems::Problems;
 use crate::scenario::schema::{EngineFields, KvDtype, Preset, Scenario};
 use crate::yaml::{Node, Whole};
 use blis_core::math::{count, float};
-use blis_latency::{Catalogue, Fit, Memory, ModelShape, StepTime, kv_blocks};
+use blis_latency::{Catalogue, Fit, Memory, ModelShape, Parallel, StepTime, kv_blocks};
 use blis_sim::{Engine, Preemption};
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const DEFAULT_UTILIZATION: f64 = 0.9;
 pub(super) struct Machine {
     pub(super) model: String,
     pub(super) hardware: Option<String>,
-    pub(super) tp: Option<u32>,
+    pub(super) parallel: Option<Parallel>,
     pub(super) latency: Arc<dyn StepTime>,
     pub(super) latency_name: String,
     pub(super) latency_caveat: Option<String>,
@@ -49,7 +49,7 @@ pub(super) struct Reader<'a> {
 
 /// Looks up the machine of `scenario`, which was decoded from `tree`.
 pub(super) fn machine(scenario: &Scenario, tree: &Node) -> Result<Machine, Problems> {
-    tree.whole(&["model", "hardware", "tp", "latency"])?;
+    tree.whole(&["model", "hardware", "tp", "pp", "dp", "expert_parallel", "latency"])?;
     let reader = Reader { scenario, tree };
     let catalogue = Catalogue::shipped();
     let fit = reader.fit(catalogue);
@@ -62,11 +62,12 @@ pub(super) fn machine(scenario: &Scenario, tree: &Node) -> Result<Machine, Probl
         let same = hardware.as_deref().is_none_or(|gpu| fit.gpu.eq_ignore_ascii_case(gpu));
         same && tp.is_none_or(|tp| fit.tp == tp)
     };
-    let known = known.filter(fits);
+    let known = known.filter(fits).filter(|_| reader.beyond_tp().is_none());
+    let tp = known.map(|fit| fit.tp).or(tp);
     Ok(Machine {
         model: model(scenario),
         hardware: known.map(|fit| fit.gpu.clone()).or(hardware),
-        tp: known.map(|fit| fit.tp).or(tp),
+        parallel: tp.map(|tp| reader.parallel(tp)),
         latency: chosen.model,
         latency_name: chosen.name,
         latency_caveat: chosen.caveat,
@@ -84,6 +85,20 @@ pub(super) fn model(scenario: &Scenario) -> String {
 impl Reader<'_> {
     pub(super) fn problem(&self, path: &str, message: impl Into<String>) -> Problems {
         self.tree.problem(path, message)
+    }
+
+    /// How the GPUs of an instance share the model, of which `tp` share every layer.
+    pub(super) fn parallel(&self, tp: u32) -> Parallel {
+        let Scenario { pp, dp, expert_parallel, .. } = self.scenario;
+        let [pp, dp] = [pp.map_or(1, Whole::get_u32), dp.map_or(1, Whole::get_u32)];
+        Parallel { tp, pp, dp, expert: expert_parallel.unwrap_or_default() }
+    }
+
+    /// The first field that shares the model otherwise than by tensor parallelism.
+    pub(super) fn beyond_tp(&self) -> Option<&'static str> {
+        let Parallel { pp, dp, expert, .. } = self.parallel(1);
+        let given = [("pp", pp > 1), ("dp", dp > 1), ("expert_parallel", expert)];
+        given.iter().find(|(_, given)| *given).map(|(name, _)| *name)
     }
 
     pub(super) fn model(&self) -> &str {
@@ -181,17 +196,24 @@ pub(super) fn engine(
             derived(machine, share, block_size, path, tree)?
         }
     };
+    let Parallel { pp, dp, .. } = machine.parallel.unwrap_or(Parallel::tensor(1));
+    let tokens = fields.max_num_scheduled_tokens.map_or(tokens, Whole::get_u32);
+    let running = fields.max_num_running_reqs.map_or(running, Whole::get_u32);
+    let threshold = fields.long_prefill_token_threshold.map_or(0, Whole::get_u32);
+    // Each rank has its own budget, so no request gets more of them than one.
+    let threshold = if dp > 1 && threshold == 0 { tokens } else { threshold };
     let watermark = fields.watermark.map_or(0.0, |share| share.get());
     let watermark_blocks = count((watermark * float(blocks.into()) - 0.5).max(0.0));
     Ok(Engine {
         total_kv_blocks: blocks,
         block_size,
-        max_num_running_reqs: fields.max_num_running_reqs.map_or(running, Whole::get_u32),
-        max_num_scheduled_tokens: fields.max_num_scheduled_tokens.map_or(tokens, Whole::get_u32),
-        long_prefill_token_threshold: fields.long_prefill_token_threshold.map_or(0, Whole::get_u32),
+        max_num_running_reqs: running.saturating_mul(dp),
+        max_num_scheduled_tokens: tokens.saturating_mul(dp),
+        long_prefill_token_threshold: threshold,
         reserve_full_prompt: fields.reserve_full_prompt.unwrap_or(true),
         watermark_blocks: u32::try_from(watermark_blocks).expect("a share of a 32-bit number"),
         async_scheduling: fields.async_scheduling.unwrap_or(newest),
+        stages: pp,
         cache_on_allocation: fields.cache_on_allocation.unwrap_or(newest),
         preemption: Preemption::default(),
         tier: None,
@@ -215,10 +237,10 @@ fn derived(
             instance";
         return Err(tree.problem("engine.total_kv_blocks", message));
     };
-    let tp = machine.tp.unwrap_or(1);
-    let memory = Memory { usable_gib: gpu.usable_gib, utilisation: share, tp };
+    let parallel = machine.parallel.unwrap_or(Parallel::tensor(1));
+    let memory = Memory { usable_gib: gpu.usable_gib, utilisation: share, parallel };
     kv_blocks(shape, memory, size).map_err(|error| {
-        tree.problem(path, format!("{} on {} with tp {tp}: {error}", machine.model, gpu.name))
+        tree.problem(path, format!("{} on {} with {parallel}: {error}", machine.model, gpu.name))
     })
 }
 

@@ -9,7 +9,7 @@ use crate::scenario::canonical::canonical;
 use crate::scenario::oracles::Oracles;
 use crate::yaml::Node;
 use blis_core::{RequestId, Source, Span, Time};
-use blis_latency::StepTime;
+use blis_latency::{Parallel, StepTime};
 use blis_metrics::SloTargets;
 use blis_policy::evict::belady;
 use blis_policy::{Chosen, Cluster, Policies};
@@ -33,8 +33,8 @@ pub struct Plan {
     pub model: String,
     /// The GPU's name; absent if no fit of the catalogue is used.
     pub hardware: Option<String>,
-    /// Tensor parallelism; absent if no fit of the catalogue is used.
-    pub tp: Option<u32>,
+    /// How the GPUs of an instance share the model; absent if no fit of the catalogue is used.
+    pub parallel: Option<Parallel>,
     /// What vLLM calls the type of the KV cache; absent if it is the model's own.
     pub kv_cache_dtype: Option<&'static str>,
     /// Number of instances.
@@ -152,6 +152,11 @@ impl Workload {
 }
 
 impl Plan {
+    /// How the GPUs of an instance share the model; as one does if that is not known.
+    pub fn shared(&self) -> Parallel {
+        self.parallel.unwrap_or(Parallel::tensor(1))
+    }
+
     /// What `sim` needs for `trial`, but for the future, which oracles are told of.
     pub fn config(&self, trial: &Trial) -> Config {
         let Oracles { routing, scheduler, evict: _ } = self.oracles;

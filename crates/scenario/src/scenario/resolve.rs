@@ -68,7 +68,7 @@ impl Reader<'_> {
             seed: scenario.seed.map(Whole::get).or(sent.seed).unwrap_or(DEFAULT_SEED),
             model: machine.model,
             hardware: machine.hardware,
-            tp: machine.tp,
+            parallel: machine.parallel,
             kv_cache_dtype: scenario.engine.kv_cache_dtype.and_then(KvDtype::of_vllm),
             instances,
             gateways,
@@ -127,6 +127,11 @@ impl Reader<'_> {
             (machine, engine, tier, policies, sent, (drafts, checks.together()).together())
                 .together()?;
         engine.speculation = drafts;
+        if engine.stages > 1 && (tier.kv.is_some() || engine.speculation.is_some()) {
+            let message = "a pipeline with a CPU tier or with drafts is not modelled; remove it, or \
+                `kv_tier` and `num_speculative_tokens`";
+            return Err(tree.problem("pp", message));
+        }
         Ok(Parts { machine, engine, tier, policies, sent })
     }
 }

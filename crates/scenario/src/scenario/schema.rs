@@ -37,6 +37,12 @@ pub struct Scenario {
     pub hardware: Option<String>,
     /// Tensor parallelism.
     pub tp: Option<Whole<1, 1024>>,
+    /// Stages of a pipeline, each on `tp` GPUs.
+    pub pp: Option<Whole<1, 64>>,
+    /// Ranks that share the experts, each with attention and KV cache of its own on `tp` GPUs.
+    pub dp: Option<Whole<1, 1024>>,
+    /// Whether each GPU has whole experts.
+    pub expert_parallel: Option<bool>,
     /// How long things take.
     pub latency: LatencyFields,
     /// The cluster.
@@ -112,13 +118,13 @@ pub struct ClusterFields {
 pub struct EngineFields {
     /// Where the budgets' defaults come from.
     pub preset: Option<Preset>,
-    /// KV blocks of an instance.
+    /// KV blocks of an instance, on all its ranks together.
     pub total_kv_blocks: Option<Whole<1, 2_147_483_648>>,
     /// Tokens of a block.
     pub block_size: Option<Whole<1, 65_536>>,
-    /// Most requests running at once.
+    /// Most requests running at once, on each rank.
     pub max_num_running_reqs: Option<Whole<1, 1_000_000>>,
-    /// Token budget of a step.
+    /// Token budget of a step, on each rank.
     pub max_num_scheduled_tokens: Option<Whole<1, 2_147_483_648>>,
     /// Most tokens of one request in a step; 0: no limit but the budget.
     pub long_prefill_token_threshold: Option<Whole<0, 2_147_483_648>>,

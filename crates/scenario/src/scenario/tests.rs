@@ -318,6 +318,36 @@ fn the_newest_preset_schedules_asynchronously_with_budgets_by_gpu() {
 }
 
 #[test]
+fn a_model_can_be_shared_by_a_pipeline_or_by_ranks_with_measured_operators() {
+    let piped = resolve("{model: llama-3.1-70b, hardware: H100, tp: 4, pp: 2}").expect("legal");
+    assert_eq!((piped.engine.stages, piped.shared().gpus()), (2, 8));
+    assert!(piped.latency_name.starts_with("operators "), "{}", piped.latency_name);
+    let whole = resolve("{model: llama-3.1-70b, hardware: H100, tp: 8}").expect("legal");
+    // Each of eight GPUs holds as much of weights and cache either way.
+    let ratio = f64::from(piped.engine.total_kv_blocks) / f64::from(whole.engine.total_kv_blocks);
+    assert!((0.999..1.001).contains(&ratio), "{ratio}");
+    let ranks = "{model: minimax-m2.5, hardware: H200, tp: 1, dp: 8, expert_parallel: true";
+    let plan = resolve(&format!("{ranks}}}")).expect("legal");
+    let engine = plan.engine;
+    assert_eq!((engine.max_num_scheduled_tokens, engine.max_num_running_reqs), (65_536, 8_192));
+    assert_eq!(engine.long_prefill_token_threshold, 8_192, "a rank's budget");
+    refused(
+        "{model: llama-3.1-8b, hardware: H200, pp: 2, latency: {model: roofline}}",
+        "s.yaml:1:44: pp: only the latency model `operators` knows it; choose that, or remove it",
+    );
+    refused(
+        "{model: llama-3.1-8b, hardware: H200, tp: 1, pp: 2, kv_tier: {cpu_blocks: 9}}",
+        "s.yaml:1:51: pp: a pipeline with a CPU tier or with drafts is not modelled; remove it, or \
+         `kv_tier` and `num_speculative_tokens`",
+    );
+    refused(
+        "{model: llama-3.1-8b, hardware: H200, tp: 1, dp: 2}",
+        "s.yaml:1:51: dp: `dp` is `2`; legal: 1 for a model without experts, whose ranks are \
+         instances of their own",
+    );
+}
+
+#[test]
 fn the_newest_preset_runs_its_tier_as_the_connector_does_unless_asked_otherwise() {
     let tier = |preset: &str, fields: &str| {
         let text = format!("{{engine: {{{preset}}}, kv_tier: {{cpu_blocks: 9{fields}}}}}");

@@ -277,7 +277,7 @@ impl Reader<'_> {
     fn blocks_per_us(&self, machine: &Machine, preset: &Preset) -> Option<f64> {
         let shape = machine.shape.as_ref()?;
         let block_bytes = shape.kv_bytes_per_token() * f64::from(self.block_size);
-        let gpus = f64::from(machine.tp.unwrap_or(1));
+        let gpus = f64::from(machine.parallel.map_or(1, |parallel| parallel.gpus()));
         Some(gpus * preset.gb_per_s * 1e3 / block_bytes)
     }
 }

@@ -52,6 +52,10 @@ impl Instance {
             && let Some(slot) = self.queue.head()
         {
             let live = kit.live.get(slot);
+            // It was preempted, and the token that it goes on from is on its way.
+            if kit.engine.stages > 1 && live.preemptions > 0 && self.in_flight.is_awaited(slot) {
+                break;
+            }
             let goal = live.request.content.prompt_tokens() + live.generated;
             // At least the last token is computed, so its block is never looked up.
             let known = (goal - 1) / block_size;

@@ -200,10 +200,10 @@ impl Instance {
         let request = kit.live.get(slot).request.id;
         let own = tier.departures.iter().filter(|leaving| leaving.of == Some(request));
         tier.connector.awaited.extend(own.map(|leaving| leaving.id));
-        if self.in_flight.step.is_some() {
-            tier.connector.held.push((table, slot, why));
-        } else {
+        if self.in_flight.steps.is_empty() {
             release(&mut self.pool, &mut table, slot, why, now, kit);
+        } else {
+            tier.connector.held.push((table, slot, why));
         }
     }
 

@@ -6,30 +6,44 @@
 //! Until then a request may have been preempted: it still gets the token, and if that was its last
 //! it does not wait again. A request whose last token is on its way is not scheduled any more, but
 //! keeps its place and its blocks.
+//!
+//! With the stages of a pipeline as many steps are in flight, and with asynchronous scheduling one
+//! more, as in vLLM's batch queue (`EngineCore.step_with_batch_queue`). A step is formed without
+//! waiting as long as the queue has room. Steps are numbered, and those that nobody can be part of
+//! count too: they fill the queue, so that the others are not formed too early. A prompt goes on in
+//! the next step; whoever gets a token from a step decodes again when that token is at hand, or
+//! with asynchronous scheduling, so many steps later as there are stages.
 
-use super::clock::Launched;
+use super::clock::{Cost, Launched, Turn};
 use super::running::ByClass;
 use super::stride::Stride;
 use super::{Instance, Kit};
+use crate::config::Engine;
 use crate::live::{Place, Slot};
 use blis_core::{Span, Time};
 use blis_metrics::{Batch, Fact};
+use std::collections::VecDeque;
 
 /// What has been formed and not processed, apart from the step that is being formed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InFlight {
-    pub(super) step: Option<Flight>,
-    /// Requests that were not steady and get tokens from it, and how many.
-    caught_up: Vec<(Slot, u32)>,
-    /// Requests that get tokens from it and were preempted or left out of the next step.
+    pub(super) steps: VecDeque<Flight>,
+    /// The number of the step that is being formed.
+    pub(super) number: u32,
+    /// Requests that were not steady and get tokens from a step, of which number, and how many.
+    caught_up: VecDeque<(u32, Slot, u32)>,
+    /// Requests that get tokens from a step and were preempted or left out of the next.
     parted: Vec<(Slot, u32)>,
-    /// When the step before it was processed.
+    /// When a step was last processed.
     landed: Time,
+    /// When each stage of a pipeline is done with what is launched.
+    stages: Vec<Time>,
 }
 
 /// A step that is launched and whose output has not been processed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
+    number: u32,
     pub(super) launched: Launched,
     formed: Time,
     batch: Batch,
@@ -49,7 +63,43 @@ impl InFlight {
 
     /// A request that was not steady gets tokens from the step.
     pub(super) fn catch_up(&mut self, slot: Slot, tokens: u32) {
-        self.caught_up.push((slot, tokens));
+        self.caught_up.push_back((self.number, slot, tokens));
+    }
+
+    /// Whether a request gets tokens from a step in flight, for those that are not steady.
+    pub(super) fn is_awaited(&self, slot: Slot) -> bool {
+        self.caught_up.iter().any(|&(_, other, _)| other == slot)
+    }
+
+    /// A request has left for good.
+    pub(super) fn forget(&mut self, slot: Slot) {
+        self.caught_up.retain(|&(_, other, _)| other != slot);
+    }
+
+    /// The first step in flight, if no more may be formed before it has been processed.
+    pub(super) fn in_the_way(&self, engine: &Engine) -> Option<&Flight> {
+        let is_full = |first: &&Flight| self.number - first.number >= engine.ahead();
+        self.steps.front().filter(|first| engine.stages == 1 || is_full(first))
+    }
+
+    /// The turn that launches a step at `now`: its stages begin when the one before has sent what
+    /// it made and the step before has left them, and the first of them when the tokens are known
+    /// that the step goes on from.
+    pub(super) fn turn(&mut self, now: Time, cost: &Cost, spans: &[Span], engine: &Engine) -> Turn {
+        let mut turn = cost.turn(now, None);
+        let mut known = self.steps.iter().rev();
+        let known = known.find(|step| step.number + engine.stages <= self.number);
+        let begin = now + cost.stall + cost.host.schedule + cost.host.prepare;
+        let mut at = known.map_or(begin, |step| step.launched.gpu_end.max(begin));
+        self.stages.resize(spans.len(), Time::ZERO);
+        for (done, &span) in self.stages.iter_mut().zip(spans) {
+            at = at.max(*done) + span;
+            *done = at;
+        }
+        let launched = turn.end;
+        turn.launched.gpu_end = at.max(launched);
+        turn.end = self.in_the_way(engine).map_or(launched, |first| first.launched.end(launched));
+        turn
     }
 
     /// A request that gets tokens from the step is not part of the next.
@@ -65,7 +115,7 @@ impl Instance {
     pub(super) fn awaited(&self, index: usize) -> u32 {
         let running = self.running.get(index);
         let parted = || self.in_flight.parted.iter().any(|&(slot, _)| slot == running.slot);
-        if self.in_flight.step.is_none() {
+        if self.in_flight.steps.is_empty() {
             0
         } else if running.fresh > 0 {
             running.fresh
@@ -74,15 +124,14 @@ impl Instance {
         }
     }
 
-    /// Lands the turns under way, which end now: the step in flight is processed, and the one that
-    /// was formed last takes its place.
+    /// Lands the turns under way, which end now: the first step in flight is processed if it had to
+    /// be, and the one that was formed last is in flight.
     pub(super) fn land_turns(&mut self, kit: &mut Kit<'_>) {
         let Some(stride) = &self.stride else { return };
         let (end, planned) = (stride.end(), stride.planned());
         self.pass(planned - 1, kit);
-        self.hand_out(end, 1, kit);
-        if kit.engine.speculation.is_some() {
-            self.running.know_fresh();
+        if self.in_flight.in_the_way(kit.engine).is_some() {
+            self.hand_out(end, 1, kit);
         }
         if let Some(tier) = &self.tier {
             let asked = tier.connector.asked(0);
@@ -102,7 +151,8 @@ impl Instance {
     fn take_as_done(&mut self, stride: &Stride, kit: &mut Kit<'_>) {
         let mut due = std::mem::take(&mut self.due);
         self.run_steady(1, stride.end(), &mut due, kit);
-        self.in_flight.step = self.flight(stride, stride.planned());
+        let flight = self.flight(stride, stride.planned());
+        self.in_flight.steps.extend(flight);
         self.land_chunks(Time::NEVER, &mut due, kit);
         self.full.clear();
         for &index in &due {
@@ -132,7 +182,8 @@ impl Instance {
         self.run_steady(passed.count, passed.end, due, kit);
         self.hand_out(passed.end, passed.count, kit);
         let stride = self.stride.as_ref().expect("steps are under way");
-        self.in_flight.step = self.flight(stride, stride.done());
+        let flight = self.flight(stride, stride.done());
+        self.in_flight.steps.extend(flight);
         true
     }
 
@@ -140,6 +191,7 @@ impl Instance {
     fn flight(&self, stride: &Stride, n: u64) -> Option<Flight> {
         let step = stride.step?;
         Some(Flight {
+            number: self.in_flight.number,
             launched: stride.launched(n),
             formed: stride.boundary(n - 1),
             batch: step.batch,
@@ -150,17 +202,17 @@ impl Instance {
         })
     }
 
-    /// The step in flight has been processed, and `count` - 1 equal ones after it, the last of them
-    /// at `end`: their tokens are handed out.
+    /// The first step in flight has been processed, and `count` - 1 equal ones after it, the last
+    /// of them at `end`: their tokens are handed out.
     fn hand_out(&mut self, end: Time, count: u64, kit: &mut Kit<'_>) {
-        let Some(flight) = self.in_flight.step.take() else { return };
+        let Some(flight) = self.in_flight.steps.pop_front() else { return };
         let begin = self.in_flight.landed.max(flight.formed);
         self.in_flight.landed = end;
         if flight.beyond != 0 {
             kit.tally.beyond_steps += count;
             kit.tally.beyond |= flight.beyond;
         }
-        let duration = Span::from_nanos(end.since(begin).as_nanos() / count);
+        let duration = end.since(begin) / count;
         let fact = Fact::Steps {
             instance: self.id,
             count,
@@ -172,11 +224,18 @@ impl Instance {
         };
         kit.listener.hear(end, &fact);
         self.state_tokens(end, count, duration, &flight.steady, kit);
-        let mut caught_up = std::mem::take(&mut self.in_flight.caught_up);
-        for tokens in caught_up.drain(..) {
-            self.note_tokens(tokens, end, flight.stalled, kit);
+        if !kit.engine.is_steady() {
+            self.running.know_fresh(flight.number);
         }
-        self.in_flight.caught_up = caught_up;
+        while let Some(&(number, slot, tokens)) = self.in_flight.caught_up.front()
+            && number == flight.number
+        {
+            self.in_flight.caught_up.pop_front();
+            self.note_tokens((slot, tokens), end, flight.stalled, kit);
+            if kit.engine.stages > 1 && kit.live.get(slot).place != Place::Running {
+                self.in_flight.part(slot, tokens);
+            }
+        }
         for &(slot, tokens) in &self.in_flight.parted {
             let live = kit.live.get_mut(slot);
             live.last_token = end;

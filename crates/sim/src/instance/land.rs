@@ -14,7 +14,7 @@ impl Instance {
     /// Lands the steps under way, which end now, and the copies that are done. Afterwards the
     /// engine is idle until `begin`.
     pub(super) fn land(&mut self, now: Time, kit: &mut Kit<'_>) {
-        if self.stride.is_some() && kit.engine.async_scheduling {
+        if self.stride.is_some() && kit.engine.ahead() > 0 {
             self.land_turns(kit);
             return;
         }
@@ -113,22 +113,23 @@ impl Instance {
             }
             let running = self.running.get_mut(place);
             let slot = running.slot;
-            if kit.engine.async_scheduling {
+            if kit.engine.ahead() > 0 {
                 self.in_flight.catch_up(slot, fresh);
             } else {
                 let stalled = self.tier.as_ref().map_or(Span::ZERO, |tier| tier.stalled());
                 self.note_tokens((slot, fresh), now, stalled, kit);
             }
             let running = self.running.get_mut(place);
-            if kit.engine.speculation.is_none() {
+            if kit.engine.is_steady() {
                 self.running.make_steady(place, block_size);
                 due.push(place);
                 continue;
             }
             // How many tokens the next step brings is not the same for all, so nobody is steady.
-            running.has_draft = true;
-            if kit.engine.async_scheduling {
+            running.has_draft = kit.engine.speculation.is_some();
+            if kit.engine.ahead() > 0 {
                 (running.fresh, running.rejected) = (fresh, tokens - kept);
+                running.step = self.in_flight.number;
             }
             if running.left() == 0 {
                 due.push(place);

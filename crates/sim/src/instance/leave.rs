@@ -5,7 +5,7 @@
 //! tier stays until they are there, because the copy writes into blocks that nobody else may have.
 
 use super::running::Running;
-use super::{Instance, Kit, Released, release};
+use super::{Instance, Kit, Released, count, release};
 use crate::live::{Place, Slot};
 use blis_core::{Span, Time};
 use blis_metrics::{Fact, Stage, Status};
@@ -51,6 +51,7 @@ impl Instance {
             let record = kit.live.get(slot).record(kit.engine.block_size);
             let fact = Fact::Closed { status: Status::Abandoned(stage), record };
             kit.listener.hear(now, &fact);
+            self.in_flight.forget(slot);
             kit.live.remove(slot);
             false
         });
@@ -73,12 +74,12 @@ impl Instance {
         };
         let running = self.take_out(index, now, kit);
         let live = kit.live.get_mut(slot);
-        live.generated = running.generated;
+        live.generated = running.generated - running.fresh;
         let fact = Fact::Dropped {
             request: live.request.id,
             instance: self.id,
             computed_tokens: running.computed + planned.unwrap_or(0),
-            under_way: planned.is_some(),
+            under_way: u32::from(planned.is_some()) + count(self.in_flight.steps.len()),
         };
         kit.listener.hear(now, &fact);
     }

@@ -73,8 +73,10 @@ pub(crate) struct Instance {
     leaving: Vec<Slot>,
     /// What the step under way computes.
     plan: BatchPlan,
-    /// With asynchronous scheduling, the step before that.
+    /// The steps before that whose output has not been processed.
     in_flight: InFlight,
+    /// What each stage of a pipeline takes: used for a moment and kept for its memory.
+    spans: Vec<Span>,
     /// Running requests that are due: used for a moment and kept for its memory.
     due: Vec<usize>,
 }
@@ -209,6 +211,7 @@ impl Instance {
             leaving: Vec::new(),
             plan: BatchPlan::default(),
             in_flight: InFlight::default(),
+            spans: Vec::new(),
             due: Vec::new(),
         }
     }

@@ -64,6 +64,8 @@ pub(crate) struct Running {
     /// With drafts, of a request in a step that is in flight: tokens that it generates there, and
     /// those that are computed for it in vain.
     pub(crate) fresh: u32,
+    /// The number of the step that it gets them from.
+    pub(crate) step: u32,
     pub(crate) rejected: u32,
     /// Blocks from its start on that other requests may have as well.
     common: u32,
@@ -92,6 +94,7 @@ impl Running {
             generated: live.generated,
             has_draft: false,
             fresh: 0,
+            step: 0,
             rejected: 0,
             common: live.request.content.blocks(block_size, u32::MAX).common().len(),
             prompt: live.request.content.prompt_tokens(),
@@ -243,7 +246,9 @@ impl RunningBatch {
         if self.ended == 0 {
             return None;
         }
-        self.finish_at.iter().position(|&boundary| boundary == ENDED)
+        let ends =
+            |index: &usize| self.finish_at[*index] == ENDED && self.entries[*index].fresh == 0;
+        (0..self.entries.len()).find(ends)
     }
 
     /// Brings the counters of a request up to date.
@@ -276,8 +281,8 @@ impl RunningBatch {
     }
 
     /// The step in flight has been processed.
-    pub(crate) fn know_fresh(&mut self) {
-        for running in &mut self.entries {
+    pub(crate) fn know_fresh(&mut self, step: u32) {
+        for running in self.entries.iter_mut().filter(|running| running.step == step) {
             (running.fresh, running.rejected) = (0, 0);
         }
     }

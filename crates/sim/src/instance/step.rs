@@ -5,12 +5,12 @@
 //! and blocks allow. Who computes how much is a [`BatchPlan`](super::plan::BatchPlan); what it does
 //! lands when the step ends (`land.rs`).
 
-use super::clock::{Cost, Launched};
+use super::clock::{Cost, Launched, Turn};
 use super::plan::Chunk;
 use super::running::Running;
 use super::stride::{Step, Stride};
 use super::{Instance, Kit, Released, count, release};
-use crate::config::Preemption;
+use crate::config::{Engine, Preemption};
 use crate::live::Place;
 use blis_core::{Span, Time};
 use blis_latency::StepShape;
@@ -26,7 +26,7 @@ impl Instance {
             self.copy_idle(now, kit);
         }
         let nobody = self.running.is_empty() && self.queue.is_empty() && !loads;
-        if nobody && self.in_flight.step.is_none() {
+        if nobody && self.in_flight.steps.is_empty() {
             self.submit(now, now);
             return Time::NEVER;
         }
@@ -46,6 +46,7 @@ impl Instance {
     /// before a copy is done.
     fn form_step(&mut self, now: Time, kit: &mut Kit<'_>) -> Option<Stride> {
         self.plan.clear();
+        self.in_flight.number += 1;
         let (budget, preempted) = self.continue_running(now, kit);
         if kit.engine.cache_on_allocation {
             for at in 0..self.plan.chunks().len() {
@@ -60,9 +61,14 @@ impl Instance {
         }
         let shape = self.shape(kit);
         if shape.prefill_tokens + shape.decode_seqs == 0 {
-            let waits = self.tier.is_some() || self.in_flight.step.is_some();
-            if preempted && self.in_flight.step.is_none() {
+            let in_flight = !self.in_flight.steps.is_empty();
+            let waits = self.tier.is_some() || in_flight;
+            if preempted && !in_flight {
                 // Whoever was first in line gave way to those behind.
+                return self.form_step(now, kit);
+            }
+            if in_flight && self.in_flight.in_the_way(kit.engine).is_none() {
+                // A step that nobody is part of is in flight too.
                 return self.form_step(now, kit);
             }
             assert!(waits, "{:?} has work at {now} but scheduled none of it", self.id);
@@ -74,8 +80,11 @@ impl Instance {
         }
         let mut cost = Cost::of(&shape, kit);
         cost.stall = self.stall(now, cost.host.schedule, kit);
+        let turn = (kit.engine.stages > 1).then(|| self.pipe(now, &shape, &mut cost, kit));
         let step = Step { batch: self.batch_of(&shape), beyond: kit.latency.beyond(&shape), cost };
-        let stride = if kit.engine.async_scheduling {
+        let stride = if let Some(turn) = turn {
+            Stride::turns(now, turn, Span::ZERO, 1, step)
+        } else if kit.engine.async_scheduling {
             Stride::turns(now, cost.turn(now, self.launched()), Span::ZERO, 1, step)
         } else {
             Stride::even(now, cost.alone(), 1, step)
@@ -84,6 +93,18 @@ impl Instance {
             self.order_stores(now, &stride, kit);
         }
         Some(stride)
+    }
+
+    /// The turn that sends a step through the stages of a pipeline, each of whose GPUs is occupied
+    /// by its share of the step's time.
+    fn pipe(&mut self, now: Time, shape: &StepShape, cost: &mut Cost, kit: &Kit<'_>) -> Turn {
+        let mut spans = std::mem::take(&mut self.spans);
+        spans.resize(kit.engine.stages as usize, Span::ZERO);
+        kit.latency.divide(shape, cost.gpu, &mut spans);
+        let turn = self.in_flight.turn(now, cost, &spans, kit.engine);
+        self.spans = spans;
+        cost.gpu = cost.gpu / u64::from(kit.engine.stages);
+        turn
     }
 
     /// States who catches up in the step that begins, if anybody does.
@@ -118,9 +139,9 @@ impl Instance {
         Some(Stride::wait(now, before.end(free), before))
     }
 
-    /// The step in flight.
+    /// The first step in flight.
     pub(super) fn launched(&self) -> Option<Launched> {
-        self.in_flight.step.as_ref().map(|flight| flight.launched)
+        self.in_flight.steps.front().map(|flight| flight.launched)
     }
 
     /// The step that can be formed once requests with reloaded blocks that stand in each other's
@@ -139,7 +160,7 @@ impl Instance {
     /// preempted.
     fn continue_running(&mut self, now: Time, kit: &mut Kit<'_>) -> (u32, bool) {
         let budget = kit.engine.max_num_scheduled_tokens;
-        if kit.engine.speculation.is_some() {
+        if !kit.engine.is_steady() {
             return self.continue_from(0, budget, now, kit);
         }
         let steady = self.running.steady_total();
@@ -165,8 +186,8 @@ impl Instance {
         let mut preempted = false;
         while index < self.running.len() {
             let running = self.running.get(index);
-            if running.surely_left() == 0 {
-                // Its last token is on its way.
+            if running.surely_left() == 0 || self.is_too_early(running, kit.engine) {
+                // Its last token is on its way, or the one that it goes on from.
                 index += 1;
                 continue;
             }
@@ -209,6 +230,14 @@ impl Instance {
             index += 1;
         }
         (budget, preempted)
+    }
+
+    /// Whether the step that is formed is too early for a request to go on from the token that it
+    /// gets from a step in flight.
+    fn is_too_early(&self, running: &Running, engine: &Engine) -> bool {
+        let again = running.step + engine.stages;
+        let is_far = engine.async_scheduling && self.in_flight.number >= again;
+        engine.stages > 1 && running.fresh > 0 && !is_far
     }
 
     /// What a running request, whose counters are settled, computes next: what it lacks, and its
@@ -303,7 +332,7 @@ impl Instance {
         let fact = Fact::Preempted { request, instance: self.id, lost_tokens, ended };
         kit.listener.hear(now, &fact);
         kit.tally.in_vain += 1;
-        if awaited > 0 {
+        if awaited > 0 && kit.engine.stages == 1 {
             self.in_flight.part(slot, awaited);
         }
         if !ended {
@@ -364,6 +393,11 @@ impl Instance {
                 shape.prefill_past_tokens += past;
                 shape.prefill_attention_pairs += new * past + new * (new + 1) / 2;
             }
+        }
+        if kit.engine.stages > 1 {
+            // The others are in other steps.
+            let all = self.running.len().max(1) as u64;
+            shape.shared_context = shape.shared_context * u64::from(shape.decode_seqs) / all;
         }
         shape
     }

@@ -14,6 +14,9 @@
 //! If blocks are cached once they are allocated, several requests of one step may compute parts of
 //! one prompt, so that the budget of the step alone limits how much of it a step computes.
 //!
+//! The stages of a pipeline compute as many steps at a time. One of them has at least its share of
+//! the work of all these steps to do.
+//!
 //! It holds for every admission, router, order, preemption and eviction, one that knows the future
 //! included, as long as the same requests arrive at the same times.
 
@@ -72,6 +75,8 @@ impl Floors {
             shared.map_or(alone, |shared| shared.min(alone))
         };
         let prefill = (least..cached).map(alone).fold(alone(cached), Span::min);
+        // Steps that compute parts of a prompt follow each other through the stages of a pipeline.
+        let prefill = prefill / u64::from(self.engine.stages);
         let ttft = before + prefill + self.latency.output();
         let steps = (request.output_tokens - 1).div_ceil(1 + self.engine.lookahead());
         let e2e = ttft + work.decode(prompt + 1, steps);
@@ -119,6 +124,7 @@ mod tests {
             reserve_full_prompt: true,
             watermark_blocks: 0,
             async_scheduling: false,
+            stages: 1,
             cache_on_allocation: false,
             preemption: crate::Preemption::Recompute,
             tier: None,

@@ -18,7 +18,7 @@ struct Place {
 }
 
 impl World<'_> {
-    /// Where the first token of a request comes soonest if nobody comes later; of equals, where
+    /// Where the first token of a request leaves soonest if nobody comes later; of equals, where
     /// fewest are, then the first.
     pub(crate) fn foresee(&self, slot: Slot, now: Time) -> InstanceId {
         let ended = vec![Ended::default(); self.config.policies.gateways.len()];
@@ -29,13 +29,16 @@ impl World<'_> {
             waiting as usize + running as usize + place.joining.len()
         });
         // Nothing comes after the end of the run; there, one place is as good as another.
-        let mut best = (self.horizon, places[0].instance);
+        let (mut soonest, mut best) = (None, places[0].instance);
         for place in &places {
-            if let Some(at) = self.first_token(place, slot, best.0, &mut copy) {
-                best = (at, place.instance);
+            let home = self.instances[place.instance.index()].home();
+            let output = self.config.pools[home].latency.output();
+            let limit = soonest.map_or(self.horizon, |left: Time| left - output);
+            if let Some(at) = self.first_token(place, slot, limit, &mut copy) {
+                (soonest, best) = (Some(at + output), place.instance);
             }
         }
-        best.1
+        best
     }
 
     /// What a request is sent to `instance` with: an oracle knows what is cached there.

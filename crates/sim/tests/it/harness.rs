@@ -105,6 +105,7 @@ pub(crate) fn small_world() -> Scenario {
             reserve_full_prompt: true,
             watermark_blocks: 0,
             async_scheduling: false,
+            stages: 1,
             cache_on_allocation: false,
             preemption: Preemption::Recompute,
             tier: None,

@@ -12,6 +12,7 @@ mod golden_tier;
 mod harness;
 mod oracles;
 mod patience;
+mod pipeline;
 mod pools;
 mod relations;
 mod signals;

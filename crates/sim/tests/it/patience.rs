@@ -131,7 +131,7 @@ fn a_running_request_is_dropped_at_the_end_of_the_step_and_leaves_its_blocks_cac
     assert_eq!(
         told.count(
             "Dropped { request: RequestId(0), instance: InstanceId(0), \
-                           computed_tokens: 50, under_way: false }"
+                           computed_tokens: 50, under_way: 0 }"
         ),
         1
     );

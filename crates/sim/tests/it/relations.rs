@@ -101,11 +101,13 @@ fn an_output_length_changes_nothing_before_the_answer_ends() {
             let instance = ended.instance.expect("finished");
             let (pool, lane) = (world.pool_of(instance), instance + 1);
             let left = arrival + ended.e2e.expect("finished") - pool.latency.output();
-            let known = if pool.engine.async_scheduling {
+            let ahead = pool.engine.stages - 1 + u32::from(pool.engine.async_scheduling);
+            let known = if let Some(others) = ahead.checked_sub(1) {
                 let steps = |(at, of, fact): &&(Time, u32, String)| {
                     *at < left && *of == lane && fact.starts_with("Steps")
                 };
-                told.facts.iter().rfind(steps).map_or(arrival, |&(at, _, _)| at)
+                let mut before = told.facts.iter().rev().filter(steps);
+                before.nth(others as usize).map_or(arrival, |&(at, _, _)| at)
             } else {
                 left
             };
@@ -407,6 +409,11 @@ struct Slowed(Arc<dyn StepTime>, u64);
 impl StepTime for Slowed {
     fn predict(&self, shape: &StepShape) -> Span {
         self.0.predict(shape) * self.1
+    }
+
+    fn divide(&self, shape: &StepShape, total: Span, stages: &mut [Span]) {
+        self.0.divide(shape, total / self.1, stages);
+        stages.iter_mut().for_each(|span| *span = *span * self.1);
     }
 
     fn host(&self, shape: &StepShape) -> HostTime {

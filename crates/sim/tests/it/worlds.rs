@@ -163,6 +163,7 @@ pub(crate) struct Coverage {
     /// Asynchronous scheduling, and a host that holds up the GPU.
     pub(crate) ahead: u32,
     pub(crate) host_bound: u32,
+    pub(crate) piped: u32,
     /// What happens to a request of which a step is under way: it is preempted and gets its first
     /// token nevertheless, it is preempted before its last token, it is dropped.
     pub(crate) in_flight: [u32; 3],
@@ -216,12 +217,14 @@ impl Coverage {
         }
         let ahead = engine.async_scheduling && told.count("Steps") > told.count("ahead: Span(0)");
         self.ahead += u32::from(ahead);
+        let sync = engine.stages > 1 && !engine.async_scheduling;
+        self.piped += u32::from(sync && told.count("Steps") > told.count("ahead: Span(0)"));
         let host = scenario.latency.host(&StepShape::default());
         self.host_bound += u32::from(ahead && host.launch > Span::from_micros(500));
         let in_flight = [
             first_token_after_preemption(told),
             told.count("ended: true") > 0,
-            told.count("under_way: true") > 0,
+            told.count("under_way: ") > told.count("under_way: 0"),
         ];
         for (worlds, met) in self.in_flight.iter_mut().zip(in_flight) {
             *worlds += u32::from(met);
@@ -258,6 +261,7 @@ impl Coverage {
             ("clients that give up in the batch", self.abandoned[3]),
             ("asynchronous scheduling", self.ahead),
             ("a host that holds up the GPU", self.host_bound),
+            ("several steps in a pipeline", self.piped),
         ] {
             assert!(
                 f64::from(worlds) >= least,
@@ -333,11 +337,15 @@ prop_compose! {
         preemption in prop::sample::select(vec![Preemption::Recompute, Preemption::Swap]),
         tier in prop::option::weighted(0.7, tier()),
         speculation in any_drafts(),
+        pipeline in prop::option::weighted(0.5, 2_u32..5),
     ) -> Engine {
+        // Neither a tier nor drafts are modelled in a pipeline.
+        let stages = pipeline.filter(|_| tier.is_none()).unwrap_or(1);
+        let speculation = speculation.filter(|_| stages == 1);
         Engine {
             total_kv_blocks, block_size, max_num_running_reqs, max_num_scheduled_tokens,
             long_prefill_token_threshold, reserve_full_prompt, watermark_blocks, async_scheduling,
-            cache_on_allocation, preemption, tier, speculation,
+            cache_on_allocation, preemption, tier, speculation, stages,
         }
     }
 }

@@ -111,7 +111,6 @@ structs! {
     Formats { dense, experts, kv_fp8 }
     Latent { kv_rank, rope_dim, query_rank, nope_dim, value_dim }
     Window { tokens, layers }
-    GpuSheet { bf16_tflops, bandwidth_tb_s, link_gb_s }
     Efficiency {
         memory, compute, attention, layer_us, sequence_us, heads_to_saturate, all_reduce_us
     }
@@ -139,6 +138,7 @@ with_more! {
         layers, hidden_size, query_heads, kv_heads, head_dim, intermediate_size, vocabulary,
         bytes_per_parameter, experts, tied_embeddings, max_model_len
     } more { formats: Formats::default(), latent: None, window: None }
+    GpuSheet { bf16_tflops, bandwidth_tb_s, link_gb_s } more { fp8: true, fp4: false }
     Experts { total, active, shared_intermediate_size }
     more { dense_layers: 0, dense_intermediate_size: 0 }
 }
