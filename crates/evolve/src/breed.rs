@@ -5,7 +5,7 @@
 
 use crate::genome::{Genome, Space};
 use crate::simplify::{settled, simplify};
-use crate::tree::{children, parts, with};
+use crate::tree::{parts, with};
 use blis_core::math::{exp, ln, pow};
 use blis_core::random::Purpose;
 use blis_core::{Dice, SloClass};
@@ -30,7 +30,7 @@ const DIGITS: f64 = 3.0;
 /// Draws and changes genomes of a space.
 #[derive(Clone, Debug)]
 pub struct Breeder<'a> {
-    space: &'a Space,
+    pub(crate) space: &'a Space,
     dice: Dice,
     /// How many formulas were drawn, and how many of them the checker refused.
     drawn: (usize, usize),
@@ -72,7 +72,7 @@ impl<'a> Breeder<'a> {
     }
 
     /// `genome` in its simplest form, if that is legal, small enough and decides something.
-    fn fits(&mut self, genome: &Genome) -> Option<Genome> {
+    pub(crate) fn fits(&mut self, genome: &Genome) -> Option<Genome> {
         let mut fit = genome.clone();
         for (role, formula) in genome.formulas() {
             self.drawn.0 += 1;
@@ -193,7 +193,10 @@ impl<'a> Breeder<'a> {
             }
             (6, _) if is_number => (self.wrapped(role, part), "wrapped"),
             (7 | 8, _) => (self.nudged(part)?, "another number"),
-            _ => (self.replaced(role, part)?, "another sign or signal"),
+            _ => {
+                let others = self.others(role, part);
+                (self.pick(&others)?.clone(), "another sign or signal")
+            }
         };
         Some((with(own, place, &new), change))
     }
@@ -220,44 +223,6 @@ impl<'a> Breeder<'a> {
         let Expr::Number(old) = all[place] else { return None };
         let new = self.nearby(*old);
         Some(with(part, place, &Expr::Number(new)))
-    }
-
-    /// `part` with another sign, function or signal of the same kind.
-    fn replaced(&mut self, role: Role, part: &Expr) -> Option<Expr> {
-        Some(match part {
-            Expr::Name(name) => {
-                let unit = known(role, part)?.unit;
-                let others =
-                    self.space.signals(role).filter(|it| it.unit == unit && it.name != name);
-                let others: Vec<&str> = others.map(|signal| signal.name).collect();
-                Expr::Name((*self.pick(&others)?).to_owned())
-            }
-            Expr::Binary(sign, left, right) => {
-                let others: &[Binary] = match sign {
-                    Binary::Plus | Binary::Minus => &[Binary::Plus, Binary::Minus],
-                    Binary::Times | Binary::Over => &[Binary::Times, Binary::Over],
-                    Binary::And | Binary::Or => &[Binary::And, Binary::Or],
-                    Binary::Equal | Binary::Unequal => &[Binary::Equal, Binary::Unequal],
-                    _ => &[Binary::Less, Binary::Greater],
-                };
-                let other = *self.pick(others)?;
-                if self.chance(0.3) {
-                    return Some(Expr::Binary(*sign, right.clone(), left.clone()));
-                }
-                Expr::Binary(other, left.clone(), right.clone())
-            }
-            Expr::Call(name, inner) => {
-                let others: &[&str] = match name.as_str() {
-                    "min" | "max" => &["min", "max"],
-                    "prefer_low" | "prefer_high" => &["prefer_low", "prefer_high"],
-                    "mean" | "least" | "most" => &["mean", "least", "most"],
-                    _ => &["sqrt", "log"],
-                };
-                Expr::Call((*self.pick(others)?).to_owned(), inner.clone())
-            }
-            Expr::Unary(_, inner) => (**inner).clone(),
-            Expr::Number(_) => Expr::Unary(Unary::Minus, Box::new(part.clone())),
-        })
     }
 
     pub(crate) fn formula(&mut self, role: Role) -> Option<Expr> {
@@ -395,28 +360,6 @@ impl<'a> Breeder<'a> {
     fn pick<'b, T>(&mut self, all: &'b [T]) -> Option<&'b T> {
         if all.is_empty() { None } else { all.get(self.dice.below(all.len())) }
     }
-
-    /// All genomes that are `genome` with something cut away.
-    pub fn prunings(&mut self, genome: &Genome) -> Vec<Genome> {
-        let mut all: Vec<Genome> = Vec::new();
-        for (role, formula) in genome.formulas() {
-            let mut cut = Vec::new();
-            for (place, part) in parts(formula).into_iter().enumerate() {
-                cut.extend(
-                    children(part).into_iter().map(|child| Some(with(formula, place, child))),
-                );
-            }
-            if role != Role::Scorer {
-                cut.push(None);
-            }
-            for formula in cut {
-                let pruned = self.fits(&genome.with(role, formula));
-                let new = pruned.filter(|it| it.size() < genome.size() && !all.contains(it));
-                all.extend(new);
-            }
-        }
-        all
-    }
 }
 
 /// The product of two scores as costs; what is a gain in one of them divides the other.
@@ -442,7 +385,7 @@ fn bare(expr: &Expr) -> Option<Expr> {
     }
 }
 
-fn negative(expr: Expr) -> Expr {
+pub(crate) fn negative(expr: Expr) -> Expr {
     Expr::Unary(Unary::Minus, Box::new(expr))
 }
 
@@ -455,7 +398,7 @@ fn numbers(policy: &str) -> Vec<Range<usize>> {
     values.filter(|place| policy[place.clone()].parse::<f64>().is_ok()).collect()
 }
 
-fn join(sign: Binary, left: Expr, right: Expr) -> Expr {
+pub(crate) fn join(sign: Binary, left: Expr, right: Expr) -> Expr {
     Expr::Binary(sign, Box::new(left), Box::new(right))
 }
 

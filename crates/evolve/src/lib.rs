@@ -8,6 +8,7 @@
 
 mod breed;
 mod genome;
+mod near;
 mod race;
 mod simplify;
 #[cfg(test)]

@@ -11,9 +11,9 @@ use blis_core::random::Purpose;
 use std::collections::BTreeSet;
 
 /// The first generation has so many times the genomes that live, the others so many,
-const START: usize = 12;
+const START: usize = 40;
 const CHILDREN: usize = 2;
-/// and after a look at each, one in so many goes on to be measured.
+/// and after a look at each, one in so many goes on to be measured, but no more than live.
 const LOOKED_AT: usize = 4;
 /// So many genomes of a generation compete for being a parent.
 const TOURNAMENT: usize = 3;
@@ -23,8 +23,8 @@ const FOREIGN: usize = 8;
 const FAMILIES: usize = 4;
 /// So many are run with more seeds at the end,
 const FINALISTS: usize = 6;
-/// and the best is cut so often at most.
-const CUTS: usize = 6;
+/// and so many steps are taken from the best at most.
+const STEPS: usize = 6;
 
 /// How much an evolution may cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,7 +46,8 @@ impl Budget {
     pub fn cost(&self) -> (usize, usize) {
         let later = CHILDREN * self.population * (self.generations - 1);
         let looks = START * self.population + later;
-        (looks, looks / LOOKED_AT * (1 + self.seeds) / 2 + self.population)
+        let measured = self.population + later / LOOKED_AT;
+        (looks, measured * (1 + self.seeds) / 2 + self.population)
     }
 }
 
@@ -168,11 +169,7 @@ impl<A: Arena> Race<'_, A> {
         let Budget { population, seeds, .. } = self.budget;
         let wanted = population * if number == 0 { START } else { CHILDREN };
         let new: Vec<usize> = (0..wanted).filter_map(|at| self.bred(number, at, &living)).collect();
-        let new = self.looked_at(new, wanted.div_ceil(LOOKED_AT))?;
-        self.measure(&new, 1)?;
-        let mut new = self.ranked(new, 1);
-        new.truncate(wanted.div_ceil(2 * LOOKED_AT));
-        self.measure(&new, seeds)?;
+        let new = self.sifted(new)?;
         let all = self.ranked(living.into_iter().chain(new).collect(), seeds);
         let mut lives: Vec<usize> = Vec::new();
         let root = |of: usize| self.raced.entrants[of].root;
@@ -186,6 +183,17 @@ impl<A: Arena> Race<'_, A> {
         }
         self.raced.best.extend(lives.first());
         Ok(lives)
+    }
+
+    /// The best of `new`: after a look, with one seed, and those of them with more seeds.
+    fn sifted(&mut self, new: Vec<usize>) -> Result<Vec<usize>, A::Failure> {
+        let count = new.len().div_ceil(LOOKED_AT).min(self.budget.population);
+        let new = self.looked_at(new, count)?;
+        self.measure(&new, 1)?;
+        let mut new = self.ranked(new, 1);
+        new.truncate(count.div_ceil(2));
+        self.measure(&new, self.budget.seeds)?;
+        Ok(self.ranked(new, self.budget.seeds))
     }
 
     /// The best `count` of `new` after a look.
@@ -277,31 +285,26 @@ impl<A: Arena> Race<'_, A> {
         keys.into_iter().map(|(.., one)| one).collect()
     }
 
-    /// Runs the best with more seeds, and cuts away what does not earn its place.
+    /// Runs the best with more seeds, and goes on to what is one step away while that is better.
     fn finals(&mut self, mut field: Vec<usize>, most: usize) -> Result<(), A::Failure> {
-        let few = self.budget.seeds;
-        field.truncate(FINALISTS);
-        self.measure(&field, most)?;
-        field = self.ranked(field, most);
-        for _ in 0..CUTS {
-            let Some(&leader) = field.first() else { break };
-            let genome = self.raced.entrants[leader].genome.clone();
-            let mut cut = Vec::new();
-            for pruned in self.breeder.prunings(&genome) {
-                cut.extend(self.enter(pruned, self.budget.generations, Some(leader), "cut"));
-            }
-            self.measure(&cut, few)?;
-            cut.push(leader);
-            let mut cut = self.ranked(cut, few);
-            cut.truncate(FINALISTS);
-            self.measure(&cut, most)?;
-            field.extend(cut.into_iter().filter(|one| *one != leader));
-            field = self.ranked(field, most);
-            if field[0] == leader {
+        let mut near = std::mem::take(&mut field);
+        for step in 0..=STEPS {
+            near.truncate(FINALISTS);
+            self.measure(&near, most)?;
+            let leader = field.first().copied();
+            field = self.ranked(field.into_iter().chain(near).collect(), most);
+            field.truncate(FINALISTS);
+            let Some(&best) = field.first() else { break };
+            if leader == Some(best) || step == STEPS {
                 break;
             }
+            let genome = self.raced.entrants[best].genome.clone();
+            let mut new = Vec::new();
+            for one in self.breeder.neighbours(&genome) {
+                new.extend(self.enter(one, self.budget.generations, Some(best), "one step"));
+            }
+            near = self.sifted(new)?;
         }
-        field.truncate(FINALISTS);
         self.raced.finalists = field;
         Ok(())
     }

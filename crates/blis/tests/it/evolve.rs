@@ -70,7 +70,7 @@ fn the_file_that_ships_runs_in_small() {
         ("num_requests: 4000", "num_requests: 300"),
         (", num_requests: 8000", ""),
         ("warmup_s: 3", "warmup_s: 0"),
-        ("population: 24, generations: 10", "population: 6, generations: 2"),
+        ("population: 24, generations: 5", "population: 6, generations: 2"),
         ("seeds: 10", "seeds: 2"),
         ("budget: 40}", "budget: 4}"),
     ] {
