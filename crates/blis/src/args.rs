@@ -38,7 +38,7 @@ pub(crate) enum Command {
     /// Run one simulation
     ///
     /// The scenario comes from a file, from flags, or from both (flags override the file). Without
-    /// either, one instance gets 100 requests.
+    /// either, one instance gets 500 requests, one a second.
     Run(Box<RunArgs>),
     /// Say why a request was slow
     ///

@@ -11,8 +11,9 @@ use crate::trials::Trying;
 use blis_lab::capacity::{Answer, Found, Outline, Question, Search, Slo, Subject, Vary};
 use blis_lab::study::Warmup;
 use blis_report::capacity as report;
-use blis_scenario::Workload;
 use blis_scenario::problem::Place;
+use blis_scenario::strategy::{self, Choice};
+use blis_scenario::{Draft, Workload};
 
 /// Searches what `args` ask for and prints what was found. A strategy without a capacity is a
 /// failed check.
@@ -47,7 +48,7 @@ fn outline(args: &CapacityArgs) -> Result<Outline, Failure> {
     let (mut subjects, mut all): (Vec<Subject>, Vec<_>) = (Vec::new(), Vec::new());
     for (strategy, flags) in args.flags.by_strategy() {
         let draft = flags.draft(args.scenario.as_deref(), None)?;
-        let own = strategy.unwrap_or_else(|| "as is".to_owned());
+        let own = strategy.map_or_else(|| named(&draft), Ok)?;
         if subjects.iter().any(|other| other.name == own) {
             let message = format!("--strategy: found `{own}` twice; keep one");
             return Err(Failure::Input(message));
@@ -91,6 +92,15 @@ fn outline(args: &CapacityArgs) -> Result<Outline, Failure> {
         ..Question::new(slo, vary)
     };
     Ok(Outline { search: Search { name, question, subjects }, checked: all })
+}
+
+/// The strategy of a scenario, or its router if it has none.
+fn named(draft: &Draft) -> Result<String, Failure> {
+    let tree = draft.clone().into_tree();
+    let strategy = tree.field(strategy::FIELD).map(Choice::read).transpose()?;
+    let routing =
+        || draft.resolve().map(|checked| checked.plan().policies.routing.name().to_owned());
+    Ok(strategy.map_or_else(routing, |it| Ok(it.name))?)
 }
 
 fn precision(text: &str) -> Result<f64, Failure> {

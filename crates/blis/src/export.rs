@@ -10,6 +10,7 @@ use crate::show;
 use crate::target::Target;
 use blis_export::llm_d::Imported;
 use blis_export::{self, Exported, coverage, llm_d, vllm};
+use blis_lab::study;
 use blis_scenario::problem::Place;
 use blis_scenario::scenario::Draft;
 use blis_scenario::yaml::{Kind, Node};
@@ -89,7 +90,8 @@ pub(crate) fn baseline(path: &Path) -> Result<Node, Problems> {
 }
 
 fn draft(args: &SystemArgs) -> Result<Draft, Problems> {
-    let mut draft = args.scenario.as_deref().map(Draft::read).transpose()?.unwrap_or_default();
+    let draft = args.scenario.as_deref().map(study::scenario_of).transpose()?.map(Draft::from_tree);
+    let mut draft = draft.unwrap_or_default();
     if let Some(spelled) = spelled(args) {
         draft.choose_strategy("--strategy", &spelled);
     }
@@ -113,7 +115,7 @@ fn spelled(args: &SystemArgs) -> Option<String> {
 fn title(args: &SystemArgs) -> String {
     let strategy = spelled(args).map(|spelled| format!("strategy `{spelled}`"));
     let file = args.scenario.as_deref().and_then(Path::file_name);
-    let scenario = file.map(|file| format!("scenario `{}`", file.to_string_lossy()));
+    let scenario = file.map(|file| format!("`{}`", file.to_string_lossy()));
     match (strategy, scenario) {
         (Some(strategy), Some(scenario)) => format!("{strategy} in {scenario}"),
         (Some(one), None) | (None, Some(one)) => one,

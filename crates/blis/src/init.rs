@@ -5,8 +5,11 @@ use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::schema;
 use crate::target::Target;
+use blis_core::SloClass;
+use blis_lab::Metric;
 use blis_lab::capacity::Slo;
-use blis_scenario::{Draft, Place};
+use blis_report::run::sessions;
+use blis_scenario::{Draft, Place, Plan, Workload};
 use std::fmt::Write as _;
 use std::io::{self, BufRead, IsTerminal, Write as _};
 use std::path::Path;
@@ -14,6 +17,15 @@ use std::path::Path;
 /// Tokens of KV memory that an instance must hold: one request of the longest context of today's
 /// models, or many shorter ones.
 const LEAST_KV_TOKENS: u64 = 131_072;
+
+/// What a rate counts, until the workload is known.
+const EITHER: &str = "requests or sessions";
+
+/// What a study of prompts that have nothing in common says first.
+const NOTHING_SHARED: &str = "\
+    # No two prompts of this workload begin alike: nothing can be found in a cache, so routers that\n\
+    # look for cached prefixes have nothing to gain. For conversations: `--workload \
+    multi-turn-4x512`.\n";
 
 /// Fields of arms whose router hears of KV events.
 const EVENTS: &str = ", signals: {kv_event_delay_us: 10000}";
@@ -35,13 +47,16 @@ pub(crate) fn init(args: &InitArgs) -> Result<(), Failure> {
     for text in &args.slo {
         targets.extend(Slo::read(text, Place::Flag("--slo".into()), "")?);
     }
-    let (tp, instances) = parallelism(args)?;
-    let scenario = scenario(args, tp, instances)?;
-    Draft::from_text("scenario.yaml", &scenario)?.resolve()?;
+    let machine = machine(args)?;
+    let instances = (args.gpus / machine.tp).max(1);
+    let text = scenario(args, &machine, instances)?;
+    let checked = Draft::from_text("scenario.yaml", &text)?.resolve()?;
+    let plan = checked.plan();
+    let scenario = completed(&text, plan, &targets);
     let folder = args.folder.as_path();
     let files = [
         ("scenario.yaml", scenario),
-        ("study.yaml", study(&targets)),
+        ("study.yaml", study(&targets, plan)),
         (".blis/scenario.schema.json", schema::text(FileKind::Scenario)),
         (".blis/study.schema.json", schema::text(FileKind::Study)),
     ];
@@ -58,9 +73,13 @@ pub(crate) fn init(args: &InitArgs) -> Result<(), Failure> {
     }
     let [scenario, study] = [folder.join("scenario.yaml"), folder.join("study.yaml")];
     let (scenario, study) = (scenario.display(), study.display());
+    // A share of saturation is not measured yet.
+    let rate = args.rate.as_ref().filter(|rate| rate.parse::<f64>().is_ok());
+    let sent = rate.and_then(|_| sessions(plan)).map_or_else(String::new, |it| format!("{it}.\n"));
+    let (model, tp, gpu) = (&args.model, machine.tp, &args.hardware);
     output::print(&format!(
-        "{instances} instances of {} on {tp} {} each.\n\nblis run {scenario}\nblis study {study}\n",
-        args.model, args.hardware
+        "{instances} instances of {model} on {tp} {gpu} each.\n{sent}\nblis run {scenario}\n\
+         blis study {study}\n"
     ))
 }
 
@@ -94,38 +113,94 @@ fn ask(question: &str, default: &str) -> Result<String, Failure> {
     Ok(if line.is_empty() { default.to_owned() } else { line })
 }
 
-/// Tensor parallelism and instances: what is said, else the least parallelism with enough memory.
-fn parallelism(args: &InitArgs) -> Result<(u32, u32), Failure> {
-    let tries: Vec<u32> = match args.tp {
-        Some(tp) => vec![tp],
-        None => [1, 2, 4, 8, 16].into_iter().filter(|tp| *tp <= args.gpus).collect(),
+/// What an instance runs on.
+struct Machine {
+    tp: u32,
+    /// Whether its step times are put together from measured operators, for want of a profile.
+    operators: bool,
+}
+
+/// Tensor parallelism as it is said, else the least with enough memory.
+fn machine(args: &InitArgs) -> Result<Machine, Failure> {
+    let (model, gpu) = (&args.model, &args.hardware);
+    let draft = |tp: u32| {
+        let mut draft = Draft::default().without_workload();
+        draft.set("--model", "model", model);
+        draft.set("--hardware", "hardware", gpu);
+        draft.set("--tp", "tp", &tp.to_string());
+        draft
     };
-    let mut problem = None;
-    for tp in &tries {
-        let (model, hardware) = (quoted(&args.model), quoted(&args.hardware));
-        let text = format!("model: {model}\nhardware: {hardware}\ntp: {tp}\n");
-        match Draft::from_text("scenario.yaml", &text)?.without_workload().resolve() {
-            Ok(checked) => {
-                let engine = &checked.plan().engine;
-                let tokens = u64::from(engine.total_kv_blocks) * u64::from(engine.block_size);
-                if args.tp.is_some() || tokens >= LEAST_KV_TOKENS {
-                    return Ok((*tp, (args.gpus / tp).max(1)));
-                }
-            }
-            Err(problems) => problem = Some(problems),
+    let fits = |tp: u32| match draft(tp).resolve() {
+        Ok(checked) => {
+            let engine = &checked.plan().engine;
+            let tokens = u64::from(engine.total_kv_blocks) * u64::from(engine.block_size);
+            Ok(args.tp.is_some() || tokens >= LEAST_KV_TOKENS)
+        }
+        // More GPUs may have the room that these have not.
+        Err(problems) if args.tp.is_none() && problems.iter().all(|it| it.path == "tp") => {
+            Ok(false)
+        }
+        Err(problems) => Err(problems),
+    };
+    let tries = args.tp.map_or_else(|| vec![1, 2, 4, 8, 16, 32], |tp| vec![tp]);
+    let mut needed = None;
+    for tp in tries {
+        if fits(tp)? {
+            needed = Some(tp);
+            break;
         }
     }
-    match problem {
-        Some(problems) => Err(problems.into()),
-        None => Err(Failure::Input(format!(
-            "{} {} have no room for {} and {LEAST_KV_TOKENS} tokens of KV; use more or larger GPUs",
-            args.gpus, args.hardware, args.model
-        ))),
+    let Some(tp) = needed.filter(|&tp| tp <= args.gpus) else {
+        let gpus = args.gpus;
+        let needs = match needed {
+            Some(tp) => format!("it needs {tp}: set `--gpus {tp}`, or name larger GPUs"),
+            None => "name larger GPUs".to_owned(),
+        };
+        return Err(Failure::Input(format!(
+            "{gpus} {gpu} have no room for {model} and {LEAST_KV_TOKENS} tokens of KV; {needs}"
+        )));
+    };
+    let mut measured = draft(tp);
+    measured.set("--latency-model", "latency.model", "operators");
+    let is_roofline = draft(tp).resolve()?.plan().latency_kind() == "roofline";
+    Ok(Machine { tp, operators: is_roofline && measured.resolve().is_ok() })
+}
+
+/// The scenario as it is written: with what only its plan tells.
+fn completed(text: &str, plan: &Plan, targets: &[Slo]) -> String {
+    let sessions = matches!(&plan.workload, Workload::Mix(mix) if mix.has_sessions());
+    let what = if sessions { "sessions" } else { "requests" };
+    let mut text = text.replace(EITHER, what);
+    let classes = || {
+        SloClass::ALL.into_iter().filter(|class| match &plan.workload {
+            Workload::Mix(mix) => mix.clients.iter().any(|client| client.class == *class),
+            Workload::Trace { .. } => true,
+        })
+    };
+    let mut lines = String::new();
+    for class in classes() {
+        let limit = |field: &str| {
+            let of = |(metric, limit): (Metric, f64)| {
+                let name = metric.name();
+                let bare = name.strip_prefix(&format!("{}.", class.name())).unwrap_or(&name);
+                bare.starts_with(&format!("{field}_")).then(|| format!("{field}_ms: {limit}"))
+            };
+            targets.iter().filter_map(Slo::limit).find_map(of)
+        };
+        let limits: Vec<String> = ["ttft", "itl", "e2e"].into_iter().filter_map(limit).collect();
+        if !limits.is_empty() {
+            writeln!(lines, "  {}: {{{}}}", class.name(), limits.join(", ")).expect("as above");
+        }
     }
+    if !lines.is_empty() {
+        let about = "# `run` says which share of the requests is within them";
+        write!(text, "slo:                          {about}\n{lines}").expect("as above");
+    }
+    text
 }
 
 /// The scenario.
-fn scenario(args: &InitArgs, tp: u32, instances: u32) -> Result<String, Failure> {
+fn scenario(args: &InitArgs, machine: &Machine, instances: u32) -> Result<String, Failure> {
     let mut workload = String::new();
     let lengths = args.prompt_tokens.zip(args.output_tokens);
     let written = match (&args.trace, lengths) {
@@ -145,17 +220,18 @@ fn scenario(args: &InitArgs, tp: u32, instances: u32) -> Result<String, Failure>
         let (indent, what) = match (&args.trace, lengths) {
             (Some(_), _) => return Err(Failure::Input("a trace has its own rate".to_owned())),
             (None, Some(_)) => ("    ", "requests"),
-            (None, None) => ("  ", "requests or sessions"),
+            (None, None) => ("  ", EITHER),
         };
         let comment = format!("# {what} per second, or a share such as 90%");
         writeln!(workload, "{indent}rate: {rate}    {comment}").expect("as above");
     }
-    let strategy = ARMS[0].0;
+    let (strategy, tp) = (ARMS[0].0, machine.tp);
+    let latency = if machine.operators { "latency: {model: operators}\n" } else { "" };
     Ok(format!(
         "# yaml-language-server: $schema=.blis/scenario.schema.json\n\
          # A cluster and what is sent to it. `blis run scenario.yaml` simulates it.\n\
          model: {}\nhardware: {}\ntp: {tp}                         # GPUs of an instance\n\
-         cluster: {{instances: {instances}}}\n\
+         {latency}cluster: {{instances: {instances}}}\n\
          strategy: {strategy}   # `blis strategies` lists them\n\
          signals:\n  \
          snapshot_refresh_interval_us: 50000   # the router polls every 50 ms, as llm-d does\n\
@@ -166,11 +242,17 @@ fn scenario(args: &InitArgs, tp: u32, instances: u32) -> Result<String, Failure>
 }
 
 /// The study.
-fn study(targets: &[Slo]) -> String {
-    let mut text = String::from(
+fn study(targets: &[Slo], plan: &Plan) -> String {
+    let shares = match &plan.workload {
+        Workload::Mix(mix) => mix.shares_prefixes(),
+        Workload::Trace { .. } => true,
+    };
+    let warning = if shares { "" } else { NOTHING_SHARED };
+    let asked = if targets.is_empty() { "" } else { ", and does it meet the targets" };
+    let mut text = format!(
         "# yaml-language-server: $schema=.blis/study.schema.json\n\
          # Routers side by side on the scenario. `blis study study.yaml --report study.html`\n\
-         question: Which router serves this traffic best, and does it meet the targets?\n\
+         {warning}question: Which router serves this traffic best{asked}?\n\
          base: scenario.yaml\narms:\n",
     );
     for (name, signals, tests) in ARMS {
@@ -191,11 +273,14 @@ fn study(targets: &[Slo]) -> String {
             writeln!(text, "  - {{name: \"{name}: {target}\", claim: {claim}}}").expect("as above");
         }
     }
-    text.push_str(
-        "  - name: knowing the caches pays\n    \
-         claim: ttft_p99(llm-d-1.0-precise) < ttft_p99(round-robin)\n    \
-         because: cached prompts need not be computed again\n",
-    );
+    let (name, because) = if shares {
+        ("knowing the caches pays", "cached prompts need not be computed again")
+    } else {
+        ("knowing the load pays", "requests go where fewer tokens are under way")
+    };
+    let claim = "ttft_p99(llm-d-1.0-precise) < ttft_p99(round-robin)";
+    let written = writeln!(text, "  - name: {name}\n    claim: {claim}\n    because: {because}");
+    written.expect("as above");
     text
 }
 

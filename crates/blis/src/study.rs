@@ -44,7 +44,8 @@ fn one(args: &StudyArgs, file: &Path) -> Result<u8, Failure> {
     let (name, outline) = match &args.baseline {
         None => (name(file), study::read(file)?),
         Some(baseline) => {
-            let outline = study::read_with_baseline(file, export::baseline(baseline)?)?;
+            let outline =
+                study::read_with_baseline(file, &name(baseline), export::baseline(baseline)?)?;
             (format!("{} against {}", name(file), name(baseline)), outline)
         }
     };

@@ -47,6 +47,12 @@ fn meant(what: &[String]) -> Result<(Option<String>, Option<PathBuf>), Failure> 
             Ok((Some(one.clone()), None))
         }
         [scenario] => Ok((None, path(scenario))),
+        [scenario, request] if Path::new(scenario).exists() && !Path::new(request).exists() => {
+            Err(Failure::Input(format!(
+                "no scenario file `{request}`; the request comes first: `blis why {request} \
+                 {scenario}`"
+            )))
+        }
         [request, scenario] => Ok((Some(request.clone()), path(scenario))),
         [_, _, more, ..] => {
             Err(Failure::Input(format!("found `{more}` behind a request and a scenario")))

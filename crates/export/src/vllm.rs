@@ -7,7 +7,7 @@ use super::write::{Yaml, comment, shell_word};
 use super::{Exported, Note, comments, coverage};
 use blis_core::SloClass;
 use blis_core::math::{count, float};
-use blis_latency::{Catalogue, Parallel};
+use blis_latency::{Catalogue, Memory, ModelShape, Parallel, kv_blocks};
 use blis_scenario::scenario::Plan;
 use blis_sim::{Preemption, Reload};
 use std::fmt;
@@ -163,8 +163,17 @@ impl Made<'_> {
             self.flag("--kv-cache-dtype", &dtype);
         }
         let ranks = self.plan.shared().dp;
-        self.flag("--num-gpu-blocks-override", &(engine.total_kv_blocks / ranks));
-        self.say("KV blocks", "KV blocks");
+        match self.room().filter(|&room| engine.total_kv_blocks > room) {
+            None => {
+                self.flag("--num-gpu-blocks-override", &(engine.total_kv_blocks / ranks));
+                self.say("KV blocks", "KV blocks");
+            }
+            Some(room) => {
+                let simulated = engine.total_kv_blocks;
+                let more = vec![format!("Simulated: {simulated} blocks; room for about {room}")];
+                self.notes.push(Note::new("KV blocks", "KV blocks beyond the memory", more));
+            }
+        }
         let evict = if self.plan.oracles.evict {
             Spelled::oracle("evict", self.plan.evict())
         } else {
@@ -176,12 +185,31 @@ impl Made<'_> {
         }
     }
 
+    /// How many KV blocks the whole memory of the GPUs holds beside the model, if both are known.
+    fn room(&self) -> Option<u32> {
+        let Plan { hardware, parallel, engine, .. } = self.plan;
+        let gpu = Catalogue::shipped().gpu(hardware.as_deref()?)?;
+        let memory =
+            Memory { usable_gib: gpu.usable_gib, utilisation: 1.0, parallel: (*parallel)? };
+        // A model that leaves no room has none.
+        Some(kv_blocks(&self.shape()?, memory, engine.block_size).unwrap_or(0))
+    }
+
+    /// The model with the simulated KV cache, if it is in the catalogue.
+    fn shape(&self) -> Option<ModelShape> {
+        let mut shape = Catalogue::shipped().model(&self.plan.model)?.shape();
+        if let Some(dtype) = self.plan.kv_cache_dtype {
+            shape.formats.kv_fp8 = dtype == "fp8";
+        }
+        Some(shape)
+    }
+
     fn tier(&mut self) {
         let Some(tier) = self.plan.engine.tier else { return };
         self.policy(&Spelled::of("offload", &self.plan.policies.offload), Vec::new());
-        let size = Catalogue::shipped().model(&self.plan.model).map(|model| {
-            model.shape().kv_bytes_per_token() * f64::from(self.plan.engine.block_size)
-        });
+        let size = self
+            .shape()
+            .map(|shape| shape.kv_bytes_per_token() * f64::from(self.plan.engine.block_size));
         let mut extra = vec![("block_size", Yaml::Number(f64::from(self.plan.engine.block_size)))];
         if let Some(block) = size {
             let bytes = float(count(block * f64::from(tier.blocks)));

@@ -114,7 +114,7 @@ impl Metric {
         }
         let what = metric::find(rest).ok_or_else(|| {
             let names: Vec<&str> = metric::all().map(|what| what.name).collect();
-            unknown("number", rest, &names)
+            format!("{}; docs/reference/metrics.md has all", unknown("number", rest, &names))
         })?;
         match (class, what.value) {
             (Some(class), OfCluster(_) | Searched) => {

@@ -23,10 +23,12 @@ mod recorded;
 mod setup;
 
 pub use crate::design::{Design, Factor, Warmup};
-pub use answer::{Answer, Place, Ranked, Regret};
+pub use answer::{Answer, Empty, Place, Ranked, Regret};
 pub use arms::Component;
 pub use compare::{Sides, compare};
-pub use file::{Form, form, json_schema, read, read_text, read_with_baseline, warmup_flag};
+pub use file::{
+    Form, form, json_schema, read, read_text, read_with_baseline, scenario_of, warmup_flag,
+};
 pub use findings::{Capacities, Findings, Mean, Paired};
 pub use gates::NeedlessGate;
 pub use lengths::Lengths;
@@ -207,7 +209,8 @@ impl Study {
         if let Some(seconds) = warmup.filter(|_| !own) {
             tree.set(&["warmup_s"], Node::from_flag("warmup", &seconds.to_string()));
         }
-        patch::resolve(&tree, &[format!("subset {mask:b} of the components")], &self.files)
+        let name = format!("subset {mask:b} of the components");
+        patch::heard(tree, |tree| patch::resolve(tree, std::slice::from_ref(&name), &self.files))
     }
 
     /// The scenario of `cell` with this warm-up.

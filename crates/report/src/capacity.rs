@@ -2,14 +2,15 @@
 
 mod offers;
 
-use crate::chart::{Axis, Chart, Form, Mark, Point as Dot, Scale as Axes};
+use crate::chart::{Axis, Chart, Form, Mark, Point as Dot, Scale as Axes, unique};
 use crate::model::{Block, Document, Table, blocks};
-use crate::text::{dash, grouped, percent, ranged, ratio_change};
+use crate::text::{between, dash, grouped, is_share, percent, ranged, ratio_change};
+use blis_lab::Metric;
 use blis_lab::capacity::{
     Answer, Findings, Found, Judged, Point, Search, Slo, Standing, Subject, Vary,
 };
 use blis_lab::stats::Estimate;
-use blis_lab::verdict::{Scale, bound, number};
+use blis_lab::verdict::{Effect, Scale, bound, number};
 use blis_scenario::json::present;
 use serde_json::{Value, json};
 
@@ -20,6 +21,8 @@ pub fn document(search: &Search, findings: &Findings) -> Document {
     }
     let mut found: Vec<Block> = vec![summary(search, findings).into()];
     found.extend(findings.answers.iter().flat_map(|answer| told(search, answer)));
+    let caveats = search.subjects.iter().filter_map(|it| it.plan.latency_caveat.as_deref());
+    found.extend(unique(caveats).into_iter().map(|caveat| Block::warning(caveat, "")));
     found.extend(blocks(capacities(search, findings)));
     let slo = search.question.slo.iter().enumerate();
     let curves = slo.filter_map(|(number, slo)| curve(search, findings, number, slo));
@@ -133,8 +136,8 @@ fn table(search: &Search, answer: &Answer) -> Table {
     let row = |point: &Point| {
         let load = match point.unstable {
             0 => "stable".to_owned(),
-            all if all == point.runs => "saturated".to_owned(),
-            some => format!("saturated in {some} of {}", point.runs),
+            all if all == point.runs => "overloaded".to_owned(),
+            some => format!("overloaded in {some} of {}", point.runs),
         };
         std::iter::once(bound(point.value))
             .chain(point.slo.iter().map(judged))
@@ -144,18 +147,33 @@ fn table(search: &Search, answer: &Answer) -> Table {
     Table::new(answer.name.clone(), header, answer.points.iter().map(row))
 }
 
-/// The number that an SLO bounds, in the unit of its bound, and a mark if it does not surely hold.
+/// The number that an SLO bounds, and a mark if it does not surely hold.
 fn judged(judged: &Judged) -> String {
-    let times = if judged.effect.scale == Scale::Ratio { " times" } else { "" };
     let mark = match judged.holds {
         Some(true) => "",
         Some(false) => ", no",
         None => ", unclear",
     };
-    dash(judged.effect.estimate, |Estimate { mean, low, high, .. }| {
-        let (low, high) = (number(low), number(high));
-        let range = if low == high { String::new() } else { format!(" ({low} to {high})") };
-        format!("{}{times}{range}{mark}", number(mean))
+    measured(&judged.effect) + mark
+}
+
+/// The number that an SLO bounds with its interval, in the unit of its bound; a share is a
+/// percentage.
+fn measured(effect: &Effect) -> String {
+    let is_value = effect.scale == Scale::Value;
+    let share = is_value && Metric::parse(&effect.left).is_ok_and(|metric| is_share(&metric));
+    let unit = match effect.unit {
+        _ if share => "%",
+        _ if effect.scale == Scale::Ratio => "times",
+        unit => unit,
+    };
+    let shown = |value: f64| {
+        if share { number(100.0 * value.clamp(0.0, 1.0)) } else { number(value) }
+    };
+    dash(effect.estimate, |found| {
+        let same = shown(found.low) == shown(found.high);
+        let value = if same { shown(found.mean) } else { between(&found, shown) };
+        format!("{value} {unit}").trim_end().to_owned()
     })
 }
 
@@ -246,4 +264,28 @@ fn point(search: &Search, point: &Point) -> Value {
         "completed": point.completed,
         "slo": point.slo.iter().map(judged).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_bounded_has_its_unit_and_shares_are_percentages_of_at_most_100() {
+        let effect = |left: &str, unit: &'static str, [mean, low, high]: [f64; 3]| Effect {
+            left: left.to_owned(),
+            right: String::new(),
+            unit,
+            scale: Scale::Value,
+            estimate: Some(Estimate { mean, low, high, values: 5 }),
+            at_least: None,
+            at_most: None,
+            missing: 0,
+        };
+        let shown = |left, unit, values| measured(&effect(left, unit, values));
+        assert_eq!(shown("ttft_p99", "ms", [812.0, 790.0, 834.0]), "812 (790 to 834) ms");
+        assert_eq!(shown("slo_attainment", "", [0.99, 0.97, 1.01]), "99 (97 to 100) %");
+        assert_eq!(shown("batch.slo_attainment", "", [0.5, -0.1, 1.0]), "50 (0 to 100) %");
+        assert_eq!(shown("completed", "", [7.0, 7.0, 7.0]), "7");
+    }
 }

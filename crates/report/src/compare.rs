@@ -28,7 +28,7 @@ fn table(study: &Study, findings: &Findings, cell: usize) -> Table {
     let row = |metric: &Metric| {
         let paired = findings.paired(cell, 0, metric, LEVEL);
         let mean = |cell: usize| entry(metric, findings.mean(cell, metric));
-        [heading(metric), mean(0), mean(cell), changed(paired.as_ref())]
+        [heading(metric), mean(0), mean(cell), changed(metric, paired.as_ref())]
     };
     // What no run of either has is not worth a line.
     let present = |metric: &&Metric| {
@@ -40,12 +40,17 @@ fn table(study: &Study, findings: &Findings, cell: usize) -> Table {
     Table::new(title, header, study.metrics.iter().filter(present).map(row))
 }
 
-/// The change, and whether its interval leaves zero out.
-fn changed(paired: Option<&Paired>) -> String {
+/// The change, and which way it goes if its interval leaves zero out.
+fn changed(metric: &Metric, paired: Option<&Paired>) -> String {
     let text = dash(paired, change);
+    let [up, down] = match metric.less_is_better() {
+        Some(true) => [", worse", ", better"],
+        Some(false) => [", better", ", worse"],
+        None => [", more", ", less"],
+    };
     match paired.map(|paired| paired.difference) {
-        Some(found) if found.low > 0.0 => text + ", more",
-        Some(found) if found.high < 0.0 => text + ", less",
+        Some(found) if found.low > 0.0 => text + up,
+        Some(found) if found.high < 0.0 => text + down,
         Some(found) if found.low.abs() + found.high.abs() <= 0.0 => "same".to_owned(),
         _ => text,
     }

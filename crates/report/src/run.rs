@@ -6,10 +6,13 @@ use blis_core::SloClass;
 use blis_core::math::float;
 use blis_lab::Interval;
 use blis_lab::counterfactual::Regret;
+use blis_lab::verdict::number;
 use blis_metrics::{InstanceSection, Report, Saturation, Section, SloTarget, SplitStats};
 use blis_scenario::json::present;
+use blis_scenario::scenario::Workload;
 use blis_scenario::{Plan, Row, RunResult};
 use blis_sim::End;
+use blis_workload::{Mix, Rate};
 use serde_json::{Map, Value, json};
 
 /// Clusters of more instances than this show a summary of their instances.
@@ -113,7 +116,7 @@ pub fn one(finished: &Finished<'_>) -> Document {
     let name = finished.plan.name.as_deref().map_or_else(String::new, |name| format!("{name}: "));
     let requests = counted(report.cluster.offered, "request");
     let mut blocks = vec![
-        Block::List(vec![strategy(finished.plan), facts(finished)]),
+        Block::List(about(finished.plan).chain([facts(finished)]).collect()),
         Block::prose(counts(finished)),
         latencies(&report.cluster).into(),
     ];
@@ -159,7 +162,7 @@ pub fn many(runs: &[Finished<'_>], wall_seconds: f64, cpu_seconds: Option<f64>) 
     }
     let mut names = header("seed", &OF_RUN);
     names.push("end");
-    let about = vec![strategy(first.plan), format!("{wall_seconds:.2} s of wall time")];
+    let about = about(first.plan).chain([format!("{wall_seconds:.2} s of wall time")]).collect();
     let mut run = Map::new();
     run.insert("scenario_hash".to_owned(), first.plan.hash().into());
     run.insert("version".to_owned(), env!("CARGO_PKG_VERSION").into());
@@ -177,7 +180,7 @@ fn object(finished: &Finished<'_>) -> Value {
     let mut row = Row::of(finished.plan, finished.result);
     row.run.wall_seconds = finished.wall_seconds;
     row.run.cpu_seconds = finished.cpu_seconds;
-    let mut all = row.numbers();
+    let mut all = row.printed(finished.plan);
     if let Some(Fitness { score, components }) = &finished.fitness {
         let mut fields = Map::from_iter([("score".to_owned(), json!(score))]);
         fields.extend(components.iter().map(|(key, part)| ((*key).to_owned(), json!(part))));
@@ -204,6 +207,47 @@ fn cluster(plan: &Plan) -> String {
         _ => String::new(),
     };
     format!("{} of {}{machine}", counted(plan.instances.into(), "instance"), plan.model)
+}
+
+/// What was run: the policies, the engine, and what is sent if that are sessions.
+fn about(plan: &Plan) -> impl Iterator<Item = String> {
+    [Some(strategy(plan)), Some(engine(plan)), sessions(plan)].into_iter().flatten()
+}
+
+/// The engine's settings, and where its step times come from.
+fn engine(plan: &Plan) -> String {
+    let engine = &plan.engine;
+    let tokens = grouped(engine.max_num_scheduled_tokens.into());
+    let running = grouped(engine.max_num_running_reqs.into());
+    let scheduling = if engine.async_scheduling { "async" } else { "synchronous" };
+    let latency = match plan.latency_kind() {
+        "profile" => "fitted profile",
+        "operators" => "measured operators",
+        "roofline" => "roofline",
+        "coefficients" => "fitted coefficients",
+        "constant" => "constant",
+        other => other,
+    };
+    format!(
+        "token budget {tokens}, at most {running} running, {scheduling} scheduling; step times: \
+         {latency}"
+    )
+}
+
+/// How many sessions arrive and how many requests that makes; `None` if no sessions arrive at a
+/// steady rate.
+pub fn sessions(plan: &Plan) -> Option<String> {
+    let Workload::Mix(mix @ Mix { rate: Rate::Steady(rate), .. }) = &plan.workload else {
+        return None;
+    };
+    if !mix.has_sessions() {
+        return None;
+    }
+    let sessions = format!("{} sessions/s", number(*rate));
+    let all = mix.requests_per_arrival().map(|each| {
+        format!("{sessions} of {} requests each = {} requests/s", number(each), number(rate * each))
+    });
+    Some(all.unwrap_or(sessions))
 }
 
 fn strategy(plan: &Plan) -> String {
@@ -250,7 +294,12 @@ fn counts(finished: &Finished<'_>) -> String {
         rate("tokens/s", cluster.tokens_per_sec),
         rate("good requests/s", cluster.goodput_per_sec.filter(|_| promised)),
         left("preemptions", cluster.preemptions),
-        report.saturation.map(|saturation| saturation.name().to_owned()),
+        report.saturation.map(|saturation| match saturation {
+            Saturation::Growing => {
+                "growing (too short to tell whether it is overloaded)".to_owned()
+            }
+            known => known.name().to_owned(),
+        }),
     ])
 }
 

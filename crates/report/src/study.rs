@@ -5,18 +5,20 @@ mod charts;
 mod deploy;
 mod explore;
 mod setup;
+mod targets;
 
 pub use charts::chart;
 
 use crate::chart::{Axis, Chart, Form, Mark, Point, Scale};
 use crate::model::{Block, Card, Document, Table, blocks};
-use crate::text::{entry, heading, percent, quoted, ranged, rejoined, titled};
+use crate::text::{counted, entry, heading, percent, quoted, ranged, rejoined, titled};
 use blis_core::SloClass;
 use blis_core::math::float;
 use blis_lab::Metric;
 use blis_lab::hypothesis::Hypothesis;
 use blis_lab::study::{Cell, Findings, NeedlessGate, Study, json};
 use blis_lab::verdict::{Effect, Outcome, Verdict, number};
+use blis_metrics::Saturation;
 use blis_scenario::Row;
 use std::collections::BTreeSet;
 
@@ -29,6 +31,11 @@ const MOST_CLASS_ROWS: usize = 64;
 const MOST_DRAWN: usize = 64;
 /// So many of the cells that a warning is about are named.
 const MOST_PLACES: usize = 3;
+
+/// A load of runs that are too short, and what it means.
+const GROWING: &str = Saturation::Growing.name();
+const EXPLAINED: &str = " A load that is growing: the runs are too short to tell whether it is \
+                         overloaded.";
 
 /// What `study`, which stands in the file `file`, found.
 pub fn document(study: &Study, findings: &Findings, file: Option<&str>) -> Document {
@@ -59,7 +66,7 @@ pub fn document(study: &Study, findings: &Findings, file: Option<&str>) -> Docum
         Block::folded("Setup", setup::blocks(study, file)),
     ]);
     Document::new(study.question.clone(), all, json::object(study, findings))
-        .answered(answer::answer(study, findings))
+        .answered(answer::answer(study, findings, file))
         .explored(explore::data(study, findings))
 }
 
@@ -77,7 +84,7 @@ fn conditions(study: &Study, findings: &Findings) -> String {
     let warmup = match findings.lengths.warmup {
         Some(seconds) if seconds > 0.0 => {
             let own = study.cells.iter().any(|cell| cell.own_warmup);
-            let except = if own { " (unless a cell sets its own warm-up)" } else { "" };
+            let except = if own { " (unless a case sets its own warm-up)" } else { "" };
             format!("; the first {} s of each run are cut as warm-up{except}", number(seconds))
         }
         _ => String::new(),
@@ -86,14 +93,21 @@ fn conditions(study: &Study, findings: &Findings) -> String {
     let longer = match findings.lengths.times.iter().filter(|&&times| times > 1).count() {
         0 if study.as_written => "; runs are as long as written, steady or not".to_owned(),
         0 => String::new(),
-        many => format!(
-            "; the runs of {many} cells are up to {times} times as long as written, to be steady"
-        ),
+        _ => format!("; runs are up to {times} times as long as written, to be steady"),
     };
-    let cells = if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") };
+    let arms = study.design.factor("arm").map(|arm| study.design.factors[arm].levels.len());
+    let arms = arms.filter(|_| cells > 0);
+    let cases = counted((cells / arms.unwrap_or(1)) as u64, "case");
+    let cells = match arms {
+        Some(arms) if arms == cells => counted(arms as u64, "arm"),
+        Some(arms) => format!("{} in {cases}", counted(arms as u64, "arm")),
+        None => cases,
+    };
+    let growing = (0..study.cells.len()).any(|cell| findings.load(cell) == GROWING);
+    let growing = if growing { EXPLAINED } else { "" };
     let seeds = if seeds == 1 { "1 seed".to_owned() } else { format!("{seeds} seeds") };
     format!(
-        "{cells}, {seeds} each{from}{most}; means have 95 % intervals{warmup}{longer}; {}.",
+        "{cells}, {seeds} each{from}{most}; means have 95 % intervals{warmup}{longer}; {}.{growing}",
         sent(study)
     )
 }

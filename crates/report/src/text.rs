@@ -62,7 +62,8 @@ pub fn ranged(found: &Estimate) -> String {
     between(found, number)
 }
 
-fn between(found: &Estimate, show: impl Fn(f64) -> String) -> String {
+/// A mean and its interval, as `show` shows them.
+pub(crate) fn between(found: &Estimate, show: impl Fn(f64) -> String) -> String {
     format!("{} ({} to {})", show(found.mean), show(found.low), show(found.high))
 }
 

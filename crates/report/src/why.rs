@@ -37,15 +37,36 @@ pub(crate) fn list(answers: &[Answer]) -> Vec<Block> {
             length(part(answer, Cause::Own)),
             with_oracle(answer),
             answer.cause.name().to_owned(),
-            sentence(answer),
+            percent(share(answer, part(answer, answer.cause))),
         ]
     };
-    let header = ["request", "took", "alone", "with oracle", "cause", "why"];
+    let header = ["request", "took", "alone", "with oracle", "cause", "of it"];
     let mut table = Table::new("", header, answers.iter().map(row)).without_empty();
     table.links = answers.iter().map(|answer| format!("#{}", slug(&called(answer)))).collect();
     let one = |answer: &Answer| Block::folded(&called(answer), blocks(answer));
     let lives = tables::lives(answers).map(Block::from);
-    lives.into_iter().chain([table.into()]).chain(answers.iter().map(one)).collect()
+    let shown = lives.into_iter().chain([table.into(), Block::List(causes(answers))]);
+    shown.chain(answers.iter().map(one)).collect()
+}
+
+/// Each cause once, the most frequent first: its requests, and what it did to the slowest of them.
+fn causes(answers: &[Answer]) -> Vec<String> {
+    let mut all: Vec<Vec<&Answer>> = Vec::new();
+    for answer in answers {
+        match all.iter_mut().find(|same| same[0].cause == answer.cause) {
+            Some(same) => same.push(answer),
+            None => all.push(vec![answer]),
+        }
+    }
+    all.sort_by_key(|same| std::cmp::Reverse(same.len()));
+    let told = |same: Vec<&Answer>| {
+        let names = listed(same.iter().map(|answer| Some(answer.name.clone())));
+        match same[..] {
+            [one] => format!("Request {names}: {}", sentence(one)),
+            _ => format!("Requests {names}, e.g. {}: {}", same[0].name, sentence(same[0])),
+        }
+    };
+    all.into_iter().map(told).collect()
 }
 
 /// What its marks and its details are called.

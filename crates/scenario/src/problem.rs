@@ -199,7 +199,30 @@ pub fn visible_lines(text: &str) -> String {
 /// That there is no `what` called `name`, and which there are.
 pub fn unknown<S: AsRef<str>>(what: &str, name: &str, known: &[S]) -> String {
     let hint = hint(name, known.iter().map(AsRef::as_ref));
-    format!("unknown {what} `{name}`{hint}; known: {}", quoted(known))
+    if known.len() <= MOST_NAMES {
+        return format!("unknown {what} `{name}`{hint}; known: {}", quoted(known));
+    }
+    let near = quoted(&near(name, known)[..NEAR_NAMES]);
+    let others = known.len() - NEAR_NAMES;
+    format!("unknown {what} `{name}`{hint}; known: {near} and {others} others")
+}
+
+/// Of more names than this, a message has only the nearest.
+const MOST_NAMES: usize = 24;
+const NEAR_NAMES: usize = 5;
+
+/// All of `known`, those first that have most words of `name`, then those that differ least.
+fn near<'a, S: AsRef<str>>(name: &str, known: &'a [S]) -> Vec<&'a str> {
+    let name: String = name.to_lowercase().chars().take(LONGEST_SHOWN).collect();
+    let words = || name.split(|letter: char| !letter.is_alphanumeric()).filter(|it| !it.is_empty());
+    let far = |candidate: &&str| {
+        let candidate = candidate.to_lowercase();
+        let shared = words().filter(|word| candidate.contains(word)).count();
+        (usize::MAX - shared, strsim::damerau_levenshtein(&name, &candidate))
+    };
+    let mut all: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    all.sort_by_cached_key(far);
+    all
 }
 
 /// That `name` is none of the words that are legal.
@@ -217,6 +240,20 @@ pub fn quoted<S: AsRef<str>>(names: &[S]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_many_names_a_message_has_those_with_the_same_words() {
+        let mut known: Vec<String> = (0..30).map(|n| format!("a/gamma-{n}b")).collect();
+        assert!(
+            unknown("model", "llama-70b", &known[..20]).contains("`a/gamma-19b`"),
+            "all of few"
+        );
+        known.extend(["b/llama-3-8b", "b/llama-3-70b-instruct"].map(str::to_owned));
+        let told = unknown("model", "Llama-70b", &known);
+        let (first, second) = (told.find("`b/llama-3-70b-instruct`"), told.find("`b/llama-3-8b`"));
+        assert!(first.is_some() && first < second, "{told}");
+        assert!(told.ends_with(" and 27 others"), "{told}");
+    }
 
     #[test]
     fn a_message_shows_hidden_characters_and_cuts_long_values() {

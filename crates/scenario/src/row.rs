@@ -14,7 +14,7 @@ use blis_metrics::{
     RoutingSection, Saturation, Section, Steady,
 };
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// The version of the layout of rows. It changes when a key changes its meaning or goes away; new
@@ -93,6 +93,18 @@ impl Row {
     /// Its numbers, without what only rows have (`schema` and `warnings`).
     pub fn numbers(&self) -> Value {
         object(&Wire { schema: None, warnings: Vec::new(), ..Wire::from(self.clone()) })
+    }
+
+    /// The same as `blis run` prints them: with the engine of `plan`, which it is a row of.
+    pub fn printed(&self, plan: &Plan) -> Value {
+        let mut all = self.numbers();
+        all["engine"] = json!({
+            "max_num_scheduled_tokens": plan.engine.max_num_scheduled_tokens,
+            "max_num_running_reqs": plan.engine.max_num_running_reqs,
+            "async_scheduling": plan.engine.async_scheduling,
+            "latency_model": plan.latency_kind(),
+        });
+        all
     }
 
     /// The row as one line of JSON, without a final newline.

@@ -109,7 +109,7 @@ fn run(asked: &Asked, tell: &mut dyn FnMut(u64)) -> Result<Value, RunFailure> {
     let moment = |it: &Moment| json!([it.at, it.levels[0], it.levels[1], it.levels[2]]);
     let instance = |all: Vec<Moment>| all.iter().map(moment).collect::<Vec<Value>>();
     Ok(json!({
-        "output": json::text(&row.numbers()),
+        "output": json::text(&row.printed(&plan)),
         "warnings": row.warnings,
         "notes": plan.notes,
         "curves": curves,

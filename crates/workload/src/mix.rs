@@ -11,7 +11,7 @@ use crate::input::Input;
 use crate::length::{Length, MAX_TOKENS};
 use crate::rate::Rate;
 use crate::retry::Retry;
-use crate::session::{MAX_ROUNDS, Sessions};
+use crate::session::{Context, MAX_ROUNDS, Sessions};
 use blis_core::math::float;
 use blis_core::{SloClass, Span, Time};
 
@@ -108,6 +108,29 @@ impl Mix {
     /// Whether arrivals are, in part, those of sessions.
     pub fn has_sessions(&self) -> bool {
         self.clients.iter().any(|client| client.sessions.is_some())
+    }
+
+    /// The mean number of requests of an arrival: a session sends several. `None` without sessions,
+    /// and where their mean length has no closed form.
+    pub fn requests_per_arrival(&self) -> Option<f64> {
+        let (mut requests, mut shares) = (0.0, 0.0);
+        for client in &self.clients {
+            let rounds = match &client.sessions {
+                None => 1.0,
+                Some(sessions) => sessions.rounds.mean().filter(|_| !sessions.single)?,
+            };
+            requests += client.share * rounds;
+            shares += client.share;
+        }
+        (self.has_sessions() && shares > 0.0).then(|| requests / shares)
+    }
+
+    /// Whether prompts begin alike: with the prefix of a group, or with the rounds before.
+    pub fn shares_prefixes(&self) -> bool {
+        let resends = |sessions: &Sessions| sessions.context == Context::Accumulate;
+        self.clients
+            .iter()
+            .any(|client| client.prefix_tokens > 0 || client.sessions.as_ref().is_some_and(resends))
     }
 
     /// Users are always there, and wait for the answer of a round.

@@ -26,7 +26,7 @@ pub(crate) enum ExportCommand {
 /// `blis export llm-d` and `blis export vllm`.
 #[derive(Debug, Args)]
 pub(crate) struct SystemArgs {
-    /// Scenario file (YAML)
+    /// Scenario file (YAML), or a study, whose base scenario counts
     #[arg(required_unless_present = "strategy")]
     pub(crate) scenario: Option<PathBuf>,
 

@@ -28,7 +28,7 @@ pub(crate) struct InitArgs {
     pub(crate) tp: Option<u32>,
 
     /// Workload that ships
-    #[arg(long, value_name = "NAME", default_value = "chatbot")]
+    #[arg(long, value_name = "NAME", default_value = "multi-turn-4x512")]
     pub(crate) workload: String,
 
     /// Trace to replay instead
@@ -43,7 +43,8 @@ pub(crate) struct InitArgs {
     #[arg(long, value_name = "N", requires = "prompt_tokens")]
     pub(crate) output_tokens: Option<u32>,
 
-    /// Requests per second, or a share of saturation such as 90%
+    /// Requests per second (sessions per second where the workload has sessions), or a share of
+    /// saturation such as 90%
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<String>,
 

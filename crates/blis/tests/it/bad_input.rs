@@ -455,7 +455,7 @@ hypotheses: [{claim: ttft_p99(third) < ttft_p99(bse)}]
     let told: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("error: ")).collect();
     assert_eq!(told.len(), 4, "{}", ran.err);
     assert!(told[0].starts_with("error: s.yaml:5:36: scheduler: unknown order `fcsf`"));
-    assert!(told[0].ends_with(" (in the cell other)"), "{}", told[0]);
+    assert!(told[0].ends_with(" (in the case other)"), "{}", told[0]);
     assert!(told[1].starts_with("error: s.yaml:6:46: engine.block_sise: unknown field"));
     assert!(told[2].starts_with("error: s.yaml:7:11: metrics[0]: unknown number `ttft_p98`"));
     assert!(told[3].starts_with("error: s.yaml:8:22: hypotheses[0].claim: unknown arm `bse`"));

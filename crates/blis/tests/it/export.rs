@@ -38,7 +38,7 @@ priority: slo-class
     assert!(ran.out.contains("--scheduling-policy priority"), "{}", ran.out);
     let other = bench.blis("export vllm s.yaml --strategy no-kv");
     assert!(other.out.contains("--scheduling-policy fcfs"), "{}", other.out);
-    assert!(other.out.contains("strategy `no-kv` in scenario `s.yaml`"), "{}", other.out);
+    assert!(other.out.contains("strategy `no-kv` in `s.yaml`"), "{}", other.out);
     assert_eq!(bench.blis("export llm-d s.yaml --out s.yaml").code, Some(2));
 }
 

@@ -11,10 +11,37 @@ fn a_study_of_a_new_cluster_takes_three_commands_and_no_editing() {
     assert_eq!(init.code, Some(0), "{}", init.err);
     assert!(init.out.contains("2 instances of llama-3.1-70b on 4 H100 each."), "{}", init.out);
     let run = bench.blis("run here/scenario.yaml --num-requests 200");
-    assert!(run.out.contains("the latency model is the roofline"), "{}", run.out);
+    let told = "step times: measured operators";
+    assert!(run.out.contains(told) && run.out.contains("SLO met"), "{}", run.out);
+    let scenario = bench.read("here/scenario.yaml");
+    assert!(scenario.contains("\n  standard: {ttft_ms: 1000}\n"), "{scenario}");
+    let share = bench.blis("run here/scenario.yaml --num-requests 200 --format json").json();
+    assert!(share["cluster"]["slo_attainment"].is_number(), "{share}");
     let study = bench.blis("study here/study.yaml --quiet --no-ledger");
     assert_eq!(study.code, Some(0), "{}", study.err);
     assert!(study.out.contains("round-robin: ttft_p99<1s"), "{}", study.out);
+    let first = study.out.lines().nth(2).expect("an answer");
+    assert!(first.starts_with("Target ttft_p99 < 1s: met by llm-d-1.0-precise, "), "{first}");
+    let caveat = "The latency model is composed of operators measured one at a time";
+    assert!(study.out.contains(caveat), "{}", study.out);
+}
+
+#[test]
+fn init_says_what_a_rate_counts_and_whether_prompts_begin_alike() {
+    let bench = Bench::new();
+    let chat = bench.blis("init chat --rate 20");
+    assert!(chat.out.contains("20 sessions/s of 4 requests each = 80 requests/s."), "{}", chat.out);
+    assert!(bench.read("chat/scenario.yaml").contains("# sessions per second, or a share"));
+    assert!(bench.read("chat/study.yaml").contains("knowing the caches pays"));
+    let run = bench.blis("run chat/scenario.yaml --num-requests 400 --format json").json();
+    assert!(run["kv"]["hit_rate"].as_f64().is_some_and(|rate| rate > 0.2), "{}", run["kv"]);
+    let alone = bench.blis("init alone --rate 20 --workload chatbot");
+    assert!(!alone.out.contains("sessions"), "{}", alone.out);
+    assert!(bench.read("alone/scenario.yaml").contains("# requests per second, or a share"));
+    let study = bench.read("alone/study.yaml");
+    assert!(study.contains("No two prompts") && !study.contains("caches pay"), "{study}");
+    let run = bench.blis("run alone/scenario.yaml --num-requests 400 --format json").json();
+    assert_eq!(run["kv"]["hit_rate"].as_f64(), Some(0.0), "as the study says");
 }
 
 #[test]
@@ -32,7 +59,18 @@ fn init_never_writes_over_a_file_and_names_a_target_that_it_cannot_read() {
 
 #[test]
 fn init_says_when_a_model_does_not_fit() {
-    let ran = Bench::new().blis("init --model llama-3.1-70b --gpus 1 --hardware H100");
-    assert_eq!(ran.code, Some(2));
-    assert!(ran.err.contains("take more or larger GPUs"), "{}", ran.err);
+    for (args, told) in [
+        ("--model llama-3.1-70b --gpus 2 --hardware H100", "have no room for llama-3.1-70b and"),
+        ("--model llama-3.1-70b --gpus 2 --hardware H100", "it needs 4: set `--gpus 4`"),
+        ("--model llama-3.1-70b --gpus 2 --tp 2 --hardware H100", "error: --tp: "),
+        ("--model llama-70b", "error: --model: unknown model `llama-70b`"),
+        ("--model llama-70b", "known: `meta-llama/llama-3.1-70b-instruct`"),
+        ("--hardware H1", "error: --hardware: unknown GPU `H1`"),
+    ] {
+        let ran = Bench::new().blis(&format!("init {args}"));
+        assert_eq!(ran.code, Some(2), "{args}");
+        assert!(ran.err.contains(told) && !ran.err.contains(".yaml"), "{args}: {}", ran.err);
+    }
+    let (many, enough) = ("--model llama-3.1-70b --hardware H100 --gpus", Bench::new());
+    assert_eq!(enough.blis(&format!("init {many} 4")).code, Some(0), "as many as it says");
 }

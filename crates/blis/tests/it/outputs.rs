@@ -578,3 +578,33 @@ fn a_run_of_flags_that_do_not_say_how_long_is_long_enough_to_be_steady() {
     let explicit = bench.blis(&format!("{go} --num-requests 100"));
     assert_eq!(bench.blis(go).out, explicit.out, "calls of the Go program are as long as there");
 }
+
+#[test]
+fn the_defaults_that_the_help_names_are_those_of_a_run() {
+    let bench = Bench::new();
+    let help = bench.blis("run --help").out;
+    let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    let engine = |args: &str| bench.blis(&format!("run --format json {args}")).json();
+    let (large, small) = (engine(""), engine("--hardware L40S --tp 4"));
+    for field in ["max_num_running_reqs", "max_num_scheduled_tokens"] {
+        let [usual, less] = [&large, &small].map(|run| run["engine"][field].to_string());
+        let default = format!("[default: the preset's: {usual}, or {less} on an A100 and");
+        assert!(words.contains(&default), "{default}: {help}");
+    }
+    assert_eq!(large["engine"]["latency_model"], "coefficients");
+    assert_eq!(small["engine"]["latency_model"], "roofline");
+    let sent = format!("one instance gets {} requests", large["cluster"]["injected_requests"]);
+    assert!(words.contains(&sent), "{sent}: {help}");
+    assert!(words.contains("sessions per second where the workload has sessions"), "{help}");
+}
+
+#[test]
+fn a_run_says_how_its_engine_is_set_and_what_a_rate_of_sessions_is_in_requests() {
+    let bench = Bench::new();
+    let run = bench.blis("run --workload multi-turn-4x512 --rate 5 --num-requests 80").out;
+    let about = "token budget 8,192, at most 1,024 running, async scheduling; step times: fitted";
+    assert!(run.contains(about), "{run}");
+    assert!(run.contains("\n5 sessions/s of 4 requests each = 20 requests/s\n"), "{run}");
+    let run = bench.blis("run --num-requests 20 --async-scheduling false").out;
+    assert!(run.contains("synchronous scheduling") && !run.contains("sessions"), "{run}");
+}

@@ -76,6 +76,59 @@ fn a_study_ends_with_its_answer_on_one_screen() {
 }
 
 #[test]
+fn a_case_whose_requests_all_come_within_the_warm_up_has_no_data_and_is_not_ranked() {
+    let bench = Bench::new();
+    let sized = |sizes: &str| {
+        let swept = format!("sweep: {{workload.distribution.num_requests: {sizes}}}");
+        STUDY.replace("warmup: 0s", &format!("warmup: 5s\n{swept}"))
+    };
+    // 80 requests/s: 900 take 11 s, 30 less than one.
+    let text = sized("[900, 30]");
+    bench.write("s.yaml", &text[..text.find("hypotheses").expect("it has claims")]);
+    let ran = bench.blis("study s.yaml --no-ledger --quiet");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let first = ran.out.lines().nth(2).expect("an answer");
+    assert!(first.starts_with("Best by ttft_mean") && first.contains(" at 900: two"), "{first}");
+    let row = ran.out.lines().find(|line| line.trim().starts_with("30 ")).expect("a row");
+    assert!(row.ends_with("no data"), "{}", ran.out);
+    let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told =
+        ["1 case left out, e.g. 30: no data: all requests of the run (", "the warm-up (5 s)."];
+    assert!(told.iter().all(|part| words.contains(part)), "{}", ran.out);
+    assert!(!ran.out.contains("overloaded") && !ran.out.contains("keep"), "{}", ran.out);
+    bench.write("s.yaml", sized("[30]").replace("warmup: 5s", "warmup: 5s\nlength: written"));
+    let none = bench.blis("study s.yaml --no-ledger --quiet");
+    assert!(none.out.contains("No data: all requests"), "{}{}", none.out, none.err);
+    assert!(none.out.contains("inconclusive"), "{}", none.out);
+}
+
+#[test]
+fn the_command_of_the_answer_exports_the_model_and_the_machine_that_were_studied() {
+    let bench = Bench::new();
+    bench.write(
+        "s.yaml",
+        "model: qwen/qwen3-8b\nhardware: H200\ntp: 1\ncluster: {instances: 2}
+workload: {distribution: {rate: 4, num_requests: 40}}",
+    );
+    let arms = "arms: [{name: a, set: {strategy: llm-d-1.0-precise}}, \
+                {name: b, set: {strategy: no-kv}}]\nmetrics: [ttft_mean]\nreferences: false\n";
+    bench.write("file.yaml", format!("question: q?\nbase: s.yaml\n{arms}"));
+    let base = bench.read("s.yaml").replace('\n', "\n  ");
+    bench.write("inline.yaml", format!("question: q?\nbase:\n  {base}\n{arms}"));
+    let direct = bench.blis("export llm-d s.yaml --strategy llm-d-1.0-precise").out;
+    assert!(direct.contains("qwen/qwen3-8b"), "{direct}");
+    let body = |text: &str| text[text.find("apiVersion").expect("a file")..].to_owned();
+    for study in ["file.yaml", "inline.yaml"] {
+        let ran = bench.blis(&format!("study {study} --no-ledger --quiet"));
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let command = format!("export llm-d {study} --strategy ");
+        assert!(ran.out.contains(&format!("blis {command}")), "{}", ran.out);
+        let exported = bench.blis(&format!("{command}llm-d-1.0-precise")).out;
+        assert_eq!(body(&exported), body(&direct));
+    }
+}
+
+#[test]
 fn the_first_study_of_the_readme_ends_with_its_answer_on_one_screen() {
     let bench = Bench::new();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/routers.yaml");
@@ -208,7 +261,7 @@ fn scenarios_are_compared_seed_by_seed() {
     let ran = bench.blis("compare a.yaml b.yaml --seeds 4 --no-ledger --metrics ttft_mean,offered");
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let line = |name: &str| ran.out.lines().find(|line| line.starts_with(name)).expect("a line");
-    assert!(line("ttft_mean").ends_with(", less"), "{}", ran.out);
+    assert!(line("ttft_mean").ends_with(", better"), "{}", ran.out);
     assert!(line("offered").ends_with("  same"), "{}", ran.out);
     assert!(ran.out.contains("slow against fast"), "by their names: {}", ran.out);
     let same = bench.blis("compare a.yaml a.yaml --seeds 2 --no-ledger --format json");
@@ -284,6 +337,32 @@ fn an_arm_is_explained_by_parts_and_components() {
 }
 
 #[test]
+fn the_command_of_the_guide_that_explains_an_arm_runs() {
+    const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let read = |path: &str| std::fs::read_to_string(format!("{ROOT}/{path}")).expect(path);
+    let guide = read("docs/guide/compare.md");
+    let command = guide.lines().find_map(|line| line.strip_prefix("blis explain ")).expect("one");
+    let (file, flags) = command.split_once(' ').expect("flags");
+    let mut text = read(file);
+    for (written, small) in [
+        ("rate: 90%", "rate: 40"),
+        ("rate: 200%", "rate: 80"),
+        ("num_requests: 40000", "num_requests: 60"),
+        ("num_requests: 20000", "num_requests: 60"),
+    ] {
+        assert!(text.contains(written), "{written}");
+        text = text.replace(written, small);
+    }
+    let bench = Bench::new();
+    bench.write("s.yaml", text);
+    let flags = flags.replace("--seeds 5", "--seeds 2");
+    let small = "--no-ledger --quiet --no-oracles --counterfactual-sample 0";
+    let ran = bench.blis(&format!("explain s.yaml {flags} {small}"));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("Shapley share"), "{}", ran.out);
+}
+
+#[test]
 fn a_picker_that_is_run_today_takes_the_place_of_the_baseline() {
     let bench = Bench::new();
     let study = |baseline: &str| {
@@ -329,8 +408,15 @@ hypotheses: [{{claim: ttft_mean(ours) < ttft_mean(baseline)}}]
         let ran = bench.blis(&format!("study {args} --format json"));
         assert_eq!(ran.code, Some(0), "{}", ran.err);
         let all: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
-        // Cells are told apart by what they mean, which is their key in the ledger.
-        (all["cells"].clone(), all["hypotheses"].clone(), ran.err)
+        // Cells are told apart by what they mean, which is their key in the ledger. The arm has the
+        // name of the file.
+        let told = |part: &str| {
+            ["epp", "mine"].iter().fold(all[part].to_string(), |text, name| {
+                assert_eq!(text.contains(name), args.contains(&format!("{name}.yaml")), "{text}");
+                text.replace(name, "baseline")
+            })
+        };
+        (told("cells"), told("hypotheses"), ran.err)
     };
     let (means, verdicts, _) = found("named.yaml");
     let (imported, judged, told) = found("chance.yaml --baseline epp.yaml");

@@ -25,6 +25,45 @@ fn one_request_fits_a_screen_and_ends_in_its_cause() {
 }
 
 #[test]
+fn the_bar_of_a_life_is_the_latency_that_is_asked_about() {
+    let bench = Bench::new();
+    let filled = |measure: &str, row: &str| {
+        let ran = bench.blis(&format!("why {BUSY} --slowest {measure}"));
+        let rows = ran.out.lines().filter(|line| line.starts_with(row));
+        rows.flat_map(str::chars).filter(|&letter| letter == '█').count()
+    };
+    let before = ["ingress", "waiting", "prefill"].map(|row| filled("ttft", row));
+    assert!((28..=33).contains(&before.iter().sum::<usize>()), "all of the bar: {before:?}");
+    assert_eq!(filled("ttft", "decode"), 0);
+    assert!(filled("itl", "decode") >= 29, "all of it is between the first token and the last");
+    assert_eq!(filled("itl", "prefill"), 0);
+}
+
+#[test]
+fn of_many_requests_each_cause_is_told_once() {
+    let bench = Bench::new();
+    let ran = bench.blis(&format!("why {BUSY} -n 10"));
+    let found = bench.blis(&format!("why {BUSY} -n 10 --format json")).out;
+    let found: Value = serde_json::from_str(&found).expect("JSON");
+    let name = |one: &Value| one["request"].as_str().expect("a name").to_owned();
+    let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let of = |one: &Value| one["cause"].as_str().expect("a cause").to_owned();
+    let all = found.as_array().expect("a list");
+    let mut causes: Vec<String> = all.iter().map(of).collect();
+    causes.sort();
+    causes.dedup();
+    assert!(causes.len() < all.len());
+    for cause in causes {
+        let same: Vec<String> = all.iter().filter(|one| of(one) == cause).map(name).collect();
+        let told = match &same[..] {
+            [one] => format!("Request {one}: "),
+            _ => format!("Requests {}, e.g. {}: ", same.join(", "), same[0]),
+        };
+        assert_eq!(words.matches(&told).count(), 1, "{told}: {}", ran.out);
+    }
+}
+
+#[test]
 fn every_nanosecond_of_a_latency_has_a_cause() {
     let bench = Bench::new();
     for measure in ["ttft", "e2e", "itl"] {
@@ -61,6 +100,12 @@ fn a_request_is_named_as_in_the_rows_of_a_run() {
     let error = "error: no request `eve` finished; `blis run --requests-out FILE` lists them all\n";
     assert_eq!((ran.code, ran.err.as_str()), (Some(2), error));
     assert_eq!(bench.blis("why 7 --num-requests 8 --quiet").code, Some(0), "a number alone");
+    let swapped = bench.blis("why s.yaml 7 --quiet");
+    assert!(
+        swapped.err.contains("the request comes first: `blis why 7 s.yaml`"),
+        "{}",
+        swapped.err
+    );
 }
 
 #[test]

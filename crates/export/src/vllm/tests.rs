@@ -66,6 +66,31 @@ fn the_type_of_the_kv_cache_is_exported_unless_it_is_the_models_own() {
 }
 
 #[test]
+fn blocks_that_the_gpus_cannot_hold_are_left_out_and_told() {
+    let with = |engine: &str| {
+        exported(&format!(
+            "model: llama-3.1-8b\nhardware: H100\ntp: 1\nlatency: {{model: roofline}}\n\
+             engine: {{{engine}}}"
+        ))
+    };
+    // 16 GB of weights leave less than 64 GB of 80: at 2 MiB a block fewer than 32,000 blocks.
+    for (engine, fits) in [
+        ("total_kv_blocks: 20000", true),
+        ("total_kv_blocks: 40000", false),
+        ("total_kv_blocks: 40000, kv_cache_dtype: fp8", true),
+        ("gpu_memory_utilization: 1", true),
+    ] {
+        let text = with(engine);
+        let command = &text[text.find("vllm serve").expect("a command")..];
+        assert_eq!(command.contains("--num-gpu-blocks-override"), fits, "{engine}\n{text}");
+        let told = text.replace("\n#  ", "");
+        let left_out = "[approximate] KV blocks: the simulated blocks do not fit";
+        assert_eq!(told.contains(left_out), !fits, "{engine}\n{text}");
+        assert_eq!(told.contains("[exact] KV blocks"), fits, "{engine}\n{text}");
+    }
+}
+
+#[test]
 fn every_strategy_that_ships_is_exported() {
     for shipped in strategy::ALL {
         let text = exported(&format!("strategy: {}", shipped.name));

@@ -117,7 +117,7 @@ impl Standing {
         match self {
             Standing::Meets => "meets",
             Standing::Misses => "misses",
-            Standing::Saturated => "saturated",
+            Standing::Saturated => "overloaded",
             Standing::Unclear => "unclear",
             Standing::TooShort => "too short",
         }

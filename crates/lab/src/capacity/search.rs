@@ -175,7 +175,7 @@ impl Search {
             fails.then(|| format!("`{}`: {found}", slo.text))
         };
         let why = self.question.slo.iter().find_map(why);
-        let why = why.unwrap_or_else(|| "the cluster does not keep up".to_owned());
+        let why = why.unwrap_or_else(|| "the cluster is overloaded".to_owned());
         Ok(Found::Never { at, why })
     }
 }

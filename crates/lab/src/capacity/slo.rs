@@ -2,6 +2,7 @@
 
 use crate::design::Design;
 use crate::hypothesis::{Comparison, Expr, Mistake, Reference, Relation, parse};
+use crate::metric::Metric;
 use blis_core::SloClass;
 use blis_core::math::ln;
 use blis_scenario::problem::{Place, Problem};
@@ -75,6 +76,15 @@ impl Slo {
             return Err(Problem::of_file("slo", message));
         }
         Ok(all)
+    }
+
+    /// The metric and the number that it must stay below, if it says so of one metric.
+    pub fn limit(&self) -> Option<(Metric, f64)> {
+        let Comparison { left: Expr::Value(bounded), relation, right } = &self.comparison else {
+            return None;
+        };
+        let below = matches!(relation, Relation::Below | Relation::AtMost);
+        right.constant().filter(|_| below).map(|limit| (bounded.metric, limit))
     }
 
     /// How much room is left in a run: at least 0 if it holds there. The logarithm of a ratio if

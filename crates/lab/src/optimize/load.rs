@@ -3,7 +3,7 @@
 use super::Load;
 use super::points::Points;
 use crate::failure::Failure;
-use crate::study::patch::{Once, settings, within};
+use crate::study::patch::{self, Once, settings, within};
 use crate::trial::{Runner, Watch};
 use blis_scenario::problems::{Problems, every};
 use blis_scenario::scenario::{Checked, Draft, Plan, Workload};
@@ -93,19 +93,8 @@ impl Load {
         let mut tree = self.base.clone();
         strategy::POLICIES.iter().chain(&[strategy::FIELD]).for_each(|part| tree.remove(part));
         set(&mut tree);
-        let draft = Draft::from_tree(tree.clone());
-        let unread = |problems: &Problems| {
-            problems.iter().all(|problem| problem.path == "signals.kv_event_delay_us")
-        };
-        match self.checked(&draft) {
-            Err(problems) if unread(&problems) => {
-                let mut signals = tree.field("signals").cloned().unwrap_or_else(Node::empty);
-                signals.remove("kv_event_delay_us");
-                tree.set(&["signals"], signals);
-                self.plan_of(&Draft::from_tree(tree))
-            }
-            _ => self.plan_of(&draft),
-        }
+        let checked = patch::heard(tree, |tree| self.checked(&Draft::from_tree(tree.clone())));
+        Ok(checked?.settle(&self.saturations, &mut Unobserved)?)
     }
 
     fn draft(&self, points: &Points, candidate: usize, settings: &[(String, String)]) -> Draft {

@@ -18,6 +18,8 @@ pub struct Answer {
     pub metric: Metric,
     /// Each combination of what is not an arm, in the order of the cells.
     pub places: Vec<Place>,
+    /// Those that nothing is known of.
+    pub empty: Vec<Empty>,
     /// What each arm of the file loses where it loses most; the least first.
     pub regrets: Vec<Regret>,
 }
@@ -33,6 +35,17 @@ pub struct Place {
     pub overloaded: Vec<usize>,
     /// The cell of each arm of the file.
     pub cells: Vec<usize>,
+}
+
+/// A combination of what is not an arm in which an arm has no request that counts.
+#[derive(Clone, Debug)]
+pub struct Empty {
+    /// Its levels.
+    pub name: String,
+    /// What is left out of a run, in s.
+    pub warmup_s: f64,
+    /// How long that run is, in s.
+    pub run_s: f64,
 }
 
 /// An arm at a place.
@@ -105,6 +118,7 @@ impl Study {
         let arm = self.design.factor("arm").filter(|&arm| self.design.factors[arm].stated > 1)?;
         let metric = *self.ranked_by()?;
         let mut places: Vec<Place> = Vec::new();
+        let mut empty: Vec<Empty> = Vec::new();
         for cell in 0..self.cells.len() {
             let mut levels = self.design.names(cell);
             let is_arm = self.design.levels(cell)[arm];
@@ -126,12 +140,19 @@ impl Study {
             }
             let place = &mut places[index];
             place.cells.push(cell);
+            if findings.is_empty(cell) && empty.iter().all(|it| it.name != place.name) {
+                let warmup_s = self.plan(cell, findings.lengths.warmup).warmup.as_secs_f64();
+                let runs = findings.rows[cell].iter().map(|row| row.report.duration_s);
+                let run_s = runs.fold(0.0, f64::max);
+                empty.push(Empty { name: place.name.clone(), warmup_s, run_s });
+            }
             if metric.is_latency() && self.grows(&findings.rows[cell], cell) {
                 place.overloaded.push(is_arm);
             } else if let Some(mean) = findings.mean(cell, &metric) {
                 place.ranked.push(Ranked { arm: is_arm, cell, mean, times_best: None });
             }
         }
+        places.retain(|place| empty.iter().all(|it| it.name != place.name));
         for place in &mut places {
             place.rank(findings, &metric);
         }
@@ -139,7 +160,7 @@ impl Study {
         // What oracles decide nobody can deploy.
         let real = |arm: usize| self.cells[places[0].cells[arm]].plan.oracles == Oracles::NONE;
         regrets.retain(|regret| real(regret.arm));
-        Some(Answer { metric, places, regrets })
+        Some(Answer { metric, places, empty, regrets })
     }
 
     /// The metric that arms are ranked by: the first that has a better side.

@@ -1,5 +1,6 @@
 //! The arms of a study: patches, components put together, and references that belong beside them.
 
+use super::Study;
 use super::file::PatchFields;
 use super::levels::{Choices, Level};
 use super::patch::{self, Setting};
@@ -129,6 +130,35 @@ pub(super) fn matrix(which: &[usize], components: &[Component]) -> Choices {
         levels.push(arm("all".to_owned(), which.to_vec(), "the compound".to_owned()));
     }
     Choices { name: "arm".to_owned(), stated: levels.len(), levels }
+}
+
+impl Study {
+    /// Calls the arm at `level` `name` from now on, unless another arm is called so.
+    pub(super) fn rename_arm(&mut self, level: usize, name: &str) {
+        let Some(arm) = self.design.factor("arm") else { return };
+        let names = &mut self.design.factors[arm].levels;
+        if names.iter().any(|known| known == name) {
+            return;
+        }
+        // Its references have its name in theirs.
+        let (old, of) = (names[level].clone(), format!(" of {} on ", names[level]));
+        let renamed = |known: &mut String| {
+            if *known == old {
+                name.clone_into(known);
+            } else {
+                *known = known.replace(&of, &format!(" of {name} on "));
+            }
+        };
+        names.iter_mut().for_each(renamed);
+        self.levels[arm].levels.iter_mut().for_each(|level| renamed(&mut level.name));
+        self.cells.iter_mut().for_each(|cell| renamed(&mut cell.levels[arm]));
+        for hypothesis in &mut self.hypotheses {
+            hypothesis.text = hypothesis.claim.text(&self.design);
+            for (text, counter) in &mut hypothesis.fires {
+                *text = counter.text(&self.design);
+            }
+        }
+    }
 }
 
 impl Level {

@@ -173,11 +173,11 @@ pub fn read(path: &Path) -> Result<Outline, Problems> {
 }
 
 /// Reads the study in the file `path`, where the baseline sets `fields` instead of what is written:
-/// the arm called `baseline`, or the first.
+/// the arm called `baseline`, or the first. It is called `name` then, unless another is.
 ///
 /// # Errors
 /// All that is illegal in it; if it has no arms.
-pub fn read_with_baseline(path: &Path, fields: Node) -> Result<Outline, Problems> {
+pub fn read_with_baseline(path: &Path, name: &str, fields: Node) -> Result<Outline, Problems> {
     let mut tree = yaml::read_file(path)?;
     let arms = match &tree.field("arms").map(|arms| arms.kind.clone()) {
         Some(Kind::List(arms)) if !arms.is_empty() => arms.clone(),
@@ -195,7 +195,9 @@ pub fn read_with_baseline(path: &Path, fields: Node) -> Result<Outline, Problems
     arms[place].set(&["set"], fields);
     let list = Node { place: tree.place_of("arms"), kind: Kind::List(arms) };
     tree.set(&["arms"], list);
-    study(&tree)
+    let mut outline = study(&tree)?;
+    outline.study.rename_arm(place, name);
+    Ok(outline)
 }
 
 /// Reads the study in `text` as if it stood in a file called `name`, beside which are the files
@@ -398,7 +400,7 @@ fn check_size(tree: &Node, cells: usize, seeds: usize) -> Result<(), Problem> {
     if cells.saturating_mul(seeds) <= MOST_TRIALS {
         return Ok(());
     }
-    let message = format!("{cells} cells and {seeds} seeds; legal: at most {MOST_TRIALS} runs");
+    let message = format!("{cells} cases and {seeds} seeds; legal: at most {MOST_TRIALS} runs");
     Err(Problem::new(tree.place.clone(), "", message))
 }
 
@@ -408,6 +410,18 @@ pub(crate) fn base(tree: &Node, base: Option<&Node>) -> Result<Node, Problems> {
     match &base.kind {
         Kind::Scalar { text, .. } => Ok(yaml::read_file(&beside(&base.place, text))?),
         _ => Ok(base.clone()),
+    }
+}
+
+/// The scenario in the file `path`, or the one that all cells of the study there begin with.
+///
+/// # Errors
+/// If a file cannot be read or is not well-formed YAML.
+pub fn scenario_of(path: &Path) -> Result<Node, Problems> {
+    let tree = yaml::read_file(path)?;
+    match tree.field("base") {
+        Some(written) => base(&tree, Some(written)),
+        None => Ok(tree),
     }
 }
 
@@ -614,6 +628,6 @@ hypotheses:
             assert!(found.contains(message), "{found}\nnot: {message}");
         }
         let in_cell = read(&STUDY.replace("[900, 800]", "[900, 0]")).expect_err("illegal");
-        assert!(in_cell.ends_with("(in the cell base, 0, 1)"), "{in_cell}");
+        assert!(in_cell.ends_with("(in the case base, 0, 1)"), "{in_cell}");
     }
 }

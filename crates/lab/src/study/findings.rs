@@ -59,6 +59,11 @@ impl Findings {
         load(&self.rows[cell]).map_or("-", Saturation::name)
     }
 
+    /// Whether no run of `cell` has a request that counts: all of them arrive in the warm-up.
+    pub fn is_empty(&self, cell: usize) -> bool {
+        self.rows[cell].iter().all(|row| row.report.cluster.offered == 0)
+    }
+
     /// Their mean, with its interval if there are several; `None` if there is no sample.
     pub fn mean(&self, cell: usize, metric: &Metric) -> Option<Mean> {
         mean(&self.values(cell, metric), metric)

@@ -53,9 +53,29 @@ pub(crate) fn resolve(tree: &Node, levels: &[String], files: &Files) -> Result<C
     Once::new(files).resolve(tree, &cell(levels))
 }
 
+/// What `resolve` makes of `tree`, in which settings of KV events count only if a policy reads them:
+/// whoever generates scenarios takes policies away that the base was written for.
+pub(crate) fn heard<T>(
+    mut tree: Node,
+    resolve: impl Fn(&Node) -> Result<T, Problems>,
+) -> Result<T, Problems> {
+    const EVENTS: [&str; 2] = ["kv_event_delay_us", "speculative_ttl_us"];
+    let found = resolve(&tree);
+    let unread = |problem: &Problem| {
+        problem.path.strip_prefix("signals.").is_some_and(|field| EVENTS.contains(&field))
+    };
+    if !found.as_ref().is_err_and(|problems| problems.iter().all(unread)) {
+        return found;
+    }
+    let mut signals = tree.field("signals").cloned().unwrap_or_else(Node::empty);
+    EVENTS.iter().for_each(|field| signals.remove(field));
+    tree.set(&["signals"], signals);
+    resolve(&tree)
+}
+
 /// What problems call the cell with these levels.
 pub(crate) fn cell(levels: &[String]) -> String {
-    if levels.is_empty() { String::new() } else { format!("the cell {}", levels.join(", ")) }
+    if levels.is_empty() { String::new() } else { format!("the case {}", levels.join(", ")) }
 }
 
 /// Resolves scenarios that have much in common. What is wrong with several of them is told once,

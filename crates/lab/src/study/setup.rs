@@ -13,6 +13,12 @@ impl Study {
         stated(&patch::settings(&self.base))
     }
 
+    /// Whether its cells differ in the scenario field at `path`.
+    pub fn is_varied(&self, path: &str) -> bool {
+        let all = self.levels.iter().flat_map(|factor| &factor.levels);
+        all.flat_map(|level| &level.own).any(|(steps, _)| steps.join(".") == path)
+    }
+
     /// What `level` of `factor` sets itself, on top of the base and of its components.
     ///
     /// # Panics

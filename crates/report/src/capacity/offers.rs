@@ -1,10 +1,10 @@
 //! `blis capacity --search`: which machines to rent, cheapest first.
 
-use super::{conditions, question, table};
+use super::{conditions, measured, question, table};
 use crate::model::{Block, Document, Table};
-use crate::text::{counted, dash, grouped, ranged};
+use crate::text::{counted, grouped};
 use blis_core::math::count;
-use blis_lab::capacity::{Answer, Findings, Found, Judged, Search, Subject};
+use blis_lab::capacity::{Answer, Findings, Found, Judged, Point, Search, Subject};
 use blis_lab::verdict::number;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ struct Offer<'a> {
 pub(super) fn document(search: &Search, findings: &Findings, mut data: Value) -> Document {
     let mut offers: Vec<Offer<'_>> =
         search.subjects.iter().zip(&findings.answers).filter_map(offer).collect();
-    offers.sort_by(|a, b| a.dollars.total_cmp(&b.dollars).then(a.gpus.total_cmp(&b.gpus)));
+    offers.sort_by(|a, b| a.dollars.total_cmp(&b.dollars).then(b.slack().total_cmp(&a.slack())));
     data["offers"] = offers.iter().map(Offer::json).collect();
     let mut found = Vec::new();
     match offers.first() {
@@ -109,14 +109,26 @@ impl Offer<'_> {
 
     /// What the SLOs bound, with so many instances.
     fn values(&self) -> Vec<String> {
-        let here = self.answer.points.iter().rfind(|point| point.value >= self.instances);
-        here.map_or_else(Vec::new, |point| {
-            let value = |judged: &Judged| {
-                let effect = &judged.effect;
-                dash(effect.estimate, |found| format!("{} {}", ranged(&found), effect.unit))
-            };
-            point.slo.iter().map(value).collect()
-        })
+        let values = |point: &Point| point.slo.iter().map(|it| measured(&it.effect)).collect();
+        self.point().map_or_else(Vec::new, values)
+    }
+
+    /// What was found with so many instances.
+    fn point(&self) -> Option<&Point> {
+        self.answer.points.iter().rfind(|point| point.value >= self.instances)
+    }
+
+    /// How far it is from the bound of the SLO that it meets most narrowly, as a share of that
+    /// bound.
+    fn slack(&self) -> f64 {
+        let share = |judged: &Judged| {
+            let effect = &judged.effect;
+            let bound = effect.at_most.or(effect.at_least)?;
+            let below = (bound - effect.estimate?.mean) / bound.abs();
+            Some(if effect.at_most.is_some() { below } else { -below })
+        };
+        let all = self.point().into_iter().flat_map(|point| &point.slo).filter_map(share);
+        all.fold(f64::INFINITY, f64::min)
     }
 
     fn sentence(&self) -> String {
@@ -176,6 +188,7 @@ impl Offer<'_> {
             "instances": self.instances,
             "gpus": self.gpus,
             "dollars_per_hour": self.dollars,
+            "slack": self.slack(),
         })
     }
 }

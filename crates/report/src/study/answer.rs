@@ -1,13 +1,13 @@
 //! The answer of a study, on one screen: what is best where, what it costs, what is not known.
 
-use super::{CAUTION, charts, deploy, tally};
+use super::{CAUTION, charts, deploy, tally, targets};
 use crate::model::{Block, Table, blocks};
 use crate::text::{counted, dash, effect, entry, heading, listed, percent, ranged, sentence};
 use blis_core::SloClass;
 use blis_core::math::float;
 use blis_lab::Metric;
 use blis_lab::stats::Estimate;
-use blis_lab::study::{Answer, Findings, Paired, Place, Regret, Study};
+use blis_lab::study::{Answer, Empty, Findings, Paired, Place, Regret, Study};
 use blis_lab::verdict::{Outcome, number};
 use blis_scenario::Row;
 
@@ -23,16 +23,18 @@ const MOST_COSTS: usize = 1;
 const LEAST_COST: f64 = 0.02;
 
 /// What a reader needs first.
-pub(super) fn answer(study: &Study, findings: &Findings) -> Vec<Block> {
+pub(super) fn answer(study: &Study, findings: &Findings, file: Option<&str>) -> Vec<Block> {
     let found = study.answer(findings);
-    let mut all = Vec::new();
+    let mut all: Vec<Block> = targets::lines(study, findings).into_iter().collect();
     if let Some(found) = &found {
         all.push(Block::prose(best(study, found)));
         all.extend(charts::distances(study, found).map(Block::from));
         let few = found.places.len() <= MOST_PLACES;
         let table = if few { Some(places(study, found)) } else { groups(study, found) };
-        all.push(table.unwrap_or_else(|| arms(study, found, MOST_ARMS)).into());
-        all.extend(deploy::block(study, found));
+        if !found.places.is_empty() {
+            all.push(table.unwrap_or_else(|| arms(study, found, MOST_ARMS)).into());
+        }
+        all.extend(deploy::block(study, found, file));
     }
     all.extend(claims(study, findings));
     if all.is_empty() {
@@ -59,13 +61,17 @@ fn directed(metric: &Metric) -> String {
 /// Which arm to take, in two sentences.
 fn best(study: &Study, found: &Answer) -> String {
     let metric = directed(&found.metric);
+    if found.places.is_empty() {
+        return sentence(&found.empty.first().map_or_else(String::new, no_data));
+    }
     if let [place] = &found.places[..] {
         let Some(first) = place.ranked.first() else {
-            return format!("No arm keeps up, so {metric} measures the length of the run.");
+            return format!("All arms are overloaded, so {metric} measures the length of the run.");
         };
         let value = entry(&found.metric, Some(first.mean));
-        let told =
-            format!("Best by {metric}: {}, {value} {}", arm(study, first.arm), found.metric.unit());
+        let at = if found.empty.is_empty() { String::new() } else { format!(" at {}", place.name) };
+        let (name, unit) = (arm(study, first.arm), found.metric.unit());
+        let told = format!("Best by {metric}{at}: {name}, {value} {unit}");
         return format!("{}.{}", told.trim_end(), also(study, place));
     }
     let less = found.metric.less_is_better() == Some(true);
@@ -77,8 +83,8 @@ fn best(study: &Study, found: &Answer) -> String {
             _ => format!("at worst {} of the best ({})", number(1.0 / times.mean), place(at)),
         });
         let lost = one.overloaded.first().map(|&first| match one.overloaded.len() {
-            1 => format!("does not keep up in one where another does ({})", place(first)),
-            many => format!("does not keep up in {many} where another does"),
+            1 => format!("is overloaded in one where another is not ({})", place(first)),
+            many => format!("is overloaded in {many} where another is not"),
         });
         match (lost, times) {
             (Some(lost), Some(times)) => format!("{lost}, else is {times}"),
@@ -132,11 +138,17 @@ fn some<'a>(names: impl Iterator<Item = &'a str>, most: usize) -> String {
     listed(names.iter().take(most).map(|name| Some((*name).to_owned())).chain([more]))
 }
 
+/// Why nothing is known of a case.
+fn no_data(empty: &Empty) -> String {
+    let (warmup, run) = (number(empty.warmup_s), number(empty.run_s));
+    format!("no data: all requests of the run ({run} s) arrive within the warm-up ({warmup} s)")
+}
+
 /// A row for each place: the best arm, those as good, and the next.
 fn places(study: &Study, found: &Answer) -> Table {
     let row = |place: &Place| {
         let best = place.ranked.first();
-        let name = best.map_or("none keeps up", |best| arm(study, best.arm));
+        let name = best.map_or("all overloaded", |best| arm(study, best.arm));
         let value = best.map_or_else(String::new, |best| entry(&found.metric, Some(best.mean)));
         let same = Some(level(study, place)).filter(|same| !same.is_empty());
         let next = place.ranked.iter().skip(1).find(|one| !one.is_level());
@@ -157,7 +169,9 @@ fn places(study: &Study, found: &Answer) -> Table {
     ];
     // If cells differ in nothing else, there is one place without a name.
     let from = usize::from(header[0].is_empty());
-    let rows = found.places.iter().map(|place| row(place).split_off(from));
+    let empty = |it: &Empty| [it.name.as_str(), "no data", "", ""].map(str::to_owned).to_vec();
+    let rows = found.places.iter().map(row).chain(found.empty.iter().map(empty));
+    let rows = rows.map(|mut row| row.split_off(from));
     Table::new("", header[from..].to_vec(), rows).without_empty()
 }
 
@@ -210,7 +224,7 @@ fn groups(study: &Study, found: &Answer) -> Option<Table> {
         let best = format!("{best} ({most} of {}){more}", here.len());
         let lost = arms.iter().map(|&arm| match found.worst(arm, here.iter().copied()) {
             None => "-".to_owned(),
-            Some(lost) if !lost.overloaded.is_empty() => "does not keep up".to_owned(),
+            Some(lost) if !lost.overloaded.is_empty() => "overloaded".to_owned(),
             Some(lost) => dash(lost.times, |(times, _)| {
                 if times.low < times.high { ranged(&times) } else { "the best".to_owned() }
             }),
@@ -254,7 +268,7 @@ fn arms(study: &Study, found: &Answer, most: usize) -> Table {
     let title =
         if more > 0 { format!("The best arms, without {more} more") } else { String::new() };
     let worst = format!("{} at worst, times the best", found.metric.name());
-    let header = ["arm", "best, or level with it", "does not keep up", &worst, "there"];
+    let header = ["arm", "best, or level with it", "overloaded", &worst, "there"];
     Table::new(title, header, rows)
 }
 
@@ -303,8 +317,7 @@ fn costs(study: &Study, findings: &Findings, found: &Answer) -> Option<String> {
     let (winner, base) = (arm(study, winner), arm(study, 0));
     if costs.is_empty() {
         return Some(format!(
-            "Against {base}, {winner} costs nobody anything that shows: no metric of the study and \
-             no class is surely worse by 2 %."
+            "Against {base}, with {winner} no metric or class is worse by more than 2 %."
         ));
     }
     let named = costs.into_iter().take(MOST_COSTS).map(|(.., told)| Some(told));
@@ -372,23 +385,32 @@ fn unknown(study: &Study, findings: &Findings, found: Option<&Answer>) -> String
         .map_or(0, |found| found.places.iter().map(|place| place.overloaded.len()).sum::<usize>());
     let overloaded = (overloaded > 0).then(|| {
         let cells = study.cells.len();
-        format!("{overloaded} of {cells} cells (an arm in a case) do not keep up: not ranked.")
+        format!("{overloaded} of {cells} combinations of arm and case are overloaded: not ranked.")
     });
+    let empty = found.map(|found| &found.empty[..]).unwrap_or_default();
+    let empty =
+        empty.first().filter(|_| found.is_some_and(|it| !it.places.is_empty())).map(|one| {
+            let cases = counted(empty.len() as u64, "case");
+            format!("{cases} left out, e.g. {}: {}.", one.name, no_data(one))
+        });
     let (far, most) = extrapolated(findings);
     let far = (most > 0.01).then(|| {
         format!(
-            "{} of all steps ({} in the worst cell) are outside the range of measured step times.",
+            "{} of all steps (at worst {}) are outside the range of measured step times.",
             percent(far),
             percent(most)
         )
     });
+    // The first clause says what the times are.
+    let caveats = study.cells.iter().filter_map(|cell| cell.plan.latency_caveat.as_deref());
+    let caveat = caveats.filter_map(|caveat| caveat.split(';').next()).next().map(sentence);
     let caution = if study.hypotheses.is_empty() {
         "Intervals are 95 % each and cover the choice of seeds, not errors of the model."
     } else {
         CAUTION
     };
     let lacking = found.map(|found| deploy::lacking(study, found)).filter(|it| !it.is_empty());
-    let parts = [lacking, open, overloaded, far].into_iter().flatten();
+    let parts = [lacking, open, overloaded, empty, caveat, far].into_iter().flatten();
     parts.chain([caution.to_owned()]).collect::<Vec<_>>().join(" ")
 }
 

@@ -65,7 +65,7 @@ pub(super) fn distances(study: &Study, found: &Answer) -> Option<Chart> {
     for regret in &found.regrets {
         let lost = match regret.overloaded.len() {
             0 => String::new(),
-            lost => format!(" ({lost} not kept up with)"),
+            lost => format!(" (overloaded in {lost})"),
         };
         let name = format!("{}{lost}", answer::arm(study, regret.arm));
         for place in &found.places {
@@ -77,8 +77,8 @@ pub(super) fn distances(study: &Study, found: &Answer) -> Option<Chart> {
     }
     let times = format!("{}, times the best", found.metric.name());
     let axes = [Axis::new("arm", Scale::Names), Axis::new(&times, Scale::Fit)];
-    let note = "A dot for each case; the best stand at 1. In brackets: the cases in which requests \
-                pile up with this arm and not with another.";
+    let note = "A dot for each case; the best stand at 1. In brackets: the cases in which this arm \
+                is overloaded and another is not.";
     Some(Chart::new("How far each arm is from the best", Form::Rows, axes, points)?.noted(note))
 }
 

@@ -3,7 +3,7 @@
 use super::answer::{arm, cases};
 use crate::model::Block;
 use crate::text::listed;
-use blis_export::llm_d;
+use blis_export::{llm_d, shell_word};
 use blis_lab::study::{Answer, Regret, Study};
 
 /// Names of strategies that are no longer have what they are for below one another.
@@ -31,11 +31,17 @@ pub(super) fn lacking(study: &Study, found: &Answer) -> String {
 }
 
 /// A command for the safest arm that llm-d can run, and one for the best of each case. `None` if it
-/// is not known how to export the safest arm.
-pub(super) fn block(study: &Study, found: &Answer) -> Option<Block> {
+/// is not known how to export the safest arm. The model and the machine are those of the study in
+/// `file`.
+pub(super) fn block(study: &Study, found: &Answer, file: Option<&str>) -> Option<Block> {
     let everywhere: Vec<usize> = (0..found.places.len()).collect();
     let arms = || found.regrets.iter().map(|regret| regret.arm);
     export(study, found, arms().next()?, &[0])?;
+    // The command exports the base, which must be what was run.
+    let swept = ["model", "hardware", "tp", "latency.model"];
+    if swept.iter().any(|path| study.is_varied(path)) {
+        return None;
+    }
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     let all = if everywhere.len() > 1 { "all cases" } else { "" };
     let several = Some(cases(study, found)).filter(|_| everywhere.len() > 1);
@@ -56,13 +62,12 @@ pub(super) fn block(study: &Study, found: &Answer) -> Option<Block> {
             None => lines.push((strategy, vec![case])),
         }
     }
-    let quote = |strategy: &str| {
-        if strategy.contains('[') { format!("'{strategy}'") } else { strategy.to_owned() }
-    };
+    let of = file.map_or_else(String::new, |file| format!(" {}", shell_word(file)));
     let line = |(strategy, cases): &(String, Vec<String>)| {
         let about = cases.join("; ");
         let about = if about.is_empty() { about } else { format!("# {about}") };
-        format!("blis export llm-d --strategy {:WIDTH$} {about}", quote(strategy)).trim().to_owned()
+        let strategy = shell_word(strategy);
+        format!("blis export llm-d{of} --strategy {strategy:WIDTH$} {about}").trim().to_owned()
     };
     let lines: Vec<String> = lines.iter().map(line).collect();
     let code = vec![Block::Code(lines.join("\n"))];

@@ -33,7 +33,7 @@ pub(super) fn tuned(study: &Study) -> Option<Table> {
     let row = |cell: &Cell| Some([cell.levels.join(", "), cell.tuned()?]);
     let rows: Vec<_> = study.cells.iter().filter_map(row).collect();
     let tuned = !rows.is_empty();
-    tuned.then(|| Table::new("tuned arms", ["cell", "parameters that were found"], rows))
+    tuned.then(|| Table::new("tuned arms", ["case", "parameters that were found"], rows))
 }
 
 /// All that the file sets, and how to run it.

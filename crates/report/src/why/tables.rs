@@ -34,20 +34,27 @@ pub(super) fn life(answer: &Answer) -> Table {
     lines.push(Line { what: "output".to_owned(), from: end, to: end + record.split.output });
     let lines = fold(lines);
     let whole = record.e2e.unwrap_or(Span::ZERO);
+    let first = answer.life.first_token.unwrap_or(Time::NEVER);
+    let window = match answer.measure {
+        Measure::Ttft => (record.arrival, first.saturating_since(record.arrival)),
+        Measure::E2e => (record.arrival, whole),
+        Measure::Itl => (first, answer.took),
+    };
     let row = |line: &Line| {
         let span = line.to.since(line.from);
         let share = |whole: Span| float(span.as_nanos()) / float(whole.as_nanos().max(1));
-        let first = answer.life.first_token.unwrap_or(Time::NEVER);
         let of_ttft = record.ttft.filter(|_| line.to <= first || line.what == "output");
         vec![
             line.what.clone(),
-            bar(line, record.arrival, whole),
+            bar(line, window),
             duration(span.as_nanos()),
             dash(of_ttft, |ttft| percent(share(ttft))),
             percent(share(whole)),
         ]
     };
-    Table::new("", ["what", "when", "took", "of TTFT", "of E2E"], lines.iter().map(row)).keyed(2)
+    let when = format!("when, of {}", answer.measure.name());
+    let header = ["what", &when, "took", "of TTFT", "of E2E"];
+    Table::new("", header, lines.iter().map(row)).keyed(2)
 }
 
 /// The rows of a stretch: each prefill step has one.
@@ -128,14 +135,16 @@ fn kind(stretch: &Stretch) -> &'static str {
     }
 }
 
-/// Where in a life a row is.
-fn bar(line: &Line, begin: Time, whole: Span) -> String {
+/// Where a row is in the latency that is asked about, which begins so and is so long; dots only if
+/// it is not part of it.
+fn bar(line: &Line, (begin, whole): (Time, Span)) -> String {
     let cell = |at: Time| {
-        let share = float(at.since(begin).as_nanos()) / float(whole.as_nanos().max(1));
+        let share = float(at.saturating_since(begin).as_nanos()) / float(whole.as_nanos().max(1));
         count((share * float(BAR)).floor()).min(BAR)
     };
+    let outside = line.to <= begin || line.from >= begin + whole;
     let from = cell(line.from).min(BAR - 1);
-    let to = cell(line.to).max(from + 1);
+    let to = if outside { from } else { cell(line.to).max(from + 1) };
     let cells = |mark: &str, many: u64| mark.repeat(usize::try_from(many).unwrap_or(0));
     format!("{}{}{}", cells("·", from), cells("█", to - from), cells("·", BAR - to))
 }

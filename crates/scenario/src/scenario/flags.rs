@@ -88,9 +88,11 @@ pub const FLAGS: &[Flag] = &[
     flag(ENGINE, "block-size-in-tokens", "N", Field("engine.block_size"),
         "Tokens per KV block [default: 16] [alias: --block-size]"),
     flag(ENGINE, "max-num-running-reqs", "N", Field("engine.max_num_running_reqs"),
-        "Most requests running at once [default: 256]"),
+        "Most requests running at once [default: the preset's: 1024, or 256 on an A100 and GPUs with \
+         less than 70 GiB]"),
     flag(ENGINE, "max-num-scheduled-tokens", "N", Field("engine.max_num_scheduled_tokens"),
-        "Token budget per step [default: 2048]"),
+        "Token budget per step [default: the preset's: 8192, or 2048 on an A100 and GPUs with less than \
+         70 GiB]"),
     flag(ENGINE, "long-prefill-token-threshold", "N", Field("engine.long_prefill_token_threshold"),
         "Most prompt tokens per request and step; 0: no limit [default: 0]"),
     flag(ENGINE, "reserve-full-prompt", "BOOL", Field("engine.reserve_full_prompt"),
@@ -176,7 +178,8 @@ pub const FLAGS: &[Flag] = &[
     flag(WORKLOAD, "workload", "NAME", BuiltIn,
         "Shipped workload (see `blis workloads`), or distribution"),
     flag(WORKLOAD, "rate", "PER_SEC", Amount("rate"),
-        "Requests per second, 90% (of saturation), or '64 users'; overrides --workload-spec [default: 1]"),
+        "Requests per second (sessions per second where the workload has sessions), 90% (of saturation), \
+         or '64 users'; overrides --workload-spec [default: 1]"),
     flag(WORKLOAD, "num-requests", "N", Amount("num_requests"),
         "Number of requests; overrides --workload-spec; 0: until the horizon [default: 100, or a \
          preset's own; `run` and `why`: enough for a steady state]"),

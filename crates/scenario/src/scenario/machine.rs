@@ -109,8 +109,7 @@ impl Reader<'_> {
     fn fit(&self, catalogue: &Catalogue) -> Result<Fit, Problems> {
         let name = self.model();
         let Some(model) = catalogue.model(name) else {
-            let fitted = catalogue.models.iter().filter(|m| catalogue.fit(m, None, None).is_some());
-            let names: Vec<&str> = fitted.map(|model| model.name.as_str()).collect();
+            let names: Vec<&str> = catalogue.models.iter().map(|it| it.name.as_str()).collect();
             let unknown = unknown("model", name, &names);
             let or = "or give alpha and beta coefficients and the number of KV blocks";
             return Err(self.problem("model", format!("{unknown}; {or}")));

@@ -193,6 +193,12 @@ impl Plan {
         if details { built.detailed(&policies, &self.cluster()) } else { built }
     }
 
+    /// The kind of its latency model: `coefficients`, `constant`, `operators`, `profile`,
+    /// `roofline`.
+    pub fn latency_kind(&self) -> &str {
+        self.latency_name.split(' ').next().unwrap_or_default()
+    }
+
     /// The full spelling of the router, or of the oracle that decides for it.
     pub fn routing(&self) -> String {
         if self.oracles.routing {

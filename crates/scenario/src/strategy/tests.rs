@@ -20,10 +20,13 @@ fn routing(text: &str) -> String {
 
 #[test]
 fn every_strategy_that_ships_is_well_made_and_makes_a_scenario_at_all_ends_of_its_ranges() {
+    let mut known: Vec<String> = Vec::new();
     for shipped in ALL {
         let strategy = shipped.read().unwrap_or_else(|problem| panic!("{problem}"));
         assert_eq!(strategy.name, shipped.name);
         assert!(!strategy.help.ends_with('.') && !strategy.help.is_empty(), "{}", shipped.name);
+        assert!(!known.contains(&strategy.help), "two strategies say: {}", strategy.help);
+        known.push(strategy.help.clone());
         let mut texts = vec![format!("strategy: {}", shipped.name)];
         for parameter in &strategy.parameters {
             let ends = match &parameter.kind {

@@ -1,0 +1,53 @@
+//! Which arms meet the targets of a study: its claims that bound a number of one arm.
+
+use super::answer::arm;
+use crate::model::Block;
+use crate::text::listed;
+use blis_lab::hypothesis::{Expr, Hypothesis};
+use blis_lab::study::{Findings, Study};
+use blis_lab::verdict::Outcome;
+
+/// A line for each target; none if no claim is one.
+pub(super) fn lines(study: &Study, findings: &Findings) -> Option<Block> {
+    let mut targets: Vec<(String, Vec<(usize, Outcome)>)> = Vec::new();
+    for (hypothesis, verdict) in study.hypotheses.iter().zip(&findings.verdicts) {
+        let Some((target, level)) = target(study, hypothesis) else { continue };
+        let found = (level, verdict.outcome);
+        match targets.iter_mut().find(|(known, _)| *known == target) {
+            Some((_, arms)) => arms.push(found),
+            None => targets.push((target, vec![found])),
+        }
+    }
+    let lines = targets.iter().map(|(target, arms)| {
+        let with = |is: &dyn Fn(Outcome) -> bool| {
+            let arms = arms.iter().filter(|(_, outcome)| is(*outcome));
+            listed(arms.map(|&(level, _)| Some(arm(study, level).to_owned())))
+        };
+        let parts = [
+            ("met by ", with(&|it| it == Outcome::Confirmed)),
+            ("missed by ", with(&|it| it == Outcome::Refuted)),
+            ("missed for overload by ", with(&|it| it == Outcome::Overloaded)),
+            ("open for ", with(&is_open)),
+        ];
+        let parts = parts.iter().filter(|(_, arms)| !arms.is_empty());
+        let parts: Vec<String> = parts.map(|(what, arms)| format!("{what}{arms}")).collect();
+        format!("Target {target}: {}.", parts.join("; "))
+    });
+    let lines: Vec<String> = lines.collect();
+    (!lines.is_empty()).then_some(Block::List(lines))
+}
+
+fn is_open(outcome: Outcome) -> bool {
+    ![Outcome::Confirmed, Outcome::Refuted, Outcome::Overloaded].contains(&outcome)
+}
+
+/// The bound without the arm that it is claimed of, and that arm.
+fn target(study: &Study, hypothesis: &Hypothesis) -> Option<(String, usize)> {
+    let factor = study.design.factor("arm")?;
+    let mut claim = hypothesis.claim.clone();
+    let [part] = &mut claim.parts[..] else { return None };
+    part.right.constant()?;
+    let Expr::Value(reference) = &mut part.left else { return None };
+    let level = reference.levels[factor].take()?;
+    Some((claim.text(&study.design), level))
+}
