@@ -98,8 +98,7 @@ fn outline(args: &CapacityArgs) -> Result<Outline, Failure> {
 fn named(draft: &Draft) -> Result<String, Failure> {
     let tree = draft.clone().into_tree();
     let strategy = tree.field(strategy::FIELD).map(Choice::read).transpose()?;
-    let routing =
-        || draft.resolve().map(|checked| checked.plan().policies.routing.name().to_owned());
+    let routing = || draft.resolve().map(|checked| checked.plan().routing());
     Ok(strategy.map_or_else(routing, |it| Ok(it.name))?)
 }
 
