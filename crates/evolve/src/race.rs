@@ -277,8 +277,10 @@ impl<A: Arena> Race<'_, A> {
     fn ranked(&self, all: Vec<usize>, seeds: usize) -> Vec<usize> {
         let size = |one: usize| float(self.raced.entrants[one].genome.size() as u64);
         let key = |one: usize| {
-            let score = self.arena.score(one, seeds) + self.budget.parsimony * size(one);
-            (self.arena.broken(one), score, one)
+            // What breaks a constraint a little less must not be longer for it either.
+            let (broken, longer) = (self.arena.broken(one), self.budget.parsimony * size(one));
+            let broken = if broken > 0.0 { broken + longer } else { 0.0 };
+            (broken, self.arena.score(one, seeds) + longer, one)
         };
         let mut keys: Vec<(f64, f64, usize)> = all.into_iter().map(key).collect();
         keys.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));

@@ -7,13 +7,13 @@ use std::path::Path;
 const EVOLVE: &str = "\
 question: which router?
 base: {cluster: {instances: 3}, latency: {model: constant, step_us: 4000}, \
-engine: {total_kv_blocks: 600}, workload: {preset: multi-turn-4x512, rate: 40, num_requests: 300}}
+engine: {total_kv_blocks: 600}, workload: {preset: multi-turn-4x512, rate: 40, num_requests: 150}}
 baseline: round-robin
 workloads: [{name: busy}, {name: calm, set: {workload: {rate: 25}}}]
 held_out: [{name: fresh, set: {workload: {rate: 35}}}]
 objective: ttft_p99
 evolve: {gate: true, priority: true, parts: {scheduler: [fcfs, priority-fcfs]}}
-budget: {population: 8, generations: 4, seeds: 2}
+budget: {population: 3, generations: 3, seeds: 2}
 confirm: {seeds: 3}
 references: [{name: LMetric, set: {strategy: lmetric}}, \
 {name: tuned, tuned: {strategy: seeds-3-2-2, budget: 4}}]
@@ -41,13 +41,14 @@ fn what_is_bred_is_a_strategy_that_runs_and_the_same_seed_gives_the_same_bytes()
 #[test]
 fn kills_at_any_moment_change_nothing_that_an_evolution_says() {
     let bench = Bench::new();
-    bench.write("e.yaml", EVOLVE.replace("generations: 4", "generations: 2"));
+    let (alone, _) = EVOLVE.split_once("references").expect("they come last");
+    bench.write("e.yaml", alone.replace("generations: 3", "generations: 2"));
     let args =
         |ledger: &str| format!("evolve e.yaml --quiet --format json --jobs 1 --ledger {ledger}");
     let mut expected = None;
     killed(
         &bench,
-        4,
+        3,
         args,
         |_| {},
         |ran, name| {

@@ -9,13 +9,13 @@ use crate::{Ledger, Metric};
 const OVERLOAD: &str = "
 question: does a gate win by refusing?
 base: {cluster: {instances: 2}, latency: {model: constant, step_us: 10000}, \
-engine: {total_kv_blocks: 400}, workload: {preset: orthogonal-slo, rate: 90, num_requests: 300}}
+engine: {total_kv_blocks: 400}, workload: {preset: orthogonal-slo, rate: 90, num_requests: 150}}
 baseline: least-loaded
 workloads: [{name: overload}]
 held_out: [{name: fresh, set: {workload: {rate: 100}}}]
 objective: ttft_p99
 evolve: {gate: true, parts: {scheduler: [fcfs]}}
-budget: {population: 16, generations: 3, seeds: 2}
+budget: {population: 8, generations: 3, seeds: 2}
 confirm: {seeds: 3}
 ";
 
