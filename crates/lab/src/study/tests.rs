@@ -172,6 +172,50 @@ hypotheses:
     }
 }
 
+#[test]
+fn cells_whose_claims_are_answered_get_no_more_seeds_and_verdicts_stay_what_they_are() {
+    let text = "
+question: do more instances help?
+base:
+  latency: {model: constant, step_us: 1000}
+  engine: {max_num_running_reqs: 1, total_kv_blocks: 1000}
+  workload: {distribution: {rate: 60, num_requests: 1000, prompt_tokens: {mean: 16, stdev: 0}, \
+output_tokens: {mean: 10, stdev: 8, min: 1, max: 40}}}
+arms:
+  - {name: one}
+  - {name: two, set: {cluster: {instances: 2}}}
+  - {name: three, set: {cluster: {instances: 3}}}
+metrics: [ttft_mean]
+seeds: 3
+max_seeds: 6
+hypotheses:
+  - claim: ttft_mean(three) < ttft_mean(one)
+  # It stays open, since nothing is preempted.
+  - {claim: ttft_mean(two) < ttft_mean(one), fires: [preemptions(two)]}
+";
+    let seeds = |found: &Findings| found.rows.iter().map(Vec::len).collect::<Vec<usize>>();
+    let found = run(text);
+    assert_eq!(seeds(&found), [6, 6, 3]);
+    assert_eq!(found.seeds(), 6);
+    let told: Vec<(Outcome, usize)> = found.verdicts.iter().map(|v| (v.outcome, v.seeds)).collect();
+    assert_eq!(told, [(Outcome::Confirmed, 3), (Outcome::Inconclusive, 6)]);
+    let study = read(text).expect("legal");
+    let place = &study.answer(&found).expect("arms differ").places[0];
+    let ranked = place.ranked[1..].iter().filter_map(|one| one.times_best);
+    assert_eq!(ranked.map(|ratio| ratio.values).collect::<Vec<usize>>(), [3, 3], "what all have");
+    // A judge that is shown all seeds of all cells says the same.
+    let warmup = found.lengths.warmup;
+    let rows = study.rows(&[0, 1, 2], 6, warmup, &Runner::default(), &Unwatched).expect("it runs");
+    let all = Findings { rows, lengths: found.lengths.clone(), ..Findings::default() };
+    let mut judge = Judge::new(&study.hypotheses, &study.design, (3, 6), ALPHA);
+    while judge.next_look().is_some() {
+        judge.look(&study.evidence(&all));
+    }
+    assert_eq!(judge.finish(), found.verdicts);
+    let counted = run(&text.replace("preemptions(two)", "preemptions(three)"));
+    assert_eq!(seeds(&counted), [6, 6, 6], "a mechanism is looked at too");
+}
+
 /// One server of 10 ms a request at this rate, in these seeds.
 fn one_server(rate: u32, requests: u32, first_seed: u64) -> Study {
     let text = format!(
