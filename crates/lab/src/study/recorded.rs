@@ -37,7 +37,8 @@ impl Study {
     }
 
     /// Keeps in `ledger`, as `name`, what it asks and which trials it needs: `plans`, those of its
-    /// cells, each with as many of the first seeds as `seeds` says, and no others. The value is its key.
+    /// cells, each with as many of the first seeds as `seeds` says, and no others. The value is its
+    /// key.
     ///
     /// # Errors
     /// If the ledger cannot be written.
