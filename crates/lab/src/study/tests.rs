@@ -130,9 +130,8 @@ fn run(text: &str) -> Findings {
     study.run(&Runner::default(), &Unwatched).expect("it runs")
 }
 
-#[test]
-fn a_study_runs_until_its_hypotheses_are_answered() {
-    let text = "
+/// Servers of about 10 ms a request.
+const SERVERS: &str = "
 question: do more instances help?
 base:
   latency: {model: constant, step_us: 1000}
@@ -142,7 +141,13 @@ output_tokens: {mean: 10, stdev: 8, min: 1, max: 40}}}
 arms:
   - {name: one}
   - {name: two, set: {cluster: {instances: 2}}}
-metrics: [ttft_mean]
+";
+
+#[test]
+fn a_study_runs_until_its_hypotheses_are_answered() {
+    let text = &[
+        SERVERS,
+        "metrics: [ttft_mean]
 seeds: 3
 max_seeds: 12
 hypotheses:
@@ -150,7 +155,9 @@ hypotheses:
     because: each has half of the requests
   - claim: ttft_mean(two) ~ ttft_mean(one) within 1%
   - {claim: preemptions(two) <= preemptions(one), fires: [preemptions(one)]}
-";
+",
+    ]
+    .concat();
     let findings = run(text);
     let outcomes: Vec<Outcome> = findings.verdicts.iter().map(|v| v.outcome).collect();
     let expected = [Outcome::Confirmed, Outcome::Refuted, Outcome::NoEffect];
@@ -174,17 +181,9 @@ hypotheses:
 
 #[test]
 fn cells_whose_claims_are_answered_get_no_more_seeds_and_verdicts_stay_what_they_are() {
-    let text = "
-question: do more instances help?
-base:
-  latency: {model: constant, step_us: 1000}
-  engine: {max_num_running_reqs: 1, total_kv_blocks: 1000}
-  workload: {distribution: {rate: 60, num_requests: 1000, prompt_tokens: {mean: 16, stdev: 0}, \
-output_tokens: {mean: 10, stdev: 8, min: 1, max: 40}}}
-arms:
-  - {name: one}
-  - {name: two, set: {cluster: {instances: 2}}}
-  - {name: three, set: {cluster: {instances: 3}}}
+    let text = &[
+        SERVERS,
+        "  - {name: three, set: {cluster: {instances: 3}}}
 metrics: [ttft_mean]
 seeds: 3
 max_seeds: 6
@@ -192,7 +191,9 @@ hypotheses:
   - claim: ttft_mean(three) < ttft_mean(one)
   # It stays open, since nothing is preempted.
   - {claim: ttft_mean(two) < ttft_mean(one), fires: [preemptions(two)]}
-";
+",
+    ]
+    .concat();
     let seeds = |found: &Findings| found.rows.iter().map(Vec::len).collect::<Vec<usize>>();
     let found = run(text);
     assert_eq!(seeds(&found), [6, 6, 3]);
