@@ -121,7 +121,7 @@ fn part(
     let Some(ledger) = trying.ledger() else {
         return Err(Failure::Input("--shard: it needs a ledger".to_owned()));
     };
-    study.record(ledger, name, &plans, study.max_seeds)?;
+    study.record(ledger, name, &plans, |_| study.max_seeds)?;
     let seeds = study.first_seeds(study.max_seeds);
     let all: Vec<(&Plan, u64)> =
         plans.iter().flat_map(|plan| seeds.iter().map(move |&seed| (plan, seed))).collect();

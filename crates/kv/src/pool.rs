@@ -32,6 +32,7 @@ mod books;
 mod changes;
 mod connector;
 mod lists;
+mod passed;
 mod table;
 mod tier;
 
@@ -90,6 +91,8 @@ pub(crate) struct Run {
     newer: Option<RunId>,
     /// What the CPU tier has of it.
     pub(crate) copied: Copied,
+    /// The mark of the idle runs that the tier has looked at.
+    passed: u32,
 }
 
 impl Pool {
@@ -281,6 +284,7 @@ impl Pool {
         self.idle += blocks;
         if let Some(newest) = self.newest(worth).filter(|&run| self.tree.is_blank(run)) {
             self.tree.lengthen_blank(newest, blocks);
+            self.resize_passed(newest, blocks.into());
             return;
         }
         let run = Run { resident: true, uses: 1, worth, ..Run::default() };
@@ -302,8 +306,14 @@ impl Pool {
 
     /// All idle runs in the order in which they go.
     pub(crate) fn idle_runs(&self) -> impl Iterator<Item = RunId> + '_ {
-        let lists = [&self.worthless].into_iter().chain(self.worthy.values());
-        lists.flat_map(|ends| std::iter::successors(ends.oldest, |&run| self.tree.get(run).newer))
+        self.idle_runs_behind(None)
+    }
+
+    /// Those behind one of no worth, or all of them.
+    fn idle_runs_behind(&self, run: Option<RunId>) -> impl Iterator<Item = RunId> + '_ {
+        let first = run.map_or(self.worthless.oldest, |run| self.tree.get(run).newer);
+        let firsts = std::iter::once(first).chain(self.worthy.values().map(|ends| ends.oldest));
+        firsts.flat_map(|first| std::iter::successors(first, |&run| self.tree.get(run).newer))
     }
 
     /// Frees up to `blocks` blocks from the end of an idle run that no run of this memory
@@ -323,6 +333,7 @@ impl Pool {
             if self.tree.children(run) == 0 && !known.copied.takes_room() {
                 self.leaving -= if known.copied.is_leaving() { blocks } else { 0 };
                 self.tree.trim(run, blocks);
+                self.resize_passed(run, -i64::from(blocks));
                 self.tell(|| Step::Trimmed { run, blocks });
                 return blocks;
             }
@@ -402,6 +413,7 @@ impl Pool {
             let after = self.tree.get(run).newer;
             self.link(known.worth, Some(run), Some(head));
             self.link(known.worth, Some(head), after);
+            self.split_passed(run, head);
         }
         self.split_copy(run, head);
         head

@@ -100,6 +100,11 @@ impl Outline {
         &self.study
     }
 
+    /// The scenarios of its cells, whose rates may be shares of saturations.
+    pub fn cells(&self) -> &[Checked] {
+        &self.cells
+    }
+
     /// The cells whose strategies are to be tuned, with how many points are tried for each.
     pub(crate) fn untuned(&self) -> Vec<(usize, usize)> {
         let Outline { study, .. } = self;
@@ -262,15 +267,19 @@ impl Study {
         let mut judge = Judge::new(&self.hypotheses, &self.design, looks, ALPHA);
         let mut found = Findings { rows, lengths, verdicts: Vec::new(), capacities };
         while let Some(seeds) = judge.next_look() {
+            // Cells that only answered claims are about need no more.
+            let asked: Vec<usize> = judge.asked().into_iter().collect();
+            let open: Vec<Plan> = asked.iter().map(|&cell| plans[cell].clone()).collect();
             let new = self.first_seeds(seeds).split_off(found.seeds());
-            let more = by_plan(&plans, &new, runner, watch)?;
-            for (cell, more) in found.rows.iter_mut().zip(more) {
-                cell.extend(more);
+            for (&cell, more) in asked.iter().zip(by_plan(&open, &new, runner, watch)?) {
+                found.rows[cell].extend(more);
             }
             if let Some(climb) = &mut climb {
-                let known = found.capacities.first().map_or(0, Vec::len);
-                let more = climb.capacities(&self.first_seeds(seeds).split_off(known))?;
-                found.capacities.iter_mut().zip(more).for_each(|(all, more)| all.extend(more));
+                let known = found.capacities.iter().map(Vec::len).max().unwrap_or(0);
+                let new = self.first_seeds(seeds).split_off(known);
+                for (&cell, more) in asked.iter().zip(climb.capacities(&asked, &new)?) {
+                    found.capacities[cell].extend(more);
+                }
             }
             judge.look(&self.evidence(&found));
         }

@@ -6,8 +6,10 @@
 
 use crate::failure::Failure;
 use crate::optimize::file::search;
+use crate::optimize::{self, Chosen};
 use crate::study::{Outline, Study, Warmup};
 use crate::trial::{Runner, Watch};
+use blis_scenario::pool;
 use blis_scenario::problems::{Problems, every};
 use blis_scenario::strategy;
 use blis_scenario::yaml::{self, Node};
@@ -29,14 +31,31 @@ pub fn settle(
         let asked = question(&outline, cell, calls)?;
         Ok::<_, Problems>((cell, search(&asked)?))
     }))?;
-    for (cell, asked) in searches {
-        let found = asked.settle(runner, watch)?;
-        let chosen = found.run(runner, watch, false)?.chosen;
-        let Some(best) = chosen.first() else { continue };
-        let tuned = found.points.tree(&Node::empty(), best.candidate, &best.settings);
-        outline.tune(cell, tuned.field(strategy::FIELD).cloned().unwrap_or_else(Node::empty))?;
+    // Strategies have no say in saturations, so those of all cells are measured first.
+    outline.clone().settle(runner, watch)?;
+    // A search asks for one point after the other, so several go on at a time.
+    let jobs = pool::threads(runner.jobs, usize::MAX) / searches.len().max(1);
+    let one = Runner { jobs: jobs.max(1), ..runner.clone() };
+    let tuned = pool::each(runner.jobs, &searches, |(_, asked)| best(asked, &one, watch))?;
+    for ((cell, _), tuned) in searches.iter().zip(tuned) {
+        if let Some(strategy) = tuned? {
+            outline.tune(*cell, strategy)?;
+        }
     }
     outline.settle(runner, watch)
+}
+
+/// The strategy with the parameters that the search finds best.
+fn best(
+    asked: &optimize::Outline,
+    runner: &Runner<'_>,
+    watch: &dyn Watch,
+) -> Result<Option<Node>, Failure> {
+    let search = asked.clone().settle(runner, watch)?;
+    let chosen = search.run(runner, watch, false)?.chosen;
+    let tree = |best: &Chosen| search.points.tree(&Node::empty(), best.candidate, &best.settings);
+    let field = |tree: Node| tree.field(strategy::FIELD).cloned().unwrap_or_else(Node::empty);
+    Ok(chosen.first().map(tree).map(field))
 }
 
 /// The search for the best parameters of the strategy in `cell`.
@@ -97,7 +116,10 @@ seeds: 2
         assert_eq!(study.cells[0].tuned(), None);
         let found = study.cells[1].tuned().expect("it is tuned");
         assert!(found.starts_with("seeds-3-2-2["), "{found}");
-        assert_eq!(settled(STUDY).expect("legal").cells[1].tuned(), Some(found.clone()));
+        let outline = read_text("s.yaml", STUDY).expect("legal");
+        let alone = Runner { jobs: 1, ..Runner::default() };
+        let alone = settle(outline, &alone, &Unwatched).expect("it runs");
+        assert_eq!(alone.cells[1].tuned(), Some(found.clone()), "one run at a time");
         // The same parameters written by hand are the same runs.
         let text = STUDY.replace(
             "tuned: {strategy: seeds-3-2-2, budget: 8}",

@@ -73,6 +73,7 @@ pub fn document(study: &Study, findings: &Findings, file: Option<&str>) -> Docum
 /// How the numbers came about.
 fn conditions(study: &Study, findings: &Findings) -> String {
     let (cells, seeds) = (study.cells.len(), findings.seeds());
+    let least = findings.rows.iter().map(Vec::len).min().unwrap_or(seeds);
     let most = match study.max_seeds {
         most if most > seeds => format!(" (at most {most})"),
         _ => String::new(),
@@ -105,7 +106,11 @@ fn conditions(study: &Study, findings: &Findings) -> String {
     };
     let growing = (0..study.cells.len()).any(|cell| findings.load(cell) == GROWING);
     let growing = if growing { EXPLAINED } else { "" };
-    let seeds = if seeds == 1 { "1 seed".to_owned() } else { format!("{seeds} seeds") };
+    let seeds = match seeds {
+        1 => "1 seed".to_owned(),
+        _ if least < seeds => format!("{least} to {seeds} seeds"),
+        _ => format!("{seeds} seeds"),
+    };
     format!(
         "{cells}, {seeds} each{from}{most}; means have 95 % intervals{warmup}{longer}; {}.{growing}",
         sent(study)

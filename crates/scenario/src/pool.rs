@@ -41,12 +41,17 @@ pub fn each<T: Sync, R: Send>(
     items: &[T],
     work: impl Fn(&T) -> R + Send + Sync,
 ) -> Result<Vec<R>, RunFailure> {
-    let pool = start(ThreadPoolBuilder::new().num_threads(threads(jobs, items.len())))?;
+    let threads = threads(jobs, items.len());
+    if threads == 1 {
+        // A worker of another pool would begin other work of that pool while it waits for this one.
+        return Ok(items.iter().map(work).collect());
+    }
+    let pool = start(ThreadPoolBuilder::new().num_threads(threads))?;
     Ok(pool.install(|| items.par_iter().map(work).collect()))
 }
 
 /// As many threads as there is work for, and no more than `jobs` (0: one for each core).
-fn threads(jobs: usize, trials: usize) -> usize {
+pub fn threads(jobs: usize, trials: usize) -> usize {
     let most = match jobs {
         0 => available_parallelism().map_or(1, NonZero::get),
         jobs => jobs,
@@ -68,6 +73,13 @@ mod tests {
             assert_eq!(threads(jobs, trials), expected, "{jobs} jobs, {trials} trials");
         }
         assert!(threads(0, 100_000) >= 1);
+    }
+
+    #[test]
+    fn one_job_at_a_time_is_done_where_it_was_asked_for() {
+        let here = std::thread::current().id();
+        let done = each(1, &[1, 2, 3], |&item| (item, std::thread::current().id()));
+        assert_eq!(done.expect("no thread is started"), [(1, here), (2, here), (3, here)]);
     }
 
     #[test]

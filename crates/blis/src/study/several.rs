@@ -20,6 +20,7 @@ use blis_report::html::{self, Figures};
 use blis_report::studies::{Done, csv, document};
 use blis_report::{Block, Document, markdown, search};
 use blis_scenario::problems::{Together, every};
+use blis_scenario::scenario::Checked;
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,6 +53,9 @@ pub(super) fn run(args: &StudyArgs, files: &[PathBuf]) -> Result<u8, Failure> {
     if let Some(shard) = shard {
         return parts(shard, &jobs, &trying, &watch);
     }
+    // One study has few saturations to measure at a time; all of them have many.
+    let cells = jobs.iter().flat_map(Job::cells).cloned().collect();
+    trying.runner().settle_all(cells, &watch).map_err(|failure| trying.kept(failure))?;
     let count = jobs.len();
     let mut done = Vec::new();
     for (number, job) in jobs.into_iter().enumerate() {
@@ -188,6 +192,14 @@ impl Job {
             return Err(Failure::Input(message));
         }
         Ok(Job { file: file.to_owned(), work })
+    }
+
+    /// The scenarios of a study.
+    fn cells(&self) -> &[Checked] {
+        match &self.work {
+            Work::Study(outline) => outline.cells(),
+            Work::Search(_) => &[],
+        }
     }
 
     fn trials(&self) -> u64 {

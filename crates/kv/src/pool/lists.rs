@@ -18,6 +18,7 @@ impl Pool {
     }
 
     pub(super) fn unlist(&mut self, run: RunId) {
+        self.unpass(run);
         let Run { older, newer, worth, .. } = *self.tree.get(run);
         self.link(worth, older, newer);
         if older.is_none() && newer.is_none() && worth != 0 {

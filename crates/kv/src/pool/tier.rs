@@ -16,6 +16,7 @@
 //!
 //! When a copy starts and how long it takes is the engine's business (`link.rs`).
 
+use super::passed::Passed;
 use super::{Ends, Pool, Table};
 use crate::link::TransferId;
 use crate::mirror::Step;
@@ -54,6 +55,7 @@ pub(crate) struct Tier {
     /// What is on its way by each transfer, in the order in which it lands. Runs are cut and
     /// evicted meanwhile, so only the pool knows.
     leaving: BTreeMap<TransferId, Ends>,
+    pub(super) passed: Passed,
 }
 
 /// A copy on its way: what to tell the pool when it is done.
@@ -90,7 +92,8 @@ impl Pool {
     /// A pool of `total` free blocks with a tier of `copies` blocks behind it.
     pub fn with_tier(total: u32, copies: u32) -> Pool {
         let (ends, leaving) = (Ends::default(), BTreeMap::new());
-        let tier = Tier { total: copies, used: 0, copies: ends, leaving };
+        let passed = Passed::default();
+        let tier = Tier { total: copies, used: 0, copies: ends, leaving, passed };
         let mut pool = Pool::new(total);
         pool.tier = (copies > 0).then_some(tier);
         pool
@@ -192,13 +195,15 @@ impl Pool {
     /// Starts to copy what the tier lacks of the first `blocks` idle blocks in the order in which
     /// they go, and no more than it holds. `None` if it lacks none of them.
     pub fn start_copy_of_idle(&mut self, blocks: u32, id: TransferId) -> Option<Departure> {
-        let mut left = blocks.min(self.tier.as_ref()?.total);
-        let mut runs = Vec::new();
+        let Tier { total, passed, .. } = self.tier.as_ref()?;
+        let mut left = blocks.min(*total).saturating_sub(passed.blocks);
+        let (mut runs, mut walked) = (Vec::new(), Vec::new());
         let mut cut = None;
-        for run in self.idle_runs() {
+        for run in self.idle_runs_behind(passed.last) {
             if left == 0 {
                 break;
             }
+            walked.push(run);
             let length = self.tree.blocks(run);
             if self.tree.get(run).copied == Copied::No {
                 runs.push(run);
@@ -211,7 +216,11 @@ impl Pool {
         if let (Some(&last), Some(kept)) = (runs.last(), cut) {
             self.split(last, kept);
         }
-        self.depart(&runs, id)
+        let departure = self.depart(&runs, id);
+        for run in walked {
+            self.pass(run);
+        }
+        departure
     }
 
     /// Sends runs on their way, which fit into the tier.
@@ -344,6 +353,7 @@ impl Pool {
         let gone = self.tree.blocks(run);
         self.unlink_copy(run);
         self.tree.get_mut(run).copied = Copied::No;
+        self.forget_passed_with(run);
         self.tell(|| Step::Copied { run, copied: false });
         self.tier_mut().used -= gone;
         self.remove_if_empty(run);
@@ -443,6 +453,7 @@ impl Pool {
         }
         assert_eq!(listed, blocks, "whatever is on its way is listed");
         assert_eq!(idle, self.leaving, "idle blocks on their way are counted");
+        self.check_passed(tier.passed);
     }
 
     /// Checks a list of copies; returns how many blocks it has.

@@ -130,21 +130,28 @@ impl<'a> Climb<'a> {
         self.dear = prices.iter().map(dear).collect();
     }
 
-    /// The capacity of each subject with each seed; `None` where there is none.
-    pub(crate) fn capacities(&mut self, seeds: &[u64]) -> Result<Vec<Vec<Option<f64>>>, Failure> {
+    /// The capacity of each of the subjects `asked` with each seed; `None` where there is none.
+    pub(crate) fn capacities(
+        &mut self,
+        asked: &[usize],
+        seeds: &[u64],
+    ) -> Result<Vec<Vec<Option<f64>>>, Failure> {
         let mut wanted = Vec::new();
-        for (number, end) in self.ends.iter().enumerate() {
-            if self.is_found(*end) && !self.dear[number] {
-                wanted.extend(seeds.iter().map(|&seed| (number, seed, Hunt::near(rung(*end)))));
+        for &number in asked {
+            let end = self.ends[number];
+            if self.is_found(end) && !self.dear[number] {
+                wanted.extend(seeds.iter().map(|&seed| (number, seed, Hunt::near(rung(end)))));
             }
         }
         let ends = self.hunts(wanted.clone())?;
-        let mut found = vec![vec![None; seeds.len()]; self.subjects.len()];
+        let mut found: BTreeMap<(usize, u64), Option<f64>> = BTreeMap::new();
         for ((number, seed, _), end) in wanted.into_iter().zip(ends) {
-            let place = seeds.iter().position(|&known| known == seed).unwrap_or_default();
-            found[number][place] = self.crossing(number, seed, end);
+            found.insert((number, seed), self.crossing(number, seed, end));
         }
-        Ok(found)
+        let of = |&number: &usize| {
+            seeds.iter().map(|&seed| found.get(&(number, seed)).copied().flatten()).collect()
+        };
+        Ok(asked.iter().map(of).collect())
     }
 
     /// Whether a hunt has found something.

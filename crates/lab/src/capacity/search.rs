@@ -89,9 +89,10 @@ impl Search {
             level: sequence.level(0, 1),
             values: vec![Vec::new(); self.subjects.len()],
         };
+        let all: Vec<usize> = (0..self.subjects.len()).collect();
         for (look, &count) in sequence.looks().iter().enumerate() {
             let new = (FIRST_SEED..).take(count).skip(stopped.seeds.len()).collect::<Vec<u64>>();
-            let found = climb.capacities(&new)?;
+            let found = climb.capacities(&all, &new)?;
             for (values, found) in stopped.values.iter_mut().zip(found) {
                 values.extend(found);
             }

@@ -81,11 +81,8 @@ workload:
 ";
     let capacity = |slo: &str| {
         let draft = Draft::from_text("s.yaml", text).expect("well-formed");
-        let question = Question {
-            warmup: Warmup::Seconds(5.0),
-            max_seeds: 5,
-            ..question(slo, Vary::Rate)
-        };
+        let question =
+            Question { warmup: Warmup::Seconds(5.0), max_seeds: 5, ..question(slo, Vary::Rate) };
         let subjects = vec![subject("one", draft, Vary::Rate)];
         found(&Search { name: "test".to_owned(), question, subjects }, 2).answers[0].estimate
     };

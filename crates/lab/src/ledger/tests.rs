@@ -466,7 +466,7 @@ fn the_exported_page_has_studies_verdicts_and_numbers() {
     let study = study.settle(&Runner::default(), &Unwatched).expect("legal");
     let ledger = open(&folder);
     let plans = study.plans(&crate::study::Lengths::default());
-    let key = study.record(&ledger, "s", &plans, 2).expect("it writes");
+    let key = study.record(&ledger, "s", &plans, |_| 2).expect("it writes");
     assert!(export(&ledger.studies().expect("it reads")).contains("| 0 of 4 | 0 | 0 | 0 |"));
     let runner = Runner::new(1, false, Some(&ledger)).expect("readable");
     let findings = study.run(&runner, &Unwatched).expect("it runs");
@@ -482,7 +482,7 @@ fn the_exported_page_has_studies_verdicts_and_numbers() {
     };
     ledger.record_verdicts(&key, std::slice::from_ref(&verdict)).expect("it writes");
     ledger.record_verdicts(&key, std::slice::from_ref(&verdict)).expect("it writes again");
-    assert_eq!(study.record(&ledger, "s", &plans, 2).expect("it writes"), key);
+    assert_eq!(study.record(&ledger, "s", &plans, |_| 2).expect("it writes"), key);
     let studies = ledger.studies().expect("it reads");
     assert_eq!((studies.len(), &studies[0].verdicts[..]), (1, &[verdict][..]));
     let rows = |cell: usize| studies[0].cells[cell].rows.values().flatten().cloned();
@@ -534,9 +534,9 @@ fn seeds_that_only_shards_ran_do_not_count() {
     let ledger = open(&folder);
     let plans = study.plans(&crate::study::Lengths::default());
     let seeds = |ledger: &Ledger| ledger.studies().expect("it reads")[0].cells[0].rows.len();
-    study.record(&ledger, "s", &plans, 5).expect("it writes");
+    study.record(&ledger, "s", &plans, |_| 5).expect("it writes");
     assert_eq!(seeds(&ledger), 5);
-    study.record(&ledger, "s", &plans, 2).expect("it writes");
+    study.record(&ledger, "s", &plans, |_| 2).expect("it writes");
     assert_eq!(seeds(&ledger), 2);
 }
 

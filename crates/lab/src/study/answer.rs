@@ -117,50 +117,53 @@ impl Study {
     pub fn answer(&self, findings: &Findings) -> Option<Answer> {
         let arm = self.design.factor("arm").filter(|&arm| self.design.factors[arm].stated > 1)?;
         let metric = *self.ranked_by()?;
-        let mut places: Vec<Place> = Vec::new();
-        let mut empty: Vec<Empty> = Vec::new();
-        for cell in 0..self.cells.len() {
-            let mut levels = self.design.names(cell);
-            let is_arm = self.design.levels(cell)[arm];
-            levels.remove(arm);
-            let name = levels.join(", ");
-            let index = places.iter().position(|place| place.name == name);
-            let index = index.unwrap_or_else(|| {
-                places.push(Place {
-                    name,
-                    ranked: Vec::new(),
-                    overloaded: Vec::new(),
-                    cells: Vec::new(),
-                });
-                places.len() - 1
-            });
-            // Arms that were added for reference are no candidates.
-            if is_arm >= self.design.factors[arm].stated {
-                continue;
-            }
-            let place = &mut places[index];
-            place.cells.push(cell);
-            if findings.is_empty(cell) && empty.iter().all(|it| it.name != place.name) {
-                let warmup_s = self.plan(cell, findings.lengths.warmup).warmup.as_secs_f64();
-                let runs = findings.rows[cell].iter().map(|row| row.report.duration_s);
-                let run_s = runs.fold(0.0, f64::max);
-                empty.push(Empty { name: place.name.clone(), warmup_s, run_s });
-            }
-            if metric.is_latency() && self.grows(&findings.rows[cell], cell) {
-                place.overloaded.push(is_arm);
-            } else if let Some(mean) = findings.mean(cell, &metric) {
-                place.ranked.push(Ranked { arm: is_arm, cell, mean, times_best: None });
-            }
-        }
+        let place = |cells: Vec<usize>| self.place(&cells, arm, &metric, findings);
+        let mut places: Vec<Place> = self.places().into_iter().map(place).collect();
+        let empty: Vec<Empty> =
+            places.iter().filter_map(|place| self.empty(place, findings)).collect();
         places.retain(|place| empty.iter().all(|it| it.name != place.name));
-        for place in &mut places {
-            place.rank(findings, &metric);
-        }
         let mut regrets = regrets(&places, &metric);
         // What oracles decide nobody can deploy.
         let real = |arm: usize| self.cells[places[0].cells[arm]].plan.oracles == Oracles::NONE;
         regrets.retain(|regret| real(regret.arm));
         Some(Answer { metric, places, empty, regrets })
+    }
+
+    /// The arms in `cells`, which differ in nothing else, over the seeds that all of them have.
+    fn place(&self, cells: &[usize], arm: usize, metric: &Metric, findings: &Findings) -> Place {
+        let mut levels = self.design.names(cells[0]);
+        levels.remove(arm);
+        let mut place = Place {
+            name: levels.join(", "),
+            ranked: Vec::new(),
+            overloaded: Vec::new(),
+            cells: Vec::new(),
+        };
+        let seeds = cells.iter().map(|&cell| findings.rows[cell].len()).min().unwrap_or(0);
+        for &cell in cells {
+            let arm_here = self.design.levels(cell)[arm];
+            // Arms that were added for reference are no candidates.
+            if arm_here >= self.design.factors[arm].stated {
+                continue;
+            }
+            place.cells.push(cell);
+            if metric.is_latency() && self.grows(&findings.rows[cell], cell) {
+                place.overloaded.push(arm_here);
+            } else if let Some(mean) = findings.mean_of(cell, metric, seeds) {
+                place.ranked.push(Ranked { arm: arm_here, cell, mean, times_best: None });
+            }
+        }
+        place.rank(findings, metric, seeds);
+        place
+    }
+
+    /// Why a place has no data, if one of its cells has none.
+    fn empty(&self, place: &Place, findings: &Findings) -> Option<Empty> {
+        let cell = place.cells.iter().copied().find(|&cell| findings.is_empty(cell))?;
+        let warmup_s = self.plan(cell, findings.lengths.warmup).warmup.as_secs_f64();
+        let runs = findings.rows[cell].iter().map(|row| row.report.duration_s);
+        let run_s = runs.fold(0.0, f64::max);
+        Some(Empty { name: place.name.clone(), warmup_s, run_s })
     }
 
     /// The metric that arms are ranked by: the first that has a better side.
@@ -182,7 +185,7 @@ impl Place {
         ranked.any(|(rank, one)| one.arm == arm && (rank == 0 || one.is_level()))
     }
 
-    fn rank(&mut self, findings: &Findings, metric: &Metric) {
+    fn rank(&mut self, findings: &Findings, metric: &Metric, seeds: usize) {
         let less = metric.less_is_better() == Some(true);
         self.ranked.sort_by(|one, other| {
             let order = one.mean.0.total_cmp(&other.mean.0);
@@ -190,7 +193,7 @@ impl Place {
         });
         let Some(best) = self.ranked.first().map(|best| best.cell) else { return };
         for one in &mut self.ranked[1..] {
-            let paired = findings.paired(one.cell, best, metric, LEVEL);
+            let paired = findings.paired_of([one.cell, best], metric, seeds, LEVEL);
             one.times_best = paired.and_then(|paired| paired.ratio);
         }
     }

@@ -36,14 +36,18 @@ pub struct Paired {
 }
 
 impl Findings {
-    /// How many seeds there are.
+    /// How many seeds there are in the cell that has most.
     pub fn seeds(&self) -> usize {
-        self.rows.first().map_or(0, Vec::len)
+        self.rows.iter().map(Vec::len).max().unwrap_or(0)
     }
 
     /// The values of `metric` in cell number `cell`, one a seed; without those that have no sample.
     pub fn values(&self, cell: usize, metric: &Metric) -> Vec<f64> {
-        (0..self.rows[cell].len()).filter_map(|seed| self.value(cell, seed, metric)).collect()
+        self.values_of(cell, metric, self.rows[cell].len())
+    }
+
+    fn values_of(&self, cell: usize, metric: &Metric, seeds: usize) -> Vec<f64> {
+        (0..seeds).filter_map(|seed| self.value(cell, seed, metric)).collect()
     }
 
     /// The value of `metric` in the run of `cell` with seed number `seed`.
@@ -66,13 +70,29 @@ impl Findings {
 
     /// Their mean, with its interval if there are several; `None` if there is no sample.
     pub fn mean(&self, cell: usize, metric: &Metric) -> Option<Mean> {
-        mean(&self.values(cell, metric), metric)
+        self.mean_of(cell, metric, self.rows[cell].len())
+    }
+
+    /// The same of the first `seeds` seeds.
+    pub(super) fn mean_of(&self, cell: usize, metric: &Metric, seeds: usize) -> Option<Mean> {
+        mean(&self.values_of(cell, metric, seeds), metric)
     }
 
     /// How `metric` of `cell` compares with that of `other`, with intervals that leave out the
     /// truth with probability `level`; `None` for fewer than two seeds with both.
     pub fn paired(&self, cell: usize, other: usize, metric: &Metric, level: f64) -> Option<Paired> {
         let seeds = self.rows[cell].len().min(self.rows[other].len());
+        self.paired_of([cell, other], metric, seeds, level)
+    }
+
+    /// The same of two cells in the first `seeds` seeds.
+    pub(super) fn paired_of(
+        &self,
+        [cell, other]: [usize; 2],
+        metric: &Metric,
+        seeds: usize,
+        level: f64,
+    ) -> Option<Paired> {
         let both = |seed| Some((self.value(cell, seed, metric)?, self.value(other, seed, metric)?));
         Paired::of(&(0..seeds).filter_map(both).collect::<Vec<_>>(), level)
     }

@@ -9,12 +9,11 @@ use serde_json::{Map, Value, json};
 
 /// The object.
 pub fn object(study: &Study, findings: &Findings) -> Value {
-    let seeds = findings.rows.first().map(Vec::as_slice).unwrap_or_default();
     let cells = study.cells.iter().enumerate();
     let verdicts = study.hypotheses.iter().zip(&findings.verdicts);
     present(json!({
         "question": study.question,
-        "seeds": seeds.iter().map(|row| row.run.seed).collect::<Vec<u64>>(),
+        "seeds": study.first_seeds(findings.seeds()),
         "max_seeds": study.max_seeds,
         "warmup_s": findings.lengths.warmup,
         "discussion": study.discussion,

@@ -140,15 +140,6 @@ impl Study {
         if self.hypotheses.is_empty() || !self.wants_steady() {
             return Vec::new();
         }
-        let arm = self.design.factor("arm");
-        let mut places: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
-        for cell in 0..self.cells.len() {
-            let mut levels = self.design.levels(cell);
-            if let Some(arm) = arm {
-                levels[arm] = 0;
-            }
-            places.entry(levels).or_default().push(cell);
-        }
         let longer = |&cell: &usize| {
             let plan = &self.cells[cell].plan;
             let times = 2 * lengths.of(cell);
@@ -164,13 +155,27 @@ impl Study {
             // One bad arm that just does not keep up is no reason.
             cells.iter().any(short) || ranks && 2 * cells.iter().filter(grows).count() > cells.len()
         };
-        let places = places.into_values();
+        let places = self.places().into_iter();
         let again: Vec<usize> =
             places.filter(|cells| is_short(cells) && cells.iter().all(longer)).flatten().collect();
         for &cell in &again {
             lengths.times[cell] *= 2;
         }
         again
+    }
+
+    /// Its cells, those together that differ in their arms alone.
+    pub(super) fn places(&self) -> Vec<Vec<usize>> {
+        let arm = self.design.factor("arm");
+        let mut places: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+        for cell in 0..self.cells.len() {
+            let mut levels = self.design.levels(cell);
+            if let Some(arm) = arm {
+                levels[arm] = 0;
+            }
+            places.entry(levels).or_default().push(cell);
+        }
+        places.into_values().collect()
     }
 
     /// The scenarios of its cells at these lengths.

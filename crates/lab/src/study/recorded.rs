@@ -25,19 +25,20 @@ impl Study {
         if let Some(ledger) = runner.ledger {
             // Before they are run, so that what an interrupted study has finished is known as its
             // own.
-            self.record(ledger, name, &plans, self.seeds)?;
+            self.record(ledger, name, &plans, |_| self.seeds)?;
         }
         let findings = self.judge(lengths, runner, watch)?;
         if let Some(ledger) = runner.ledger {
             let plans = self.plans(&findings.lengths);
-            let key = self.record(ledger, name, &plans, findings.seeds())?;
+            let key = self.record(ledger, name, &plans, |cell| findings.rows[cell].len())?;
             ledger.record_verdicts(&key, &records(self, &findings))?;
         }
         Ok(findings)
     }
 
     /// Keeps in `ledger`, as `name`, what it asks and which trials it needs: `plans`, those of its
-    /// cells, each with the first `seeds` seeds, and no others. The value is its key.
+    /// cells, each with as many of the first seeds as `seeds` says, and no others. The value is its
+    /// key.
     ///
     /// # Errors
     /// If the ledger cannot be written.
@@ -46,7 +47,7 @@ impl Study {
         ledger: &Ledger,
         name: &str,
         plans: &[Plan],
-        seeds: usize,
+        seeds: impl Fn(usize) -> usize,
     ) -> Result<String, LedgerError> {
         let about = Experiment {
             key: self.key(),
@@ -61,7 +62,7 @@ impl Study {
                 number,
                 levels: cell.levels.clone(),
                 plan,
-                seeds: self.first_seeds(seeds),
+                seeds: self.first_seeds(seeds(number)),
             })
             .collect();
         // Shards run all seeds that may be needed; what counts is those that were.

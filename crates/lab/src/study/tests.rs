@@ -130,9 +130,8 @@ fn run(text: &str) -> Findings {
     study.run(&Runner::default(), &Unwatched).expect("it runs")
 }
 
-#[test]
-fn a_study_runs_until_its_hypotheses_are_answered() {
-    let text = "
+/// Servers of about 10 ms a request.
+const SERVERS: &str = "
 question: do more instances help?
 base:
   latency: {model: constant, step_us: 1000}
@@ -142,7 +141,13 @@ output_tokens: {mean: 10, stdev: 8, min: 1, max: 40}}}
 arms:
   - {name: one}
   - {name: two, set: {cluster: {instances: 2}}}
-metrics: [ttft_mean]
+";
+
+#[test]
+fn a_study_runs_until_its_hypotheses_are_answered() {
+    let text = &[
+        SERVERS,
+        "metrics: [ttft_mean]
 seeds: 3
 max_seeds: 12
 hypotheses:
@@ -150,7 +155,9 @@ hypotheses:
     because: each has half of the requests
   - claim: ttft_mean(two) ~ ttft_mean(one) within 1%
   - {claim: preemptions(two) <= preemptions(one), fires: [preemptions(one)]}
-";
+",
+    ]
+    .concat();
     let findings = run(text);
     let outcomes: Vec<Outcome> = findings.verdicts.iter().map(|v| v.outcome).collect();
     let expected = [Outcome::Confirmed, Outcome::Refuted, Outcome::NoEffect];
@@ -170,6 +177,44 @@ hypotheses:
         assert_eq!(near.lengths.of(0) > 1, outcome == Outcome::TooShort, "{:?}", near.lengths);
         assert_eq!(near.lengths.of(0), near.lengths.of(1), "arms are sent the same requests");
     }
+}
+
+#[test]
+fn cells_whose_claims_are_answered_get_no_more_seeds_and_verdicts_stay_what_they_are() {
+    let text = &[
+        SERVERS,
+        "  - {name: three, set: {cluster: {instances: 3}}}
+metrics: [ttft_mean]
+seeds: 3
+max_seeds: 6
+hypotheses:
+  - claim: ttft_mean(three) < ttft_mean(one)
+  # It stays open, since nothing is preempted.
+  - {claim: ttft_mean(two) < ttft_mean(one), fires: [preemptions(two)]}
+",
+    ]
+    .concat();
+    let seeds = |found: &Findings| found.rows.iter().map(Vec::len).collect::<Vec<usize>>();
+    let found = run(text);
+    assert_eq!(seeds(&found), [6, 6, 3]);
+    assert_eq!(found.seeds(), 6);
+    let told: Vec<(Outcome, usize)> = found.verdicts.iter().map(|v| (v.outcome, v.seeds)).collect();
+    assert_eq!(told, [(Outcome::Confirmed, 3), (Outcome::Inconclusive, 6)]);
+    let study = read(text).expect("legal");
+    let place = &study.answer(&found).expect("arms differ").places[0];
+    let ranked = place.ranked[1..].iter().filter_map(|one| one.times_best);
+    assert_eq!(ranked.map(|ratio| ratio.values).collect::<Vec<usize>>(), [3, 3], "what all have");
+    // A judge that is shown all seeds of all cells says the same.
+    let warmup = found.lengths.warmup;
+    let rows = study.rows(&[0, 1, 2], 6, warmup, &Runner::default(), &Unwatched).expect("it runs");
+    let all = Findings { rows, lengths: found.lengths.clone(), ..Findings::default() };
+    let mut judge = Judge::new(&study.hypotheses, &study.design, (3, 6), ALPHA);
+    while judge.next_look().is_some() {
+        judge.look(&study.evidence(&all));
+    }
+    assert_eq!(judge.finish(), found.verdicts);
+    let counted = run(&text.replace("preemptions(two)", "preemptions(three)"));
+    assert_eq!(seeds(&counted), [6, 6, 6], "a mechanism is looked at too");
 }
 
 /// One server of 10 ms a request at this rate, in these seeds.

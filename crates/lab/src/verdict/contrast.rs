@@ -8,6 +8,7 @@
 use super::{Evidence, bound};
 use crate::design::Design;
 use crate::hypothesis::{Claim, Comparison, Expr, Reference, Relation};
+use crate::metric::Metric;
 use crate::stats::{Estimate, by_student, estimate};
 use blis_core::math::ln;
 
@@ -130,11 +131,20 @@ impl<'a> Part<'a> {
         all.into_iter().map(|free| Part { comparison, free }).collect()
     }
 
+    /// The cells that it looks at.
+    pub(super) fn cells(&self, design: &Design) -> Vec<usize> {
+        self.cells_where(design, |_| true)
+    }
+
     /// The cells whose latencies it looks at.
     pub(super) fn latencies_of(&self, design: &Design) -> Vec<usize> {
-        let references = self.comparison.references();
-        let latencies = references.iter().filter(|reference| reference.metric.is_latency());
-        latencies.map(|reference| design.cell(&reference.at(&self.free))).collect()
+        self.cells_where(design, Metric::is_latency)
+    }
+
+    fn cells_where(&self, design: &Design, counts: fn(&Metric) -> bool) -> Vec<usize> {
+        let references = self.comparison.references().into_iter();
+        let counted = references.filter(|reference| counts(&reference.metric));
+        counted.map(|reference| design.cell(&reference.at(&self.free))).collect()
     }
 
     /// The first cell of each side.

@@ -5,6 +5,7 @@ use super::{ALPHA, Doubt, Evidence, Outcome, Verdict, sentence};
 use crate::design::Design;
 use crate::hypothesis::{Expr, Hypothesis, Reference};
 use crate::stats::{Sequence, step_down};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Gives verdicts on the hypotheses of a study as its seeds come in.
 #[derive(Debug)]
@@ -42,24 +43,33 @@ impl<'a> Judge<'a> {
         self.sequence.looks().get(self.look).copied().filter(|_| wanted)
     }
 
-    /// Looks at `evidence`, which has as many seeds as [`Judge::next_look`] asked for.
+    /// The cells that the next look is about: all at first, then those of open hypotheses.
+    pub fn asked(&self) -> BTreeSet<usize> {
+        if self.look == 0 {
+            return (0..self.design.cells()).collect();
+        }
+        let open = self.open.iter().map(|&index| &self.hypotheses[index]);
+        open.flat_map(|hypothesis| cells_of(hypothesis, self.design)).collect()
+    }
+
+    /// Looks at `evidence`, which has as many seeds as [`Judge::next_look`] asked for in each of
+    /// the cells that were [asked](Judge::asked) for.
     ///
     /// # Panics
     /// If there is no look left.
     pub fn look(&mut self, evidence: &dyn Evidence) {
         let seeds = self.sequence.looks()[self.look];
-        let cases: Vec<Case<'_>> = self
-            .hypotheses
-            .iter()
-            .map(|hypothesis| Case::new(hypothesis, self.design, evidence, seeds))
-            .collect();
+        let case = |&index: &usize| {
+            (index, Case::new(&self.hypotheses[index], self.design, evidence, seeds))
+        };
+        let cases: BTreeMap<usize, Case<'_>> = self.open.iter().map(case).collect();
         let (sequence, look) = (&self.sequence, self.look);
         let verdicts = &mut self.verdicts;
         for index in std::mem::take(&mut self.open) {
-            match cases[index].without_verdict() {
+            match cases[&index].without_verdict() {
                 Some(outcome) => {
                     let level = sequence.level(look, 1);
-                    verdicts[index] = Some(cases[index].verdict(outcome, level));
+                    verdicts[index] = Some(cases[&index].verdict(outcome, level));
                     self.silent += 1;
                 }
                 None => self.open.push(index),
@@ -68,16 +78,16 @@ impl<'a> Judge<'a> {
         let silent = self.silent;
         step_down(&mut self.open, |index, open| {
             let level = sequence.level(look, open + silent);
-            let outcome = cases[index].outcome(level);
+            let outcome = cases[&index].outcome(level);
             if outcome != Outcome::Inconclusive {
-                verdicts[index] = Some(cases[index].verdict(outcome, level));
+                verdicts[index] = Some(cases[&index].verdict(outcome, level));
             }
             outcome != Outcome::Inconclusive
         });
         if look + 1 == sequence.looks().len() {
             for &index in &self.open {
                 let level = sequence.level(look, self.open.len() + silent);
-                verdicts[index] = Some(cases[index].verdict(Outcome::Inconclusive, level));
+                verdicts[index] = Some(cases[&index].verdict(Outcome::Inconclusive, level));
             }
         }
         self.look += 1;
@@ -184,21 +194,43 @@ impl<'a> Case<'a> {
     }
 }
 
+/// The cells that `hypothesis` is about, with those of its mechanism.
+fn cells_of(hypothesis: &Hypothesis, design: &Design) -> Vec<usize> {
+    let parts = Part::all(&hypothesis.claim, design);
+    let compared = parts.iter().flat_map(|part| part.cells(design));
+    let counted = hypothesis.fires.iter().flat_map(|(_, counter)| {
+        let references = references(counter);
+        let at = |levels: Vec<usize>| {
+            let cell = |reference: &&Reference| design.cell(&reference.at(&levels));
+            references.iter().map(cell).collect::<Vec<usize>>()
+        };
+        places(&references, design).flat_map(at).collect::<Vec<usize>>()
+    });
+    compared.chain(counted).collect()
+}
+
+fn references(counter: &Expr) -> Vec<&Reference> {
+    let mut found = Vec::new();
+    counter.collect(&mut found);
+    found
+}
+
+/// Each combination of the levels that not all of `references` name, once: what all name is at its
+/// first level.
+fn places(references: &[&Reference], design: &Design) -> impl Iterator<Item = Vec<usize>> {
+    let is_first = |levels: &Vec<usize>| {
+        levels.iter().enumerate().all(|(index, &level)| {
+            let named = references.iter().all(|reference| reference.levels[index].is_some());
+            level == 0 || !named && level < design.factors[index].stated
+        })
+    };
+    (0..design.cells()).map(|cell| design.levels(cell)).filter(is_first)
+}
+
 /// The mean of `counter` over all seeds and over everything that it does not name.
 fn fired(counter: &Expr, design: &Design, evidence: &dyn Evidence, seeds: usize) -> Option<f64> {
-    let mut references = Vec::new();
-    counter.collect(&mut references);
     let (mut sum, mut runs) = (0.0, 0.0);
-    for cell in 0..design.cells() {
-        let levels = design.levels(cell);
-        // Each combination once: what all name is taken at its first level.
-        let repeated = levels.iter().enumerate().any(|(index, &level)| {
-            let named = references.iter().all(|reference| reference.levels[index].is_some());
-            level > 0 && (named || level >= design.factors[index].stated)
-        });
-        if repeated {
-            continue;
-        }
+    for levels in places(&references(counter), design) {
         for seed in 0..seeds {
             let of = |reference: &Reference| {
                 evidence.value(design.cell(&reference.at(&levels)), seed, &reference.metric)
