@@ -97,9 +97,11 @@ fn outline(args: &CapacityArgs) -> Result<Outline, Failure> {
 /// The strategy of a scenario, or its router if it has none.
 fn named(draft: &Draft) -> Result<String, Failure> {
     let tree = draft.clone().into_tree();
-    let strategy = tree.field(strategy::FIELD).map(Choice::read).transpose()?;
-    let routing = || draft.resolve().map(|checked| checked.plan().routing());
-    Ok(strategy.map_or_else(routing, |it| Ok(it.name))?)
+    if let Some(strategy) = tree.field(strategy::FIELD) {
+        return Ok(Choice::read(strategy)?.name);
+    }
+    let routing = draft.resolve()?.plan().routing();
+    Ok(routing.split(['(', '[']).next().unwrap_or_default().to_owned())
 }
 
 fn precision(text: &str) -> Result<f64, Failure> {

@@ -36,6 +36,7 @@ fn the_numbers_are_those_worked_out_by_hand() {
         "decomposition",
         "mechanisms",
         "steady",
+        "engine",
     ];
     assert_eq!(keys, sections);
     for (pointer, expected) in [
@@ -72,6 +73,7 @@ fn the_table_shows_them() {
     insta::assert_snapshot!(format!("{before}{after}"), @"
     2 requests on 1 instance of meta-llama/llama-3.1-8b-instruct (H100, tp 2)
     admission always-admit, routing round-robin, scheduler fcfs, priority constant
+    token budget 2,048, at most 256 running, synchronous scheduling; step times: constant
     2.0 simulated seconds, 14 events, seed 42, scenario bf5c6c536287335f
 
     2 completed, 1.00 requests/s offered, 1.00 served, 3.00 tokens/s, 0.00 good requests/s

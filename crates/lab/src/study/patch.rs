@@ -68,7 +68,9 @@ pub(crate) fn heard<T>(
         return found;
     }
     let mut signals = tree.field("signals").cloned().unwrap_or_else(Node::empty);
-    EVENTS.iter().for_each(|field| signals.remove(field));
+    for field in EVENTS {
+        signals.remove(field);
+    }
     tree.set(&["signals"], signals);
     resolve(&tree)
 }

@@ -402,8 +402,8 @@ fn unknown(study: &Study, findings: &Findings, found: Option<&Answer>) -> String
         )
     });
     // The first clause says what the times are.
-    let caveats = study.cells.iter().filter_map(|cell| cell.plan.latency_caveat.as_deref());
-    let caveat = caveats.filter_map(|caveat| caveat.split(';').next()).next().map(sentence);
+    let first = |caveat: &String| caveat.split(';').next().map(sentence);
+    let caveat = study.cells.iter().find_map(|cell| first(cell.plan.latency_caveat.as_ref()?));
     let caution = if study.hypotheses.is_empty() {
         "Intervals are 95 % each and cover the choice of seeds, not errors of the model."
     } else {
