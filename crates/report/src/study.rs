@@ -107,7 +107,8 @@ fn conditions(study: &Study, findings: &Findings) -> String {
     let growing = if growing { EXPLAINED } else { "" };
     let seeds = if seeds == 1 { "1 seed".to_owned() } else { format!("{seeds} seeds") };
     format!(
-        "{cells}, {seeds} each{from}{most}; means have 95 % intervals{warmup}{longer}; {}.{growing}",
+        "{cells}, {seeds} each{from}{most}; means have 95 % intervals{warmup}{longer}; \
+         {}.{growing}",
         sent(study)
     )
 }
