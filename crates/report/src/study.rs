@@ -112,7 +112,8 @@ fn conditions(study: &Study, findings: &Findings) -> String {
         _ => format!("{seeds} seeds"),
     };
     format!(
-        "{cells}, {seeds} each{from}{most}; means have 95 % intervals{warmup}{longer}; {}.{growing}",
+        "{cells}, {seeds} each{from}{most}; means have 95 % intervals{warmup}{longer}; \
+         {}.{growing}",
         sent(study)
     )
 }

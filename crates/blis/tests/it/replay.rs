@@ -106,9 +106,11 @@ fn replayed(workload: &str, flags: &str) -> Vec<Vec<String>> {
     csv.lines().skip(1).map(|row| row.split(',').map(str::to_owned).collect()).collect()
 }
 
-/// A table without the wall time and the scenario's hash, and however its lines are broken.
+/// A table without the wall time and the scenario's hash, and however its lines are broken. A trace
+/// has no rate of sessions.
 fn without_clock(table: &str) -> String {
-    let words: Vec<&str> = table.split_whitespace().collect();
+    let lines = table.lines().filter(|line| !line.contains(" sessions/s"));
+    let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
     let text = words.join(" ");
     let (before, rest) = text.split_once(" in ").expect("the wall time");
     let (_, rest) = rest.split_once("real time)").expect("the speed");

@@ -53,8 +53,8 @@ pub(crate) fn resolve(tree: &Node, levels: &[String], files: &Files) -> Result<C
     Once::new(files).resolve(tree, &cell(levels))
 }
 
-/// What `resolve` makes of `tree`, in which settings of KV events count only if a policy reads them:
-/// whoever generates scenarios takes policies away that the base was written for.
+/// What `resolve` makes of `tree`, in which settings of KV events count only if a policy reads
+/// them: whoever generates scenarios takes policies away that the base was written for.
 pub(crate) fn heard<T>(
     mut tree: Node,
     resolve: impl Fn(&Node) -> Result<T, Problems>,

@@ -459,8 +459,9 @@ fn settings_that_nothing_reads_are_refused() {
 
 #[test]
 fn an_unknown_machine_needs_coefficients_and_blocks() {
-    let known = "known: `meta-llama/llama-3.1-8b-instruct`; or give alpha and beta coefficients \
-                 and the number of KV blocks";
+    let known = "known: `openai/gpt-oss-20b`, `openai/gpt-oss-120b`, `qwen/qwen3-8b`, \
+                 `qwen/qwen3-32b`, `qwen/qwen3-0.6b` and 28 others; or give alpha and beta \
+                 coefficients and the number of KV blocks";
     refused("model: gpt", &format!("s.yaml:1:8: model: unknown model `gpt`; {known}"));
     refused(
         "model: gpt\nlatency: {alpha_us: [1, 2, 3], beta_us: [1, 2, 3]}",
