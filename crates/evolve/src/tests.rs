@@ -271,7 +271,7 @@ fn a_race_finds_a_product_of_two_signals_with_any_seed() {
         let moments = (0..60).map(|_| moment()).collect();
         let target = Expr::read("-uncached_tokens * (in_flight + 1)").expect("legal");
         let mut guess = Guess { target, moments, scores: Vec::new() };
-        let budget = Budget { population: 12, generations: 6, seeds: 1, seed, parsimony: 0.002 };
+        let budget = Budget { population: 24, generations: 6, seeds: 1, seed, parsimony: 0.002 };
         let raced = race(&mut guess, &space, budget, 1).expect("it runs");
         let best = &raced.entrants[raced.finalists[0]];
         assert!(best.score < 0.15, "seed {seed}: {} of {}", best.score, best.genome.text(&space));

@@ -13,7 +13,7 @@ workloads: [{name: busy}, {name: calm, set: {workload: {rate: 25}}}]
 held_out: [{name: fresh, set: {workload: {rate: 35}}}]
 objective: ttft_p99
 evolve: {gate: true, priority: true, parts: {scheduler: [fcfs, priority-fcfs]}}
-budget: {population: 3, generations: 3, seeds: 2}
+budget: {population: 4, generations: 3, seeds: 2}
 confirm: {seeds: 3}
 references: [{name: LMetric, set: {strategy: lmetric}}, \
 {name: tuned, tuned: {strategy: seeds-3-2-2, budget: 4}}]
