@@ -7,26 +7,11 @@ use serde_json::Value;
 /// The largest number that a field may have, and heads times their width.
 const MOST: u32 = 1 << 24;
 
-/// The decoders that are known here, by the beginning of their `model_type`.
-const DECODERS: [&str; 17] = [
-    "deepseek_v",
-    "ernie4_5",
-    "exaone4",
-    "gemma",
-    "glm4",
-    "gpt_oss",
-    "hunyuan_v1",
-    "kimi",
-    "llama",
-    "mimo",
-    "minimax_m2",
-    "mistral",
-    "mixtral",
-    "olmo",
-    "phi3",
-    "qwen",
-    "seed_oss",
-];
+/// The decoders that are known here, by their `model_type`.
+const DECODERS: &str = "deepseek_v2, deepseek_v3, ernie4_5, ernie4_5_moe, exaone4, gemma, gemma2, \
+    gemma3, glm4, glm4_moe, gpt_oss, granite, hunyuan_v1_dense, hunyuan_v1_moe, kimi_k2, llama, \
+    mimo, minimax_m2, mistral, mixtral, olmo2, olmo3, olmoe, phi3, qwen2, qwen2_5_vl, qwen2_moe, \
+    qwen2_vl, qwen3, qwen3_moe, qwen3_vl, qwen3_vl_moe, seed_oss, smollm3";
 
 /// A number of a `config.json`.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -198,14 +183,6 @@ impl HfConfig {
     }
 
     fn check_kind(&self) -> Result<(), HfError> {
-        let known = |name: &&String| !DECODERS.iter().any(|known| name.starts_with(known));
-        if let Some(name) = self.model_type.as_ref().filter(known) {
-            let legal = format!(
-                "what begins with {}; leave it out if the model is built as one of them",
-                DECODERS.join(", ")
-            );
-            return Err(illegal("model_type", &Value::from(name.as_str()), &legal));
-        }
         let linear = |name: &String| name.contains("linear") || name.contains("chunked");
         let dense_layers = self.mlp_only_layers.as_ref().is_some_and(|layers| !layers.is_empty());
         let has = |field: &Option<Value>| field.as_ref().is_some_and(|value| !value.is_null());
@@ -223,8 +200,17 @@ impl HfConfig {
                 "experts in some layers only",
             ),
         ];
-        let found = unsupported.into_iter().find(|(is, _)| *is);
-        found.map_or(Ok(()), |(_, what)| Err(HfError::Unsupported(what)))
+        if let Some((_, what)) = unsupported.into_iter().find(|(is, _)| *is) {
+            return Err(HfError::Unsupported(what));
+        }
+        let known = |name: &str| DECODERS.split(", ").any(|known| known == name);
+        match self.model_type.as_deref() {
+            Some(name) if !known(name.trim_end_matches("_text")) => {
+                let legal = format!("{DECODERS}, or none if the model is built as one of them");
+                Err(illegal("model_type", &name.into(), &legal))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn experts(&self) -> Result<Option<Experts>, HfError> {
