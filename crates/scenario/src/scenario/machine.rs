@@ -1,8 +1,8 @@
 //! The machine of a scenario: model, GPU and tensor parallelism, looked up in the catalogue, and
 //! what follows from them (latency model, KV blocks), together with the engine's own settings.
 
-use crate::problem::unknown;
 use crate::problems::Problems;
+use crate::scenario::latency::unknown_model;
 use crate::scenario::schema::{EngineFields, KvDtype, Preset, Scenario};
 use crate::yaml::{Node, Whole};
 use blis_core::math::{count, float};
@@ -94,9 +94,7 @@ impl Reader<'_> {
     fn fit(&self, catalogue: &Catalogue) -> Result<Fit, Problems> {
         let name = self.model();
         let Some(model) = catalogue.model(name) else {
-            let fitted = catalogue.models.iter().filter(|m| catalogue.fit(m, None, None).is_some());
-            let names: Vec<&str> = fitted.map(|model| model.name.as_str()).collect();
-            let unknown = unknown("model", name, &names);
+            let unknown = unknown_model(catalogue, name);
             let or = "or give alpha and beta coefficients and the number of KV blocks";
             return Err(self.problem("model", format!("{unknown}; {or}")));
         };
@@ -172,8 +170,9 @@ pub(super) fn engine(
         }
         (Some(blocks), None, _) => blocks.get_u32(),
         // What was counted is of a cache in bf16.
-        (None, None, Some(blocks)) if fields.kv_cache_dtype != Some(KvDtype::Fp8) => {
-            rescaled(blocks, block_size)
+        (None, None, Some(blocks)) => {
+            let is_fp8 = fields.kv_cache_dtype == Some(KvDtype::Fp8);
+            rescaled(if is_fp8 { 2 * blocks } else { blocks }, block_size)
         }
         (None, utilization, _) => {
             let share = utilization.map_or(DEFAULT_UTILIZATION, |share| share.get());

@@ -429,9 +429,11 @@ fn settings_that_nothing_reads_are_refused() {
 
 #[test]
 fn an_unknown_machine_needs_coefficients_and_blocks() {
-    let known = "known: `meta-llama/llama-3.1-8b-instruct`; or give alpha and beta coefficients \
-                 and the number of KV blocks";
-    refused("model: gpt", &format!("s.yaml:1:8: model: unknown model `gpt`; {known}"));
+    let unknown = resolve("model: gpt").expect_err("unknown").to_string();
+    let known = "s.yaml:1:8: model: unknown model `gpt`; nearest of the 33 that are known: \
+                 `openai/gpt-oss-";
+    assert!(unknown.starts_with(known), "{unknown}");
+    assert_eq!(unknown.matches('/').count(), 5, "as many names: {unknown}");
     refused(
         "model: gpt\nlatency: {alpha_us: [1, 2, 3], beta_us: [1, 2, 3]}",
         "s.yaml:1:1: engine.total_kv_blocks: missing; this machine is not in the catalogue, so \
@@ -439,6 +441,36 @@ fn an_unknown_machine_needs_coefficients_and_blocks() {
     );
     let text = "model: gpt\nlatency: {model: constant}\nengine: {total_kv_blocks: 5}";
     assert_eq!(resolve(text).expect("legal").engine.total_kv_blocks, 5);
+}
+
+#[test]
+fn a_cache_in_fp8_has_twice_the_blocks_however_they_are_counted() {
+    for (machine, more) in
+        [("tp: 2", ""), ("hardware: H200\ntp: 1", ""), ("tp: 2", ", gpu_memory_utilization: 0.8")]
+    {
+        let blocks = |dtype: &str| {
+            let text = format!("{machine}\nengine: {{kv_cache_dtype: {dtype}{more}}}");
+            f64::from(resolve(&text).expect("legal").engine.total_kv_blocks)
+        };
+        assert_eq!(blocks("auto"), blocks("bf16"));
+        let ratio = blocks("fp8") / blocks("bf16");
+        assert!((1.9999..=2.0001).contains(&ratio), "{machine}: {ratio}");
+    }
+}
+
+#[test]
+fn a_formula_and_its_parameters_stay_one_scorer() {
+    for text in ["-load]:1,formula[formula=-waiting", "-load,scale=absolute", "wating", "load)"] {
+        let found = resolve(&format!("routing: {{formula: '{text}'}}")).expect_err(text);
+        let found = found.to_string();
+        assert!(found.starts_with("s.yaml:1:20: routing.formula: "), "{found}");
+    }
+    let text = "routing: {formula: -load, params: {scale: 'absolute]:1,formula[formula=-waiting'}}";
+    let found = resolve(text).expect_err("two scorers").to_string();
+    assert!(found.contains("routing.params: found `scale: absolute]"), "{found}");
+    let legal = resolve("routing: {formula: 'max(-load, -waiting)', params: {scale: absolute}}");
+    let one = "weighted(formula[formula=max(-load, -waiting),scale=absolute]:1; max-score)";
+    assert_eq!(legal.expect("legal").routing(), one);
 }
 
 #[test]
