@@ -542,6 +542,9 @@ Dropped Unservable: 7
          `--total-kv-blocks` or shorten the prompts\n"
     );
     assert_eq!(ran.code, Some(0), "as the Go program");
+    let drafts = "--num-speculative-tokens 4 --acceptance-rate 0.5 --format json";
+    let ran = bench.blis(&format!("run --total-kv-blocks 1 --num-requests 7 {drafts}"));
+    assert!(ran.err.contains("or use shorter drafts (`--num-speculative-tokens`)"), "{}", ran.err);
     let ran = bench.blis("run --total-kv-blocks 1 --num-requests 7 --format json --quiet");
     let value: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(value["cluster"]["unservable_requests"], 7);
