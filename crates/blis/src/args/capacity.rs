@@ -27,6 +27,8 @@ pub(crate) struct CapacityArgs {
     /// eight H200), with tensor parallelism, token budget and number of sequences tried, cheapest
     /// first
     #[arg(long, value_name = "GPU,...", value_delimiter = ',', help_heading = "Question")]
+    #[arg(conflicts_with_all = ["vary", "hardware", "tp", "num-instances"])]
+    #[arg(conflicts_with_all = ["max-num-running-reqs", "max-num-scheduled-tokens"])]
     pub(crate) search: Vec<String>,
 
     /// Dollars an hour of one GPU, e.g. `H100=2.5`; repeatable [default: the catalogue's]
