@@ -100,6 +100,10 @@ fn parallelism(args: &InitArgs) -> Result<(u32, u32), Failure> {
         Some(tp) => vec![tp],
         None => [1, 2, 4, 8, 16].into_iter().filter(|tp| *tp <= args.gpus).collect(),
     };
+    if let Some(tp) = args.tp.filter(|tp| *tp > args.gpus) {
+        let message = format!("--tp: found `{tp}`; legal: at most --gpus, which is {}", args.gpus);
+        return Err(Failure::Input(message));
+    }
     let mut problem = None;
     for tp in &tries {
         let (model, hardware) = (quoted(&args.model), quoted(&args.hardware));

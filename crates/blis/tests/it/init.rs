@@ -36,3 +36,17 @@ fn init_says_when_a_model_does_not_fit() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.err.contains("take more or larger GPUs"), "{}", ran.err);
 }
+
+#[test]
+fn init_refuses_what_it_would_ignore() {
+    let bench = Bench::new();
+    bench.write("t.jsonl", "");
+    for (args, message) in [
+        ("--rate 20 --tp 16 --gpus 8", "--tp: found `16`; legal: at most --gpus, which is 8"),
+        ("--trace t.jsonl --workload chatbot", "cannot be used with '--workload"),
+    ] {
+        let ran = bench.blis(&format!("init {args}"));
+        assert_eq!(ran.code, Some(2), "{args}: {}", ran.err);
+        assert!(ran.err.contains(message), "{args}: {}", ran.err);
+    }
+}
