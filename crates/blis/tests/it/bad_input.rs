@@ -25,8 +25,8 @@ fn file_refused(text: impl AsRef<[u8]>, error: &str) {
 
 #[test]
 fn numbers_on_flags() {
-    let rate = "legal: a number from 1e-9 to 1e9 (requests per second), or a percentage of the \
-                cluster's saturation such as `90%`";
+    let rate = "legal: a number from 1e-9 to 1e9 (requests per second), a percentage of the \
+                cluster's saturation such as `90%`, or users such as `64 users`";
     for bad in
         ["0", "-1", "NaN", "inf", "-inf", "1e308", "1e-12", "x", "0x10", "1_000", "5ms", "1,5"]
     {
@@ -321,7 +321,8 @@ fn hidden_characters_are_shown_and_long_values_are_cut() {
     assert_eq!(
         ran.err,
         "error: --rate: found `a\\n\\u{202e}b\\u{1b}[31m`; legal: a number from 1e-9 to 1e9 \
-         (requests per second), or a percentage of the cluster's saturation such as `90%`\n"
+         (requests per second), a percentage of the cluster's saturation such as `90%`, or \
+         users such as `64 users`\n"
     );
     assert_eq!(ran.code, Some(2));
     let cut = format!("`{}...`", "x".repeat(80));
