@@ -11,7 +11,7 @@ use crate::trials::Trying;
 use blis_lab::capacity::{Answer, Found, Outline, Question, Search, Slo, Subject, Vary};
 use blis_lab::study::Warmup;
 use blis_report::capacity as report;
-use blis_scenario::problem::Place;
+use blis_scenario::problem::{Place, Problem};
 use blis_scenario::strategy::{self, Choice};
 use blis_scenario::{Draft, Workload};
 
@@ -69,7 +69,12 @@ fn outline(args: &CapacityArgs) -> Result<Outline, Failure> {
     }
     let mut slo = Vec::new();
     for text in &args.slo {
-        slo.extend(Slo::read(text, Place::Flag("--slo".into()), "")?);
+        let place = Place::Flag("--slo".into());
+        for one in Slo::read(text, place.clone(), "")? {
+            let silent =
+                one.silent(&subjects[0].plan).map(|who| Problem::new(place.clone(), "", who));
+            slo.push(silent.map_or(Ok(one), Err)?);
+        }
     }
     if slo.is_empty() {
         slo = Slo::usual(&subjects[0].plan)?;

@@ -77,6 +77,11 @@ impl ScenarioFlags {
         (plan.with_requests(enough), Some(note))
     }
 
+    /// Whether they say where requests come from.
+    pub(crate) fn has_workload(&self) -> bool {
+        self.given.has_workload()
+    }
+
     /// The same flags once for each strategy that is given, with its name; once if there is none.
     pub(crate) fn by_strategy(&self) -> Vec<(Option<String>, ScenarioFlags)> {
         let all = self.given.by_strategy().into_iter();

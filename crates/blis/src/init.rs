@@ -130,6 +130,10 @@ fn machine(args: &InitArgs) -> Result<Machine, Failure> {
         draft.set("--tp", "tp", &tp.to_string());
         draft
     };
+    if let Some(tp) = args.tp.filter(|tp| *tp > args.gpus) {
+        let message = format!("--tp: found `{tp}`; legal: at most --gpus, which is {}", args.gpus);
+        return Err(Failure::Input(message));
+    }
     let fits = |tp: u32| match draft(tp).resolve() {
         Ok(checked) => {
             let engine = &checked.plan().engine;

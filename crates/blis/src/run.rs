@@ -287,9 +287,11 @@ fn exit_code(args: &RunArgs, plan: &Plan, results: &[RunResult]) -> u8 {
         // Scripts that read the layout of the Go program rely on its exit code as well.
         let fails = args.format != Format::Blis;
         let verdict = if fails { "check failed" } else { "warning" };
+        let drafts = plan.engine.speculation.as_ref();
+        let drafts = drafts.map_or("", |_| ", or use shorter drafts (`--num-speculative-tokens`)");
         note(format!(
             "{verdict}: {unservable} requests can never fit the KV memory of an instance; raise \
-             `--total-kv-blocks` or shorten the prompts"
+             `--total-kv-blocks` or shorten the prompts{drafts}"
         ));
         return if fails { failure::CHECK_FAILED } else { failure::DONE };
     }

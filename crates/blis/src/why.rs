@@ -2,7 +2,7 @@
 
 use crate::args::WhyArgs;
 use crate::failure::Failure;
-use crate::flags::settled;
+use crate::flags::{ScenarioFlags, settled};
 use crate::output;
 use crate::progress::Watch;
 use crate::show::Pages;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Runs what `args` describe and says why the requests that they mean were slow.
 pub(crate) fn why(args: &WhyArgs) -> Result<(), Failure> {
-    let (request, scenario) = meant(&args.what)?;
+    let (request, scenario) = meant(&args.what, &args.flags)?;
     let draft = args.flags.draft(scenario.as_deref(), args.policy_config.as_deref())?;
     let (plan, chosen) = args.flags.long_enough(settled(&draft)?, scenario.as_deref());
     output::notes(args.shown.quiet, plan.notes.iter().chain(&chosen));
@@ -30,6 +30,9 @@ pub(crate) fn why(args: &WhyArgs) -> Result<(), Failure> {
             Some(name) => format!(
                 "no request `{name}` finished; `blis run --requests-out FILE` lists them all"
             ),
+            None if measure == Measure::Itl => {
+                "no request finished with two tokens, so none has a time between tokens".to_owned()
+            }
             None => "no request finished, so none was slow".to_owned(),
         };
         return Err(Failure::Input(message));
@@ -38,12 +41,20 @@ pub(crate) fn why(args: &WhyArgs) -> Result<(), Failure> {
 }
 
 /// The request and the scenario file that the arguments name.
-fn meant(what: &[String]) -> Result<(Option<String>, Option<PathBuf>), Failure> {
+fn meant(
+    what: &[String],
+    flags: &ScenarioFlags,
+) -> Result<(Option<String>, Option<PathBuf>), Failure> {
     let path = |text: &String| Some(PathBuf::from(text));
+    let is_scenario = |text: &str| text.ends_with(".yaml") || text.ends_with(".yml");
     match what {
         [] => Ok((None, None)),
-        // A number is a request, unless there is such a file.
-        [one] if one.parse::<u64>().is_ok() && !Path::new(one).exists() => {
+        // A number is a request, and a name if flags say where requests come from, unless there is
+        // such a file.
+        [one]
+            if (one.parse::<u64>().is_ok() || flags.has_workload() && !is_scenario(one))
+                && !Path::new(one).exists() =>
+        {
             Ok((Some(one.clone()), None))
         }
         [scenario] => Ok((None, path(scenario))),

@@ -4,6 +4,7 @@ mod flow;
 mod import;
 mod parts;
 pub mod schema;
+mod unread;
 
 pub use import::{Imported, import};
 

@@ -140,6 +140,16 @@ impl Metric {
         self.of_requests(&row.report.tenants.get(place)?.1)
     }
 
+    /// The class whose requests it is of.
+    pub(crate) fn class(&self) -> Option<SloClass> {
+        self.class
+    }
+
+    /// The tenant whose requests it is of, with hyphens for underscores.
+    pub(crate) fn tenant_name(&self) -> Option<&str> {
+        self.tenant().map(Name::text)
+    }
+
     fn tenant(&self) -> Option<&Name> {
         self.named.as_ref().filter(|_| matches!(self.what.value, OfRequests(_)))
     }

@@ -24,6 +24,8 @@ pub struct Screen {
 const WIDEST_PROSE: usize = 100;
 /// Cells of words are folded beyond this, if room is short.
 const WIDEST_WORDS: usize = 32;
+/// Words of a cell are cut beyond this.
+const WIDEST_WORD: usize = 200;
 /// Between two columns.
 const GAP: usize = 2;
 /// Cells of the longest bar.
@@ -126,8 +128,10 @@ impl Screen {
     }
 
     fn table(self, table: &Table) -> String {
-        let parts = parts(table, self.width);
-        let shown = parts.iter().map(|columns| part(table, columns, self.width));
+        // A formatted text cannot be padded to more.
+        let width = self.width.min(usize::from(u16::MAX));
+        let parts = parts(table, width);
+        let shown = parts.iter().map(|columns| part(table, columns, width));
         let body = shown.collect::<Vec<_>>().join("\n");
         if table.title.is_empty() {
             return body;
@@ -151,13 +155,26 @@ fn wide(text: &str) -> usize {
     visible(text).chars().count()
 }
 
+/// The first `width` characters of the text, the last a sign that there are more.
+fn cut(text: &str, width: usize) -> String {
+    match text.char_indices().nth(width.saturating_sub(1)) {
+        Some((at, last)) if at + last.len_utf8() < text.len() => text[..at].to_owned() + "…",
+        _ => text.to_owned(),
+    }
+}
+
 /// How narrow and how wide a column can be: numbers are never folded, headings only between words.
 fn widths(table: &Table, column: usize) -> (usize, usize) {
     let cells = || table.rows.iter().filter_map(|row| row.get(column));
-    let longest_word = |text: &String| text.split(' ').map(wide).max().unwrap_or(0);
+    let longest_word =
+        |text: &String| text.split(' ').map(wide).max().unwrap_or(0).min(WIDEST_WORD);
     let most = cells().map(|cell| wide(cell)).max().unwrap_or(0);
     let words = cells().map(longest_word).max().unwrap_or(0);
-    let least = if table.is_numeric(column) { most } else { most.min(WIDEST_WORDS.max(words)) };
+    let least = if table.is_numeric(column) {
+        most.min(WIDEST_WORD)
+    } else {
+        most.min(WIDEST_WORDS.max(words))
+    };
     let header = &table.header[column];
     (least.max(longest_word(header)), most.max(wide(header)))
 }
@@ -200,6 +217,7 @@ fn part(table: &Table, columns: &[usize], width: usize) -> String {
             let text = folded(cells.get(column).unwrap_or(&empty), width, 0, 0);
             let right = table.is_numeric(column);
             let lines = text.lines().map(|line| {
+                let line = cut(line, width);
                 if right { format!("{line:>width$}") } else { format!("{line:width$}") }
             });
             lines.collect::<Vec<_>>()
@@ -226,6 +244,7 @@ fn bars(points: &[Point]) -> String {
     let all: f64 = points.iter().map(value).sum();
     let most = points.iter().map(value).fold(0.0, f64::max);
     let label = points.iter().map(|point| wide(&point.at)).max().unwrap_or(0);
+    let label = label.min(WIDEST_WORD);
     let line = |point: &Point| {
         let share = |whole: f64| if whole > 0.0 { value(point) / whole } else { 0.0 };
         let eighths = count(share(most) * float(8 * BAR as u64));
@@ -233,7 +252,7 @@ fn bars(points: &[Point]) -> String {
         let (full, rest) = ((eighths / 8) as usize, (eighths % 8) as usize);
         let end = if rest > 0 { ENDS[rest].to_string() } else { String::new() };
         let bar = "█".repeat(full) + &end;
-        let at = visible(&point.at);
+        let at = cut(&visible(&point.at), label);
         format!("  {at:>label$}  {bar:BAR$} {:>7}\n", percent(share(all)))
     };
     points.iter().map(line).collect()
@@ -308,6 +327,26 @@ mod tests {
             assert!((1..=8).all(|n| text.matches(&format!("{n},000.5 ± 12.5")).count() == 2));
         }
         assert_eq!(parts(&wide_table(), 400).len(), 1, "a wide screen shows all of it");
+    }
+
+    #[test]
+    fn a_name_of_any_length_is_cut_and_never_stops_the_table() {
+        let long = "n".repeat(70_000);
+        let words = "n ".repeat(70_000);
+        for name in [long, words] {
+            let table = Table::new(
+                "t",
+                ["arm", "value"].map(str::to_owned),
+                [[name.clone(), "1.5".to_owned()]],
+            );
+            for width in [80, 100_000] {
+                let text = Screen { width, colour: false, details: true }.table(&table);
+                assert!(text.contains("1.5") && text.contains("nn") | text.contains("n n"));
+                assert_eq!(text.contains('…'), name.starts_with("nn"));
+            }
+            assert!(bars(&[Point::named(&name, 1.0)]).contains("…"));
+        }
+        assert_eq!([cut("abc", 3), cut("abcd", 3), cut("äöü", 2)], ["abc", "ab…", "ä…"]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use blis_latency::profile::term::{ALL, TERMS, Term};
 use blis_latency::profile::{Gap, Parameters, Profile, Range, VARIABLES};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::fmt::{Display, Formatter};
 use std::path::Path;
 
 /// What the first line of a profile says. The number changes when a term changes its meaning, and
@@ -82,7 +83,7 @@ struct Fields {
     usual_spread: Amount<Spread>,
     #[serde(default)]
     split_attention: bool,
-    drift: Option<Amount<Drift>>,
+    drift: Amount<Drift>,
     terms_us: BTreeMap<String, Amount<Coefficient>>,
     #[serde(default)]
     sizes_us: Vec<SizeFields>,
@@ -90,7 +91,6 @@ struct Fields {
     #[serde(default)]
     host_us: BTreeMap<String, Amount<Coefficient>>,
     host_drift: Option<Amount<Drift>>,
-    #[serde(default)]
     ranges: BTreeMap<String, Vec<Amount<Finite>>>,
     #[serde(default)]
     covariance: Vec<Vec<Amount<Finite>>>,
@@ -214,6 +214,7 @@ fn check(fields: Fields, tree: &Node) -> Result<ProfileFile, Problems> {
         ranges(&fields, tree),
     )
         .together()?;
+    beside(&fields, tree)?;
     let host_drift = fields.host_drift.map_or(0.0, |drift| drift.get());
     let gap = fields.gap_us.as_ref();
     let gap = |of: fn(&GapFields) -> &Amount<Coefficient>| gap.map_or(0.0, |gap| of(gap).get());
@@ -231,7 +232,7 @@ fn check(fields: Fields, tree: &Node) -> Result<ProfileFile, Problems> {
         host: (!fields.host_us.is_empty()).then_some(Host { us: host_us, drift: host_drift }),
         ranges,
         covariance: covariance(&fields, tree)?,
-        drift: fields.drift.map_or(0.0, |drift| drift.get()),
+        drift: fields.drift.get(),
         provenance: fields.provenance,
     };
     let profile = Profile::new(parameters).map_err(|error| tree.problem("", error.to_string()))?;
@@ -239,6 +240,24 @@ fn check(fields: Fields, tree: &Node) -> Result<ProfileFile, Problems> {
     let MachineFields { model, hardware, tp } = fields.machine;
     let machine = ProfiledMachine { model, hardware, tp: tp.map(Whole::get_u32) };
     Ok(ProfileFile { machine, profile })
+}
+
+/// Refuses a file without all of what surrounds the steps: one that was cut off, say.
+fn beside(fields: &Fields, tree: &Node) -> Result<(), Problems> {
+    if fields.gap_us.is_some() && fields.host_us.is_empty() {
+        return Ok(());
+    }
+    let absent = HOST.iter().filter(|term| !fields.host_us.contains_key(term.name));
+    let absent = absent.map(|term| ("host_us", term.name));
+    let drift = fields.host_drift.is_none().then_some(("", "host_drift"));
+    let missing: Vec<_> = match fields.host_us.len() {
+        0 => vec![("", "host_us` or `gap_us")],
+        _ => absent.chain(drift).collect(),
+    };
+    every(missing.into_iter().map(|(path, name)| {
+        Err::<(), _>(tree.problem(path, format!("missing `{name}`; is this the whole profile?")))
+    }))
+    .map(drop)
 }
 
 /// The values of `terms` that a file gives by name; 0 for the others.
@@ -258,6 +277,31 @@ fn numbers<const N: usize>(
         Ok::<_, Problems>(())
     }))?;
     Ok(values)
+}
+
+impl ProfiledMachine {
+    /// How the machine of a scenario differs from this one; what either does not say agrees.
+    pub fn unlike(&self, other: &ProfiledMachine) -> Option<String> {
+        let same = |a: &Option<String>, b: &Option<String>| {
+            let pair = a.as_deref().zip(b.as_deref());
+            pair.is_none_or(|(a, b)| a.eq_ignore_ascii_case(b))
+        };
+        let agrees = same(&self.model, &other.model)
+            && same(&self.hardware, &other.hardware)
+            && self.tp.zip(other.tp).is_none_or(|(a, b)| a == b);
+        (!agrees).then(|| {
+            format!("the latency profile was measured on another machine ({self}, here {other})")
+        })
+    }
+}
+
+impl Display for ProfiledMachine {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let tp = self.tp.map(|tp| format!("tp {tp}"));
+        let parts: Vec<&str> =
+            [&self.model, &self.hardware, &tp].into_iter().flatten().map(String::as_str).collect();
+        f.write_str(&parts.join(", "))
+    }
 }
 
 impl SizesFields {

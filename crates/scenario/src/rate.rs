@@ -107,8 +107,8 @@ impl RateSpec {
     }
 }
 
-const LEGAL: &str = "a number from 1e-9 to 1e9 (requests per second), or a percentage of the \
-                     cluster's saturation such as `90%`";
+const LEGAL: &str = "a number from 1e-9 to 1e9 (requests per second), a percentage of the \
+                     cluster's saturation such as `90%`, or users such as `64 users`";
 const KNOWN: &[&str] = &["of_saturation", "ramp", "steps", "users"];
 
 /// A rate that is written as one word: a number or a percentage.
@@ -163,7 +163,7 @@ impl<'de> Visitor<'de> for RateVisitor {
     type Value = RateSpec;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{LEGAL}, or `64 users`, or one of the fields {}", quoted(KNOWN))
+        write!(f, "{LEGAL}, or one of the fields {}", quoted(KNOWN))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<RateSpec, E> {
@@ -336,11 +336,13 @@ mod tests {
 
     #[test]
     fn what_is_no_rate_is_refused_with_its_place() {
+        assert!(LEGAL.contains("`64 users`"));
         for (text, place, message) in [
             ("-1", "7: rate", format!("found `-1`; legal: {LEGAL}")),
             ("0", "7: rate", format!("found `0`; legal: {LEGAL}")),
             ("inf", "7: rate", format!("found `inf`; legal: {LEGAL}")),
             ("9_0%", "7: rate", format!("found `9_0%`; legal: {LEGAL}")),
+            ("1 user", "7: rate", format!("found `1 user`; legal: {LEGAL}")),
             ("0 users", "7: rate", "found `0 users`; legal: from 1 to 1000000 users".to_owned()),
             (
                 "{of_saturation: 0}",

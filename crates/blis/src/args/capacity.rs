@@ -27,6 +27,8 @@ pub(crate) struct CapacityArgs {
     /// eight H200), with tensor parallelism, token budget and number of sequences tried, cheapest
     /// first; with `--latency-model operators` also pipelines, divided experts and an FP8 KV cache
     #[arg(long, value_name = "GPU,...", value_delimiter = ',', help_heading = "Question")]
+    #[arg(conflicts_with_all = ["vary", "hardware", "tp", "num-instances"])]
+    #[arg(conflicts_with_all = ["max-num-running-reqs", "max-num-scheduled-tokens"])]
     pub(crate) search: Vec<String>,
 
     /// Most GPUs of each kind that `--search` may take

@@ -32,6 +32,7 @@ pub(crate) struct InitArgs {
     pub(crate) workload: String,
 
     /// Trace to replay instead
+    #[arg(conflicts_with = "workload")]
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
 

@@ -19,7 +19,7 @@ type Machine = (String, Option<Rent>, Checked, Draft);
 pub(super) fn machines(args: &CapacityArgs, draft: &Draft) -> Result<Vec<Machine>, Failure> {
     let catalogue = Catalogue::shipped();
     let known: Vec<&str> = catalogue.gpus.iter().map(|gpu| gpu.name.as_str()).collect();
-    let prices = prices(args)?;
+    let prices = prices(args, &known)?;
     let mut machines = Vec::new();
     for text in &args.search {
         let (most, name) = limited(text.trim());
@@ -101,15 +101,22 @@ fn limited(text: &str) -> (Option<u32>, &str) {
 }
 
 /// Prices as given.
-fn prices(args: &CapacityArgs) -> Result<Vec<(&str, f64)>, Failure> {
-    args.price
-        .iter()
-        .map(|text| {
-            parse(text).ok_or_else(|| {
-                Failure::Input(format!("--price: found `{text}`; legal: e.g. `H100=2.5`"))
-            })
-        })
-        .collect()
+fn prices<'a>(args: &'a CapacityArgs, known: &[&str]) -> Result<Vec<(&'a str, f64)>, Failure> {
+    let wrong = |message: String| Failure::Input(format!("--price: {message}"));
+    let mut prices: Vec<(&str, f64)> = Vec::new();
+    for text in &args.price {
+        let legal = || wrong(format!("found `{text}`; legal: e.g. `H100=2.5`"));
+        let (name, dollars) = parse(text).ok_or_else(legal)?;
+        let same = |other: &str| other.eq_ignore_ascii_case(name);
+        if !known.iter().any(|gpu| same(gpu)) {
+            return Err(wrong(unknown("GPU", name, known)));
+        }
+        if prices.iter().any(|(other, _)| same(other)) {
+            return Err(wrong(format!("found `{name}` twice; keep one")));
+        }
+        prices.push((name, dollars));
+    }
+    Ok(prices)
 }
 
 /// `GPU=DOLLARS`.

@@ -25,8 +25,8 @@ fn file_refused(text: impl AsRef<[u8]>, error: &str) {
 
 #[test]
 fn numbers_on_flags() {
-    let rate = "legal: a number from 1e-9 to 1e9 (requests per second), or a percentage of the \
-                cluster's saturation such as `90%`";
+    let rate = "legal: a number from 1e-9 to 1e9 (requests per second), a percentage of the \
+                cluster's saturation such as `90%`, or users such as `64 users`";
     for bad in
         ["0", "-1", "NaN", "inf", "-inf", "1e308", "1e-12", "x", "0x10", "1_000", "5ms", "1,5"]
     {
@@ -321,7 +321,8 @@ fn hidden_characters_are_shown_and_long_values_are_cut() {
     assert_eq!(
         ran.err,
         "error: --rate: found `a\\n\\u{202e}b\\u{1b}[31m`; legal: a number from 1e-9 to 1e9 \
-         (requests per second), or a percentage of the cluster's saturation such as `90%`\n"
+         (requests per second), a percentage of the cluster's saturation such as `90%`, or \
+         users such as `64 users`\n"
     );
     assert_eq!(ran.code, Some(2));
     let cut = format!("`{}...`", "x".repeat(80));
@@ -542,6 +543,9 @@ Dropped Unservable: 7
          `--total-kv-blocks` or shorten the prompts\n"
     );
     assert_eq!(ran.code, Some(0), "as the Go program");
+    let drafts = "--num-speculative-tokens 4 --acceptance-rate 0.5 --format json";
+    let ran = bench.blis(&format!("run --total-kv-blocks 1 --num-requests 7 {drafts}"));
+    assert!(ran.err.contains("or use shorter drafts (`--num-speculative-tokens`)"), "{}", ran.err);
     let ran = bench.blis("run --total-kv-blocks 1 --num-requests 7 --format json --quiet");
     let value: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(value["cluster"]["unservable_requests"], 7);

@@ -95,6 +95,20 @@ fn nonsense_is_refused_with_advice_before_anything_runs() {
         ("s.yaml --seeds 9 --max-seeds 4", "--max-seeds: found `4`; legal: at least --seeds"),
         ("s.yaml --warmup soon", "--warmup: found `soon`; legal: `auto`, or seconds"),
         ("s.yaml --strategy precise --strategy precise", "found `precise` twice"),
+        ("s.yaml --search H100 --price H10=2", "--price: unknown GPU `H10`, did you mean `H100`?"),
+        ("s.yaml --search H100 --price H100=2 --price h100=3", "--price: found `h100` twice"),
+        ("s.yaml --search H100 --vary rate", "cannot be used with '--vary"),
+        ("s.yaml --search H100 --tp 2", "cannot be used with '--tp"),
+        ("s.yaml --search H100 --num-instances 2", "cannot be used with '--num-instances"),
+        ("s.yaml --search H100 --max-num-running-reqs 2", "cannot be used with '--max-num-running"),
+        (
+            "s.yaml --slo tenants.acme.ttft_p99<1s",
+            "--slo: no tenant `acme` sends requests; those that do: `default`",
+        ),
+        (
+            "s.yaml --slo batch.ttft_p99<1s",
+            "--slo: no class `batch` sends requests; those that do: ",
+        ),
     ] {
         let ran = bench.blis(&format!("capacity {args}"));
         assert_eq!(ran.code, Some(2), "{args}: {}", ran.err);

@@ -75,3 +75,17 @@ fn init_says_when_a_model_does_not_fit() {
     let (many, enough) = ("--model llama-3.1-70b --hardware H100 --gpus", Bench::new());
     assert_eq!(enough.blis(&format!("init {many} 4")).code, Some(0), "as many as it says");
 }
+
+#[test]
+fn init_refuses_what_it_would_ignore() {
+    let bench = Bench::new();
+    bench.write("t.jsonl", "");
+    for (args, message) in [
+        ("--rate 20 --tp 16 --gpus 8", "--tp: found `16`; legal: at most --gpus, which is 8"),
+        ("--trace t.jsonl --workload chatbot", "cannot be used with '--workload"),
+    ] {
+        let ran = bench.blis(&format!("init {args}"));
+        assert_eq!(ran.code, Some(2), "{args}: {}", ran.err);
+        assert!(ran.err.contains(message), "{args}: {}", ran.err);
+    }
+}

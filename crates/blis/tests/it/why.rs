@@ -109,6 +109,21 @@ fn a_request_is_named_as_in_the_rows_of_a_run() {
 }
 
 #[test]
+fn a_name_beside_a_trace_is_a_request_and_one_token_has_no_time_between() {
+    let bench = Bench::new();
+    let row = "{\"id\":\"abc\",\"arrival_us\":0,\"input_tokens\":64,\"output_tokens\":1}\n";
+    bench.write("t.jsonl", row);
+    let ran = bench.blis("why abc --trace t.jsonl --quiet");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.starts_with("Request abc: TTFT"), "{}", ran.out);
+    let ran = bench.blis("why --slowest itl --trace t.jsonl --quiet");
+    assert_eq!(ran.code, Some(2), "{}", ran.out);
+    assert!(ran.err.contains("no request finished with two tokens"), "{}", ran.err);
+    let ran = bench.blis("why nowhere.yaml --trace t.jsonl --quiet");
+    assert!(ran.err.contains("nowhere.yaml: "), "a scenario is meant: {}", ran.err);
+}
+
+#[test]
 fn the_parts_of_the_scorers_add_up_to_the_score() {
     let bench = Bench::new();
     let ran = bench.blis(&format!("run {BUSY} --decisions-out d.jsonl --format json"));

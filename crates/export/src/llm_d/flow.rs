@@ -87,6 +87,9 @@ pub(super) fn read(config: &Config<'_>, tree: &Node, left_out: &mut Vec<String>)
     if enabled {
         return vec![held(config, section, detector, left_out)];
     }
+    if section.is_some_and(|flow| ["maxRequests", "priorityBands"].iter().any(|it| flow.has(it))) {
+        left_out.push("`flowControl`: its feature gate is off".to_owned());
+    }
     let used = detector.filter(|_| name.is_some());
     used.map_or_else(Vec::new, |detector| refused(detector, left_out))
 }
@@ -142,15 +145,6 @@ fn held(
     // Without a limit requests wait for as long as it takes.
     let ttl = text(section, "defaultRequestTTL").and_then(seconds);
     taken("ttl", ttl.map(|ttl| if ttl > 0.0 { ttl } else { 86_400.0 }.to_string()));
-    for name in ["maxBytes", "noEndpointRequestTTL", "usageLimitPolicyPluginRef", "enableEviction"]
-        .into_iter()
-        .chain(["bandSelectionPolicyPluginRef", "defaultNegativePriorityBand"])
-        .chain(["defaultPriorityBand"])
-    {
-        if section.field(name).is_some() {
-            left_out.push(format!("`flowControl.{name}`: no counterpart"));
-        }
-    }
     let bands = bands(items(section.field("priorityBands")), left_out);
     for (class, band) in &bands {
         taken(class.name(), limit(band).map(|most| most.to_string()));

@@ -3,8 +3,9 @@
 //! The file may also be Helm values that have the configuration as a text inside, as llm-d's guides
 //! ship it. Every part without a counterpart gets a line; nothing is guessed.
 
-use super::flow;
+use super::{flow, unread};
 use blis_core::math::count;
+use blis_scenario::problem::Place;
 use blis_scenario::yaml::{self, Kind, Node, quoted};
 use blis_scenario::{Draft, Problem, Problems};
 use std::collections::BTreeMap;
@@ -46,8 +47,9 @@ pub fn import(tree: &Node, name: &str) -> Result<Imported, Problems> {
         let message = format!("no `kind: {KIND}`, neither here nor in a text inside");
         return Err(tree.problem("", message));
     };
+    let left_out = unread::lines(&tree)?;
     let config = Config::read(&tree);
-    let mut made = Made::default();
+    let mut made = Made { left_out, ..Made::default() };
     let profiles = items(tree.field("schedulingProfiles"));
     let default = |profile: &&Node| text(profile, "name") == Some("default");
     let profile = profiles.iter().find(default).or(profiles.first());
@@ -65,7 +67,7 @@ pub fn import(tree: &Node, name: &str) -> Result<Imported, Problems> {
     for (name, plugin) in &config.plugins {
         made.declared(&config, name, plugin);
     }
-    made.finish(name)
+    made.finish(name, &tree)
 }
 
 /// The configuration itself: the document, or one that is written in a text of it.
@@ -77,7 +79,11 @@ fn find(node: &Node) -> Result<Option<Node>, Problem> {
             found.find(|found| !matches!(found, Ok(None))).unwrap_or(Ok(None))
         }
         Kind::Scalar { text, .. } if text.contains(KIND) => {
-            find(&yaml::read_text("the configuration inside", text)?)
+            let name = match &node.place {
+                Place::File { file, .. } => format!("{file}, the configuration inside"),
+                _ => "the configuration inside".to_owned(),
+            };
+            find(&yaml::read_text(&name, text)?)
         }
         _ => Ok(None),
     }
@@ -344,7 +350,7 @@ impl Made {
         }
     }
 
-    fn finish(self, name: &str) -> Result<Imported, Problems> {
+    fn finish(self, name: &str, tree: &Node) -> Result<Imported, Problems> {
         let mut set = String::new();
         let mut line = |text: String| writeln!(set, "{text}").expect("text can grow");
         match &self.gates[..] {
@@ -375,7 +381,11 @@ impl Made {
             writeln!(set, "signals: {{speculative_ttl_us: {ttl}}}").expect("text can grow");
         }
         // Whatever is wrong with a value is told before the strategy is.
-        Draft::from_text("the imported strategy", &set)?.without_workload().resolve()?;
+        let draft = Draft::from_text("the imported strategy", &set)?.without_workload();
+        draft.resolve().map_err(|problems| {
+            let here = |it: Problem| Problem { place: tree.place.clone(), ..it };
+            problems.into_iter().map(here).collect::<Problems>()
+        })?;
         let indented = format!("  {}\n", set.trim_end().replace('\n', "\n  "));
         let help = quoted("llm-d's endpoint picker, as configured");
         let text = format!("name: {}\nhelp: {help}\nset:\n{indented}", quoted(name));

@@ -397,3 +397,62 @@ schedulingProfiles: [{name: default, plugins: [{pluginRef: active-request-scorer
 ";
     assert!(refused(bad).contains("max-busy"), "{}", refused(bad));
 }
+
+#[test]
+fn nothing_of_a_configuration_is_dropped_in_silence() {
+    let config = |more: &str| {
+        let text = format!(
+            "apiVersion: llm-d.ai/v1\nkind: EndpointPickerConfig\n\
+             plugins: [{{type: queue-scorer}}]\n\
+             schedulingProfiles: [{{name: default, plugins: [{{pluginRef: queue-scorer}}]}}]\n{more}"
+        );
+        import(&yaml::read_text("epp.yaml", &text).expect("YAML"), "x")
+    };
+    assert!(config("").expect("legal").left_out.is_empty());
+    for (more, line) in [
+        (
+            "saturationDetector: {queueDepthThreshold: 20}",
+            "saturationDetector.queueDepthThreshold`",
+        ),
+        ("featureGates: [foo]", "feature gate `foo`"),
+        ("foo: 1", "`foo`: no counterpart"),
+        ("flowControl: {foo: 1}", "`flowControl.foo`"),
+        ("flowControl: {maxRequests: 5}", "its feature gate is off"),
+        (
+            "flowControl: {priorityBands: [{maxBytes: 5}]}",
+            "`flowControl.priorityBands[0].maxBytes`",
+        ),
+    ] {
+        let left_out = config(more).expect(more).left_out;
+        assert!(left_out.iter().any(|told| told.contains(line)), "{more}: {left_out:?}");
+    }
+    for (more, told) in [
+        ("featureGates: flowControl", "epp.yaml:5:15: featureGates: found `flowControl`; legal: a"),
+        ("flowControl: {defaultRequestTTL: -5s}", "legal: a time such as `30s`"),
+        ("flowControl: {priorityBands: [{maxRequests: -1}]}", "[0].maxRequests: found `-1`; legal"),
+        ("flowControl: x", "epp.yaml:5:14: flowControl: found `x`; legal: fields"),
+    ] {
+        let found = config(more).expect_err(more).to_string();
+        assert!(found.contains(told), "{found}");
+    }
+    let changed = |from: &str, to: &str| {
+        let text = "apiVersion: llm-d.ai/v1\nkind: EndpointPickerConfig\n\
+                    plugins: [{type: queue-scorer}]\nschedulingProfiles: [{plugins: [\
+                    {pluginRef: queue-scorer, weight: 2}]}]";
+        import(&yaml::read_text("epp.yaml", &text.replace(from, to)).expect("YAML"), "x")
+    };
+    let version = changed("llm-d.ai/v1", "foo/v9").expect("read all the same").left_out;
+    assert!(version[0].contains("`apiVersion: foo/v9`"), "{version:?}");
+    for (from, to, told) in [
+        (
+            "weight: 2",
+            "weight: []",
+            "epp.yaml:4:67: schedulingProfiles[0].plugins[0].weight: found",
+        ),
+        ("[{type: queue-scorer}]", "x", "epp.yaml:3:10: plugins: found `x`; legal: a list"),
+        ("weight: 2", "weight: 0", "epp.yaml:1:1: routing.scorers: "),
+    ] {
+        let found = changed(from, to).expect_err(to).to_string();
+        assert!(found.starts_with(told), "{found}");
+    }
+}

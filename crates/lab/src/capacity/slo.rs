@@ -5,7 +5,7 @@ use crate::hypothesis::{Comparison, Expr, Mistake, Reference, Relation, parse};
 use crate::metric::Metric;
 use blis_core::SloClass;
 use blis_core::math::ln;
-use blis_scenario::problem::{Place, Problem};
+use blis_scenario::problem::{Place, Problem, hint, quoted};
 use blis_scenario::row::Row;
 use blis_scenario::scenario::{Plan, Workload};
 
@@ -85,6 +85,32 @@ impl Slo {
         };
         let below = matches!(relation, Relation::Below | Relation::AtMost);
         right.constant().filter(|_| below).map(|limit| (bounded.metric, limit))
+    }
+
+    /// Whose requests it is about, if `plan` is known to send none of them, and who does send.
+    pub fn silent(&self, plan: &Plan) -> Option<String> {
+        let Workload::Mix(mix) = &plan.workload else { return None };
+        let mut classes: Vec<&str> = mix.clients.iter().map(|client| client.class.name()).collect();
+        let mut tenants: Vec<&str> = mix.clients.iter().map(|it| it.tenant.as_str()).collect();
+        for names in [&mut classes, &mut tenants] {
+            names.sort_unstable();
+            names.dedup();
+        }
+        let metrics = self.comparison.references().into_iter().map(|reference| reference.metric);
+        let said = |(what, name, known): (&str, String, &[&str])| {
+            let same = |other: &&str| other.replace('_', "-") == name;
+            let sends = known.iter().any(same);
+            (!sends).then(|| {
+                let hint = hint(&name, known.iter().copied());
+                format!("no {what} `{name}` sends requests{hint}; those that do: {}", quoted(known))
+            })
+        };
+        let mut of = metrics.filter_map(|metric| match (metric.class(), metric.tenant_name()) {
+            (Some(class), _) => Some(("class", class.name().to_owned(), &classes[..])),
+            (None, Some(tenant)) => Some(("tenant", tenant.to_owned(), &tenants[..])),
+            (None, None) => None,
+        });
+        of.find_map(said)
     }
 
     /// How much room is left in a run: at least 0 if it holds there. The logarithm of a ratio if

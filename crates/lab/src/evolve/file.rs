@@ -1,6 +1,7 @@
 //! Files of evolutions: from YAML to checked searches on training and held-out workloads.
 
 use super::{Budget, Evolution, Outline};
+use crate::optimize::Constraint;
 use crate::optimize::file::outline;
 use crate::optimize::points::Points;
 use crate::study::arms::patched;
@@ -9,11 +10,11 @@ use crate::study::levels::Level;
 use blis_evolve::{Breeder, Part, Space};
 use blis_policy::formula::signals::SIGNALS;
 use blis_scenario::legal::Share;
-use blis_scenario::problem::unknown;
+use blis_scenario::problem::{Problem, unknown};
 use blis_scenario::problems::{Findings, Problems};
 use blis_scenario::scenario::Draft;
 use blis_scenario::strategy;
-use blis_scenario::yaml::{self, Amount, Named, Node, Whole};
+use blis_scenario::yaml::{self, Amount, Kind, Named, Node, Whole};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -96,13 +97,17 @@ fn evolution(name: &str, tree: &Node, seed: Option<u64>) -> Result<Outline, Prob
         }
         let space = found.keep(space(tree, &fields.evolve));
         let references = found.keep(references(tree, &fields.references));
-        let train = baseline.map(|baseline| question(tree, &fields, &baseline, &budget));
+        // Without one, the rest is checked all the same.
+        let baseline = baseline.unwrap_or_else(|| Node::from_flag("baseline", "round-robin"));
+        let mut train = question(tree, &fields, &baseline, &budget);
         let mut test = train.clone();
-        if let (Some(test), Some(held_out)) = (&mut test, tree.field("held_out")) {
+        if let Some(held_out) = tree.field("held_out") {
             test.set(&["workloads"], held_out.clone());
         }
-        let train = train.and_then(|train| found.keep(outline(&train)));
-        let test = test.and_then(|test| found.keep(outline(&test)));
+        share_constraints(&mut train, &mut test);
+        let train = found.keep(outline(&train));
+        let test = outline(&test).map_err(|problems| problems.map(of_held_out));
+        let test = found.keep(test);
         if train.as_ref().is_some_and(|train| train.search().objectives.len() > 1) {
             let message = "an evolution has one objective; keep one";
             found.keep::<()>(Err(tree.problem("objective", message)));
@@ -124,6 +129,48 @@ fn evolution(name: &str, tree: &Node, seed: Option<u64>) -> Result<Outline, Prob
         };
         Ok(Outline { evolution, train, test })
     })
+}
+
+/// `problem` of the search on held-out workloads, under the name that they have in the file.
+fn of_held_out(mut problem: Problem) -> Problem {
+    if let Some(rest) = problem.path.strip_prefix("workloads") {
+        problem.path = format!("held_out{rest}");
+    }
+    problem
+}
+
+/// A constraint that names a workload of one of the two searches is no constraint of the other.
+fn share_constraints(train: &mut Node, test: &mut Node) {
+    let Some(Kind::List(all)) = train.field("constraints").map(|node| node.kind.clone()) else {
+        return;
+    };
+    let names = |tree: &Node| match tree.field("workloads").map(|node| &node.kind) {
+        Some(Kind::List(items)) => {
+            items.iter().filter_map(|item| text(item.field("name")?)).collect()
+        }
+        _ => Vec::new(),
+    };
+    let [trained, held_out]: [Vec<String>; 2] = [names(train), names(test)];
+    let reads = |one: &Node, names: &[String]| {
+        text(one).is_some_and(|text| Constraint::parse(&text, names).is_ok())
+    };
+    // What neither reads is told once.
+    let of_test = |one: &&Node| reads(one, &held_out);
+    let of_train = |one: &&Node| reads(one, &trained) || !reads(one, &held_out);
+    let list = |kept: Vec<&Node>| Kind::List(kept.into_iter().cloned().collect());
+    let kinds =
+        [list(all.iter().filter(of_train).collect()), list(all.iter().filter(of_test).collect())];
+    for (tree, kind) in [train, test].into_iter().zip(kinds) {
+        let place = tree.place_of("constraints");
+        tree.set(&["constraints"], Node { place, kind });
+    }
+}
+
+fn text(node: &Node) -> Option<String> {
+    match &node.kind {
+        Kind::Scalar { text, .. } => Some(text.clone()),
+        _ => None,
+    }
 }
 
 /// The search that measures what is bred.

@@ -76,3 +76,35 @@ fn what_breaks_a_constraint_on_held_out_workloads_is_not_recommended() {
     let text = "ttft_mean @ fresh <= 1000";
     assert!(findings.taken_back.len() == 3 && findings.taken_back.iter().all(|it| it.1 == text));
 }
+
+#[test]
+fn a_constraint_may_name_a_workload_of_either_list() {
+    let read = |constraint: &str| {
+        let line = format!("constraints: ['{constraint}']\nobjective:");
+        read_text("e.yaml", &OVERLOAD.replace("objective:", &line))
+    };
+    for (constraint, trained, held_out) in [
+        ("e2e_mean @ overload <= 90000", 1, 0),
+        ("e2e_mean @ fresh <= 90000", 0, 1),
+        ("e2e_mean <= 90000", 1, 1),
+    ] {
+        let outline = read(constraint).unwrap_or_else(|problems| panic!("{problems}"));
+        let found = [outline.train.search(), outline.test.search()].map(|it| it.constraints.len());
+        assert_eq!(found, [trained, held_out], "{constraint}");
+    }
+    let unknown = read("e2e_mean @ nowhere <= 90000").expect_err("no such workload");
+    assert_eq!(unknown.iter().count(), 1, "{unknown}");
+}
+
+#[test]
+fn what_is_wrong_with_held_out_workloads_is_named_so_and_all_is_told_at_once() {
+    let text = OVERLOAD
+        .replace("baseline: least-loaded\n", "")
+        .replace("question: does a gate win by refusing?\n", "")
+        .replace("held_out: [{name: fresh,", "held_out: [{");
+    let found = read_text("e.yaml", &text).expect_err("three things are missing").to_string();
+    for part in ["`baseline` is missing", "`question` is missing", "held_out[0]"] {
+        assert!(found.contains(part), "{found}");
+    }
+    assert!(!found.contains("workloads["), "{found}");
+}

@@ -35,7 +35,7 @@ fn quoted_name(text: &str) -> Option<usize> {
 impl Constraint {
     /// Reads `text`, which is about workloads with these names; complaints come with the part that
     /// they are about.
-    pub(super) fn parse(
+    pub(crate) fn parse(
         text: &str,
         names: &[String],
     ) -> Result<Constraint, (String, Range<usize>)> {

@@ -55,6 +55,10 @@ pub(crate) fn patched(
         let tuned = found.keep(tuned(tree, &path, patch, field != "workloads"));
         let whole = with.is_some() && tuned.is_some();
         let with = with.unwrap_or_default();
+        // Policies beside a strategy are set on top of it, in whatever order they are written.
+        own.sort_by_key(|(path, _)| path[0] != strategy::FIELD);
+        let is_strategy = matches!(&tuned, Some(Some(_))) || sets_strategy(&own);
+        found.keep(replaced(tree, &path, &with, components, is_strategy));
         let tuned = tuned.flatten().map(|(strategy, calls)| {
             own.insert(0, (vec![strategy::FIELD.to_owned()], strategy));
             calls
@@ -63,6 +67,37 @@ pub(crate) fn patched(
     }
     let name = field.strip_suffix('s').unwrap_or(field).to_owned();
     Choices { stated: levels.len(), name, levels }
+}
+
+fn sets_strategy(settings: &[Setting]) -> bool {
+    settings.iter().any(|(path, _)| path[0] == strategy::FIELD)
+}
+
+/// Refuses components whose policies a strategy that is set after them would replace: that of a
+/// later component, or the patch's own if it `is_strategy`.
+fn replaced(
+    tree: &Node,
+    path: &str,
+    with: &[usize],
+    components: &[Component],
+    is_strategy: bool,
+) -> Result<(), Problems> {
+    let mut after = is_strategy;
+    every(with.iter().enumerate().rev().map(|(number, &index)| {
+        let Component { name, settings } = &components[index];
+        let policy = |(path, _): &&Setting| {
+            strategy::POLICIES.iter().chain(&[strategy::FIELD]).any(|part| path[0] == *part)
+        };
+        let lost = settings.iter().find(policy).filter(|_| after);
+        after |= sets_strategy(settings);
+        let Some((part, _)) = lost else { return Ok(()) };
+        let message = format!(
+            "`{name}` sets `{}`, which the strategy of the arm replaces; remove one of the two",
+            part[0]
+        );
+        Err(tree.problem(format!("{path}.with[{number}]"), message))
+    }))
+    .map(drop)
 }
 
 /// The strategy whose parameters are searched for the patch at `path`, and how many points are

@@ -112,7 +112,7 @@ fn arm(text: &str) -> Result<(String, Node), Problem> {
         }
         _ => {
             let message =
-                format!("found `{text}`; legal: a name and a patch, e.g. `two: {{seed: 2}}`");
+                format!("found `{text}`; legal: a name and a patch, e.g. `two: {{tp: 2}}`");
             Err(Problem::new(Place::Flag("--arm".into()), "", message))
         }
     }

@@ -320,7 +320,14 @@ impl Reader<'_> {
             }
         };
         let swept = levels::swept(tree, &fields.sweep, found);
-        Ok(workloads.into_iter().chain(arms).chain(swept).collect())
+        let factors: Vec<Choices> = workloads.into_iter().chain(arms).chain(swept).collect();
+        let levels = factors.iter().flat_map(|factor| &factor.levels).map(|level| &level.own);
+        let set = levels.chain(components.iter().map(|component| &component.settings)).flatten();
+        for (_, seed) in set.filter(|(path, _)| *path == ["seed"]) {
+            let message = "a study sets its own seeds; remove it";
+            found.keep::<()>(Err(Problem::new(seed.place.clone(), "seed", message)));
+        }
+        Ok(factors)
     }
 
     /// After how many seeds to look first, and the most that are run.
@@ -494,7 +501,7 @@ seeds: 2
 arms:
   - {name: base}
   - {name: plain, set: {routing: round-robin}}
-sweep: {engine.total_kv_blocks: [900, 800], seed: [1, 2, 3]}
+sweep: {engine.total_kv_blocks: [900, 800], engine.max_num_running_reqs: [1, 2, 3]}
 metrics: [ttft_p99, critical.e2e_mean]
 ";
 
@@ -514,7 +521,7 @@ metrics: [ttft_p99, critical.e2e_mean]
     #[test]
     fn every_combination_is_a_cell_and_the_last_factor_changes_fastest() {
         let study = read(STUDY).expect("legal");
-        assert_eq!(study.factors, ["arm", "engine.total_kv_blocks", "seed"]);
+        assert_eq!(study.factors, ["arm", "engine.total_kv_blocks", "engine.max_num_running_reqs"]);
         assert_eq!((study.cells.len(), study.trials()), (12, 24));
         assert_eq!((study.seeds, study.max_seeds), (2, 2));
         assert_eq!(study.cells[0].levels, ["base", "900", "1"]);
@@ -542,7 +549,7 @@ arms:
   - {name: two, with: [gate], set: {scheduler: fcsf}}
   - {set: {priority: slo-clas}}
   - {name: four, with: [gatt]}
-workloads: [{name: a}, {name: b, set: {seed: x}}, {name: b}]
+workloads: [{name: a}, {name: b, set: {seed: 3}}, {name: b}]
 sweep: {engine.total_kv_blocks: [900, 800], engine.watermark: [], cluster.gateways: 2}
 seeds: 9
 max_seeds: 3
@@ -569,6 +576,32 @@ metrics: [ttft_p98, ttft_p99]
                 "metrics[0]",
             ]
         );
+    }
+
+    #[test]
+    fn what_a_strategy_or_the_study_would_drop_is_refused() {
+        let arm = |arm: &str| {
+            let parts = "components: {r: {scheduler: sjf}, s: {strategy: least-loaded}}\n";
+            read(
+                &format!("{STUDY}{parts}")
+                    .replace("{name: base}", &format!("{{name: base, {arm}}}")),
+            )
+        };
+        for (wrong, told) in [
+            ("with: [r], set: {strategy: least-loaded}", "arms[0].with[0]: `r` sets `scheduler`"),
+            ("with: [r], tuned: {strategy: least-loaded}", "arms[0].with[0]: `r` sets `scheduler`"),
+            ("with: [r, s]", "arms[0].with[0]: `r` sets `scheduler`"),
+            ("with: [s], set: {strategy: {name: least-loaded}}", "`s` sets `strategy`"),
+            ("set: {seed: 3}", "seed: a study sets its own seeds; remove it"),
+        ] {
+            let found = arm(wrong).expect_err(wrong);
+            assert!(found.contains(told), "{found}");
+        }
+        for policies in ["with: [s, r]", "set: {scheduler: sjf, strategy: least-loaded}"] {
+            let study = arm(policies).expect("the policy is set on top of the strategy");
+            assert_eq!(study.cells[0].plan.scheduler(), "sjf", "{policies}");
+            assert_ne!(study.cells[0].plan.routing(), "round-robin");
+        }
     }
 
     #[test]
@@ -611,7 +644,10 @@ hypotheses:
         }
         let claimed = |more: &str| {
             let workloads = "workloads: [{name: calm}, {name: wild}]\nhypotheses:\n";
-            read(&format!("{STUDY}{workloads}{more}").replace("seed: [1, 2, 3]", "seed: [1, 2]"))
+            read(&format!("{STUDY}{workloads}{more}").replace(
+                "engine.max_num_running_reqs: [1, 2, 3]",
+                "engine.max_num_running_reqs: [1, 2]",
+            ))
         };
         let claim = "claim: ttft_p99(plain) < ttft_p99(base)";
         for (hypotheses, message) in [

@@ -4,42 +4,65 @@ use crate::model::{Experts, Format, Formats, Latent, ModelShape, Window};
 use serde::Deserialize;
 use serde_json::Value;
 
+/// The largest number that a field may have, and heads times their width.
+const MOST: u32 = 1 << 24;
+
+/// The decoders that are known here, by their `model_type`.
+const DECODERS: &str = "deepseek_v2, deepseek_v3, ernie4_5, ernie4_5_moe, exaone4, gemma, gemma2, \
+    gemma3, glm4, glm4_moe, gpt_oss, granite, hunyuan_v1_dense, hunyuan_v1_moe, kimi_k2, llama, \
+    mimo, minimax_m2, mistral, mixtral, olmo2, olmo3, olmoe, phi3, qwen2, qwen2_5_vl, qwen2_moe, \
+    qwen2_vl, qwen3, qwen3_moe, qwen3_vl, qwen3_vl_moe, seed_oss, smollm3";
+
+/// A number of a `config.json`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "Value")]
+struct Size(u32);
+
+impl TryFrom<Value> for Size {
+    type Error = &'static str;
+
+    fn try_from(found: Value) -> Result<Size, &'static str> {
+        let size = found.as_u64().and_then(|size| u32::try_from(size).ok());
+        size.filter(|&size| size <= MOST).map(Size).ok_or("a whole number up to 16,777,216")
+    }
+}
+
 /// What is read of a `config.json`; the names are those of the hub.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct HfConfig {
     text_config: Option<Box<HfConfig>>,
-    num_hidden_layers: Option<u32>,
-    hidden_size: Option<u32>,
-    num_attention_heads: Option<u32>,
-    num_key_value_heads: Option<u32>,
-    head_dim: Option<u32>,
-    intermediate_size: Option<u32>,
-    vocab_size: Option<u32>,
-    max_position_embeddings: Option<u32>,
+    num_hidden_layers: Option<Size>,
+    hidden_size: Option<Size>,
+    num_attention_heads: Option<Size>,
+    num_key_value_heads: Option<Size>,
+    head_dim: Option<Size>,
+    intermediate_size: Option<Size>,
+    vocab_size: Option<Size>,
+    max_position_embeddings: Option<Size>,
     #[serde(alias = "dtype")]
     torch_dtype: Option<String>,
     tie_word_embeddings: Option<bool>,
     /// Mixtral and others; the second name is Qwen's, the third `DeepSeek`'s.
     #[serde(alias = "num_experts", alias = "n_routed_experts")]
-    num_local_experts: Option<u32>,
-    num_experts_per_tok: Option<u32>,
-    moe_intermediate_size: Option<u32>,
-    shared_expert_intermediate_size: Option<u32>,
-    n_shared_experts: Option<u32>,
-    first_k_dense_replace: Option<u32>,
-    decoder_sparse_step: Option<u32>,
-    mlp_only_layers: Option<Vec<u32>>,
-    kv_lora_rank: Option<u32>,
-    q_lora_rank: Option<u32>,
-    qk_nope_head_dim: Option<u32>,
-    qk_rope_head_dim: Option<u32>,
-    v_head_dim: Option<u32>,
-    sliding_window: Option<u32>,
+    num_local_experts: Option<Size>,
+    num_experts_per_tok: Option<Size>,
+    moe_intermediate_size: Option<Size>,
+    shared_expert_intermediate_size: Option<Size>,
+    n_shared_experts: Option<Size>,
+    first_k_dense_replace: Option<Size>,
+    decoder_sparse_step: Option<Size>,
+    mlp_only_layers: Option<Vec<Value>>,
+    kv_lora_rank: Option<Size>,
+    q_lora_rank: Option<Size>,
+    qk_nope_head_dim: Option<Size>,
+    qk_rope_head_dim: Option<Size>,
+    v_head_dim: Option<Size>,
+    sliding_window: Option<Size>,
     use_sliding_window: Option<bool>,
     layer_types: Option<Vec<String>>,
     /// Every such layer looks at the whole context.
-    sliding_window_pattern: Option<u32>,
+    sliding_window_pattern: Option<Size>,
     model_type: Option<String>,
     quantization_config: Option<Value>,
     /// Attention that looks at chosen tokens only.
@@ -55,7 +78,7 @@ pub struct HfConfig {
 /// Why a `config.json` was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum HfError {
-    /// It is not JSON, or a field has the wrong type.
+    /// It is not JSON.
     #[error("the model's configuration cannot be read: {0}")]
     Json(#[from] serde_json::Error),
     /// A field is missing.
@@ -65,11 +88,11 @@ pub enum HfError {
     #[error("`{name}` of the model's configuration is `{value}`; legal: {legal}")]
     Illegal {
         /// Which field.
-        name: &'static str,
+        name: String,
         /// The value found.
         value: String,
         /// What is legal.
-        legal: &'static str,
+        legal: String,
     },
     /// Something that no latency model knows.
     #[error("the model has {0}, which is not supported; fit a profile to measured steps instead")]
@@ -84,11 +107,35 @@ impl ModelShape {
     /// # Errors
     /// If a field is missing or impossible, or the model is of a kind that is not known here.
     pub fn from_hf_config(text: &str) -> Result<ModelShape, HfError> {
-        serde_json::from_str::<HfConfig>(text)?.shape()
+        HfConfig::read(serde_json::from_str(text)?, "config.json")?.shape()
     }
 }
 
+fn illegal(name: &str, value: &Value, legal: &str) -> HfError {
+    // Text without its quotation marks.
+    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    HfError::Illegal { name: name.to_owned(), value, legal: legal.to_owned() }
+}
+
 impl HfConfig {
+    /// Reads one field after another, so that an error can name its field.
+    fn read(found: Value, name: &str) -> Result<HfConfig, HfError> {
+        let Value::Object(fields) = &found else {
+            return Err(illegal(name, &found, "an object with the fields of a model"));
+        };
+        for (field, value) in fields {
+            if field == "text_config" && !value.is_null() {
+                HfConfig::read(value.clone(), field)?;
+            }
+            let alone = Value::Object([(field.clone(), value.clone())].into_iter().collect());
+            serde_json::from_value::<HfConfig>(alone).map_err(|error| {
+                let error = error.to_string().replace("a sequence", "a list");
+                illegal(field, value, error.rsplit("expected ").next().unwrap_or(&error))
+            })?;
+        }
+        Ok(serde_json::from_value(found)?)
+    }
+
     /// The model that it describes.
     ///
     /// # Errors
@@ -114,12 +161,15 @@ impl HfConfig {
         let width = if experts.is_some() { config.moe_intermediate_size } else { None };
         let width = width.or(config.intermediate_size);
         let layers = needed("num_hidden_layers", config.num_hidden_layers)?;
+        let head_dim = config.head_dim.or(Some(Size(hidden_size / query_heads)));
+        let head_dim = needed("head_dim", head_dim)?;
+        product("head_dim", head_dim, query_heads)?;
         Ok(ModelShape {
             layers,
             hidden_size,
             query_heads,
-            kv_heads: kv_heads(config.num_key_value_heads.unwrap_or(query_heads), query_heads)?,
-            head_dim: needed("head_dim", config.head_dim.or(Some(hidden_size / query_heads)))?,
+            kv_heads: kv_heads(config.num_key_value_heads, query_heads)?,
+            head_dim,
             intermediate_size: needed("intermediate_size", width)?,
             vocabulary: needed("vocab_size", config.vocab_size)?,
             bytes_per_parameter: config.bytes_per_parameter()?,
@@ -128,8 +178,8 @@ impl HfConfig {
             tied_embeddings: config.tie_word_embeddings.unwrap_or(false),
             max_model_len: needed("max_position_embeddings", config.max_position_embeddings)?,
             formats: config.formats(experts.is_some())?,
-            latent: config.latent()?,
-            window: config.window(layers),
+            latent: config.latent(query_heads)?,
+            window: config.window(layers)?,
         })
     }
 
@@ -138,12 +188,12 @@ impl HfConfig {
     fn gemma(self) -> HfConfig {
         let is = |name: &str| self.model_type.as_ref().is_some_and(|kind| kind.starts_with(name));
         let (second, third) = (is("gemma2"), is("gemma3"));
-        let usual = |given: Option<u32>, value: u32| given.or(third.then_some(value));
-        let every = if second { Some(2) } else { third.then_some(6) };
+        let usual = |given: Option<Size>, value: u32| given.or(third.then_some(Size(value)));
+        let every = if second { Some(Size(2)) } else { third.then_some(Size(6)) };
         HfConfig {
             tie_word_embeddings: self.tie_word_embeddings.or((second || third).then_some(true)),
             sliding_window_pattern: self.sliding_window_pattern.or(every),
-            head_dim: self.head_dim.or((second || third).then_some(256)),
+            head_dim: self.head_dim.or((second || third).then_some(Size(256))),
             num_attention_heads: usual(self.num_attention_heads, 8),
             num_key_value_heads: usual(self.num_key_value_heads, 4),
             vocab_size: usual(self.vocab_size, 262_208),
@@ -166,54 +216,84 @@ impl HfConfig {
             ),
             (self.layer_types.iter().flatten().any(linear), "linear or chunked attention"),
             (
-                dense_layers || self.decoder_sparse_step.is_some_and(|step| step > 1),
+                dense_layers || self.decoder_sparse_step.is_some_and(|step| step.0 > 1),
                 "experts in some layers only",
             ),
         ];
-        let found = unsupported.into_iter().find(|(is, _)| *is);
-        found.map_or(Ok(()), |(_, what)| Err(HfError::Unsupported(what)))
+        if let Some((_, what)) = unsupported.into_iter().find(|(is, _)| *is) {
+            return Err(HfError::Unsupported(what));
+        }
+        let known = |name: &str| DECODERS.split(", ").any(|known| known == name);
+        match self.model_type.as_deref() {
+            Some(name) if !known(name.trim_end_matches("_text")) => {
+                let legal = format!("{DECODERS}, or none if the model is built as one of them");
+                Err(illegal("model_type", &name.into(), &legal))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn experts(&self) -> Result<Option<Experts>, HfError> {
-        let Some(total) = self.num_local_experts.filter(|&total| total > 1) else {
+        let Some(total) = self.num_local_experts.filter(|total| total.0 > 1) else {
             return Ok(None);
         };
+        let Size(total) = total;
         let active = needed("num_experts_per_tok", self.num_experts_per_tok)?;
         if active > total {
-            let (value, legal) = (active.to_string(), "at most the number of experts");
-            return Err(HfError::Illegal { name: "num_experts_per_tok", value, legal });
+            let legal = "at most the number of experts";
+            return Err(illegal("num_experts_per_tok", &active.into(), legal));
         }
-        let shared = self.n_shared_experts.unwrap_or(0);
-        let shared = shared * self.moe_intermediate_size.unwrap_or(0);
-        let dense_layers = self.first_k_dense_replace.unwrap_or(0);
-        if self.num_hidden_layers.is_some_and(|layers| dense_layers >= layers) {
-            let (value, legal) = (dense_layers.to_string(), "less than `num_hidden_layers`");
-            return Err(HfError::Illegal { name: "first_k_dense_replace", value, legal });
+        let or_none = |size: Option<Size>| size.map_or(0, |size| size.0);
+        let [shared, width] = [self.n_shared_experts, self.moe_intermediate_size].map(or_none);
+        let shared = product("n_shared_experts", shared, width)?;
+        let dense_layers = or_none(self.first_k_dense_replace);
+        if self.num_hidden_layers.is_some_and(|layers| dense_layers >= layers.0) {
+            let legal = "less than `num_hidden_layers`";
+            return Err(illegal("first_k_dense_replace", &dense_layers.into(), legal));
         }
         let width = if dense_layers > 0 { self.intermediate_size } else { None };
         Ok(Some(Experts {
             total,
             active,
-            shared_intermediate_size: self.shared_expert_intermediate_size.unwrap_or(shared),
+            shared_intermediate_size: self
+                .shared_expert_intermediate_size
+                .map_or(shared, |width| width.0),
             dense_layers,
-            dense_intermediate_size: width.unwrap_or(0),
+            dense_intermediate_size: or_none(width),
         }))
     }
 
-    fn latent(&self) -> Result<Option<Latent>, HfError> {
-        let Some(kv_rank) = self.kv_lora_rank else { return Ok(None) };
+    fn latent(&self, heads: u32) -> Result<Option<Latent>, HfError> {
+        let Some(Size(kv_rank)) = self.kv_lora_rank else { return Ok(None) };
+        let width = |name, size| {
+            let width = needed(name, size)?;
+            product(name, width, heads).map(|_| width)
+        };
         Ok(Some(Latent {
             kv_rank,
-            rope_dim: needed("qk_rope_head_dim", self.qk_rope_head_dim)?,
-            query_rank: self.q_lora_rank.unwrap_or(0),
-            nope_dim: needed("qk_nope_head_dim", self.qk_nope_head_dim)?,
-            value_dim: needed("v_head_dim", self.v_head_dim)?,
+            rope_dim: width("qk_rope_head_dim", self.qk_rope_head_dim)?,
+            query_rank: self.q_lora_rank.map_or(0, |rank| rank.0),
+            nope_dim: width("qk_nope_head_dim", self.qk_nope_head_dim)?,
+            value_dim: width("v_head_dim", self.v_head_dim)?,
         }))
     }
 
-    fn window(&self, layers: u32) -> Option<Window> {
-        let tokens = self.sliding_window.filter(|_| self.use_sliding_window != Some(false))?;
-        let layers = match (&self.layer_types, self.sliding_window_pattern) {
+    fn window(&self, layers: u32) -> Result<Option<Window>, HfError> {
+        let names = self.layer_types.iter().flatten();
+        let legal = ["full_attention", "sliding_attention"];
+        if let Some(name) = names.clone().find(|name| !legal.contains(&name.as_str())) {
+            return Err(illegal("layer_types", &name.as_str().into(), &legal.join(", ")));
+        }
+        let found = names.count();
+        if self.layer_types.is_some() && u32::try_from(found) != Ok(layers) {
+            let legal = format!("as many as `num_hidden_layers` ({layers})");
+            return Err(illegal("layer_types", &format!("{found} names").into(), &legal));
+        }
+        let used = self.sliding_window.filter(|_| self.use_sliding_window != Some(false));
+        let Some(tokens) = used else { return Ok(None) };
+        let tokens = needed("sliding_window", Some(tokens))?;
+        let pattern = self.sliding_window_pattern.map(|pattern| pattern.0);
+        let layers = match (&self.layer_types, pattern) {
             (Some(types), _) => {
                 let sliding = types.iter().filter(|name| name.contains("sliding")).count();
                 u32::try_from(sliding).unwrap_or(layers).min(layers)
@@ -221,83 +301,131 @@ impl HfConfig {
             (None, Some(pattern)) => layers - layers / pattern.max(1),
             (None, None) => layers,
         };
-        (layers > 0).then_some(Window { tokens, layers })
+        Ok((layers > 0).then_some(Window { tokens, layers }))
     }
 
     fn bytes_per_parameter(&self) -> Result<u32, HfError> {
         match self.torch_dtype.as_deref() {
             None | Some("bfloat16" | "float16") => Ok(2),
             Some("float32") => Ok(4),
-            Some(other) => {
-                let (value, legal) = (other.to_owned(), "bfloat16, float16, float32");
-                Err(HfError::Illegal { name: "torch_dtype", value, legal })
-            }
+            Some(other) => Err(illegal("torch_dtype", &other.into(), "bfloat16, float16, float32")),
         }
     }
 
     /// How weights are stored. What the configuration leaves as it was trained is told by the names
     /// of modules, of which only that of the attention is looked at.
     fn formats(&self, has_experts: bool) -> Result<Formats, HfError> {
-        let Some(quantised) = self.quantization_config.as_ref().filter(|it| it.is_object()) else {
+        let Some(quantised) = self.quantization_config.as_ref().filter(|it| !it.is_null()) else {
             return Ok(Formats::default());
         };
+        if !quantised.is_object() {
+            let legal = "an object with a `quant_method`";
+            return Err(illegal("quantization_config", quantised, legal));
+        }
         let format = format(quantised)?;
         let lists = ["modules_to_not_convert", "ignore", "exclude_modules", "ignored_layers"];
         let names = lists.iter().filter_map(|list| quantised[list].as_array()).flatten();
         let spared =
             has_experts && names.filter_map(Value::as_str).any(|name| name.contains("attn"));
-        let scheme = &quantised["kv_cache_scheme"]["num_bits"];
-        let algorithm = quantised["kv_cache_quant_algo"].as_str();
+        let scheme = &quantised["kv_cache_scheme"];
+        let (bits, kind) = (&scheme["num_bits"], &scheme["type"]);
+        let algorithm = &quantised["kv_cache_quant_algo"];
+        let has_scheme = !scheme.is_null();
+        legal_if("kv_cache_scheme.num_bits", bits, !has_scheme || *bits == 8, "8")?;
+        let is_float = kind.is_null() || *kind == "float";
+        legal_if("kv_cache_scheme.type", kind, is_float, "float")?;
+        let is_fp8 = *algorithm == "FP8";
+        legal_if("kv_cache_quant_algo", algorithm, algorithm.is_null() || is_fp8, "FP8")?;
         Ok(Formats {
             dense: if spared { Format::Plain } else { format },
             experts: format,
-            kv_fp8: scheme.as_u64() == Some(8) || algorithm == Some("FP8"),
+            kv_fp8: has_scheme || is_fp8,
         })
     }
 }
 
+/// Refuses a field of the `quantization_config` that is not legal.
+fn legal_if(field: &str, found: &Value, is: bool, legal: &str) -> Result<(), HfError> {
+    let name = || format!("quantization_config.{field}");
+    if is { Ok(()) } else { Err(illegal(&name(), found, legal)) }
+}
+
 /// The format that a `quantization_config` names.
 fn format(quantised: &Value) -> Result<Format, HfError> {
-    let method = quantised["quant_method"].as_str().unwrap_or("modelopt");
+    let method = quantised["quant_method"].as_str().unwrap_or_default();
     let algorithm = quantised["quant_algo"].as_str().unwrap_or_default();
-    let blocks = |strategy: bool| if strategy { Format::Fp8Block } else { Format::Fp8 };
-    let bits = quantised["bits"].as_u64().or_else(|| quantised["w_bit"].as_u64());
-    let group = quantised["config_groups"].as_object().and_then(|groups| groups.values().next());
-    let group = group.map_or(&Value::Null, |group| &group["weights"]);
-    let kind = (group["num_bits"].as_u64(), group["type"].as_str().unwrap_or_default());
-    match (method, algorithm, bits, kind) {
-        ("fp8" | "fbgemm_fp8", ..) => Ok(blocks(quantised["weight_block_size"].is_array())),
-        ("mxfp4", ..) => Ok(Format::Mxfp4),
-        ("awq" | "gptq" | "awq_marlin" | "gptq_marlin", _, None | Some(4), _)
-        | ("compressed-tensors", _, _, (Some(4), "int")) => Ok(Format::Int4),
-        ("compressed-tensors", _, _, (Some(8), "float")) => {
-            Ok(blocks(group["strategy"].as_str() == Some("block")))
+    match (method, algorithm) {
+        ("fp8" | "fbgemm_fp8", _) => {
+            let size = &quantised["weight_block_size"];
+            let number = |number: &Value| number.as_u64().is_some_and(|number| number > 0);
+            let sizes = size.as_array().is_some_and(|s| s.len() == 2 && s.iter().all(number));
+            let legal = "two whole numbers of at least 1";
+            legal_if("weight_block_size", size, size.is_null() || sizes, legal)?;
+            Ok(if sizes { Format::Fp8Block } else { Format::Fp8 })
         }
-        ("compressed-tensors", _, _, (Some(4), "float")) | (_, "NVFP4", ..) => Ok(Format::Nvfp4),
-        (_, "FP8", ..) => Ok(Format::Fp8),
+        ("mxfp4", _) => Ok(Format::Mxfp4),
+        ("awq" | "gptq" | "awq_marlin" | "gptq_marlin", _) => {
+            for name in ["bits", "w_bit"] {
+                let bits = &quantised[name];
+                legal_if(name, bits, bits.is_null() || *bits == 4, "4")?;
+            }
+            Ok(Format::Int4)
+        }
+        ("compressed-tensors", _) => compressed(&quantised["config_groups"]),
+        (_, "NVFP4") => Ok(Format::Nvfp4),
+        (_, "FP8") => Ok(Format::Fp8),
         _ => {
             let name = [method, algorithm].join(" ");
-            let value = name.trim().to_owned();
+            let name = Value::from(name.trim());
+            let found = if name == "" { quantised } else { &name };
             let legal = "FP8, NVFP4, MXFP4, or integers of 4 bits (AWQ, GPTQ)";
-            Err(HfError::Illegal { name: "quantization_config", value, legal })
+            Err(illegal("quantization_config", found, legal))
         }
     }
 }
 
-fn needed(name: &'static str, value: Option<u32>) -> Result<u32, HfError> {
+/// The format of all the groups of `compressed-tensors`.
+fn compressed(groups: &Value) -> Result<Format, HfError> {
+    let format = |group: &Value| {
+        let weights = &group["weights"];
+        match (weights["num_bits"].as_u64(), weights["type"].as_str()) {
+            (Some(4), Some("int")) => Some(Format::Int4),
+            (Some(4), Some("float")) => Some(Format::Nvfp4),
+            (Some(8), Some("float")) if weights["strategy"] == "block" => Some(Format::Fp8Block),
+            (Some(8), Some("float")) => Some(Format::Fp8),
+            _ => None,
+        }
+    };
+    let mut formats = groups.as_object().into_iter().flat_map(|groups| groups.values().map(format));
+    let first = formats.next().flatten();
+    let same = first.filter(|&first| formats.all(|other| other == Some(first)));
+    let legal = "groups of one format: `num_bits` 4 or 8 of type float, or 4 of type int";
+    let name = "quantization_config.config_groups";
+    same.ok_or_else(|| illegal(name, groups, legal))
+}
+
+fn needed(name: &'static str, value: Option<Size>) -> Result<u32, HfError> {
     match value {
         None => Err(HfError::Missing(name)),
-        Some(0) => Err(HfError::Illegal { name, value: "0".to_owned(), legal: "at least 1" }),
-        Some(value) => Ok(value),
+        Some(Size(0)) => Err(illegal(name, &0.into(), "at least 1")),
+        Some(Size(value)) => Ok(value),
     }
 }
 
-fn kv_heads(found: u32, query_heads: u32) -> Result<u32, HfError> {
+/// `count` times `width`, if that is no more than is legal of any field.
+fn product(name: &str, width: u32, count: u32) -> Result<u32, HfError> {
+    let product = width.checked_mul(count).filter(|&product| product <= MOST);
+    let legal = || format!("times {count} at most {MOST}");
+    product.ok_or_else(|| illegal(name, &width.into(), &legal()))
+}
+
+fn kv_heads(found: Option<Size>, query_heads: u32) -> Result<u32, HfError> {
+    let found = found.map_or(query_heads, |found| found.0);
     if found > 0 && query_heads.is_multiple_of(found) {
         return Ok(found);
     }
-    let (name, legal) = ("num_key_value_heads", "a divisor of the attention heads");
-    Err(HfError::Illegal { name, value: found.to_string(), legal })
+    let legal = "a divisor of the attention heads";
+    Err(illegal("num_key_value_heads", &found.into(), legal))
 }
 
 #[cfg(test)]
@@ -401,7 +529,10 @@ mod tests {
         assert!(refuse("\"num_key_value_heads\": 8", "\"num_key_value_heads\": 5").contains("`5`"));
         assert!(refuse("\"hidden_size\": 4096", "\"hidden_size\": 0").contains("is `0`"));
         assert!(refuse("bfloat16", "int4").contains("legal: bfloat16, float16, float32"));
-        assert!(refuse("\"hidden_size\": 4096", "\"hidden_size\": \"x\"").contains("invalid type"));
+        assert!(
+            refuse("\"hidden_size\": 4096", "\"hidden_size\": \"x\"")
+                .contains("`x`; legal: a whole number")
+        );
         let field = |field: &str| refuse("\"head_dim\": null", field);
         assert!(field("\"kv_lora_rank\": 512").contains("lacks `qk_rope_head_dim`"));
         let unknown = field("\"quantization_config\": {\"quant_method\": \"hqq\"}");
@@ -411,6 +542,75 @@ mod tests {
         let greedy = field("\"num_experts\": 8, \"num_experts_per_tok\": 9");
         assert!(greedy.contains("`num_experts_per_tok` of the model's configuration is `9`"));
         assert!(field("\"decoder_sparse_step\": 2").contains("in some layers only"));
+    }
+
+    #[test]
+    fn no_field_of_any_size_or_type_is_read_as_something_else() {
+        let refuse = |field: &str, value: &str| {
+            let mut config: Value = serde_json::from_str(LLAMA).expect("JSON");
+            let mut found = serde_json::from_str(value).expect(value);
+            for part in field.rsplit('.').take(field.matches('.').count()) {
+                found = serde_json::json!({ part: found, "quant_method": "fp8" });
+            }
+            config[field.split('.').next().expect("a name")] = found;
+            let text = config.to_string();
+            let error = ModelShape::from_hf_config(&text).expect_err(&text).to_string();
+            assert!(error.contains(&format!("`{field}` of")), "{error}");
+            assert!(error.contains("legal: ") && !error.contains("u32"), "{error}");
+            error
+        };
+        for field in ["intermediate_size", "hidden_size", "head_dim", "v_head_dim", "kv_lora_rank"]
+        {
+            assert!(refuse(field, "4294967295").contains("up to 16,777,216"));
+        }
+        refuse("head_dim", "16777216");
+        for (field, value) in [
+            ("hidden_size", "4096.5"),
+            ("text_config", "[]"),
+            ("layer_types", "\"full_attention\""),
+            ("layer_types", "[\"full_attention\"]"),
+            ("layer_types", "[\"foo\"]"),
+            ("model_type", "\"bert\""),
+            ("model_type", "\"mamba\""),
+            ("sliding_window", "0"),
+            ("quantization_config", "\"fp8\""),
+            ("quantization_config", "[{\"quant_method\": \"fp8\"}]"),
+            ("quantization_config", "{}"),
+            ("quantization_config.weight_block_size", "[0, 0]"),
+            ("quantization_config.weight_block_size", "128"),
+            ("quantization_config.kv_cache_quant_algo", "\"INT3\""),
+            ("quantization_config.kv_cache_scheme.num_bits", "4"),
+        ] {
+            refuse(field, value);
+        }
+        let whole = ModelShape::from_hf_config("[]").expect_err("a list").to_string();
+        assert!(whole.contains("`config.json` of"), "{whole}");
+        for bits in ["\"8\"", "-4", "8.0", "8"] {
+            let text = format!(
+                r#"{{"quantization_config": {{"quant_method": "awq", "bits": {bits}}}, {}"#,
+                &LLAMA[1..]
+            );
+            let error = ModelShape::from_hf_config(&text).expect_err(bits).to_string();
+            assert!(error.contains("`quantization_config.bits` of"), "{error}");
+        }
+        let group =
+            |bits: u32| format!(r#"{{"weights": {{"num_bits": {bits}, "type": "float"}}}}"#);
+        let text = format!(
+            r#"{{"quantization_config": {{"quant_method": "compressed-tensors",
+            "config_groups": {{"a": {}, "b": {}}}}}, {}"#,
+            group(4),
+            group(8),
+            &LLAMA[1..]
+        );
+        let error = ModelShape::from_hf_config(&text).expect_err("two formats").to_string();
+        assert!(error.contains("legal: groups of one format"), "{error}");
+        let shared = LLAMA.replace(
+            "\"head_dim\": null",
+            "\"num_experts\": 8, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 14336, \
+             \"n_shared_experts\": 16777216",
+        );
+        let error = ModelShape::from_hf_config(&shared).expect_err("wide").to_string();
+        assert!(error.contains("`n_shared_experts` of"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `blis capacity --search`: which machines to rent, cheapest first.
 
-use super::{conditions, measured, question, table};
+use super::{conditions, measured, question, table, told};
 use crate::model::{Block, Document, Table};
 use crate::text::{counted, grouped};
 use blis_core::math::count;
@@ -30,6 +30,7 @@ pub(super) fn document(search: &Search, findings: &Findings, mut data: Value) ->
             found.push(Block::prose(cheapest.sentence()));
             found.push(listed(search, &offers).into());
             found.push(Block::List(cheapest.neighbours(&offers)));
+            found.extend(told(search, cheapest.answer));
             let caveat = cheapest.subject.plan.latency_caveat.clone();
             found.extend(caveat.map(|caveat| Block::warning(caveat, "")));
         }

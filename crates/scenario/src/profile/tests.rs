@@ -63,6 +63,36 @@ fn what_is_wrong_is_named_with_its_place() {
 }
 
 #[test]
+fn a_profile_that_was_cut_off_is_refused() {
+    for (name, text) in SHIPPED {
+        let end = text.find("\nranges:").expect("it has some") + "\nranges:".len();
+        let lines: Vec<usize> = text[..end].match_indices('\n').map(|(at, _)| at).collect();
+        assert!(lines.len() > 50, "{name}");
+        for at in lines {
+            let cut = from_text("p.yaml", &text[..=at]).expect_err(&text[..at]).to_string();
+            assert!(cut.starts_with("p.yaml"), "{cut}");
+        }
+    }
+    let text = SHIPPED[0].1.replacen("  prepare: ", "  # prepare: ", 1);
+    let message = from_text("p.yaml", &text).expect_err("a host term is missing").to_string();
+    assert!(message.contains("missing `prepare`"), "{message}");
+}
+
+#[test]
+fn a_profile_of_another_machine_says_so() {
+    let [model, gpu] = ["m", "H200"].map(|name| Some(name.to_owned()));
+    let here = ProfiledMachine { model, hardware: gpu, tp: Some(1) };
+    assert_eq!(here.unlike(&ProfiledMachine::default()), None);
+    assert_eq!(
+        here.unlike(&ProfiledMachine { hardware: Some("h200".to_owned()), ..here.clone() }),
+        None
+    );
+    let other = ProfiledMachine { tp: Some(2), ..here.clone() };
+    let message = here.unlike(&other).expect("tp differs");
+    assert!(message.ends_with("(m, H200, tp 1, here m, H200, tp 2)"), "{message}");
+}
+
+#[test]
 fn a_profile_of_an_older_format_is_refused_with_advice() {
     let older = some_text().replacen(FORMAT, "blis-profile/1", 1);
     let message = from_text("p.yaml", &older).expect_err("its terms meant something else");

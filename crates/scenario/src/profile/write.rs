@@ -106,10 +106,9 @@ fn head(out: &mut String, file: &ProfileFile) -> std::fmt::Result {
 
 fn tail(out: &mut String, file: &ProfileFile) -> std::fmt::Result {
     let parameters = file.profile.parameters();
-    if parameters.ranges.iter().any(Option::is_some) {
-        writeln!(out, "\n# Fitted ranges; beyond these, a prediction is an extrapolation.")?;
-        writeln!(out, "ranges:")?;
-    }
+    let none = if parameters.ranges.iter().any(Option::is_some) { "" } else { " {}" };
+    writeln!(out, "\n# Fitted ranges; beyond these, a prediction is an extrapolation.")?;
+    writeln!(out, "ranges:{none}")?;
     for (name, range) in VARIABLES.iter().zip(&parameters.ranges) {
         if let Some(range) = range {
             writeln!(out, "  {name}: [{:?}, {:?}]", range.min, range.max)?;

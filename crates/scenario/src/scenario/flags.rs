@@ -291,13 +291,7 @@ impl Given {
                 message,
             ));
         }
-        let kinds = ["workload-spec", "trace", "workload"];
-        let given: Vec<&str> = kinds
-            .into_iter()
-            .filter_map(|kind| self.given.iter().find(|(index, ..)| FLAGS[*index].name == kind))
-            .map(|(_, spelling, _)| spelling.as_str())
-            .collect();
-        match given[..] {
+        match self.workloads()[..] {
             [first, second, ..] => Err(Problem::new(
                 Place::Flag(second.into()),
                 "workload",
@@ -305,6 +299,21 @@ impl Given {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// The flags that say where requests come from, as they are spelled.
+    fn workloads(&self) -> Vec<&str> {
+        let kinds = ["workload-spec", "trace", "workload"];
+        kinds
+            .into_iter()
+            .filter_map(|kind| self.given.iter().find(|(index, ..)| FLAGS[*index].name == kind))
+            .map(|(_, spelling, _)| spelling.as_str())
+            .collect()
+    }
+
+    /// Whether there is one.
+    pub fn has_workload(&self) -> bool {
+        !self.workloads().is_empty()
     }
 }
 

@@ -2,7 +2,7 @@
 //! the roofline.
 
 use super::canonical::{Spell, group};
-use super::machine::Reader;
+use super::machine::{Reader, model};
 use super::schema::KvDtype;
 use super::workload::beside;
 use crate::board::{self, Known};
@@ -11,12 +11,12 @@ use crate::input;
 use crate::legal::Coefficient;
 use crate::problem::{Problem, hint, quoted, unknown};
 use crate::problems::{Problems, Together, every};
-use crate::profile::{self, ProfileFile};
+use crate::profile::{self, ProfileFile, ProfiledMachine};
 use crate::yaml::{Amount, Whole};
 use blis_core::Span;
 use blis_latency::{
-    Catalogue, Coefficients, Constant, Fit, Gpu, ModelShape, OperatorError, Operators, Roofline,
-    StepTime,
+    Catalogue, Coefficients, Constant, Fit, Gpu, Model, ModelShape, OperatorError, Operators,
+    Roofline, StepTime,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -81,7 +81,16 @@ impl Reader<'_> {
         fit: Result<&Fit, &Problems>,
     ) -> Result<Chosen, Problems> {
         let fields = &self.scenario.latency;
-        let profiled = |file| Chosen::profiled(file, self.scenario.engine.largest_graph());
+        let profiled = |file: ProfileFile| {
+            let here = ProfiledMachine {
+                model: Some(model(self.scenario)),
+                hardware: self.scenario.hardware.clone(),
+                tp: self.scenario.tp.map(Whole::get_u32),
+            };
+            let caveat = file.machine.unlike(&here);
+            let chosen = Chosen::profiled(file, self.scenario.engine.largest_graph());
+            Chosen { caveat, ..chosen }
+        };
         if fields.host_factor.is_some() && fields.model.as_deref() != Some("operators") {
             let message = "only the latency model `operators` reads it; remove it";
             return Err(self.problem("latency.host_factor", message));
@@ -292,9 +301,9 @@ impl Reader<'_> {
                 .and_then(std::io::read_to_string)
                 .map_err(|error| Problem::unreadable(&path.display().to_string(), &error))?;
             return ModelShape::from_hf_config(&text)
-                .map_err(|error| self.problem("model", error.to_string()));
+                .map_err(|error| self.problem("model", format!("{}: {error}", path.display())));
         }
-        catalogue.model(name).map(blis_latency::Model::shape).ok_or_else(|| {
+        catalogue.model(name).map(Model::shape).ok_or_else(|| {
             let names: Vec<&str> = catalogue.models.iter().map(|m| m.name.as_str()).collect();
             let unknown = unknown("model", name, &names);
             self.problem("model", format!("{unknown}; or the path of a `config.json`"))

@@ -186,8 +186,9 @@ pub(super) fn engine(
         }
         (Some(blocks), None, _) => blocks.get_u32(),
         // What was counted is of a cache in bf16.
-        (None, None, Some(blocks)) if fields.kv_cache_dtype != Some(KvDtype::Fp8) => {
-            rescaled(blocks, block_size)
+        (None, None, Some(blocks)) => {
+            let is_fp8 = fields.kv_cache_dtype == Some(KvDtype::Fp8);
+            rescaled(if is_fp8 { 2 * blocks } else { blocks }, block_size)
         }
         (None, utilization, _) => {
             let share = utilization.map_or(DEFAULT_UTILIZATION, |share| share.get());

@@ -13,6 +13,7 @@ use crate::scenario::oracles::OracleField;
 use crate::scenario::tier::{KvTierFields, PreemptionField};
 use crate::slo::SloSpec;
 use crate::strategy;
+use crate::strategy::formula::{Score, is_one_parameter};
 use crate::workload_spec::{ClientSpec, CohortSpec};
 use crate::yaml::{Amount, OneOrMany, Whole, inline_schema, named_or};
 use blis_sim::LONGEST_DRAFT;
@@ -371,15 +372,18 @@ impl<'de> Visitor<'de> for Choice {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RoutingFields, A::Error> {
         let known = if self.routing { ROUTING_FIELDS } else { FIELDS };
         let mut fields = RoutingFields::default();
+        let mut misplaced = None;
         while let Some(name) = map.next_key_seed(OneOf(known))? {
             match name {
                 "policy" => fields.policy = map.next_value()?,
                 // Those in their place are spelled out before anything is decoded.
                 "formula" | "admit_when" => {
-                    return Err(A::Error::custom(format!(
-                        "`{name}` takes the place of `policy` and `scorers`, in `routing`, \
-                         `admission`, `scheduler` and `priority`; remove it, or them"
-                    )));
+                    if self.routing {
+                        map.next_value::<Score>()?;
+                    } else {
+                        map.next_value::<String>()?;
+                    }
+                    misplaced = Some(name);
                 }
                 "scorers" => fields.scorers = map.next_value::<Option<Scorers>>()?.map(|s| s.0),
                 "filters" => fields.filters = map.next_value()?,
@@ -388,7 +392,12 @@ impl<'de> Visitor<'de> for Choice {
                 _ => fields.params = map.next_value::<Params>()?.0,
             }
         }
-        Ok(fields)
+        misplaced.map_or(Ok(fields), |name| {
+            Err(A::Error::custom(format!(
+                "`{name}` takes the place of `policy` and `scorers`, in `routing`, `admission`, \
+                 `scheduler` and `priority`; remove it, or them"
+            )))
+        })
     }
 }
 
@@ -426,9 +435,7 @@ impl<'de> Visitor<'de> for ParamsVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Params, A::Error> {
         let mut params = Vec::new();
         while let Some((name, value)) = map.next_entry::<String, String>()? {
-            // Commas inside parentheses are those of a formula.
-            let joined = value.contains(['[', ']']) || value.contains(',') && !value.contains('(');
-            if name.contains([',', '=', '[', ']']) || joined {
+            if !is_one_parameter(&name, &value) {
                 let message = format!("found `{name}: {value}`; legal: one parameter per line");
                 return Err(A::Error::custom(message));
             }

@@ -8,6 +8,7 @@
 //!   draft_step_us: 400
 //! ```
 
+use crate::problem::{Place, Problem};
 use crate::problems::{Problems, Together};
 use crate::scenario::schema::EngineFields;
 use crate::yaml::{Amount, Node, Whole};
@@ -62,7 +63,12 @@ fn accepted(
     let Some(rates) = &fields.acceptance_rate else {
         let message = "missing; give the share of draft tokens that are accepted, one number or \
             one for each position as vLLM logs them";
-        return Err(tree.problem(RATE, message));
+        // Where there are flags only, the flag that is missing is named, not the one that asks.
+        let place = match tree.place_of(TOKENS) {
+            Place::Flag(_) => Place::Flag("--acceptance-rate".into()),
+            place => place,
+        };
+        return Err(Problem::new(place, RATE, message).into());
     };
     let rates: Vec<f64> = rates.0.iter().map(Amount::get).collect();
     let mut accepted = [0.0; LONGEST_DRAFT];
@@ -113,6 +119,15 @@ mod tests {
         let listed = rates("[0.9, 0.9, 0.2]");
         assert!(near(listed[0], 0.9) && near(listed[2], 0.2));
         assert_eq!(read("num_speculative_tokens: 0"), Ok(None));
+    }
+
+    #[test]
+    fn a_flag_that_is_missing_is_named() {
+        let mut tree = Node::empty();
+        tree.set(&["engine", "num_speculative_tokens"], Node::from_flag("--n", "3"));
+        let scenario: Scenario = decode(&tree).expect("legal by itself");
+        let found = speculation(&scenario.engine, &tree).expect_err("no rate").to_string();
+        assert!(found.starts_with("--acceptance-rate: missing"), "{found}");
     }
 
     #[test]

@@ -473,6 +473,36 @@ fn an_unknown_machine_needs_coefficients_and_blocks() {
 }
 
 #[test]
+fn a_cache_in_fp8_has_twice_the_blocks_however_they_are_counted() {
+    for (machine, more) in
+        [("tp: 2", ""), ("hardware: H200\ntp: 1", ""), ("tp: 2", ", gpu_memory_utilization: 0.8")]
+    {
+        let blocks = |dtype: &str| {
+            let text = format!("{machine}\nengine: {{kv_cache_dtype: {dtype}{more}}}");
+            f64::from(resolve(&text).expect("legal").engine.total_kv_blocks)
+        };
+        assert_eq!(blocks("auto"), blocks("bf16"));
+        let ratio = blocks("fp8") / blocks("bf16");
+        assert!((1.9999..=2.0001).contains(&ratio), "{machine}: {ratio}");
+    }
+}
+
+#[test]
+fn a_formula_and_its_parameters_stay_one_scorer() {
+    for text in ["-load]:1,formula[formula=-waiting", "-load,scale=absolute", "wating", "load)"] {
+        let found = resolve(&format!("routing: {{formula: '{text}'}}")).expect_err(text);
+        let found = found.to_string();
+        assert!(found.starts_with("s.yaml:1:20: routing.formula: "), "{found}");
+    }
+    let text = "routing: {formula: -load, params: {scale: 'absolute]:1,formula[formula=-waiting'}}";
+    let found = resolve(text).expect_err("two scorers").to_string();
+    assert!(found.contains("routing.params: found `scale: absolute]"), "{found}");
+    let legal = resolve("routing: {formula: 'max(-load, -waiting)', params: {scale: absolute}}");
+    let one = "weighted(formula[formula=max(-load, -waiting),scale=absolute]:1; max-score)";
+    assert_eq!(legal.expect("legal").routing(), one);
+}
+
+#[test]
 fn the_same_memory_holds_fewer_larger_blocks() {
     let blocks = |size: u32| {
         let text = format!("engine: {{block_size: {size}}}");

@@ -184,7 +184,7 @@ fn mistakes_in_formulas_are_told_with_their_place() {
             "admission: {admit_when: waitin < 8}",
             "admission policy `formula`: `admit-when`: unknown name `waitin`, did you mean",
         ),
-        ("routing: {formula: 1 / load}", "scorer `formula`: `formula`: `1 / load` divides by what"),
+        ("routing: {formula: 1 / load}", "routing.formula: `1 / load` divides by what"),
         ("routing: {formula: -load, scorers: 'qd:1'}", "takes the place of `policy`"),
         ("preempt: {formula: -load}", "takes the place of `policy`"),
     ] {
