@@ -3,6 +3,7 @@
 
 use crate::problem::unknown;
 use crate::problems::Problems;
+use crate::scenario::latency::is_config;
 use crate::scenario::schema::{EngineFields, KvDtype, Preset, Scenario};
 use crate::yaml::{Node, Whole};
 use blis_core::math::{count, float};
@@ -52,6 +53,10 @@ pub(super) fn machine(scenario: &Scenario, tree: &Node) -> Result<Machine, Probl
     tree.whole(&["model", "hardware", "tp", "pp", "dp", "expert_parallel", "latency"])?;
     let reader = Reader { scenario, tree };
     let catalogue = Catalogue::shipped();
+    // What is wrong with the model's file is told, not that its path is the name of no model.
+    if is_config(reader.model()) {
+        reader.shape(catalogue)?;
+    }
     let fit = reader.fit(catalogue);
     let chosen = reader.latency(catalogue, fit.as_ref())?;
     let known = fit.as_ref().ok();

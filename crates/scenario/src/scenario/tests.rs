@@ -468,6 +468,8 @@ fn an_unknown_machine_needs_coefficients_and_blocks() {
         "s.yaml:1:1: engine.total_kv_blocks: missing; this machine is not in the catalogue, so \
          give the KV blocks per instance",
     );
+    let file = resolve("model: nowhere/config.json").expect_err("no file").to_string();
+    assert!(file.contains("config.json") && !file.contains("unknown model"), "{file}");
     let text = "model: gpt\nlatency: {model: constant}\nengine: {total_kv_blocks: 5}";
     assert_eq!(resolve(text).expect("legal").engine.total_kv_blocks, 5);
 }
