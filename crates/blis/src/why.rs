@@ -46,7 +46,8 @@ fn meant(
     flags: &ScenarioFlags,
 ) -> Result<(Option<String>, Option<PathBuf>), Failure> {
     let path = |text: &String| Some(PathBuf::from(text));
-    let is_scenario = |text: &str| text.ends_with(".yaml") || text.ends_with(".yml");
+    let is_scenario =
+        |text: &str| Path::new(text).extension().is_some_and(|end| end == "yaml" || end == "yml");
     match what {
         [] => Ok((None, None)),
         // A number is a request, and a name if flags say where requests come from, unless there is
