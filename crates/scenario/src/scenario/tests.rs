@@ -333,7 +333,7 @@ fn a_model_can_be_shared_by_a_pipeline_or_by_ranks_with_measured_operators() {
     assert_eq!(engine.long_prefill_token_threshold, 8_192, "a rank's budget");
     refused(
         "{model: llama-3.1-8b, hardware: H200, pp: 2, latency: {model: roofline}}",
-        "s.yaml:1:44: pp: only the latency model `operators` knows it; choose that, or remove it",
+        "s.yaml:1:43: pp: only the latency model `operators` knows it; choose that, or remove it",
     );
     refused(
         "{model: llama-3.1-8b, hardware: H200, tp: 1, pp: 2, kv_tier: {cpu_blocks: 9}}",
@@ -468,7 +468,7 @@ fn an_unknown_machine_needs_coefficients_and_blocks() {
         "s.yaml:1:1: engine.total_kv_blocks: missing; this machine is not in the catalogue, so \
          give the KV blocks per instance",
     );
-    let file = resolve("model: nowhere/config.json").expect_err("no file").to_string();
+    let file = resolve("model: nowhere/config.json").expect_err("no file");
     assert!(file.contains("config.json") && !file.contains("unknown model"), "{file}");
     let text = "model: gpt\nlatency: {model: constant}\nengine: {total_kv_blocks: 5}";
     assert_eq!(resolve(text).expect("legal").engine.total_kv_blocks, 5);
@@ -481,10 +481,10 @@ fn a_cache_in_fp8_has_twice_the_blocks_however_they_are_counted() {
     {
         let blocks = |dtype: &str| {
             let text = format!("{machine}\nengine: {{kv_cache_dtype: {dtype}{more}}}");
-            f64::from(resolve(&text).expect("legal").engine.total_kv_blocks)
+            resolve(&text).expect("legal").engine.total_kv_blocks
         };
         assert_eq!(blocks("auto"), blocks("bf16"));
-        let ratio = blocks("fp8") / blocks("bf16");
+        let ratio = f64::from(blocks("fp8")) / f64::from(blocks("bf16"));
         assert!((1.9999..=2.0001).contains(&ratio), "{machine}: {ratio}");
     }
 }
@@ -493,11 +493,10 @@ fn a_cache_in_fp8_has_twice_the_blocks_however_they_are_counted() {
 fn a_formula_and_its_parameters_stay_one_scorer() {
     for text in ["-load]:1,formula[formula=-waiting", "-load,scale=absolute", "wating", "load)"] {
         let found = resolve(&format!("routing: {{formula: '{text}'}}")).expect_err(text);
-        let found = found.to_string();
         assert!(found.starts_with("s.yaml:1:20: routing.formula: "), "{found}");
     }
     let text = "routing: {formula: -load, params: {scale: 'absolute]:1,formula[formula=-waiting'}}";
-    let found = resolve(text).expect_err("two scorers").to_string();
+    let found = resolve(text).expect_err("two scorers");
     assert!(found.contains("routing.params: found `scale: absolute]"), "{found}");
     let legal = resolve("routing: {formula: 'max(-load, -waiting)', params: {scale: absolute}}");
     let one = "weighted(formula[formula=max(-load, -waiting),scale=absolute]:1; max-score)";
