@@ -136,7 +136,7 @@ impl Offer<'_> {
         let plan = &self.subject.plan;
         let (engine, shared) = (&plan.engine, self.shared());
         format!(
-            "{} {} at ${:.2} an hour serve {}: {} with {shared}, {} tokens and {} sequences a step.",
+            "{} {} at ${:.2}/h serve {}: {} with {shared}, {} tokens and {} sequences a step.",
             number(self.gpus),
             self.gpu(),
             self.dollars,

@@ -1,5 +1,4 @@
-//! Small worlds for tests: requests by hand, policies by name, every fact written down, the audit
-//! always on.
+//! Small worlds for tests: requests by hand, policies by name, every fact written down, audited.
 
 use blis_core::{
     Content, InstanceId, Request, RequestId, Segment, SloClass, Source, Span, StreamId, TenantId,

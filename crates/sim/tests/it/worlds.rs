@@ -164,8 +164,7 @@ pub(crate) struct Coverage {
     pub(crate) ahead: u32,
     pub(crate) host_bound: u32,
     pub(crate) piped: u32,
-    /// What happens to a request of which a step is under way: it is preempted and gets its first
-    /// token nevertheless, it is preempted before its last token, it is dropped.
+    /// With a step under way: preempted before its first token, before its last, dropped.
     pub(crate) in_flight: [u32; 3],
 }
 
