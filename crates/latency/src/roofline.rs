@@ -231,13 +231,13 @@ mod tests {
         let catalogue = crate::Catalogue::shipped();
         let speeds = |gpu| {
             let sheet = catalogue.gpu(gpu).expect(gpu).sheet();
-            [Format::Plain, Format::Fp8Block, Format::Nvfp4, Format::Mxfp4]
-                .map(|format| sheet.speed(format))
+            let formats = [Format::Plain, Format::Fp8Block, Format::Nvfp4, Format::Mxfp4];
+            format!("{:?}", formats.map(|format| sheet.speed(format)))
         };
-        assert_eq!(speeds("A100-80"), [1.0; 4]);
-        assert_eq!(speeds("H100"), [1.0, 2.0, 1.0, 1.0]);
+        assert_eq!(speeds("A100-80"), "[1.0, 1.0, 1.0, 1.0]");
+        assert_eq!(speeds("H100"), "[1.0, 2.0, 1.0, 1.0]");
         assert_eq!(speeds("L40S"), speeds("H100"));
-        assert_eq!(speeds("B200"), [1.0, 2.0, 4.0, 1.0]);
+        assert_eq!(speeds("B200"), "[1.0, 2.0, 4.0, 1.0]");
     }
 
     fn decode(seqs: u32, context: u64) -> StepShape {

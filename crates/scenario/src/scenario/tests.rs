@@ -337,12 +337,12 @@ fn a_model_can_be_shared_by_a_pipeline_or_by_ranks_with_measured_operators() {
     );
     refused(
         "{model: llama-3.1-8b, hardware: H200, tp: 1, pp: 2, kv_tier: {cpu_blocks: 9}}",
-        "s.yaml:1:51: pp: a pipeline with a CPU tier or with drafts is not modelled; remove it, or \
+        "s.yaml:1:50: pp: a pipeline with a CPU tier or with drafts is not modelled; remove it, or \
          `kv_tier` and `num_speculative_tokens`",
     );
     refused(
         "{model: llama-3.1-8b, hardware: H200, tp: 1, dp: 2}",
-        "s.yaml:1:51: dp: `dp` is `2`; legal: 1 for a model without experts, whose ranks are \
+        "s.yaml:1:50: dp: `dp` is `2`; legal: 1 for a model without experts, whose ranks are \
          instances of their own",
     );
 }

@@ -413,7 +413,9 @@ impl StepTime for Slowed {
 
     fn divide(&self, shape: &StepShape, total: Span, stages: &mut [Span]) {
         self.0.divide(shape, total / self.1, stages);
-        stages.iter_mut().for_each(|span| *span = *span * self.1);
+        for span in stages.iter_mut() {
+            *span = *span * self.1;
+        }
     }
 
     fn host(&self, shape: &StepShape) -> HostTime {
