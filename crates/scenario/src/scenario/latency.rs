@@ -73,6 +73,18 @@ impl Chosen {
 }
 
 impl Reader<'_> {
+    /// The profile of a file, with a word if it was measured on another machine.
+    fn profiled(&self, file: ProfileFile) -> Chosen {
+        let here = ProfiledMachine {
+            model: Some(model(self.scenario)),
+            hardware: self.scenario.hardware.clone(),
+            tp: self.scenario.tp.map(Whole::get_u32),
+        };
+        let caveat = file.machine.unlike(&here);
+        let chosen = Chosen::profiled(file, self.scenario.engine.largest_graph());
+        Chosen { caveat, ..chosen }
+    }
+
     /// The latency model that is asked for; without asking, the coefficients of the catalogue; if
     /// there are none, the profile that ships for the machine; if there is none, the roofline.
     pub(super) fn latency(
@@ -81,16 +93,6 @@ impl Reader<'_> {
         fit: Result<&Fit, &Problems>,
     ) -> Result<Chosen, Problems> {
         let fields = &self.scenario.latency;
-        let profiled = |file: ProfileFile| {
-            let here = ProfiledMachine {
-                model: Some(model(self.scenario)),
-                hardware: self.scenario.hardware.clone(),
-                tp: self.scenario.tp.map(Whole::get_u32),
-            };
-            let caveat = file.machine.unlike(&here);
-            let chosen = Chosen::profiled(file, self.scenario.engine.largest_graph());
-            Chosen { caveat, ..chosen }
-        };
         if fields.host_factor.is_some() && fields.model.as_deref() != Some("operators") {
             let message = "only the latency model `operators` reads it; remove it";
             return Err(self.problem("latency.host_factor", message));
@@ -110,7 +112,7 @@ impl Reader<'_> {
                 }
                 let known = self.scenario.hardware.is_some() && self.shape(catalogue).is_ok();
                 match self.shipped(catalogue) {
-                    Some(file) => Ok(profiled(file)),
+                    Some(file) => Ok(self.profiled(file)),
                     None if known => self.roofline(catalogue, None).map(Chosen::for_want_of_better),
                     None => self.linear(fit),
                 }
@@ -124,18 +126,18 @@ impl Reader<'_> {
                         `roofline`";
                     self.problem("latency.model", message)
                 })?;
-                Ok(profiled(file))
+                Ok(self.profiled(file))
             }
             Some("roofline") => self.roofline(catalogue, fit.ok()),
             Some("operators") => self.operators(catalogue, fit.ok()),
             Some(name) if profile::names().contains(&name) => {
                 self.without_coefficients("profile")?;
-                Ok(profiled(profile::named(name).expect("it is one of the names")))
+                Ok(self.profiled(profile::named(name).expect("it is one of the names")))
             }
             Some(path) if is_path(path) => {
                 self.without_coefficients("profile")?;
                 let path = beside(self.tree, "latency.model", path);
-                profile::read(&path).map(profiled)
+                profile::read(&path).map(|file| self.profiled(file))
             }
             Some(other) => {
                 let message = format!(
