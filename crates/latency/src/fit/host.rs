@@ -7,7 +7,7 @@ use super::design::dot;
 use super::log::Run;
 use super::nnls::Normal;
 use super::trace::{COPY_US, Trace, TracedStep, Ways};
-use crate::profile::host::{HOST_TERMS, Host};
+use crate::profile::host::{HOST_TERMS, Host, SAMPLE};
 use blis_core::math::float;
 
 /// Rounds of pulling in.
@@ -25,8 +25,8 @@ const LONGEST_TURN_US: f64 = 2000.0;
 /// A server without asynchronous runs is taken to launch sampling in this time: on vLLM's.
 const USUAL_SAMPLE_US: f64 = 1000.0;
 
-/// Launching a step without a graph takes so many times the launching of its pieces, where nobody
-/// saw one: read off vLLM on an H200 (`data/vllm`), 22.4 ms against 9.5.
+/// Launching a step without a graph takes so many times the launching of its pieces, where only one
+/// of them was seen: read off vLLM on an H200 (`data/vllm`), 22.4 ms against 9.5.
 const USUAL_EAGER: f64 = 2.35;
 
 /// An observation: what it is multiplied by, what was seen, and its weight.
@@ -47,30 +47,34 @@ pub(super) fn fit(runs: &[Run], emphasis: &dyn Fn(&str) -> f64) -> Host {
     }));
     us[..3].copy_from_slice(&schedule);
     us[0] += mean_turn(&traces, asynchronous);
-    let only_decodes = |_: &Trace, step: &TracedStep| {
-        step.shape.only_decodes().then_some(([1.0, seqs(step), 0.0], step.launch_us))
+    // One graph: nothing but its preparation.
+    let whole = |trace: &Trace, step: &TracedStep| {
+        step.shape.only_decodes() && trace.is_captured(&step.shape)
     };
-    us[3..5].copy_from_slice(&solve(&collect(&traces, only_decodes))[..2]);
-    for (at, captured) in [(5, true), (7, false)] {
-        let prepare = (us[3], us[4]);
-        let pieces = |trace: &Trace, step: &TracedStep| {
-            let fits = !step.shape.only_decodes() && trace.is_captured(&step.shape) == captured;
-            let rest = step.launch_us - prepare.0 - prepare.1 * seqs(step);
-            fits.then_some(([1.0, seqs(step), 0.0], rest))
-        };
-        us[at..at + 2].copy_from_slice(&solve(&collect(&traces, pieces))[..2]);
-    }
-    if us[7..9].iter().all(|&us| us <= 0.0) {
-        (us[7], us[8]) = (USUAL_EAGER * us[5], USUAL_EAGER * us[6]);
-    }
+    let decodes = |trace: &Trace, step: &TracedStep| {
+        whole(trace, step).then_some(([1.0, seqs(step), 0.0], step.launch_us))
+    };
+    us[3..5].copy_from_slice(&solve(&collect(&traces, decodes))[..2]);
+    // A sequence costs the same with and without graphs. Fitted apart, one run without graphs and with
+    // at most 45 sequences made it 133 us, which 540 sequences do not take.
+    let prepare = (us[3], us[4]);
+    let launches = |trace: &Trace, step: &TracedStep| {
+        let rest = step.launch_us - prepare.0 - prepare.1 * seqs(step);
+        let captured = f64::from(u8::from(trace.is_captured(&step.shape)));
+        (!whole(trace, step)).then_some(([captured, 1.0 - captured, seqs(step)], rest))
+    };
+    let [pieces, eager, each] = solve(&collect(&traces, launches));
+    us[5] = if pieces > 0.0 { pieces } else { eager / USUAL_EAGER };
+    us[6] = each;
+    us[7] = if eager > 0.0 { eager } else { pieces * USUAL_EAGER };
     let sample = solve(&samples(&traces));
-    (us[9], us[10]) = ((sample[0] - COPY_US).max(0.0), sample[1]);
+    (us[8], us[9]) = ((sample[0] - COPY_US).max(0.0), sample[1]);
     if !asynchronous {
-        us[9] = USUAL_SAMPLE_US;
+        us[8] = USUAL_SAMPLE_US;
     }
     let update = solve(&collect(&traces, |_, step| Some(([1.0, seqs(step), 0.0], step.update_us))));
-    (us[11], us[12]) = (update[0] + COPY_US, update[1]);
-    (us[13], us[14]) = ways(&traces);
+    (us[10], us[11]) = (update[0] + COPY_US, update[1]);
+    (us[12], us[13]) = ways(&traces);
     let host = Host { us, drift: 0.0 };
     let drift = drift(runs, &host);
     Host { drift, ..host }
@@ -177,7 +181,7 @@ fn drift(runs: &[Run], host: &Host) -> f64 {
             took += step.schedule_us + step.launch_us + step.update_us;
             let time = host.time(&step.shape, trace.is_captured(&step.shape));
             let parts = time.schedule + time.prepare + time.launch + time.update;
-            expected += parts.as_micros_f64() - host.cost(9, step.seqs()) - COPY_US;
+            expected += parts.as_micros_f64() - host.cost(SAMPLE, step.seqs()) - COPY_US;
         }
         expected / took - 1.0
     });

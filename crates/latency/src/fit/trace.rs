@@ -5,7 +5,7 @@
 //! than that the GPU was done before.
 
 use super::log::Row;
-use crate::profile::host::Host;
+use crate::profile::host::{Host, SAMPLE};
 use crate::shape::StepShape;
 
 /// Copying the tokens of a step to the host, in microseconds: in a synchronous run of vLLM a step
@@ -106,7 +106,7 @@ impl Trace {
             let ready = step.ready_us(host);
             let next = self.steps.get(at + 1).filter(|next| next.scheduled_us < step.done_us);
             let last = next.unwrap_or(step);
-            let launched = last.launched_us() + host.cost(9, last.seqs()) + COPY_US;
+            let launched = last.launched_us() + host.cost(SAMPLE, last.seqs()) + COPY_US;
             let end = step.done_us - COPY_US;
             let begin = free.map_or(ready, |free: f64| free.max(ready));
             let expected = guess.map(|guess| {
@@ -170,7 +170,7 @@ mod tests {
 
     fn host() -> Host {
         let mut us = [0.0; HOST_TERMS];
-        (us[3], us[9]) = (1000.0, 1000.0);
+        (us[3], us[SAMPLE]) = (1000.0, 1000.0);
         Host { us, drift: 0.0 }
     }
 

@@ -8,7 +8,7 @@ use crate::shape::StepShape;
 use blis_core::math::float;
 
 /// How many terms there are.
-pub const TERMS: usize = 19;
+pub const TERMS: usize = 20;
 
 /// The values of all terms for one shape.
 pub type Features = [f64; TERMS];
@@ -76,6 +76,7 @@ pub const ALL: [Term; TERMS] = [
     term("kv_read_mixed", "us/context token", "and more in a step with prefill"),
     term("kv_read_mixed_shared", "us/context token", "and more for those that were read already"),
     term("dense_beyond_64", "us/padded token", "dense layers, for each token beyond 64"),
+    term("decode_mixed", "us/sequence", "decoding a sequence in a step with prefill"),
 ];
 
 /// How many terms there are of a server whose host is in its steps: the others
@@ -84,7 +85,7 @@ pub(crate) const IN_STEP: usize = 16;
 
 /// The terms of a server whose host is logged apart: those of the GPU that can be told from one
 /// another. The others are 0.
-pub(crate) const GPU_ALONE: [&str; 11] = [
+pub(crate) const GPU_ALONE: [&str; 12] = [
     "weights",
     "dense_beyond_64",
     "dense_beyond_256",
@@ -96,6 +97,7 @@ pub(crate) const GPU_ALONE: [&str; 11] = [
     "decode_ramp",
     "kv_read_mixed",
     "kv_read_mixed_shared",
+    "decode_mixed",
 ];
 
 /// Place of the term `kv_read`.
@@ -184,6 +186,7 @@ impl Lens {
             prefill * kv,
             prefill * shared,
             (tokens - KNEES[2]).max(0.0),
+            prefill * f64::from(shape.decode_seqs),
         ]
     }
 
