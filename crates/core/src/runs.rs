@@ -279,7 +279,7 @@ impl<T> RunTree<T> {
 
     fn append(&mut self, run: RunId, prompt: Blocks<'_>, at: u32) {
         let node = &mut self.nodes[run.index()];
-        debug_assert!(node.size == prompt.size(), "one block size in a tree");
+        assert!(node.size == prompt.size(), "one block size in a tree");
         let blocks = prompt.len() - at;
         node.blocks += blocks;
         prompt.cursor(at).take(blocks * node.size, |piece| match node.pieces.last_mut() {
