@@ -77,6 +77,9 @@ impl Link {
     }
 
     /// Starts a transfer of `blocks` blocks (> 0) at `at`, which nobody has looked beyond.
+    ///
+    /// # Panics
+    /// If somebody has.
     pub fn start(&mut self, at: Time, blocks: u32, id: TransferId) {
         assert!(at + self.speed.base >= self.as_of, "a transfer starts in the past");
         self.announced.push((at + self.speed.base, id, blocks));
