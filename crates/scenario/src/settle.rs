@@ -274,7 +274,9 @@ impl<'a> Bench<'a> {
     /// Arrivals a second that get through when all come at once, and how many run at a time then.
     fn first_guess(&self, observer: &mut dyn Observer) -> Result<(f64, u64), RunFailure> {
         let at_once = AT_ONCE * u64::from(self.plan.instances);
-        let (flow, outcome) = self.run(1e6, at_once.min(MOST_REQUESTS), SEED, observer)?;
+        let mut flow = Flow { counts_running: true, ..Flow::default() };
+        let at_once = at_once.min(MOST_REQUESTS);
+        let outcome = self.run(1e6, at_once, SEED, &mut flow, observer)?;
         let ended = outcome.ended_at;
         if outcome.end == End::Interrupted {
             return Err(RunFailure::Interrupted);
@@ -301,7 +303,8 @@ impl<'a> Bench<'a> {
         let requests = (TURNOVERS * running).max(whole_sessions);
         let requests = requests.clamp(LEAST_REQUESTS, MOST_REQUESTS);
         let mut arrivals = Arrivals { requests, since: None, enough: false, observer };
-        let (flow, outcome) = self.run(rate, requests, seed, &mut arrivals)?;
+        let mut flow = Flow::default();
+        let outcome = self.run(rate, requests, seed, &mut flow, &mut arrivals)?;
         if outcome.end == End::Interrupted && !arrivals.enough {
             return Err(RunFailure::Interrupted);
         }
@@ -318,14 +321,13 @@ impl<'a> Bench<'a> {
         rate: f64,
         requests: u64,
         seed: u64,
+        flow: &mut Flow,
         observer: &mut dyn Observer,
-    ) -> Result<(Flow, Outcome), RunFailure> {
+    ) -> Result<Outcome, RunFailure> {
         let mix =
             Mix { rate: Rate::Steady(rate), num_requests: Some(requests), ..self.mix.clone() };
         let plan = Plan { workload: Workload::Mix(mix), ..self.plan.clone() };
-        let mut flow = Flow::default();
-        let outcome = listen(&plan, Trial::new(seed), &mut flow, None, observer)?;
-        Ok((flow, outcome))
+        listen(&plan, Trial::new(seed), flow, None, observer)
     }
 }
 
@@ -358,6 +360,9 @@ struct Flow {
     last_opening: u64,
     ends: Vec<u64>,
     finished: u64,
+    /// Whether it is asked how many run at a time, over all instances. Steps that are taken at once
+    /// may state the facts of instances in another order, in which that is another number.
+    counts_running: bool,
     running: u64,
     most_running: u64,
 }
@@ -389,7 +394,7 @@ impl Listener for Flow {
     }
 
     fn wants_details(&self) -> bool {
-        false
+        self.counts_running
     }
 }
 
