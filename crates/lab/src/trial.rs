@@ -15,6 +15,7 @@ use blis_scenario::scenario::{Checked, Draft, Plan, Trial};
 use blis_scenario::yaml::{self, Node, Whole};
 use blis_scenario::{Problem, RunFailure, Saturations, pool, run_scenario};
 use blis_sim::{End, Observer, Progress};
+use core::cmp::Reverse;
 use core::time::Duration;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -275,8 +276,10 @@ impl<'a> Runner<'a> {
         watch.open(&open.map(|(wanted, _)| (wanted.plan, wanted.seed)).collect::<Vec<_>>());
         let mut seen = Seen::default();
         loop {
-            let open: Vec<usize> =
+            let mut open: Vec<usize> =
                 (0..rows.len()).filter(|&number| rows[number].is_none()).collect();
+            // The longest first, so that none of them is left to one worker at the end.
+            open.sort_by_key(|&number| Reverse(wanted[number].plan.requests()));
             if open.is_empty() {
                 return Ok(spread(rows.into_iter().flatten().collect(), &numbers));
             }
