@@ -35,7 +35,7 @@ pub use outside::Measures;
 pub use points::{Candidate, Points};
 
 use crate::failure::Failure;
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_metrics::SloTargets;
 use blis_scenario::yaml::Node;
 use blis_scenario::{Files, Saturations};
@@ -103,11 +103,11 @@ impl Outline {
     ///
     /// # Errors
     /// The failure of the first measurement that failed.
-    pub fn settle(self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Search, Failure> {
+    pub fn settle(self, runner: &Runner<'_>) -> Result<Search, Failure> {
         let Outline(mut search) = self;
         let mut notes = Vec::new();
         for load in &mut search.loads {
-            notes.push(load.settle(&search.points, runner, watch)?);
+            notes.push(load.settle(&search.points, runner)?);
         }
         search.notes = file::told_once(&search.loads, &notes);
         Ok(search)

@@ -20,10 +20,10 @@ confirm: {seeds: 3}
 ";
 
 fn found(text: &str, ledger: Option<&Ledger>) -> Findings {
-    let runner = Runner::new(0, false, ledger).expect("a ledger");
+    let runner = Runner::new(0, ledger, &Unwatched).expect("a ledger");
     let outline = read_text("e.yaml", text).unwrap_or_else(|problems| panic!("{problems}"));
-    let evolution = outline.settle(&runner, &Unwatched).expect("legal");
-    evolution.run(&runner, &Unwatched).expect("runs")
+    let evolution = outline.settle(&runner).expect("legal");
+    evolution.run(&runner).expect("runs")
 }
 
 #[test]

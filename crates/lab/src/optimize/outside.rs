@@ -5,7 +5,7 @@ use super::Search;
 use super::sample::Hand;
 use super::search::by_point;
 use crate::failure::Failure;
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_core::Value;
 use blis_optimize::{Dimension, Kind, Point};
 use blis_scenario::json::present;
@@ -83,7 +83,6 @@ impl Search {
         &self,
         values: &[(String, String)],
         runner: &Runner<'_>,
-        watch: &dyn Watch,
     ) -> Result<Measures, Failure> {
         let point = self.point(values)?;
         let (candidate, settings) = self.points.settings(&point);
@@ -92,7 +91,7 @@ impl Search {
             points.push(self.plans_by_hand()?);
         }
         let seeds = self.seeds();
-        let found = by_point(&points, &seeds, runner, watch)?;
+        let found = by_point(&points, &seeds, runner)?;
         let of = |runs| self.sample(runs, &[]);
         let sample = of(&found[0]);
         let hand = found.last().map_or_else(|| sample.clone(), of);
