@@ -46,16 +46,12 @@ pub struct Evolution {
 /// An evolution that was read and checked, whose rates may be shares of saturations that nobody has
 /// measured.
 #[derive(Clone, Debug)]
-pub struct Outline {
-    evolution: Evolution,
-    train: optimize::Outline,
-    test: optimize::Outline,
-}
+pub struct Outline(Evolution);
 
 impl Outline {
     /// The evolution as far as it is known.
     pub fn evolution(&self) -> &Evolution {
-        &self.evolution
+        &self.0
     }
 
     /// The evolution, with all rates known.
@@ -63,8 +59,9 @@ impl Outline {
     /// # Errors
     /// The failure of the first measurement that failed.
     pub fn settle(self, runner: &Runner<'_>) -> Result<Evolution, Failure> {
-        let Outline { evolution, train, test } = self;
-        let (train, test) = (train.settle(runner)?, test.settle(runner)?);
+        let Outline(evolution) = self;
+        let train = optimize::Outline(evolution.train).settle(runner)?;
+        let test = optimize::Outline(evolution.test).settle(runner)?;
         Ok(Evolution { train, test, ..evolution })
     }
 }

@@ -87,16 +87,12 @@ pub struct Load {
 /// A search that was read and checked, whose rates may be shares of saturations that nobody has
 /// measured.
 #[derive(Clone, Debug)]
-pub struct Outline(Search);
+pub struct Outline(pub(crate) Search);
 
 impl Outline {
     /// The search as far as it is known: rates that are shares of saturation are not.
     pub fn search(&self) -> &Search {
         &self.0
-    }
-
-    pub(crate) fn search_mut(&mut self) -> &mut Search {
-        &mut self.0
     }
 
     /// The search, with all rates known.

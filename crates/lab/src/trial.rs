@@ -10,10 +10,12 @@ pub use crate::key::{Key, document};
 use crate::failure::Failure;
 use crate::key::SCHEMA;
 use crate::ledger::{Claim, Ledger, LedgerError, Seen};
+use blis_metrics::Listener;
 use blis_scenario::row::Row;
+use blis_scenario::run::RunResult;
 use blis_scenario::scenario::{Checked, Draft, Plan, Trial};
 use blis_scenario::yaml::{self, Node, Whole};
-use blis_scenario::{Problem, RunFailure, Saturations, pool, run_scenario};
+use blis_scenario::{Names, Problem, RunFailure, Saturations, pool, run_scenario};
 use blis_sim::{End, Observer, Progress};
 use core::time::Duration;
 use serde::Deserialize;
@@ -79,11 +81,22 @@ pub fn row(
     observer: &mut dyn Observer,
 ) -> Result<Row, RunFailure> {
     let trial = Trial { audit, curves: true, ..Trial::new(seed) };
-    let result = run_scenario(plan, trial, &mut [], None, observer)?;
+    Ok(Row::of(plan, &run(plan, trial, &mut [], None, observer)?))
+}
+
+/// Runs a trial to its end.
+pub(crate) fn run(
+    plan: &Plan,
+    trial: Trial,
+    listeners: &mut [&mut dyn Listener],
+    names: Option<Names>,
+    observer: &mut dyn Observer,
+) -> Result<RunResult, RunFailure> {
+    let result = run_scenario(plan, trial, listeners, names, observer)?;
     result.check()?;
     match result.outcome.end {
         End::Interrupted => Err(RunFailure::Interrupted),
-        _ => Ok(Row::of(plan, &result)),
+        _ => Ok(result),
     }
 }
 

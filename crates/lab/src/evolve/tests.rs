@@ -86,7 +86,8 @@ fn a_constraint_may_name_a_workload_of_either_list() {
         ("e2e_mean <= 90000", 1, 1),
     ] {
         let outline = read(constraint).unwrap_or_else(|problems| panic!("{problems}"));
-        let found = [outline.train.search(), outline.test.search()].map(|it| it.constraints.len());
+        let found =
+            [&outline.evolution().train, &outline.evolution().test].map(|it| it.constraints.len());
         assert_eq!(found, [trained, held_out], "{constraint}");
     }
     let unknown = read("e2e_mean @ nowhere <= 90000").expect_err("no such workload");
