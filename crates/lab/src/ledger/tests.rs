@@ -131,6 +131,7 @@ fn a_trace_that_is_replaced_while_a_study_runs_leaves_no_wrong_row() {
     assert!(failure.contains("t.jsonl:1:1: cannot read: the file has changed since"), "{failure}");
     assert_eq!(ledger.counts().expect("it reads"), (1, 1), "the one before that");
     fs::write(&path, &right).expect("written");
+    let runner = Runner { watch: &Unwatched, ..runner };
     assert_eq!(runner.rows(&trials).expect("it is the same again"), fresh);
 }
 
