@@ -68,6 +68,22 @@ impl Node {
         }
     }
 
+    /// The text, if this is a scalar.
+    pub fn text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Scalar { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The items of a list; nothing else has any.
+    pub fn items(&self) -> &[Node] {
+        match &self.kind {
+            Kind::List(items) => items,
+            _ => &[],
+        }
+    }
+
     /// Whether there is a field at `path` (`a.b.c`).
     pub fn has(&self, path: &str) -> bool {
         path.split('.').try_fold(self, |node, step| node.field(step)).is_some()
