@@ -46,7 +46,7 @@ struct Node<T> {
     head: u64,
     parent: Option<RunId>,
     children: u32,
-    /// The numbers of its children, each XORed into it: of an only child it is the number.
+    /// The numbers of its children, each `XORed` into it: of an only child it is the number.
     below: u32,
     payload: T,
 }
