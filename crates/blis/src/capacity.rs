@@ -22,10 +22,10 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<u8, Failure> {
     let pages = Pages::open(&args.shown)?;
     let trying = Trying::new(&args.trials)?;
     let watch = Trials::new(outline.search.trials() as u64, args.shown.quiet);
-    let settled = outline.settle(&trying.runner(), &watch);
+    let settled = outline.settle(&trying.runner(&watch));
     let search = settled.map_err(|failure| trying.kept(failure))?;
     output::notes(args.shown.quiet, search.subjects.iter().flat_map(|subject| &subject.plan.notes));
-    let found = search.run(&trying.runner(), &watch);
+    let found = search.run(&trying.runner(&watch));
     let findings = found.map_err(|failure| trying.kept(failure))?;
     drop(watch);
     pages.put(&report::document(&search, &findings))?;

@@ -46,7 +46,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let trying = Trying::new(&args.trials)?;
     let watch = Trials::new(outline.study().trials() as u64, args.shown.quiet);
     let study = settled(outline, &trying, &watch, args.shown.quiet)?;
-    let findings = study.run(&trying.runner(), &watch).map_err(|failure| trying.kept(failure))?;
+    let findings = study.run(&trying.runner(&watch)).map_err(|failure| trying.kept(failure))?;
     drop(watch);
     pages.put(&blis_report::compare::document(&study, &findings))
 }

@@ -20,10 +20,10 @@ pub(crate) fn evolve(args: &EvolveArgs) -> Result<u8, Failure> {
     let (out, pages) = (out, Pages::open(&args.shown)).together()?;
     let trying = Trying::new(&args.trials)?;
     let watch = Trials::new(outline.evolution().trials() as u64, args.shown.quiet);
-    let settled = outline.settle(&trying.runner(), &watch);
+    let settled = outline.settle(&trying.runner(&watch));
     let evolution = settled.map_err(|failure| trying.kept(failure))?;
     output::notes(args.shown.quiet, &evolution.train.notes);
-    let found = evolution.run(&trying.runner(), &watch);
+    let found = evolution.run(&trying.runner(&watch));
     let findings = found.map_err(|failure| trying.kept(failure))?;
     drop(watch);
     match (out, findings.winner) {

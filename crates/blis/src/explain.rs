@@ -89,18 +89,18 @@ impl<'a> Asked<'a> {
 
     fn answer(self, trying: &Trying, watch: &Trials) -> Result<Explained<'a>, blis_lab::Failure> {
         let (study, seeds, cells) = (self.study, self.seeds, self.cells());
-        let runner = trying.runner();
-        let warmup = study.settle(&runner, watch)?;
-        let rows = study.rows(&cells, seeds, warmup, &runner, watch)?;
+        let runner = trying.runner(watch);
+        let warmup = study.settle(&runner)?;
+        let rows = study.rows(&cells, seeds, warmup, &runner)?;
         let ablation = self.ablation(warmup)?;
         let mut shares = Vec::new();
         if let Some(ablation) = &ablation {
-            let rows = ablation.run(&runner, watch)?;
+            let rows = ablation.run(&runner)?;
             let of = |&metric: &Metric| Some((metric, ablation.shares(&rows, &metric)?));
             shares = self.metrics.iter().filter_map(of).collect();
         }
         let headroom = self.headroom(warmup)?;
-        let reached = headroom.map(|all| all.run(&rows[0], &runner, watch)).transpose()?;
+        let reached = headroom.map(|all| all.run(&rows[0], &runner)).transpose()?;
         Ok(Explained {
             study,
             arms: cells.map(|cell| study.design.names(cell).join(", ")),

@@ -24,10 +24,10 @@ pub(crate) fn optimize(args: &OptimizeArgs) -> Result<u8, Failure> {
     }
     let trying = Trying::new(&args.trials)?;
     let watch = Trials::new(outline.search().trials(args.control) as u64, args.shown.quiet);
-    let settled = outline.settle(&trying.runner(), &watch);
+    let settled = outline.settle(&trying.runner(&watch));
     let search = settled.map_err(|failure| trying.kept(failure))?;
     output::notes(args.shown.quiet, &search.notes);
-    let found = search.run(&trying.runner(), &watch, args.control);
+    let found = search.run(&trying.runner(&watch), args.control);
     let findings = found.map_err(|failure| trying.kept(failure))?;
     drop(watch);
     match (out, findings.chosen.first()) {

@@ -87,7 +87,7 @@ pub(crate) fn settled(
     quiet: bool,
 ) -> Result<Study, Failure> {
     let study =
-        tune::settle(outline, &trying.runner(), watch).map_err(|failure| trying.kept(failure))?;
+        tune::settle(outline, &trying.runner(watch)).map_err(|failure| trying.kept(failure))?;
     output::notes(quiet, study.cells.iter().flat_map(|cell| &cell.plan.notes));
     Ok(study)
 }
@@ -95,7 +95,7 @@ pub(crate) fn settled(
 /// Runs `study`, which the ledger calls `name`, and keeps what it finds there.
 fn found(name: &str, study: &Study, trying: &Trying, watch: &Trials) -> Result<Findings, Failure> {
     watch.compare(Standing::of(study));
-    let findings = study.run_recorded(name, &trying.runner(), watch);
+    let findings = study.run_recorded(name, &trying.runner(watch));
     findings.map_err(|failure| trying.kept(failure))
 }
 
@@ -116,7 +116,7 @@ fn part(
     let Shard { index, count } = shard;
     let kept = |failure| trying.kept(failure);
     // Every part needs to know it, and finds the same.
-    let lengths = study.lengths(&trying.runner(), watch).map_err(kept)?;
+    let lengths = study.lengths(&trying.runner(watch)).map_err(kept)?;
     let plans = study.plans(&lengths);
     let Some(ledger) = trying.ledger() else {
         return Err(Failure::Input("--shard: it needs a ledger".to_owned()));
@@ -126,7 +126,7 @@ fn part(
     let all: Vec<(&Plan, u64)> =
         plans.iter().flat_map(|plan| seeds.iter().map(move |&seed| (plan, seed))).collect();
     let trials = shard.of(&all);
-    trying.runner().rows(&trials, watch).map_err(kept)?;
+    trying.runner(watch).rows(&trials).map_err(kept)?;
     Ok(format!(
         "shard {index} of {count}: {} of {} runs are finished and kept in {}\nmerge the ledgers \
          of all shards with `blis ledger merge`, then run the study without `--shard`\n",

@@ -3,6 +3,7 @@
 use crate::args::lab::TrialArgs;
 use crate::failure::Failure;
 use crate::target;
+use blis_lab::trial::{Unwatched, Watch};
 use blis_lab::{Ledger, Runner};
 use blis_scenario::{RunFailure, Saturations};
 
@@ -19,7 +20,7 @@ impl Trying {
     pub(crate) fn new(args: &TrialArgs) -> Result<Trying, Failure> {
         args.ledger().map(|path| target::claim_ledger("--ledger", path)).transpose()?;
         let ledger = args.ledger().map(Ledger::open).transpose()?;
-        let saturations = Runner::new(0, false, ledger.as_ref())?.saturations;
+        let saturations = Runner::new(0, ledger.as_ref(), &Unwatched)?.saturations;
         Ok(Trying { ledger, saturations, jobs: args.jobs.into(), audit: args.audit })
     }
 
@@ -28,13 +29,14 @@ impl Trying {
         self.ledger.as_ref()
     }
 
-    /// The runner.
-    pub(crate) fn runner(&self) -> Runner<'_> {
+    /// The runner, with who watches it.
+    pub(crate) fn runner<'a>(&'a self, watch: &'a dyn Watch) -> Runner<'a> {
         Runner {
             jobs: self.jobs,
             audit: self.audit,
             ledger: self.ledger(),
             saturations: self.saturations.clone(),
+            watch,
         }
     }
 

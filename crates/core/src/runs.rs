@@ -46,6 +46,8 @@ struct Node<T> {
     head: u64,
     parent: Option<RunId>,
     children: u32,
+    /// The numbers of its children, each `XORed` into it: of an only child it is the number.
+    below: u32,
     payload: T,
 }
 
@@ -111,13 +113,20 @@ impl<T> RunTree<T> {
         if left == 0 {
             return None;
         }
-        let mut hash = seed(parent);
-        cursor.clone().take(size, |piece| hash = piece.fold(hash));
-        let run = self.heads.find(hash, |head| head.hash == hash)?.run;
+        let run = match parent.map(|parent| &self.nodes[parent.index()]) {
+            // What was cut, or goes on alone, is followed without a look into the table.
+            Some(Node { children: 0, .. }) => return None,
+            Some(Node { children: 1, below, .. }) => RunId(*below),
+            _ => {
+                let mut hash = seed(parent);
+                cursor.clone().take(size, |piece| hash = piece.fold(hash));
+                self.heads.find(hash, |head| head.hash == hash)?.run
+            }
+        };
         let node = &self.nodes[run.index()];
         let most = node.blocks.min(left);
         let same = agreeing(&node.pieces, cursor, most * size) / size;
-        Some(Match { run, blocks: same, whole: same == node.blocks })
+        (same > 0).then_some(Match { run, blocks: same, whole: same == node.blocks })
     }
 
     /// Adds a run of the blocks of `prompt` from `at` on (not empty) below `parent`, which ends
@@ -133,7 +142,9 @@ impl<T> RunTree<T> {
         let run = self.place(parent, prompt.size(), payload);
         self.append(run, prompt, at);
         if let Some(parent) = parent {
-            self.nodes[parent.index()].children += 1;
+            let node = &mut self.nodes[parent.index()];
+            node.children += 1;
+            node.below ^= run.0;
         }
         self.index_head(run);
         run
@@ -176,16 +187,21 @@ impl<T> RunTree<T> {
         let node = &mut self.nodes[tail.index()];
         assert!(at > 0 && at < node.blocks, "a cut inside the run");
         let payload = head_payload(&mut node.payload);
-        let (parent, size) = (node.parent, node.size);
-        self.unindex_head(tail);
+        let (parent, size, hash) = (node.parent, node.size, node.head);
         let head = self.place(parent, size, payload);
+        // The head begins as the whole did, so it takes its place.
+        let entry = self.heads.find_mut(hash, |head| head.run == tail);
+        entry.expect("every run has its head").run = head;
+        if let Some(parent) = parent {
+            self.nodes[parent.index()].below ^= tail.0 ^ head.0;
+        }
         let node = &mut self.nodes[tail.index()];
         node.blocks -= at;
         node.parent = Some(head);
         let front = take_front(&mut node.pieces, at * size);
         let node = &mut self.nodes[head.index()];
-        (node.pieces, node.blocks, node.children) = (front, at, 1);
-        self.index_head(head);
+        (node.pieces, node.blocks, node.head) = (front, at, hash);
+        (node.children, node.below) = (1, tail.0);
         self.index_head(tail);
         head
     }
@@ -213,7 +229,9 @@ impl<T> RunTree<T> {
         let node = &mut self.nodes[run.index()];
         node.pieces.clear();
         if let Some(parent) = node.parent.take() {
-            self.nodes[parent.index()].children -= 1;
+            let node = &mut self.nodes[parent.index()];
+            node.children -= 1;
+            node.below ^= run.0;
         }
         self.vacant.push(run);
         true
@@ -267,7 +285,8 @@ impl<T> RunTree<T> {
 
     fn place(&mut self, parent: Option<RunId>, size: u32, payload: T) -> RunId {
         let pieces = SmallVec::new();
-        let node = Node { pieces, size, blocks: 0, head: 0, parent, children: 0, payload };
+        let node =
+            Node { pieces, size, blocks: 0, head: 0, parent, children: 0, below: 0, payload };
         if let Some(run) = self.vacant.pop() {
             self.nodes[run.index()] = node;
             return run;
@@ -279,7 +298,7 @@ impl<T> RunTree<T> {
 
     fn append(&mut self, run: RunId, prompt: Blocks<'_>, at: u32) {
         let node = &mut self.nodes[run.index()];
-        debug_assert!(node.size == prompt.size(), "one block size in a tree");
+        assert!(node.size == prompt.size(), "one block size in a tree");
         let blocks = prompt.len() - at;
         node.blocks += blocks;
         prompt.cursor(at).take(blocks * node.size, |piece| match node.pieces.last_mut() {

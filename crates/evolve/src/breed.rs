@@ -5,7 +5,7 @@
 
 use crate::genome::{Genome, Space};
 use crate::simplify::{settled, simplify};
-use crate::tree::{parts, with};
+use crate::tree::{join, negative, parts, with};
 use blis_core::math::{exp, ln, pow};
 use blis_core::random::Purpose;
 use blis_core::{Dice, SloClass};
@@ -385,10 +385,6 @@ fn bare(expr: &Expr) -> Option<Expr> {
     }
 }
 
-pub(crate) fn negative(expr: Expr) -> Expr {
-    Expr::Unary(Unary::Minus, Box::new(expr))
-}
-
 /// Where the numbers of a policy stand, as it is spelled: `policy[a=1,b=2]`.
 fn numbers(policy: &str) -> Vec<Range<usize>> {
     let values = policy.match_indices('=').map(|(at, _)| {
@@ -396,10 +392,6 @@ fn numbers(policy: &str) -> Vec<Range<usize>> {
         at + 1..end
     });
     values.filter(|place| policy[place.clone()].parse::<f64>().is_ok()).collect()
-}
-
-pub(crate) fn join(sign: Binary, left: Expr, right: Expr) -> Expr {
-    Expr::Binary(sign, Box::new(left), Box::new(right))
 }
 
 /// `expr` with numbers of a few digits.

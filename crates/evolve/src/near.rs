@@ -1,8 +1,8 @@
 //! What is one step away from a genome: with a part cut, replaced by its like, or grown.
 
-use crate::breed::{Breeder, join, negative};
+use crate::breed::Breeder;
 use crate::genome::Genome;
-use crate::tree::{children, parts, with};
+use crate::tree::{children, join, negative, parts, with};
 use blis_policy::formula::signals::Role;
 use blis_policy::formula::syntax::{Binary, Expr};
 use blis_policy::formula::{Sort, known};

@@ -5,7 +5,7 @@
 //! them, positive factors and increasing functions around the whole go as well. Values may differ
 //! in their last digits.
 
-use crate::tree::over;
+use crate::tree::{join, negative, over};
 use blis_policy::formula::signals::Role;
 use blis_policy::formula::syntax::{Binary, Expr, Unary};
 use blis_policy::formula::{Formula, Value, known};
@@ -19,7 +19,7 @@ pub fn simplify(role: Role, expr: &Expr) -> Expr {
     for _ in 0..PASSES {
         let mut next = pass(role, &found);
         if role == Role::Scorer {
-            next = rank(&next);
+            next = ranked(&next, false);
         }
         if next == found || Formula::read(role, &next.to_string()).is_err() {
             break;
@@ -31,11 +31,11 @@ pub fn simplify(role: Role, expr: &Expr) -> Expr {
 
 /// A condition that always holds: syntax has no word for it.
 fn always() -> Expr {
-    binary(Binary::Less, Expr::Number(0.0), Expr::Number(1.0))
+    join(Binary::Less, Expr::Number(0.0), Expr::Number(1.0))
 }
 
 fn never() -> Expr {
-    binary(Binary::Less, Expr::Number(1.0), Expr::Number(0.0))
+    join(Binary::Less, Expr::Number(1.0), Expr::Number(0.0))
 }
 
 /// Whether `expr` always holds, or never does; `None` if that depends.
@@ -45,14 +45,6 @@ pub(crate) fn settled(expr: &Expr) -> Option<bool> {
 
 fn condition(holds: bool) -> Expr {
     if holds { always() } else { never() }
-}
-
-fn binary(sign: Binary, left: Expr, right: Expr) -> Expr {
-    Expr::Binary(sign, Box::new(left), Box::new(right))
-}
-
-fn minus(expr: Expr) -> Expr {
-    Expr::Unary(Unary::Minus, Box::new(expr))
 }
 
 fn call(name: &str, inner: Vec<Expr>) -> Expr {
@@ -68,7 +60,7 @@ fn pass(role: Role, expr: &Expr) -> Expr {
     let expr = over(expr, |child| pass(role, child));
     if let Some(number) = literal(role, &expr) {
         let size = Expr::Number(number.abs());
-        return if number < 0.0 { minus(size) } else { size };
+        return if number < 0.0 { negative(size) } else { size };
     }
     match &expr {
         Expr::Number(_) | Expr::Name(_) => expr,
@@ -134,17 +126,17 @@ impl Product {
     /// It with `number` instead of its own.
     fn times(&self, number: f64) -> Expr {
         if number < 0.0 && matches!(self.factors.first(), Some(Expr::Binary(..))) {
-            return minus(self.times(-number));
+            return negative(self.times(-number));
         }
-        let signed = |expr: Expr| if number < 0.0 { minus(expr) } else { expr };
+        let signed = |expr: Expr| if number < 0.0 { negative(expr) } else { expr };
         let mut factors = self.factors.iter().cloned();
         let first = match factors.next() {
             Some(first) if (number.abs() - 1.0).abs() <= 0.0 => signed(first),
-            Some(first) => binary(Binary::Times, signed(Expr::Number(number.abs())), first),
+            Some(first) => join(Binary::Times, signed(Expr::Number(number.abs())), first),
             None => signed(Expr::Number(number.abs())),
         };
-        let product = factors.fold(first, |left, right| binary(Binary::Times, left, right));
-        self.divisors.iter().cloned().fold(product, |left, right| binary(Binary::Over, left, right))
+        let product = factors.fold(first, |left, right| join(Binary::Times, left, right));
+        self.divisors.iter().cloned().fold(product, |left, right| join(Binary::Over, left, right))
     }
 
     fn is_number(&self) -> bool {
@@ -194,7 +186,7 @@ impl Sum {
         let Some(first) = terms.next() else { return Expr::Number(0.0) };
         terms.fold(first.times(first.number), |left, term| {
             let sign = if term.number < 0.0 { Binary::Minus } else { Binary::Plus };
-            binary(sign, left, term.times(term.number.abs()))
+            join(sign, left, term.times(term.number.abs()))
         })
     }
 }
@@ -232,7 +224,7 @@ fn joined(expr: &Expr) -> Expr {
     all.retain(|one| settled(one) != Some(idle));
     all.sort_by_cached_key(Expr::to_string);
     all.dedup();
-    let joined = all.into_iter().reduce(|left, right| binary(*sign, left, right));
+    let joined = all.into_iter().reduce(|left, right| join(*sign, left, right));
     joined.unwrap_or_else(|| condition(idle))
 }
 
@@ -248,7 +240,7 @@ fn collect(sign: Binary, expr: &Expr, all: &mut Vec<Expr>) {
 
 /// A comparison with what is a number on the right.
 fn compared(role: Role, sign: Binary, left: &Expr, right: &Expr) -> Expr {
-    let whole = binary(sign, left.clone(), right.clone());
+    let whole = join(sign, left.clone(), right.clone());
     let (Some(a), Some(b)) = (known(role, left), known(role, right)) else { return whole };
     let mirrored = match sign {
         Binary::Less => Binary::Greater,
@@ -267,7 +259,7 @@ fn compared(role: Role, sign: Binary, left: &Expr, right: &Expr) -> Expr {
         return condition(holds);
     }
     let swaps = a.literal || (!b.literal && left.to_string() > right.to_string());
-    if swaps { binary(mirrored, right.clone(), left.clone()) } else { whole }
+    if swaps { join(mirrored, right.clone(), left.clone()) } else { whole }
 }
 
 /// Whether `a` is surely below `b`, or, if `equal`, at most there; `None` if that depends.
@@ -327,15 +319,11 @@ fn bounded(role: Role, name: &str, inner: &[Expr]) -> Expr {
     }
 }
 
-/// An expression that ranks instances as `expr` does.
-fn rank(expr: &Expr) -> Expr {
-    ranked(expr, false)
-}
-
-/// The same; if `even`, the steps between instances stay in proportion.
+/// An expression that ranks instances as `expr` does; if `even`, the steps between instances stay
+/// in proportion.
 fn ranked(expr: &Expr, even: bool) -> Expr {
     match ordered(expr, 1.0, even) {
-        (sign, expr) if sign < 0.0 => Sum::of(Role::Scorer, &minus(expr)).expr(),
+        (sign, expr) if sign < 0.0 => Sum::of(Role::Scorer, &negative(expr)).expr(),
         (_, expr) => expr,
     }
 }

@@ -1,6 +1,6 @@
 //! Expressions as trees: their parts by number, in the order in which they are written.
 
-use blis_policy::formula::syntax::Expr;
+use blis_policy::formula::syntax::{Binary, Expr, Unary};
 
 /// The expressions directly below `expr`.
 pub(crate) fn children(expr: &Expr) -> Vec<&Expr> {
@@ -72,4 +72,12 @@ mod tests {
             assert_eq!(size(&changed), 11 - smaller, "{place}: {changed}");
         }
     }
+}
+
+pub(crate) fn join(sign: Binary, left: Expr, right: Expr) -> Expr {
+    Expr::Binary(sign, Box::new(left), Box::new(right))
+}
+
+pub(crate) fn negative(expr: Expr) -> Expr {
+    Expr::Unary(Unary::Minus, Box::new(expr))
 }

@@ -17,9 +17,16 @@ impl Spelled {
         Spelled { kind, name: chosen.name().to_owned(), values: chosen.values().clone() }
     }
 
-    /// The oracle of that name, which decides instead of a policy of `kind`.
-    pub(super) fn oracle(kind: &'static str, name: String) -> Spelled {
-        Spelled { kind, name, values: Values::defaults(&[]) }
+    /// The same; `oracle`, if there is one, decides instead.
+    pub(super) fn or_oracle<P: Policy + ?Sized>(
+        kind: &'static str,
+        chosen: &Chosen<P>,
+        oracle: Option<String>,
+    ) -> Spelled {
+        match oracle {
+            Some(name) => Spelled { kind, name, values: Values::defaults(&[]) },
+            None => Spelled::of(kind, chosen),
+        }
     }
 
     /// What it is, for comments.

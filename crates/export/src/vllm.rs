@@ -134,11 +134,8 @@ impl Made<'_> {
     /// Who is scheduled first, and who is preempted.
     fn order(&mut self) {
         let Plan { policies, oracles, .. } = self.plan;
-        let order = if oracles.scheduler {
-            Spelled::oracle("order", self.plan.scheduler())
-        } else {
-            Spelled::of("order", &policies.order)
-        };
+        let oracle = oracles.scheduler.then(|| self.plan.scheduler());
+        let order = Spelled::or_oracle("order", &policies.order, oracle);
         let priority = Spelled::of("priority", &policies.priority);
         let preempt = Spelled::of("preempt", &policies.preempt);
         let by_priority = matches!(order.name.as_str(), "priority-fcfs" | "sjf" | "edf")
@@ -174,11 +171,8 @@ impl Made<'_> {
                 self.notes.push(Note::new("KV blocks", "KV blocks beyond the memory", more));
             }
         }
-        let evict = if self.plan.oracles.evict {
-            Spelled::oracle("evict", self.plan.evict())
-        } else {
-            Spelled::of("evict", &self.plan.policies.evict)
-        };
+        let oracle = self.plan.oracles.evict.then(|| self.plan.evict());
+        let evict = Spelled::or_oracle("evict", &self.plan.policies.evict, oracle);
         self.policy(&evict, Vec::new());
         if engine.preemption == Preemption::Swap {
             self.say("preemption by swapping", "preemption by swapping");

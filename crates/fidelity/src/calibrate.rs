@@ -204,35 +204,25 @@ impl Calibration {
     /// All coefficients.
     pub fn coefficients(&self) -> Vec<CoefficientRow> {
         let parameters = self.file.profile.parameters();
-        let error = |at: usize| {
-            let variance = parameters.covariance.get(at).map_or(0.0, |row| row[at]);
-            (variance > 0.0).then(|| variance.sqrt())
+        let row = |name: String, value, unit, help| {
+            let error = None;
+            CoefficientRow { name, value, error, unit, help }
         };
-        let terms = ALL.iter().zip(parameters.terms_us).enumerate();
-        let terms = terms.map(|(at, (term, value))| CoefficientRow {
-            name: term.name.to_owned(),
-            value,
-            error: error(at),
-            unit: term.unit,
-            help: term.help,
+        let terms = ALL.iter().zip(parameters.terms_us);
+        let terms = terms.map(|(it, value)| row(it.name.to_owned(), value, it.unit, it.help));
+        let sizes = parameters.sizes_us.iter().map(|&(size, value)| {
+            row(format!("size {size}"), value, "us/step", "steps with prefill of this padded size")
         });
-        let sizes = parameters.sizes_us.iter().enumerate();
-        let sizes = sizes.map(|(at, &(size, value))| CoefficientRow {
-            name: format!("size {size}"),
-            value,
-            error: error(ALL.len() + at),
-            unit: "us/step",
-            help: "steps with prefill of this padded size",
-        });
+        let mut rows: Vec<CoefficientRow> = terms.chain(sizes).collect();
+        for (at, row) in rows.iter_mut().enumerate() {
+            let variance = parameters.covariance.get(at).map_or(0.0, |row| row[at]);
+            row.error = (variance > 0.0).then(|| variance.sqrt());
+        }
         if let Some(host) = &parameters.host {
-            let host = HOST.iter().zip(host.us).map(|(term, value)| CoefficientRow {
-                name: format!("host {}", term.name),
-                value,
-                error: None,
-                unit: term.unit,
-                help: term.help,
-            });
-            return terms.chain(sizes).chain(host).collect();
+            let host = HOST.iter().zip(host.us);
+            let named = |it: &str| format!("host {it}");
+            rows.extend(host.map(|(it, value)| row(named(it.name), value, it.unit, it.help)));
+            return rows;
         }
         let gap = &parameters.gap;
         let gaps = [
@@ -240,14 +230,8 @@ impl Calibration {
             ("gap_decode_seq", gap.decode_seq_us, "us/sequence", "and for each that decoded"),
             ("gap_prefill_seq", gap.prefill_seq_us, "us/sequence", "and for each that caught up"),
         ];
-        let gaps = gaps.map(|(name, value, unit, help)| CoefficientRow {
-            name: name.to_owned(),
-            value,
-            error: None,
-            unit,
-            help,
-        });
-        terms.chain(sizes).chain(gaps).collect()
+        rows.extend(gaps.map(|(name, value, unit, help)| row(name.to_owned(), value, unit, help)));
+        rows
     }
 
     /// Errors, coefficients and drift as one JSON object.

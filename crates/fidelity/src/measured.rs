@@ -49,22 +49,29 @@ pub struct Measured {
 /// A request as the server saw it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredRequest {
-    /// Its number.
-    pub id: u64,
     /// When it arrived.
     pub arrival_us: f64,
     /// When it was first scheduled.
     pub scheduled_us: f64,
     /// Tokens of its prompt.
     pub input_tokens: u32,
-    /// Tokens it generated.
-    pub output_tokens: u32,
-    /// Tokens of its prompt that were cached when it was first scheduled.
-    pub cached_tokens: u32,
+    /// How it fared.
+    pub fared: Fared,
+}
+
+/// How a request fared, measured or simulated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fared {
+    /// Its number in the trace.
+    pub id: u64,
     /// Arrival to first token.
     pub ttft_us: f64,
     /// Arrival to last token.
     pub e2e_us: f64,
+    /// Tokens it generated.
+    pub output_tokens: u32,
+    /// Tokens of its prompt that were cached when it was first scheduled.
+    pub cached_tokens: u32,
     /// How often it was preempted.
     pub preemptions: u32,
 }
@@ -129,10 +136,10 @@ impl Measured {
         let logged = |request: &MeasuredRequest| LoggedRequest {
             arrival_us: request.arrival_us,
             scheduled_us: request.scheduled_us,
-            first_token_us: request.arrival_us + request.ttft_us,
-            last_token_us: request.arrival_us + request.e2e_us,
+            first_token_us: request.arrival_us + request.fared.ttft_us,
+            last_token_us: request.arrival_us + request.fared.e2e_us,
             input_tokens: request.input_tokens,
-            output_tokens: request.output_tokens,
+            output_tokens: request.fared.output_tokens,
         };
         let requests: Vec<LoggedRequest> = self.requests.iter().map(logged).collect();
         let mut run = Run::from_log(&self.name, self.served(), &self.steps, &requests, block_size);
@@ -140,6 +147,11 @@ impl Measured {
             trace.largest_graph = Some(engine.max_cudagraph_capture_size);
         }
         run
+    }
+
+    /// How its requests fared, by id.
+    pub fn fared(&self) -> Vec<Fared> {
+        self.requests.iter().map(|request| request.fared).collect()
     }
 
     /// What was served, whatever the engine's settings: a fit that is to predict it must have seen
@@ -315,18 +327,20 @@ pub fn read_requests(path: &Path) -> Result<Vec<MeasuredRequest>, Problem> {
         ],
     )?;
     let request = |row: [f64; 9]| MeasuredRequest {
-        id: count(row[0]),
         arrival_us: row[1],
         scheduled_us: row[2],
         input_tokens: small(row[3]),
-        output_tokens: small(row[4]),
-        cached_tokens: small(row[5]),
-        ttft_us: row[6],
-        e2e_us: row[7],
-        preemptions: small(row[8]),
+        fared: Fared {
+            id: count(row[0]),
+            ttft_us: row[6],
+            e2e_us: row[7],
+            output_tokens: small(row[4]),
+            cached_tokens: small(row[5]),
+            preemptions: small(row[8]),
+        },
     };
     let mut requests: Vec<MeasuredRequest> = rows.into_iter().map(request).collect();
-    requests.sort_by_key(|request| request.id);
+    requests.sort_by_key(|request| request.fared.id);
     Ok(requests)
 }
 

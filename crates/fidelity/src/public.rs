@@ -209,10 +209,7 @@ pub fn read(path: &Path) -> Result<Published, Problems> {
 
 /// The number that is written there, if one is.
 fn number(node: &Node) -> Option<f64> {
-    match &node.kind {
-        Kind::Scalar { text, .. } => yaml::float(text),
-        _ => None,
-    }
+    yaml::float(node.text()?)
 }
 
 impl Published {

@@ -1,6 +1,6 @@
 //! Replays of measured runs: the same arrivals through the simulator, request by request.
 
-use crate::measured::Measured;
+use crate::measured::{Fared, Measured};
 use blis_core::Time;
 use blis_latency::StepTime;
 use blis_metrics::{Fact, Listener, Status};
@@ -55,23 +55,6 @@ const USUAL_REQUESTS: u32 = 256;
 
 /// Its token budget.
 const USUAL_TOKENS: u32 = 2048;
-
-/// How a request fared.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fared {
-    /// Its number in the trace.
-    pub id: u64,
-    /// Arrival to first token.
-    pub ttft_us: f64,
-    /// Arrival to last token.
-    pub e2e_us: f64,
-    /// Tokens it generated.
-    pub output_tokens: u32,
-    /// Tokens of its prompt that were cached when it was first scheduled.
-    pub cached_tokens: u32,
-    /// How often it was preempted.
-    pub preemptions: u32,
-}
 
 /// The plan of a run of the arrivals of `measured` on one instance of `server`. Its latency model
 /// is a stand-in.

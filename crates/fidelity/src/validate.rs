@@ -11,11 +11,11 @@ mod outside;
 pub use blis_latency::fit::beyond::Beyond;
 pub use blis_latency::fit::judge::Errors;
 pub use judge::{Bounds, Coverage, Transfer, beyond, coverage, transfer, widest};
-pub use numbers::{Metric, Quantity, Seen, Statistic, numbers_of, sorted};
+pub use numbers::{Metric, Quantity, Statistic, numbers_of, sorted};
 pub use outside::Outside;
 
-use crate::measured::{Measured, MeasuredRequest, first_runs};
-use crate::replay::{Fared, Server, plan, replay};
+use crate::measured::{Fared, Measured, first_runs};
+use crate::replay::{Server, plan, replay};
 use blis_core::math::float;
 use blis_latency::StepTime;
 use blis_latency::fit::judge::{Region, drift, errors, leave_one_out, workloads};
@@ -106,9 +106,9 @@ pub struct Compared {
     /// What requests saw in the replay.
     pub predicted: Vec<Fared>,
     /// What they saw in the server.
-    pub measured: Vec<MeasuredRequest>,
+    pub measured: Vec<Fared>,
     /// What they saw in a second run.
-    pub repeat: Option<Vec<MeasuredRequest>>,
+    pub repeat: Option<Vec<Fared>>,
 }
 
 impl Cell {
@@ -244,18 +244,15 @@ impl Case<'_> {
 
     /// Compares `replayed`, the first of which is the prediction, with what was measured.
     fn compare(&self, replayed: Vec<Vec<Fared>>, options: &Options) -> Compared {
-        let measured = numbers_of(self.first.requests.iter().map(Into::into));
-        let repeat = self.second.map(|run| numbers_of(run.requests.iter().map(Into::into)));
-        let all: Vec<Vec<(Quantity, f64)>> =
-            replayed.iter().map(|run| numbers_of(run.iter().map(Into::into))).collect();
-        let find = |numbers: &[(Quantity, f64)], wanted: Quantity| {
-            numbers.iter().find(|(quantity, _)| *quantity == wanted).map(|&(_, value)| value)
-        };
+        let (fared, fared_again) = (self.first.fared(), self.second.map(Measured::fared));
+        let measured = numbers_of(&fared);
+        let repeat = fared_again.as_deref().map(numbers_of);
+        let all: Vec<Vec<(Quantity, f64)>> = replayed.iter().map(|run| numbers_of(run)).collect();
         let cell = |&(quantity, measured): &(Quantity, f64)| {
-            let predicted = find(&all[0], quantity)?;
+            let predicted = numbers::find(&all[0], quantity)?;
             let others: Vec<f64> =
-                all[1..].iter().filter_map(|numbers| find(numbers, quantity)).collect();
-            let repeat = repeat.as_ref().and_then(|numbers| find(numbers, quantity));
+                all[1..].iter().filter_map(|numbers| numbers::find(numbers, quantity)).collect();
+            let repeat = repeat.as_ref().and_then(|numbers| numbers::find(numbers, quantity));
             let interval = interval(others);
             Some(Cell { quantity, predicted, interval, measured, repeat })
         };
@@ -267,10 +264,10 @@ impl Case<'_> {
             steps: errors(&self.profile, &run, Region::All),
             outside: Outside::of(&self.profile, &run),
             cells: measured.iter().filter_map(cell).collect(),
-            cached_equal: cached_equal(&predicted, &self.first.requests),
+            cached_equal: cached_equal(&predicted, &fared),
             predicted,
-            measured: self.first.requests.clone(),
-            repeat: self.second.map(|run| run.requests.clone()),
+            measured: fared,
+            repeat: fared_again,
         }
     }
 }
@@ -283,7 +280,7 @@ fn interval(mut values: Vec<f64>) -> Option<(f64, f64)> {
 }
 
 /// The share of requests, paired by number, whose cached tokens are equal.
-fn cached_equal(predicted: &[Fared], measured: &[MeasuredRequest]) -> f64 {
+fn cached_equal(predicted: &[Fared], measured: &[Fared]) -> f64 {
     let cached = |id: u64| {
         let at = predicted.binary_search_by_key(&id, |request| request.id).ok()?;
         Some(predicted[at].cached_tokens)

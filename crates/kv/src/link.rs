@@ -77,8 +77,11 @@ impl Link {
     }
 
     /// Starts a transfer of `blocks` blocks (> 0) at `at`, which nobody has looked beyond.
+    ///
+    /// # Panics
+    /// If somebody has.
     pub fn start(&mut self, at: Time, blocks: u32, id: TransferId) {
-        debug_assert!(at + self.speed.base >= self.as_of, "a transfer starts in the past");
+        assert!(at + self.speed.base >= self.as_of, "a transfer starts in the past");
         self.announced.push((at + self.speed.base, id, blocks));
     }
 

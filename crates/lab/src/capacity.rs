@@ -29,7 +29,7 @@ pub use slo::Slo;
 use crate::design::Warmup;
 use crate::failure::Failure;
 use crate::metric::Metric;
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_scenario::problem::Problem;
 use blis_scenario::scenario::{Checked, Draft, Plan, Workload};
 use blis_workload::Rate;
@@ -178,10 +178,10 @@ impl Outline {
     ///
     /// # Errors
     /// The failure of the first measurement that failed.
-    pub fn settle(self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Search, Failure> {
+    pub fn settle(self, runner: &Runner<'_>) -> Result<Search, Failure> {
         let Outline { mut search, checked } = self;
         for (subject, checked) in search.subjects.iter_mut().zip(checked) {
-            let plan = runner.settle(checked, watch)?;
+            let plan = runner.settle(checked)?;
             let Subject { name, draft, rent, .. } = subject;
             let settled = Subject::new(name, draft.clone(), &plan, search.question.vary)?;
             *subject = Subject { rent: *rent, ..settled };

@@ -5,14 +5,15 @@
 //! everybody after it decides as they then would. The regret of a decision is how much sooner its
 //! request would have had its first token at the best of the places tried.
 
+use crate::trial::run;
 use blis_core::random::Purpose;
 use blis_core::{Dice, InstanceId, RequestId, Span, Time, math};
 use blis_metrics::{Fact, Listener, Status};
 use blis_scenario::Trial;
 use blis_scenario::pool;
-use blis_scenario::run::{RunFailure, run_scenario};
+use blis_scenario::run::RunFailure;
 use blis_scenario::scenario::Plan;
-use blis_sim::{End, Instead, Observer};
+use blis_sim::{Instead, Observer};
 
 /// How much is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,7 +221,7 @@ pub fn regret<O: Observer>(
 ) -> Result<Regret, RunFailure> {
     let mut log = DecisionLog::new(options.alternatives, plan.instances, trial.seed);
     let mut stories = Stories::default();
-    told(plan, trial, &mut [&mut log, &mut stories], &mut observe())?;
+    run(plan, trial, &mut [&mut log, &mut stories], None, &mut observe())?;
     let decisions = log.decisions.len();
     let sampled = sample(log.decisions, &stories, options.sample, trial.seed);
     let others: Vec<(RequestId, InstanceId)> = sampled
@@ -230,7 +231,7 @@ pub fn regret<O: Observer>(
     let elsewhere = pool::each(options.jobs, &others, |&(request, other)| {
         let trial = Trial { overrule: Some((request, Instead::At(other))), ..trial };
         let mut stories = Stories::default();
-        told(plan, trial, &mut [&mut stories], &mut observe())?;
+        run(plan, trial, &mut [&mut stories], None, &mut observe())?;
         Ok::<_, RunFailure>((stories.of(request), stories.mean_ms()))
     })?;
     let mut elsewhere = elsewhere.into_iter();
@@ -247,19 +248,6 @@ pub fn regret<O: Observer>(
         tried.push(Tried { decision, ttft_ms, alternative_ttft_ms, mean_change_ms });
     }
     Ok(Regret { tried, decisions, finished: stories.finished() })
-}
-
-/// Runs `plan` to its end.
-fn told(
-    plan: &Plan,
-    trial: Trial,
-    listeners: &mut [&mut dyn Listener],
-    observer: &mut dyn Observer,
-) -> Result<(), RunFailure> {
-    match run_scenario(plan, trial, listeners, None, observer)?.outcome.end {
-        End::Interrupted => Err(RunFailure::Interrupted),
-        _ => Ok(()),
-    }
 }
 
 /// At most `most` of the decisions whose requests finished and had another place to go, each with

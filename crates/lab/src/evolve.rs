@@ -21,7 +21,7 @@ pub use file::{read, read_text};
 use crate::failure::Failure;
 use crate::optimize::{self, Load, Search};
 use crate::study::levels::Level;
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_evolve::{Genome, Space};
 use blis_scenario::scenario::Plan;
 use blis_scenario::yaml::Node;
@@ -46,25 +46,22 @@ pub struct Evolution {
 /// An evolution that was read and checked, whose rates may be shares of saturations that nobody has
 /// measured.
 #[derive(Clone, Debug)]
-pub struct Outline {
-    evolution: Evolution,
-    train: optimize::Outline,
-    test: optimize::Outline,
-}
+pub struct Outline(Evolution);
 
 impl Outline {
     /// The evolution as far as it is known.
     pub fn evolution(&self) -> &Evolution {
-        &self.evolution
+        &self.0
     }
 
     /// The evolution, with all rates known.
     ///
     /// # Errors
     /// The failure of the first measurement that failed.
-    pub fn settle(self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Evolution, Failure> {
-        let Outline { evolution, train, test } = self;
-        let (train, test) = (train.settle(runner, watch)?, test.settle(runner, watch)?);
+    pub fn settle(self, runner: &Runner<'_>) -> Result<Evolution, Failure> {
+        let Outline(evolution) = self;
+        let train = optimize::Outline(evolution.train).settle(runner)?;
+        let test = optimize::Outline(evolution.test).settle(runner)?;
         Ok(Evolution { train, test, ..evolution })
     }
 }
@@ -74,9 +71,9 @@ impl Evolution {
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn run(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Findings, Failure> {
-        let raced = race::run(self, runner, watch)?;
-        confirm::confirm(self, raced, runner, watch)
+    pub fn run(&self, runner: &Runner<'_>) -> Result<Findings, Failure> {
+        let raced = race::run(self, runner)?;
+        confirm::confirm(self, raced, runner)
     }
 
     /// What is compared with the best besides the baseline.

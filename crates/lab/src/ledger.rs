@@ -157,6 +157,16 @@ fn transact<T>(
     Ok(done)
 }
 
+/// Each line that a query finds, read.
+fn lines<T, R: FromIterator<T>>(
+    database: &Connection,
+    sql: &str,
+    parameters: impl rusqlite::Params,
+    read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<R> {
+    database.prepare_cached(sql)?.query_map(parameters, read)?.collect()
+}
+
 /// Waits until `door` is free, but not for a process that is stopped behind it.
 fn enter(path: &Path, door: &File) -> Result<(), LedgerError> {
     const LOOK: Duration = Duration::from_millis(10);

@@ -35,7 +35,7 @@ pub use outside::Measures;
 pub use points::{Candidate, Points};
 
 use crate::failure::Failure;
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_metrics::SloTargets;
 use blis_scenario::yaml::Node;
 use blis_scenario::{Files, Saturations};
@@ -87,7 +87,7 @@ pub struct Load {
 /// A search that was read and checked, whose rates may be shares of saturations that nobody has
 /// measured.
 #[derive(Clone, Debug)]
-pub struct Outline(Search);
+pub struct Outline(pub(crate) Search);
 
 impl Outline {
     /// The search as far as it is known: rates that are shares of saturation are not.
@@ -95,19 +95,15 @@ impl Outline {
         &self.0
     }
 
-    pub(crate) fn search_mut(&mut self) -> &mut Search {
-        &mut self.0
-    }
-
     /// The search, with all rates known.
     ///
     /// # Errors
     /// The failure of the first measurement that failed.
-    pub fn settle(self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Search, Failure> {
+    pub fn settle(self, runner: &Runner<'_>) -> Result<Search, Failure> {
         let Outline(mut search) = self;
         let mut notes = Vec::new();
         for load in &mut search.loads {
-            notes.push(load.settle(&search.points, runner, watch)?);
+            notes.push(load.settle(&search.points, runner)?);
         }
         search.notes = file::told_once(&search.loads, &notes);
         Ok(search)

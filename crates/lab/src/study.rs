@@ -39,7 +39,7 @@ use crate::design;
 use crate::failure::Failure;
 use crate::hypothesis::Hypothesis;
 use crate::metric::Metric;
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use crate::verdict::{ALPHA, Judge};
 use blis_scenario::Files;
 use blis_scenario::problems::Problems;
@@ -133,9 +133,9 @@ impl Outline {
     ///
     /// # Errors
     /// The failure of the first measurement that failed.
-    pub(crate) fn settle(self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Study, Failure> {
+    pub(crate) fn settle(self, runner: &Runner<'_>) -> Result<Study, Failure> {
         let Outline { mut study, cells } = self;
-        let plans = runner.settle_all(cells, watch)?;
+        let plans = runner.settle_all(cells)?;
         for (cell, plan) in study.cells.iter_mut().zip(plans) {
             cell.plan = plan;
         }
@@ -243,25 +243,20 @@ impl Study {
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn run(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Findings, Failure> {
-        let lengths = self.lengths(runner, watch)?;
-        self.judge(lengths, runner, watch)
+    pub fn run(&self, runner: &Runner<'_>) -> Result<Findings, Failure> {
+        let lengths = self.lengths(runner)?;
+        self.judge(lengths, runner)
     }
 
     /// Runs its cells at these lengths, or longer, until its hypotheses are answered.
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn judge(
-        &self,
-        mut lengths: Lengths,
-        runner: &Runner<'_>,
-        watch: &dyn Watch,
-    ) -> Result<Findings, Failure> {
-        let rows = self.first_look(&mut lengths, runner, watch)?;
+    pub fn judge(&self, mut lengths: Lengths, runner: &Runner<'_>) -> Result<Findings, Failure> {
+        let rows = self.first_look(&mut lengths, runner)?;
         let plans = self.plans(&lengths);
         let subjects = self.subjects()?;
-        let mut climb = self.climb(&subjects, runner, watch)?;
+        let mut climb = self.climb(&subjects, runner)?;
         let capacities = vec![Vec::new(); subjects.len()];
         let looks = (self.seeds, self.max_seeds);
         let mut judge = Judge::new(&self.hypotheses, &self.design, looks, ALPHA);
@@ -271,7 +266,7 @@ impl Study {
             let asked: Vec<usize> = judge.asked().into_iter().collect();
             let open: Vec<Plan> = asked.iter().map(|&cell| plans[cell].clone()).collect();
             let new = self.first_seeds(seeds).split_off(found.seeds());
-            for (&cell, more) in asked.iter().zip(by_plan(&open, &new, runner, watch)?) {
+            for (&cell, more) in asked.iter().zip(by_plan(&open, &new, runner)?) {
                 found.rows[cell].extend(more);
             }
             if let Some(climb) = &mut climb {
@@ -293,7 +288,6 @@ impl Study {
         &self,
         lengths: &mut Lengths,
         runner: &Runner<'_>,
-        watch: &dyn Watch,
     ) -> Result<Vec<Vec<Row>>, Failure> {
         let seeds = self.first_seeds(self.seeds);
         let mut rows: Vec<Vec<Row>> = vec![Vec::new(); self.cells.len()];
@@ -303,10 +297,10 @@ impl Study {
             let mut open: Vec<usize> = (0..rows.len()).collect();
             while !open.is_empty() {
                 let all = self.plans(lengths);
-                watch.compares(&all);
+                runner.watch.compares(&all);
                 let plans: Vec<Plan> = open.iter().map(|&cell| all[cell].clone()).collect();
                 let new = &seeds[rows[open[0]].len()..count];
-                for (&cell, found) in open.iter().zip(by_plan(&plans, new, runner, watch)?) {
+                for (&cell, found) in open.iter().zip(by_plan(&plans, new, runner)?) {
                     rows[cell].extend(found);
                 }
                 open = self.lengthen(lengths, &rows);
@@ -324,9 +318,9 @@ impl Study {
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn settle(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Option<f64>, Failure> {
+    pub fn settle(&self, runner: &Runner<'_>) -> Result<Option<f64>, Failure> {
         let silent = Study { hypotheses: Vec::new(), ..self.clone() };
-        Ok(silent.lengths(runner, watch)?.warmup)
+        Ok(silent.lengths(runner)?.warmup)
     }
 
     /// The rows of some cells in the first `seeds` seeds, with this warm-up.
@@ -342,10 +336,9 @@ impl Study {
         seeds: usize,
         warmup: Option<f64>,
         runner: &Runner<'_>,
-        watch: &dyn Watch,
     ) -> Result<Vec<Vec<Row>>, Failure> {
         let plans: Vec<Plan> = cells.iter().map(|&cell| self.plan(cell, warmup)).collect();
-        by_plan(&plans, &self.first_seeds(seeds), runner, watch)
+        by_plan(&plans, &self.first_seeds(seeds), runner)
     }
 }
 
@@ -372,11 +365,10 @@ pub(crate) fn by_plan(
     plans: &[Plan],
     seeds: &[u64],
     runner: &Runner<'_>,
-    watch: &dyn Watch,
 ) -> Result<Vec<Vec<Row>>, Failure> {
     let trials: Vec<(&Plan, u64)> =
         plans.iter().flat_map(|plan| seeds.iter().map(move |&seed| (plan, seed))).collect();
-    let mut rows = runner.rows(&trials, watch)?.into_iter();
+    let mut rows = runner.rows(&trials)?.into_iter();
     Ok(plans.iter().map(|_| rows.by_ref().take(seeds.len()).collect()).collect())
 }
 

@@ -10,14 +10,18 @@ pub use crate::key::{Key, document};
 use crate::failure::Failure;
 use crate::key::SCHEMA;
 use crate::ledger::{Claim, Ledger, LedgerError, Seen};
+use blis_metrics::Listener;
 use blis_scenario::row::Row;
+use blis_scenario::run::RunResult;
 use blis_scenario::scenario::{Checked, Draft, Plan, Trial};
 use blis_scenario::yaml::{self, Node, Whole};
-use blis_scenario::{Problem, RunFailure, Saturations, pool, run_scenario};
+use blis_scenario::{Names, Problem, RunFailure, Saturations, pool, run_scenario};
 use blis_sim::{End, Observer, Progress};
+use core::cmp::Reverse;
 use core::time::Duration;
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -78,11 +82,22 @@ pub fn row(
     observer: &mut dyn Observer,
 ) -> Result<Row, RunFailure> {
     let trial = Trial { audit, curves: true, ..Trial::new(seed) };
-    let result = run_scenario(plan, trial, &mut [], None, observer)?;
+    Ok(Row::of(plan, &run(plan, trial, &mut [], None, observer)?))
+}
+
+/// Runs a trial to its end.
+pub(crate) fn run(
+    plan: &Plan,
+    trial: Trial,
+    listeners: &mut [&mut dyn Listener],
+    names: Option<Names>,
+    observer: &mut dyn Observer,
+) -> Result<RunResult, RunFailure> {
+    let result = run_scenario(plan, trial, listeners, names, observer)?;
     result.check()?;
     match result.outcome.end {
         End::Interrupted => Err(RunFailure::Interrupted),
-        _ => Ok(Row::of(plan, &result)),
+        _ => Ok(result),
     }
 }
 
@@ -126,6 +141,12 @@ pub struct Unwatched;
 
 impl Watch for Unwatched {}
 
+impl fmt::Debug for dyn Watch + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Watch")
+    }
+}
+
 /// Observes one of the trials that are watched.
 struct Eye<'a>(&'a dyn Watch);
 
@@ -167,7 +188,7 @@ impl Watch for Elsewhere {
 }
 
 /// Runs trials.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Runner<'a> {
     /// At most so many at a time; 0: one for each core.
     pub jobs: usize,
@@ -178,6 +199,15 @@ pub struct Runner<'a> {
     pub ledger: Option<&'a Ledger>,
     /// What is known of saturations.
     pub saturations: Saturations,
+    /// Who watches, and may stop it.
+    pub watch: &'a dyn Watch,
+}
+
+impl Default for Runner<'_> {
+    fn default() -> Self {
+        let saturations = Saturations::default();
+        Runner { jobs: 0, audit: false, ledger: None, saturations, watch: &Unwatched }
+    }
 }
 
 /// A trial that is needed, with its key if there is a ledger.
@@ -194,26 +224,26 @@ impl<'a> Runner<'a> {
     /// If the ledger cannot be read.
     pub fn new(
         jobs: usize,
-        audit: bool,
         ledger: Option<&'a Ledger>,
+        watch: &'a dyn Watch,
     ) -> Result<Runner<'a>, LedgerError> {
-        let saturations = Saturations::default();
+        let runner = Runner { jobs, ledger, watch, ..Runner::default() };
         if let Some(ledger) = ledger {
-            saturations.extend(ledger.saturations()?);
+            runner.saturations.extend(ledger.saturations()?);
         }
-        Ok(Runner { jobs, audit, ledger, saturations })
+        Ok(runner)
     }
 
     /// The plan of `checked`; a saturation that nobody knows is measured and kept.
     ///
     /// # Errors
-    /// If there is no saturation, `watch` stops the measurement, or the ledger cannot be written.
-    pub fn settle(&self, checked: Checked, watch: &dyn Watch) -> Result<Plan, Failure> {
+    /// If there is no saturation, the watch stops the measurement, or the ledger cannot be written.
+    pub fn settle(&self, checked: Checked) -> Result<Plan, Failure> {
         let measures = checked.unmeasured(&self.saturations).is_some();
         if measures {
-            watch.measures(&checked.plan().workload_name);
+            self.watch.measures(&checked.plan().workload_name);
         }
-        let plan = checked.settle(&self.saturations, &mut Eye(watch))?;
+        let plan = checked.settle(&self.saturations, &mut Eye(self.watch))?;
         if let Some(ledger) = self.ledger.filter(|_| measures) {
             ledger.record_saturations(&self.saturations.all())?;
         }
@@ -224,16 +254,16 @@ impl<'a> Runner<'a> {
     /// as trials are run.
     ///
     /// # Errors
-    /// If there is no saturation, `watch` stops the measurement, or the ledger cannot be written.
-    pub fn settle_all(&self, all: Vec<Checked>, watch: &dyn Watch) -> Result<Vec<Plan>, Failure> {
+    /// If there is no saturation, the watch stops the measurement, or the ledger cannot be written.
+    pub fn settle_all(&self, all: Vec<Checked>) -> Result<Vec<Plan>, Failure> {
         let mut keys = BTreeSet::new();
         let mut is_first = |checked: &&Checked| {
             checked.unmeasured(&self.saturations).is_some_and(|key| keys.insert(key))
         };
         let unknown: Vec<&Checked> = all.iter().filter(|one| is_first(one)).collect();
-        let settled = pool::each(self.jobs, &unknown, |one| self.settle((*one).clone(), watch))?;
+        let settled = pool::each(self.jobs, &unknown, |one| self.settle((*one).clone()))?;
         settled.into_iter().collect::<Result<Vec<Plan>, Failure>>()?;
-        all.into_iter().map(|one| self.settle(one, watch)).collect()
+        all.into_iter().map(|one| self.settle(one)).collect()
     }
 
     /// The rows of `trials`, in their order, which do not depend on how many run at a time nor on
@@ -245,15 +275,14 @@ impl<'a> Runner<'a> {
     ///
     /// # Panics
     /// If a trial panics.
-    pub fn rows(&self, trials: &[(&Plan, u64)], watch: &dyn Watch) -> Result<Vec<Row>, Failure> {
-        self.rows_within(trials, watch, LOOKS)
+    pub fn rows(&self, trials: &[(&Plan, u64)]) -> Result<Vec<Row>, Failure> {
+        self.rows_within(trials, LOOKS)
     }
 
     /// The same; who does not move for so many looks has stopped.
     pub(crate) fn rows_within<'p>(
         &self,
         trials: &[(&'p Plan, u64)],
-        watch: &dyn Watch,
         looks: u32,
     ) -> Result<Vec<Row>, Failure> {
         let (first, numbers) = distinct(trials);
@@ -264,23 +293,25 @@ impl<'a> Runner<'a> {
         };
         let wanted: Vec<Wanted<'_>> = first.iter().map(want).collect();
         let mut rows = self.recorded(&wanted)?;
-        watch.needs(trials.len());
-        watch.known(numbers.len() - rows.len() + rows.iter().flatten().count());
+        self.watch.needs(trials.len());
+        self.watch.known(numbers.len() - rows.len() + rows.iter().flatten().count());
         for (wanted, row) in wanted.iter().zip(&rows) {
             if let Some(row) = row {
-                watch.row(wanted.plan, row);
+                self.watch.row(wanted.plan, row);
             }
         }
         let open = wanted.iter().zip(&rows).filter(|(_, row)| row.is_none());
-        watch.open(&open.map(|(wanted, _)| (wanted.plan, wanted.seed)).collect::<Vec<_>>());
+        self.watch.open(&open.map(|(wanted, _)| (wanted.plan, wanted.seed)).collect::<Vec<_>>());
         let mut seen = Seen::default();
         loop {
-            let open: Vec<usize> =
+            let mut open: Vec<usize> =
                 (0..rows.len()).filter(|&number| rows[number].is_none()).collect();
+            // The longest first, so that none of them is left to one worker at the end.
+            open.sort_by_key(|&number| Reverse(wanted[number].plan.requests()));
             if open.is_empty() {
                 return Ok(spread(rows.into_iter().flatten().collect(), &numbers));
             }
-            let found = self.attempts(&open, &wanted, watch)?;
+            let found = self.attempts(&open, &wanted)?;
             let waits = found.iter().all(Option::is_none);
             for (number, row) in open.into_iter().zip(found) {
                 rows[number] = row;
@@ -290,7 +321,7 @@ impl<'a> Runner<'a> {
                 std::thread::sleep(POLL);
                 let taken = self.ledger.map(|ledger| ledger.take_over(&mut seen, looks));
                 if let Some(taken) = taken.transpose()?.filter(|&taken| taken > 0) {
-                    watch.takes_over(taken);
+                    self.watch.takes_over(taken);
                 }
             }
         }
@@ -306,18 +337,13 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs the trials with the numbers `open`, as far as no other process is at them.
-    fn attempts(
-        &self,
-        open: &[usize],
-        wanted: &[Wanted<'_>],
-        watch: &dyn Watch,
-    ) -> Result<Vec<Option<Row>>, Failure> {
+    fn attempts(&self, open: &[usize], wanted: &[Wanted<'_>]) -> Result<Vec<Option<Row>>, Failure> {
         let failed = AtomicBool::new(false);
         let attempt = |&number: &usize| {
             if failed.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            let found = self.attempt(&wanted[number], watch);
+            let found = self.attempt(&wanted[number]);
             failed.fetch_or(found.is_err(), Ordering::Relaxed);
             found
         };
@@ -325,12 +351,12 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs a trial, unless another process is at it.
-    fn attempt(&self, wanted: &Wanted<'_>, watch: &dyn Watch) -> Result<Option<Row>, Failure> {
-        if !watch.go_on() {
+    fn attempt(&self, wanted: &Wanted<'_>) -> Result<Option<Row>, Failure> {
+        if !self.watch.go_on() {
             return Err(Failure::INTERRUPTED);
         }
         let Wanted { plan, seed, key } = wanted;
-        let run = || row(plan, *seed, self.audit, &mut Eye(watch));
+        let run = || row(plan, *seed, self.audit, &mut Eye(self.watch));
         let row = match (self.ledger, key) {
             (Some(ledger), Some(key)) => match ledger.claim(key)? {
                 Claim::Taken => return Ok(None),
@@ -344,8 +370,8 @@ impl<'a> Runner<'a> {
             },
             _ => run()?,
         };
-        watch.row(plan, &row);
-        watch.finished();
+        self.watch.row(plan, &row);
+        self.watch.finished();
         Ok(Some(row))
     }
 }

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::optimize::file::search;
 use crate::optimize::{self, Chosen};
 use crate::study::{Outline, Study, Warmup};
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_scenario::pool;
 use blis_scenario::problems::{Problems, every};
 use blis_scenario::strategy;
@@ -21,38 +21,30 @@ const SEEDS: usize = 2;
 ///
 /// # Errors
 /// The failure of the first measurement that failed.
-pub fn settle(
-    mut outline: Outline,
-    runner: &Runner<'_>,
-    watch: &dyn Watch,
-) -> Result<Study, Failure> {
+pub fn settle(mut outline: Outline, runner: &Runner<'_>) -> Result<Study, Failure> {
     // What cannot be searched is refused before anything runs.
     let searches = every(outline.untuned().into_iter().map(|(cell, calls)| {
         let asked = question(&outline, cell, calls)?;
         Ok::<_, Problems>((cell, search(&asked)?))
     }))?;
     // Strategies have no say in saturations, so those of all cells are measured first.
-    outline.clone().settle(runner, watch)?;
+    outline.clone().settle(runner)?;
     // A search asks for one point after the other, so several go on at a time.
     let jobs = pool::threads(runner.jobs, usize::MAX) / searches.len().max(1);
     let one = Runner { jobs: jobs.max(1), ..runner.clone() };
-    let tuned = pool::each(runner.jobs, &searches, |(_, asked)| best(asked, &one, watch))?;
+    let tuned = pool::each(runner.jobs, &searches, |(_, asked)| best(asked, &one))?;
     for ((cell, _), tuned) in searches.iter().zip(tuned) {
         if let Some(strategy) = tuned? {
             outline.tune(*cell, strategy)?;
         }
     }
-    outline.settle(runner, watch)
+    outline.settle(runner)
 }
 
 /// The strategy with the parameters that the search finds best.
-fn best(
-    asked: &optimize::Outline,
-    runner: &Runner<'_>,
-    watch: &dyn Watch,
-) -> Result<Option<Node>, Failure> {
-    let search = asked.clone().settle(runner, watch)?;
-    let chosen = search.run(runner, watch, false)?.chosen;
+fn best(asked: &optimize::Outline, runner: &Runner<'_>) -> Result<Option<Node>, Failure> {
+    let search = asked.clone().settle(runner)?;
+    let chosen = search.run(runner, false)?.chosen;
     let tree = |best: &Chosen| search.points.tree(&Node::empty(), best.candidate, &best.settings);
     let field = |tree: Node| tree.field(strategy::FIELD).cloned().unwrap_or_else(Node::empty);
     Ok(chosen.first().map(tree).map(field))
@@ -89,7 +81,6 @@ fn question(outline: &Outline, cell: usize, calls: usize) -> Result<Node, Proble
 mod tests {
     use super::*;
     use crate::study::read_text;
-    use crate::trial::Unwatched;
 
     const STUDY: &str = "
 question: is the default good?
@@ -107,7 +98,7 @@ seeds: 2
 
     fn settled(text: &str) -> Result<Study, String> {
         let outline = read_text("s.yaml", text).map_err(|problems| problems.to_string())?;
-        settle(outline, &Runner::default(), &Unwatched).map_err(|failure| failure.to_string())
+        settle(outline, &Runner::default()).map_err(|failure| failure.to_string())
     }
 
     #[test]
@@ -118,7 +109,7 @@ seeds: 2
         assert!(found.starts_with("seeds-3-2-2["), "{found}");
         let outline = read_text("s.yaml", STUDY).expect("legal");
         let alone = Runner { jobs: 1, ..Runner::default() };
-        let alone = settle(outline, &alone, &Unwatched).expect("it runs");
+        let alone = settle(outline, &alone).expect("it runs");
         assert_eq!(alone.cells[1].tuned(), Some(found.clone()), "one run at a time");
         // The same parameters written by hand are the same runs.
         let text = STUDY.replace(

@@ -11,12 +11,13 @@ mod parts;
 
 pub use parts::{Cause, Measure};
 
+use crate::trial::run;
 use alone::alone;
 use blis_core::{InstanceId, Request, RequestId, Span, Time};
 use blis_metrics::life::StepsOf;
 use blis_metrics::{Fact, Life, Listener, Lives, Record, Status};
-use blis_scenario::{Names, Plan, RunFailure, Trial, run_scenario};
-use blis_sim::{End, Instead, Observer};
+use blis_scenario::{Names, Plan, RunFailure, Trial};
+use blis_sim::{Instead, Observer};
 use std::collections::BTreeMap;
 
 /// Which requests are asked about.
@@ -79,13 +80,13 @@ pub fn why<O: Observer>(
 ) -> Result<Vec<Answer>, RunFailure> {
     let trial = Trial { overrule: None, details: false, ..trial };
     let mut found = Found { measure, which, from: plan.warmup, slowest: Vec::new() };
-    told(plan, trial, &mut found, None, &mut observe())?;
+    run(plan, trial, &mut [&mut found], None, &mut observe())?;
     let ids: Vec<RequestId> = found.slowest.iter().map(|&(_, id)| id).collect();
     let names = Names::with_requests();
     let lives = Lives::watching(ids.iter().copied());
     let mut watch = Watched { lives, names: names.clone(), seen: BTreeMap::new() };
     let detailed = Trial { details: true, ..trial };
-    told(plan, detailed, &mut watch, Some(names), &mut observe())?;
+    run(plan, detailed, &mut [&mut watch], Some(names), &mut observe())?;
     let mut answers = Vec::new();
     for id in ids {
         let seen = watch.seen.remove(&id).expect("the second run is the first");
@@ -112,7 +113,7 @@ fn answer(
     let mut sent = |instead: Instead| {
         let mut there = There { request: record.request, measure, instance: None, took: None };
         let overruled = Trial { overrule: Some((record.request, instead)), ..trial };
-        told(plan, overruled, &mut there, None, observer)?;
+        run(plan, overruled, &mut [&mut there], None, observer)?;
         Ok::<_, RunFailure>(there.instance.map(|instance| (instance, there.took)))
     };
     let fresh = life.considered.as_ref().map(|considered| considered.fresh);
@@ -129,22 +130,6 @@ fn answer(
     let sooner = elsewhere.and_then(|(_, there)| Some(parts::nanos(took) - parts::nanos(there?)));
     let cause = parts::cause(&parts, sooner);
     Ok(Answer { name, record, life, measure, took, parts, elsewhere, oracle, cause })
-}
-
-/// Runs `plan` to its end.
-fn told(
-    plan: &Plan,
-    trial: Trial,
-    listener: &mut dyn Listener,
-    names: Option<Names>,
-    observer: &mut dyn Observer,
-) -> Result<(), RunFailure> {
-    let result = run_scenario(plan, trial, &mut [listener], names, observer)?;
-    result.check()?;
-    match result.outcome.end {
-        End::Interrupted => Err(RunFailure::Interrupted),
-        _ => Ok(()),
-    }
 }
 
 /// The name of a request in reports.

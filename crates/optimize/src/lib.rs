@@ -37,9 +37,7 @@ pub use kind::Kind;
 pub use noise::Noise;
 pub use nsga2::evolution;
 pub use recommend::recommend;
-pub use sensitivity::{
-    Influence, Pair, Plateau, Sensitivity, Share, sensitivity, sensitivity_around,
-};
+pub use sensitivity::{Influence, Plateau, Sensitivity, Share, sensitivity, sensitivity_around};
 pub use sobol::Sobol;
 pub use space::{Condition, Dimension, Point, Space, SpaceError};
 

@@ -21,11 +21,6 @@ use blis_core::math::normal::quantile;
 pub struct Sensitivity {
     /// One entry a dimension.
     pub dimensions: Vec<Influence>,
-    /// One entry for each pair of dimensions, the larger share first.
-    pub pairs: Vec<Pair>,
-    /// Standard deviation of the noise of one measurement, as a share of the spread of the
-    /// measurements on the model's scale; absent if all variances were known.
-    pub noise: Option<f64>,
 }
 
 /// How much one dimension matters.
@@ -33,8 +28,6 @@ pub struct Sensitivity {
 pub struct Influence {
     /// Its name.
     pub name: String,
-    /// How fast the objective changes along it: the inverse squared lengthscale, as a share of all.
-    pub relevance: f64,
     /// Share of the variance that it explains alone.
     pub first: Share,
     /// Share of the variance that it is part of.
@@ -50,17 +43,6 @@ pub struct Share {
     pub value: f64,
     /// Its standard error, from leaving out measurements.
     pub error: f64,
-}
-
-/// Two dimensions and the share of variance that only both together explain.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Pair {
-    /// The one.
-    pub one: String,
-    /// The other.
-    pub other: String,
-    /// Their share.
-    pub share: Share,
 }
 
 /// Values of a dimension that are as good as the recommended one.
@@ -133,42 +115,22 @@ pub fn sensitivity_around(history: &History, objective: usize, best: usize) -> O
         .filter_map(|(&y, variance)| variance.map(|v| model.warp.variance(y, v)))
         .fold(0.0, f64::max);
     let tolerance = noise.unwrap_or(variance.sqrt()).max(LEAST_NOISE);
-    let total_weight: f64 = model.gp.theta.weights.iter().sum();
     let dimensions = space.dimensions().iter().enumerate();
     let dimensions = dimensions
         .map(|(j, dimension)| Influence {
             name: dimension.name.clone(),
-            relevance: model.gp.theta.weights[j] / total_weight,
             first: with_error(&|s: &Shares| s.first[j]),
             total: with_error(&|s: &Shares| s.total[j]),
             plateau: plateau(space, &model, &history.units()[best], (j, tolerance)),
         })
         .collect();
-    let mut pairs: Vec<Pair> = Vec::new();
-    for a in 0..space.len() {
-        for b in a + 1..space.len() {
-            let name = |j: usize| space.dimensions()[j].name.clone();
-            let share = with_error(&|s: &Shares| s.pair(a, b));
-            pairs.push(Pair { one: name(a), other: name(b), share });
-        }
-    }
-    pairs.sort_by(|a, b| b.share.value.total_cmp(&a.share.value));
-    Some(Sensitivity { dimensions, pairs, noise })
+    Some(Sensitivity { dimensions })
 }
 
 /// Shares of variance of a function on the unit cube.
 struct Shares {
     first: Vec<f64>,
     total: Vec<f64>,
-    /// Closed second-order shares: of both alone and together, row by row.
-    closed: Vec<f64>,
-}
-
-impl Shares {
-    fn pair(&self, a: usize, b: usize) -> f64 {
-        let both = self.closed[a * self.first.len() + b];
-        (both - self.first[a] - self.first[b]).max(0.0)
-    }
 }
 
 fn shares(space: &Space, gp: &Gp) -> Shares {
@@ -221,19 +183,7 @@ fn shares_of(dims: usize, f: impl Fn(&[f64]) -> f64) -> Shares {
             average(&|i| 0.25 * moved(i))
         })
         .collect();
-    let mut closed = vec![0.0; dims * dims];
-    for a in 0..dims {
-        for b in a + 1..dims {
-            // Both mixtures share exactly the coordinates a and b.
-            let share = average(&|i| {
-                let one = (of_ab[a][i] - mean) * (of_ba[b][i] - mean);
-                let other = (of_ba[a][i] - mean) * (of_ab[b][i] - mean);
-                0.5 * (one + other) - (of_a[i] - mean) * (of_b[i] - mean)
-            });
-            closed[a * dims + b] = share;
-        }
-    }
-    Shares { first, total, closed }
+    Shares { first, total }
 }
 
 /// The process without each tenth of its measurements in turn, with unchanged parameters.
@@ -325,7 +275,6 @@ mod tests {
 
     const FIRST: [f64; 3] = [0.3139, 0.4424, 0.0];
     const TOTAL: [f64; 3] = [0.5576, 0.4424, 0.2437];
-    const BOTH: f64 = 0.2437;
 
     #[test]
     fn the_shares_of_a_known_function_come_out() {
@@ -334,8 +283,6 @@ mod tests {
             assert!((shares.first[j] - FIRST[j]).abs() < 0.03, "{j}: {}", shares.first[j]);
             assert!((shares.total[j] - TOTAL[j]).abs() < 0.03, "{j}: {}", shares.total[j]);
         }
-        assert!((shares.pair(0, 2) - BOTH).abs() < 0.05, "{}", shares.pair(0, 2));
-        assert!(shares.pair(0, 1) < 0.05 && shares.pair(1, 2) < 0.05);
     }
 
     fn told(dimensions: Vec<Dimension>, n: u64, f: impl Fn(&[f64]) -> f64) -> History {
@@ -366,9 +313,6 @@ mod tests {
             assert!((total - TOTAL[j]).abs() < 0.08, "{j}: total {total}");
             assert!(influence.first.error < 0.2 && influence.first.error > 0.0, "{influence:?}");
         }
-        let pair = &found.pairs[0];
-        assert_eq!((pair.one.as_str(), pair.other.as_str()), ("a", "c"));
-        assert!((pair.share.value - BOTH).abs() < 0.08, "{pair:?}");
     }
 
     #[test]
@@ -415,6 +359,5 @@ mod tests {
         let words: Vec<String> = within_noise.iter().map(ToString::to_string).collect();
         assert_eq!(words, ["x", "y"]);
         assert!(flat.total.value < 0.02 && steep.total.value > 0.1, "{found:?}");
-        assert!(steep.relevance > flat.relevance, "{found:?}");
     }
 }

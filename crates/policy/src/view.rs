@@ -1,7 +1,7 @@
 //! What policies may see. Everything here is a fact with a source and an age; nothing is an
 //! intermediate result.
 
-use blis_core::{InstanceId, RequestId, RequestView, SessionId, SloClass, Span, Time};
+use blis_core::{InstanceId, RequestId, RequestView, SessionId, SloClass, Span, Time, math};
 
 /// A value for each service class, by `SloClass::index`.
 pub type PerClass<T> = [T; 5];
@@ -24,6 +24,11 @@ pub struct ClusterView<'a> {
 }
 
 impl ClusterView<'_> {
+    /// The mean of a number over all instances.
+    pub(crate) fn mean(&self, of: impl Fn(&InstanceView) -> f64) -> f64 {
+        self.instances.iter().map(of).sum::<f64>() / math::float(self.instances.len() as u64)
+    }
+
     /// Fills `out`, which has a place for each instance, with what `of` makes of it.
     pub(crate) fn each<T>(&self, out: &mut [T], of: impl Fn(&InstanceView) -> T) {
         for (place, view) in out.iter_mut().zip(self.instances) {

@@ -57,9 +57,9 @@ pub(crate) fn study_report(
 ) -> PyResult<PyDocument> {
     interruptible(py, |watch| {
         let ledger = open(ledger.as_deref())?;
-        let runner = Runner::new(jobs, false, ledger.as_ref())?;
-        let study = tune::settle(study::read_text(path, text)?, &runner, watch)?;
-        studied(&study, &name(path), &runner, watch)
+        let runner = Runner::new(jobs, ledger.as_ref(), watch)?;
+        let study = tune::settle(study::read_text(path, text)?, &runner)?;
+        studied(&study, &name(path), &runner)
     })
 }
 
@@ -77,9 +77,9 @@ pub(crate) fn search_report(
 ) -> PyResult<(PyDocument, Option<String>)> {
     interruptible(py, |watch| {
         let ledger = open(ledger.as_deref())?;
-        let runner = Runner::new(jobs, false, ledger.as_ref())?;
-        let search = optimize::read_text(path, text)?.settle(&runner, watch)?;
-        searched(&search, control, &runner, watch)
+        let runner = Runner::new(jobs, ledger.as_ref(), watch)?;
+        let search = optimize::read_text(path, text)?.settle(&runner)?;
+        searched(&search, control, &runner)
     })
 }
 
@@ -88,9 +88,8 @@ pub(crate) fn studied(
     study: &Study,
     name: &str,
     runner: &Runner<'_>,
-    watch: &dyn Watch,
 ) -> Result<PyDocument, Failure> {
-    let findings = study.run_recorded(name, runner, watch)?;
+    let findings = study.run_recorded(name, runner)?;
     Ok(PyDocument(blis_report::study::document(study, &findings, None)))
 }
 
@@ -99,9 +98,8 @@ pub(crate) fn searched(
     search: &Search,
     control: bool,
     runner: &Runner<'_>,
-    watch: &dyn Watch,
 ) -> Result<(PyDocument, Option<String>), Failure> {
-    let findings = search.run(runner, watch, control)?;
+    let findings = search.run(runner, control)?;
     let found = PyDocument(blis_report::search::document(search, &findings, None));
     let chosen = findings.chosen.first().filter(|_| search.objectives.len() == 1);
     let file = |chosen: &optimize::Chosen| {

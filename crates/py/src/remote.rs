@@ -61,8 +61,8 @@ impl Rounds {
     fn study(py: Python<'_>, text: &str, path: &str, ledger: PathBuf) -> PyResult<Rounds> {
         interruptible(py, |watch| {
             let ledger = Ledger::open(&ledger)?;
-            let runner = Runner::new(0, false, Some(&ledger))?;
-            let study = Box::new(tune::settle(study::read_text(path, text)?, &runner, watch)?);
+            let runner = Runner::new(0, Some(&ledger), watch)?;
+            let study = Box::new(tune::settle(study::read_text(path, text)?, &runner)?);
             Ok(Rounds::new(Asked::Study { study, name: name(path) }, ledger))
         })
     }
@@ -79,8 +79,8 @@ impl Rounds {
     ) -> PyResult<Rounds> {
         interruptible(py, |watch| {
             let ledger = Ledger::open(&ledger)?;
-            let runner = Runner::new(0, false, Some(&ledger))?;
-            let search = Box::new(optimize::read_text(path, text)?.settle(&runner, watch)?);
+            let runner = Runner::new(0, Some(&ledger), watch)?;
+            let search = Box::new(optimize::read_text(path, text)?.settle(&runner)?);
             Ok(Rounds::new(Asked::Search { search, control }, ledger))
         })
     }
@@ -98,12 +98,10 @@ impl Rounds {
     fn needed(&self, py: Python<'_>) -> PyResult<Needed> {
         interruptible(py, |_| {
             let elsewhere = Elsewhere::default();
-            let runner = Runner::new(1, false, Some(&self.ledger))?;
+            let runner = Runner::new(1, Some(&self.ledger), &elsewhere)?;
             let ran = match &self.asked {
-                Asked::Study { study, .. } => study.run(&runner, &elsewhere).map(drop),
-                Asked::Search { search, control } => {
-                    search.run(&runner, &elsewhere, *control).map(drop)
-                }
+                Asked::Study { study, .. } => study.run(&runner).map(drop),
+                Asked::Search { search, control } => search.run(&runner, *control).map(drop),
             };
             match ran {
                 Ok(()) => Ok(Vec::new()),
@@ -185,10 +183,10 @@ impl Rounds {
         interruptible(py, |watch| {
             // Nobody else brings the rows of what was sent away and has not come back.
             self.ledger.release_all()?;
-            let runner = Runner::new(0, false, Some(&self.ledger))?;
+            let runner = Runner::new(0, Some(&self.ledger), watch)?;
             match &self.asked {
-                Asked::Study { study, name } => Ok((studied(study, name, &runner, watch)?, None)),
-                Asked::Search { search, control } => searched(search, *control, &runner, watch),
+                Asked::Study { study, name } => Ok((studied(study, name, &runner)?, None)),
+                Asked::Search { search, control } => searched(search, *control, &runner),
             }
         })
     }
@@ -246,8 +244,8 @@ impl Space {
     fn new(py: Python<'_>, text: &str, path: &str, ledger: Option<PathBuf>) -> PyResult<Space> {
         interruptible(py, |watch| {
             let ledger = ledger.as_deref().map(Ledger::open).transpose()?;
-            let runner = Runner::new(0, false, ledger.as_ref())?;
-            let search = optimize::read_text(path, text)?.settle(&runner, watch)?;
+            let runner = Runner::new(0, ledger.as_ref(), watch)?;
+            let search = optimize::read_text(path, text)?.settle(&runner)?;
             Ok(Space { search, ledger })
         })
     }
@@ -267,8 +265,8 @@ impl Space {
         jobs: usize,
     ) -> PyResult<Measured> {
         interruptible(py, |watch| {
-            let runner = Runner::new(jobs, false, self.ledger.as_ref())?;
-            let found = self.search.measure_at(&values, &runner, watch)?;
+            let runner = Runner::new(jobs, self.ledger.as_ref(), watch)?;
+            let found = self.search.measure_at(&values, &runner)?;
             Ok((found.objectives, found.excesses))
         })
     }

@@ -5,8 +5,7 @@ use crate::model::{Block, Document, Table, blocks};
 use crate::text::{counted, dash, grouped, percent, plain, sentence, signed, whole};
 use blis_core::math::{count, float};
 use blis_fidelity::validate::{
-    Beyond, Bounds, Cell, Compared, Coverage, Errors, Metric, Quantity, Seen, Statistic, Transfer,
-    sorted,
+    Beyond, Bounds, Cell, Compared, Coverage, Errors, Metric, Quantity, Statistic, Transfer, sorted,
 };
 use blis_scenario::json::present;
 use serde_json::{Map, Value, json};
@@ -230,10 +229,9 @@ fn row(cell: &Cell) -> [String; 9] {
 
 /// What requests saw in the server, in its second run and in the simulator.
 fn distributions(compared: &Compared) -> Option<Chart> {
-    let measured = |all: &[_]| all.iter().map(Into::into).collect::<Vec<Seen>>();
-    let mut seen = vec![("measured", measured(&compared.measured))];
-    seen.extend(compared.repeat.as_ref().map(|repeat| ("second run", measured(repeat))));
-    seen.push(("predicted", compared.predicted.iter().map(Into::into).collect()));
+    let mut seen = vec![("measured", &compared.measured)];
+    seen.extend(compared.repeat.as_ref().map(|repeat| ("second run", repeat)));
+    seen.push(("predicted", &compared.predicted));
     let mut points = Vec::new();
     for metric in Metric::ALL {
         for (name, seen) in &seen {

@@ -28,8 +28,8 @@ pub fn replicate<O: Observer>(
     each(jobs, trials, run)?.into_iter().collect()
 }
 
-/// `work` done on each of `items`, at most `jobs` at a time (0: one for each core), with results in
-/// the order of the items.
+/// `work` done on each of `items`, at most `jobs` at a time (0: one for each core), begun and with
+/// results in the order of the items.
 ///
 /// # Errors
 /// If the system cannot start a thread.
@@ -47,7 +47,12 @@ pub fn each<T: Sync, R: Send>(
         return Ok(items.iter().map(work).collect());
     }
     let pool = start(ThreadPoolBuilder::new().num_threads(threads))?;
-    Ok(pool.install(|| items.par_iter().map(work).collect()))
+    // Taken one by one: of a stretch that a worker has begun, an idle one could take nothing.
+    let work = |(index, item)| (index, work(item));
+    let done = || items.iter().enumerate().par_bridge().map(work).collect();
+    let mut done: Vec<(usize, R)> = pool.install(done);
+    done.sort_unstable_by_key(|&(index, _)| index);
+    Ok(done.into_iter().map(|(_, result)| result).collect())
 }
 
 /// As many threads as there is work for, and no more than `jobs` (0: one for each core).

@@ -2,14 +2,13 @@
 //!
 //! Made by the YAML reader and by the checks of scenarios; the binary prints it and exits with 2.
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Where a value was written.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Place {
     /// Nowhere: a default, or a file as a whole.
     #[default]

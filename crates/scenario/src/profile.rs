@@ -236,7 +236,7 @@ fn check(fields: Fields, tree: &Node) -> Result<ProfileFile, Problems> {
         provenance: fields.provenance,
     };
     let profile = Profile::new(parameters).map_err(|error| tree.problem("", error.to_string()))?;
-    debug_assert_eq!(fields.format, FORMAT);
+    assert_eq!(fields.format, FORMAT);
     let MachineFields { model, hardware, tp } = fields.machine;
     let machine = ProfiledMachine { model, hardware, tp: tp.map(Whole::get_u32) };
     Ok(ProfileFile { machine, profile })

@@ -16,7 +16,7 @@ use blis_metrics::{
     Audit, AuditReport, Fact, Fanout, Listener, Report, RunEnd, Summary, check_report,
 };
 use blis_sim::{
-    End, Extrapolated, Future, Observer, Outcome, Pool, Progress, RunError, Unobserved,
+    Config, End, Extrapolated, Future, Observer, Outcome, Pool, Progress, RunError, Unobserved,
 };
 use blis_workload::TraceError;
 
@@ -153,14 +153,7 @@ pub fn run_scenario(
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunFailure> {
     check_samples(plan, trial, observer)?;
-    let mut source = plan.source(trial.seed)?;
-    if let Some(names) = names {
-        source = names.of(source);
-    }
-    let mut config = plan.config(&trial);
-    if config.policies.engine_needs.future {
-        config.future = Some(future(plan, trial, observer)?);
-    }
+    let (config, mut source) = world(plan, trial, names, observer)?;
     let sizes = config.pools.iter().map(|pool| (pool.name.clone(), pool.count as usize));
     let mut summary = Summary::new(plan.slo).counting_from(plan.warmup).by_pool(sizes.collect());
     if trial.curves {
@@ -277,14 +270,42 @@ fn recorded(
     observer: &mut dyn Observer,
 ) -> Result<Vec<Request>, RunFailure> {
     let names = Names::with_requests();
-    let mut source = names.of(plan.source(trial.seed)?);
-    let mut record = Record { names, requests: Vec::new() };
+    let mut record = Record { names: names.clone(), requests: Vec::new() };
+    listen(plan, trial, &mut record, Some(names), observer)?;
+    Ok(record.requests)
+}
+
+/// Runs `plan` once for `listener` alone: without a summary, so without numbers.
+///
+/// # Errors
+/// If the workload cannot be read.
+pub(crate) fn listen(
+    plan: &Plan,
+    trial: Trial,
+    listener: &mut dyn Listener,
+    names: Option<Names>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, RunFailure> {
+    let (config, mut source) = world(plan, trial, names, observer)?;
+    blis_sim::run(config, &mut *source, listener, observer).map_err(run_failure)
+}
+
+/// What a run of `plan` is made of: the cluster, and where its requests come from.
+fn world(
+    plan: &Plan,
+    trial: Trial,
+    names: Option<Names>,
+    observer: &mut dyn Observer,
+) -> Result<(Config, Box<dyn Source>), RunFailure> {
+    let mut source = plan.source(trial.seed)?;
+    if let Some(names) = names {
+        source = names.of(source);
+    }
     let mut config = plan.config(&trial);
     if config.policies.engine_needs.future {
         config.future = Some(future(plan, trial, observer)?);
     }
-    blis_sim::run(config, &mut *source, &mut record, observer).map_err(run_failure)?;
-    Ok(record.requests)
+    Ok((config, source))
 }
 
 /// Keeps the requests of a run, in order of arrival.

@@ -12,14 +12,14 @@
 use crate::CODE;
 use crate::hash::hash_long;
 use crate::rate::Written;
-use crate::run::{RunFailure, run_scenario};
+use crate::run::{RunFailure, listen};
 use crate::scenario::canonical::canonical;
 use crate::scenario::{Checked, Draft, Oracles, Plan, Trial, Workload};
 use blis_core::math::{count, float};
 use blis_core::{Span, Time};
 use blis_metrics::{Fact, Listener, SloTargets, Status};
 use blis_policy::{Guests, PartsText, Policies, Routing};
-use blis_sim::{End, Observer, Signals, Unobserved};
+use blis_sim::{End, Observer, Outcome, Progress, Signals, Unobserved};
 use blis_workload::{Activity, Client, Mix, Rate, Think};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -274,7 +274,13 @@ impl<'a> Bench<'a> {
     /// Arrivals a second that get through when all come at once, and how many run at a time then.
     fn first_guess(&self, observer: &mut dyn Observer) -> Result<(f64, u64), RunFailure> {
         let at_once = AT_ONCE * u64::from(self.plan.instances);
-        let (flow, ended) = self.run(1e6, at_once.min(MOST_REQUESTS), SEED, observer)?;
+        let mut flow = Flow { counts_running: true, ..Flow::default() };
+        let at_once = at_once.min(MOST_REQUESTS);
+        let outcome = self.run(1e6, at_once, SEED, &mut flow, observer)?;
+        let ended = outcome.ended_at;
+        if outcome.end == End::Interrupted {
+            return Err(RunFailure::Interrupted);
+        }
         if flow.finished == 0 || ended == Time::ZERO {
             let message = "none of the workload's requests can be served, so there is no \
                            saturation; give the rate in requests per second";
@@ -296,7 +302,12 @@ impl<'a> Bench<'a> {
         let whole_sessions = count(SESSIONS_LONG * lasting.as_secs_f64() * rate.min(1e5) * rounds);
         let requests = (TURNOVERS * running).max(whole_sessions);
         let requests = requests.clamp(LEAST_REQUESTS, MOST_REQUESTS);
-        let (flow, _) = self.run(rate, requests, seed, observer)?;
+        let mut arrivals = Arrivals { requests, since: None, enough: false, observer };
+        let mut flow = Flow::default();
+        let outcome = self.run(rate, requests, seed, &mut flow, &mut arrivals)?;
+        if outcome.end == End::Interrupted && !arrivals.enough {
+            return Err(RunFailure::Interrupted);
+        }
         flow.served().ok_or_else(|| {
             let message = "the cluster is too slow: at a rate it might keep up with, no request is \
                            served while others arrive; give the rate in requests per second";
@@ -304,23 +315,39 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Sends so many requests at `rate`; also returns when the last of them ended.
+    /// Sends so many requests at `rate`.
     fn run(
         &self,
         rate: f64,
         requests: u64,
         seed: u64,
+        flow: &mut Flow,
         observer: &mut dyn Observer,
-    ) -> Result<(Flow, Time), RunFailure> {
+    ) -> Result<Outcome, RunFailure> {
         let mix =
             Mix { rate: Rate::Steady(rate), num_requests: Some(requests), ..self.mix.clone() };
         let plan = Plan { workload: Workload::Mix(mix), ..self.plan.clone() };
-        let mut flow = Flow::default();
-        let result = run_scenario(&plan, Trial::new(seed), &mut [&mut flow], None, observer)?;
-        match result.outcome.end {
-            End::Interrupted => Err(RunFailure::Interrupted),
-            _ => Ok((flow, result.outcome.ended_at)),
+        listen(&plan, Trial::new(seed), flow, None, observer)
+    }
+}
+
+/// Stops a run some time after its last request has arrived: what is served then does not count.
+struct Arrivals<'a> {
+    requests: u64,
+    /// When all of them were seen to have arrived.
+    since: Option<Time>,
+    /// Whether it stopped the run.
+    enough: bool,
+    observer: &'a mut dyn Observer,
+}
+
+impl Observer for Arrivals<'_> {
+    fn go_on(&mut self, progress: Progress) -> bool {
+        if progress.arrived == self.requests {
+            // More may happen at the instant of the last arrival, which does count.
+            self.enough = progress.now > *self.since.get_or_insert(progress.now);
         }
+        !self.enough && self.observer.go_on(progress)
     }
 }
 
@@ -333,6 +360,9 @@ struct Flow {
     last_opening: u64,
     ends: Vec<u64>,
     finished: u64,
+    /// Whether it is asked how many run at a time, over all instances. Steps that are taken at once
+    /// may state the facts of instances in another order, in which that is another number.
+    counts_running: bool,
     running: u64,
     most_running: u64,
 }
@@ -361,6 +391,10 @@ impl Listener for Flow {
             }
             _ => {}
         }
+    }
+
+    fn wants_details(&self) -> bool {
+        self.counts_running
     }
 }
 
@@ -391,6 +425,7 @@ fn three_digits(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::run_scenario;
 
     fn saturation(text: &str) -> f64 {
         let mut draft = Draft::from_text("s.yaml", text).expect("well-formed");

@@ -126,14 +126,9 @@ fn check(spec: Spec, tree: &Node, model: Option<&str>) -> Result<SpecFile, Probl
     let notes = notes.into_texts();
     let micros = spec.horizon.map(Whole::get).filter(|&us| us > 0);
     let rate = sent.rate.as_ref().map(|rate| rate.rate(UNKNOWN_SATURATION));
-    let mix = Mix {
-        clients: sent.clients,
-        rate: rate.unwrap_or(Rate::Steady(1.0)),
-        num_requests: spec.num_requests.map(Whole::get).filter(|&n| n > 0),
-        horizon: None,
-        seed: 0,
-        in_turn: sent.in_turn,
-    };
+    let requests = spec.num_requests.map(Whole::get).filter(|&n| n > 0);
+    let mix = Mix::new(sent.clients, rate.unwrap_or(Rate::Steady(1.0)), requests);
+    let mix = Mix { in_turn: sent.in_turn, ..mix };
     Ok(SpecFile {
         mix,
         rate: sent.rate,

@@ -204,4 +204,4 @@ pub fn quoted(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -260,7 +260,7 @@ fn between(mean: f64, min: u32, max: u32) -> Result<(), SpecError> {
 /// `x` rounded to the nearest whole number in `min..=max`.
 fn clamp(x: f64, min: u32, max: u32) -> u32 {
     let nearest = count(x.clamp(f64::from(min), f64::from(max)));
-    debug_assert!(float(nearest) <= f64::from(max), "clamped before rounding");
+    assert!(float(nearest) <= f64::from(max), "clamped before rounding");
     u32::try_from(nearest).expect("clamped to a 32-bit range")
 }
 

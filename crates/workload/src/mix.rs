@@ -82,6 +82,11 @@ const MAX_REQUESTS: u64 = 1_000_000_000_000;
 const MAX_IN_SESSIONS: u64 = (1 << 40) / MAX_ROUNDS as u64;
 
 impl Mix {
+    /// A mix that ends after so many requests, if it is said.
+    pub fn new(clients: Vec<Client>, rate: Rate, num_requests: Option<u64>) -> Mix {
+        Mix { clients, rate, num_requests, horizon: None, seed: 0, in_turn: false }
+    }
+
     /// Checks the whole mix.
     ///
     /// # Errors
@@ -223,6 +228,26 @@ impl Mix {
 }
 
 impl Client {
+    /// A client of class `standard` with Poisson arrivals, who shares nothing and never gives up.
+    pub fn plain(name: String, tenant: String, input: Length, output: Length) -> Client {
+        Client {
+            name,
+            tenant,
+            class: SloClass::Standard,
+            share: 1.0,
+            arrival: Arrival::Poisson,
+            prefix_group: None,
+            prefix_tokens: 0,
+            input: input.into(),
+            output,
+            activity: Activity::default(),
+            sessions: None,
+            deadline: None,
+            patience: None,
+            retry: None,
+        }
+    }
+
     /// Whether it waits for how a request ends before it asks again.
     fn is_closed_loop(&self) -> bool {
         self.retry.is_some() || self.sessions.as_ref().is_some_and(Sessions::is_closed_loop)

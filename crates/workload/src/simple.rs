@@ -3,12 +3,11 @@
 //! The lab fills it from `--rate`, `--num-requests`, `--prompt-tokens...`, `--output-tokens...` and
 //! `--prefix-tokens`. It only makes a [`Mix`]; it must never draw or check anything by itself.
 
-use crate::activity::Activity;
 use crate::arrival::Arrival;
 use crate::length::Length;
 use crate::mix::{Client, Mix};
 use crate::rate::Rate;
-use blis_core::{SloClass, Time};
+use blis_core::Time;
 
 /// Normal lengths in tokens, clamped to `min..=max`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,30 +46,15 @@ pub struct SimpleWorkload {
 impl Mix {
     /// The mix of one client, class standard, tenant `default`, that `workload` describes.
     pub fn simple(workload: SimpleWorkload) -> Mix {
+        let (prompt, output) = (workload.prompt.length(), workload.output.length());
         let client = Client {
-            name: "default".to_owned(),
-            tenant: "default".to_owned(),
-            class: SloClass::Standard,
-            share: 1.0,
             arrival: workload.arrival,
             prefix_group: (workload.prefix_tokens > 0).then(|| "prefix".to_owned()),
             prefix_tokens: workload.prefix_tokens,
-            input: workload.prompt.length().into(),
-            output: workload.output.length(),
-            activity: Activity::default(),
-            sessions: None,
-            deadline: None,
-            patience: None,
-            retry: None,
+            ..Client::plain("default".to_owned(), "default".to_owned(), prompt, output)
         };
-        Mix {
-            clients: vec![client],
-            rate: workload.rate,
-            num_requests: workload.num_requests,
-            horizon: workload.horizon,
-            seed: workload.seed,
-            in_turn: false,
-        }
+        let mix = Mix::new(vec![client], workload.rate, workload.num_requests);
+        Mix { horizon: workload.horizon, seed: workload.seed, ..mix }
     }
 }
 

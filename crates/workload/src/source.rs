@@ -329,7 +329,7 @@ impl Lane {
             Some(Context::Accumulate) => session << ROUND_BITS,
             Some(Context::Fresh) => (session << ROUND_BITS) | u64::from(round),
         };
-        debug_assert!(within < 1 << CLIENT_BITS, "validate keeps arrivals below these bits");
+        assert!(within < 1 << CLIENT_BITS, "validate keeps arrivals below these bits");
         let base = self.number << CLIENT_BITS;
         let own = StreamId(PRIVATE | base | within);
         let asked = if self.repeats { StreamId(PRIVATE | base | LAST_OF_CLIENT) } else { own };

@@ -52,6 +52,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     for file in tree.rust_files() {
         check_sizes(file, &mut findings);
         check_banned(file, &mut findings);
+        check_doc_tests(file, &mut findings);
         if !file.text.starts_with("//!") {
             let message = "begin with `//!`: purpose, who calls it, what it must never do";
             findings.push(Finding::new(Rule::Header, &file.path, 1, message));
@@ -90,6 +91,21 @@ fn check_banned(file: &File, findings: &mut Vec<Finding>) {
                 let message = format!("`{word}`: {advice}");
                 findings.push(Finding::new(Rule::Banned, &file.path, index + 1, message));
             }
+        }
+    }
+}
+
+/// Samples in doc comments are not run, so none may look as if it were.
+fn check_doc_tests(file: &File, findings: &mut Vec<Finding>) {
+    let mut fenced = false;
+    for (index, line) in file.text.lines().enumerate() {
+        let line = line.trim_start();
+        let doc = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
+        let Some(language) = doc.and_then(|doc| doc.trim().strip_prefix("```")) else { continue };
+        fenced = !fenced;
+        if fenced && ["", "rust"].contains(&language) {
+            let message = "a sample that is not run: make it a test, or name another language";
+            findings.push(Finding::new(Rule::Samples, &file.path, index + 1, message));
         }
     }
 }
@@ -209,6 +225,15 @@ mod tests {
             refuses(check, &[("a.rs", &format!("//! x\n{code}\n"))], Rule::Banned, ":2: `");
         }
         accepts(check, &[("a.rs", "//! no todo!\nlet a = \"dbg!\"; my_dbg!(1);\n")]);
+    }
+
+    #[test]
+    fn a_sample_in_a_doc_comment_that_nobody_runs_is_refused() {
+        for fence in ["```", "```rust"] {
+            let text = format!("//! x\n/// {fence}\n/// f()\n/// ```\n");
+            refuses(check, &[("a.rs", &text)], Rule::Samples, "a.rs:2: a sample that is not run");
+        }
+        accepts(check, &[("a.rs", "//! x\n//!\n//! ```text\n//! f()\n//! ```\n")]);
     }
 
     #[test]

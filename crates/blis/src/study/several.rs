@@ -55,7 +55,7 @@ pub(super) fn run(args: &StudyArgs, files: &[PathBuf]) -> Result<u8, Failure> {
     }
     // One study has few saturations to measure at a time; all of them have many.
     let cells = jobs.iter().flat_map(Job::cells).cloned().collect();
-    trying.runner().settle_all(cells, &watch).map_err(|failure| trying.kept(failure))?;
+    trying.runner(&watch).settle_all(cells).map_err(|failure| trying.kept(failure))?;
     let count = jobs.len();
     let mut done = Vec::new();
     for (number, job) in jobs.into_iter().enumerate() {
@@ -222,9 +222,9 @@ impl Job {
                 Ok((done, page))
             }
             Work::Search(outline) => {
-                let settled = outline.settle(&trying.runner(), watch);
+                let settled = outline.settle(&trying.runner(watch));
                 let search = settled.map_err(|failure| trying.kept(failure))?;
-                let found = search.run(&trying.runner(), watch, false);
+                let found = search.run(&trying.runner(watch), false);
                 let findings = found.map_err(|failure| trying.kept(failure))?;
                 let page = search::document(&search, &findings, Some(&file));
                 let done = Done {

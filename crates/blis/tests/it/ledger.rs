@@ -11,7 +11,7 @@ question: does the second instance matter?
 base:
   engine: {total_kv_blocks: 400}
   routing: {policy: weighted, scorers: 'pa:1,qd:1'}
-  workload: {preset: mixed-slo-multi-turn, num_requests: 300}
+  workload: {preset: mixed-slo-multi-turn, num_requests: 100}
 seeds: 4
 arms:
   - {name: one}
@@ -243,7 +243,7 @@ fn what_is_printed_does_not_depend_on_the_ledger_nor_on_jobs() {
 #[test]
 fn an_interrupted_study_goes_on_where_it_stopped() {
     let bench = bench();
-    bench.write("s.yaml", STUDY.replace("num_requests: 300", "num_requests: 3000"));
+    bench.write("s.yaml", STUDY.replace("num_requests: 100", "num_requests: 1000"));
     let mut child = start(&bench, "study s.yaml --format json --jobs 1");
     let path = bench.path().join(".blis/ledger.db");
     let finished =
@@ -277,7 +277,7 @@ fn a_trial_is_a_function_from_a_document_to_a_row() {
     let bench = bench();
     bench
         .write("t.jsonl", "{\"arrival_us\":0,\"input_tokens\":9,\"output_tokens\":5}\n".repeat(40));
-    let traced = STUDY.replace("preset: mixed-slo-multi-turn, num_requests: 300", "trace: t.jsonl");
+    let traced = STUDY.replace("preset: mixed-slo-multi-turn, num_requests: 100", "trace: t.jsonl");
     bench.write("s.yaml", traced);
     bench.blis("study s.yaml");
     let entries = ledger(&bench, ".blis/ledger.db").entries(u64::MAX).expect("it reads");
@@ -381,7 +381,7 @@ fn damage_is_named_by_check_refused_by_merge_and_removed_by_gc() {
     assert_eq!(check().out, "l.db: 12 trials, no damage\n");
     // A bit of every row. What the file has besides is left over from before.
     let mut bytes = std::fs::read(bench.path().join("l.db")).expect("it is there");
-    let field = b"\"injected_requests\":300";
+    let field = b"\"injected_requests\":100";
     let places = bytes.windows(field.len()).enumerate().filter(|(_, window)| *window == field);
     let places: Vec<usize> = places.map(|(at, _)| at).collect();
     for at in places {

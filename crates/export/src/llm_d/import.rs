@@ -399,18 +399,12 @@ pub(super) fn spell(name: &str, values: &[String]) -> String {
 }
 
 pub(super) fn items(list: Option<&Node>) -> &[Node] {
-    match list.map(|node| &node.kind) {
-        Some(Kind::List(items)) => items,
-        _ => &[],
-    }
+    list.map_or(&[], Node::items)
 }
 
 /// The scalar in `field` of `node`.
 pub(super) fn text<'a>(node: &'a Node, field: &str) -> Option<&'a str> {
-    match &node.field(field)?.kind {
-        Kind::Scalar { text, .. } => Some(text),
-        _ => None,
-    }
+    node.field(field)?.text()
 }
 
 pub(super) fn parameter<'a>(plugin: &'a Node, name: &str) -> Option<&'a str> {

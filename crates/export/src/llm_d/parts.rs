@@ -101,11 +101,8 @@ impl<'a> Parts<'a> {
     /// Where requests go.
     pub(super) fn routing(&mut self) {
         let routing = &self.plan.policies.routing;
-        let policy = if self.plan.oracles.routing {
-            Spelled::oracle("routing", self.plan.routing())
-        } else {
-            Spelled::of("routing", &routing.router)
-        };
+        let oracle = self.plan.oracles.routing.then(|| self.plan.routing());
+        let policy = Spelled::or_oracle("routing", &routing.router, oracle);
         self.note(&policy, Vec::new());
         match policy.name.as_str() {
             "least-loaded" | "power-of-two" => self.least_loaded(),

@@ -4,7 +4,8 @@
 //! [Decision 21](../../../../../docs/decisions/0021-export.md) says more.
 
 use super::super::legal::{Legal, table};
-use blis_scenario::yaml::{self, Kind, Node};
+use super::import::{items, text};
+use blis_scenario::yaml::{self, Node};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -64,12 +65,12 @@ pub fn problems(text: &str) -> Vec<String> {
 }
 
 /// The plugins by name, with their roles.
-fn declared(tree: &Node, found: &mut Vec<String>) -> BTreeMap<String, Role> {
+fn declared<'a>(tree: &'a Node, found: &mut Vec<String>) -> BTreeMap<&'a str, Role> {
     let mut all = BTreeMap::new();
     for (index, plugin) in items(tree.field("plugins")).iter().enumerate() {
         let path = format!("plugins[{index}]");
-        let kind = scalar(plugin, "type").unwrap_or_default();
-        let Some(known) = SCHEMA.plugins.get(&kind) else {
+        let kind = text(plugin, "type").unwrap_or_default();
+        let Some(known) = SCHEMA.plugins.get(kind) else {
             found.push(format!("{path}.type: unknown plugin `{kind}`"));
             continue;
         };
@@ -77,7 +78,7 @@ fn declared(tree: &Node, found: &mut Vec<String>) -> BTreeMap<String, Role> {
             let legal = Legal::Map(known.parameters.clone());
             found.extend(legal.problems(&format!("{path} ({kind}) parameters"), parameters));
         }
-        let name = scalar(plugin, "name").unwrap_or(kind);
+        let name = text(plugin, "name").unwrap_or(kind);
         if all.insert(name, known.role).is_some() {
             found.push(format!("{path}: it is declared twice"));
         }
@@ -86,10 +87,10 @@ fn declared(tree: &Node, found: &mut Vec<String>) -> BTreeMap<String, Role> {
 }
 
 /// Sources and the saturation detector lead to plugins that are declared.
-fn references(tree: &Node, all: &BTreeMap<String, Role>, found: &mut Vec<String>) {
+fn references(tree: &Node, all: &BTreeMap<&str, Role>, found: &mut Vec<String>) {
     let mut refer = |path: &str, node: Option<&Node>| {
-        let name = node.and_then(|node| scalar(node, "pluginRef"));
-        if name.is_none_or(|name| !all.contains_key(&name)) {
+        let name = node.and_then(|node| text(node, "pluginRef"));
+        if name.is_none_or(|name| !all.contains_key(name)) {
             found.push(format!("{path}: no such plugin is declared"));
         }
     };
@@ -105,7 +106,7 @@ fn references(tree: &Node, all: &BTreeMap<String, Role>, found: &mut Vec<String>
 }
 
 /// Profiles hold plugins that can be there, with weights where they score, and one picker.
-fn profiles(tree: &Node, all: &BTreeMap<String, Role>, found: &mut Vec<String>) {
+fn profiles(tree: &Node, all: &BTreeMap<&str, Role>, found: &mut Vec<String>) {
     let profiles = items(tree.field("schedulingProfiles"));
     if profiles.is_empty() {
         found.push("schedulingProfiles: there is none".to_owned());
@@ -113,13 +114,13 @@ fn profiles(tree: &Node, all: &BTreeMap<String, Role>, found: &mut Vec<String>) 
     for profile in profiles {
         let mut pickers = 0;
         for plugin in items(profile.field("plugins")) {
-            let name = scalar(plugin, "pluginRef").unwrap_or_default();
+            let name = text(plugin, "pluginRef").unwrap_or_default();
             let weight = plugin.field("weight");
-            match all.get(&name) {
+            match all.get(name) {
                 None => found.push(format!("schedulingProfiles: `{name}` is not declared")),
                 Some(Role::Declared) => found.push(format!("`{name}` has no place in a profile")),
                 Some(Role::Scorer) => match weight {
-                    Some(weight) => found.extend(WEIGHT.problems(&name, weight)),
+                    Some(weight) => found.extend(WEIGHT.problems(name, weight)),
                     None => found.push(format!("`{name}`: a scorer has a weight")),
                 },
                 Some(role) => {
@@ -133,19 +134,5 @@ fn profiles(tree: &Node, all: &BTreeMap<String, Role>, found: &mut Vec<String>) 
         if pickers != 1 {
             found.push(format!("a profile has one picker, not {pickers}"));
         }
-    }
-}
-
-fn items(node: Option<&Node>) -> &[Node] {
-    match node.map(|node| &node.kind) {
-        Some(Kind::List(items)) => items,
-        _ => &[],
-    }
-}
-
-fn scalar(node: &Node, field: &str) -> Option<String> {
-    match node.field(field).map(|node| &node.kind) {
-        Some(Kind::Scalar { text, .. }) => Some(text.clone()),
-        _ => None,
     }
 }

@@ -2,6 +2,7 @@
 //! line, and values of the wrong kind are refused at their place.
 
 use super::flow::{number, seconds};
+use super::import::{items, text};
 use blis_scenario::problems::{Findings, Problems};
 use blis_scenario::yaml::{Kind, Node};
 
@@ -68,19 +69,14 @@ pub(super) fn lines(tree: &Node) -> Result<Vec<String>, Problems> {
     let mut walk = Walk { tree, lines: Vec::new(), found: Findings::default() };
     walk.node(tree, "", &CONFIGURATION);
     let Walk { mut lines, found, .. } = walk;
-    let scalar = |node: &Node| match &node.kind {
-        Kind::Scalar { text, .. } => text.clone(),
-        _ => String::new(),
-    };
-    let version = tree.field("apiVersion").map(scalar).unwrap_or_default();
-    if !VERSIONS.contains(&version.as_str()) {
+    let version = text(tree, "apiVersion").unwrap_or_default();
+    if !VERSIONS.contains(&version) {
         lines.push(format!("`apiVersion: {version}`: read as if it were `{}`", VERSIONS[2]));
     }
-    if let Some(Kind::List(gates)) = tree.field("featureGates").map(|gates| &gates.kind) {
-        let gates = gates.iter().map(scalar);
-        let others = gates.filter(|gate| gate.split('=').next() != Some("flowControl"));
-        lines.extend(others.map(|gate| format!("feature gate `{gate}`: no counterpart")));
-    }
+    let gates = items(tree.field("featureGates")).iter();
+    let gates = gates.map(|gate| gate.text().unwrap_or_default());
+    let others = gates.filter(|gate| gate.split('=').next() != Some("flowControl"));
+    lines.extend(others.map(|gate| format!("feature gate `{gate}`: no counterpart")));
     found.done(lines)
 }
 

@@ -1,6 +1,7 @@
 //! How good the predictions are all together: whether intervals hold what was measured without
 //! being wide, and how much a profile says about workloads of another kind.
 
+use super::numbers::find;
 use super::{Cell, Compared, Metric, Options, Quantity, Statistic, numbers_of};
 use crate::measured::{Measured, first_runs};
 use crate::replay::{plan, replay};
@@ -130,11 +131,8 @@ pub fn transfer(
         for to in first.iter().filter(|to| to.name != from.name) {
             let fared = replay(&plan(to, &options.server)?, profile.clone())?;
             let mean = Quantity::Latency(Metric::E2e, Statistic::Mean);
-            let of = |numbers: Vec<(Quantity, f64)>| {
-                numbers.into_iter().find(|(quantity, _)| *quantity == mean).map(|(_, value)| value)
-            };
-            let predicted = of(numbers_of(fared.iter().map(Into::into)));
-            let truth = of(numbers_of(to.requests.iter().map(Into::into)));
+            let predicted = find(&numbers_of(&fared), mean);
+            let truth = find(&numbers_of(&to.fared()), mean);
             if let (Some(predicted), Some(truth)) = (predicted, truth) {
                 let e2e_mean = predicted / truth - 1.0;
                 found.push(Transfer { from: from.name.clone(), to: to.name.clone(), e2e_mean });

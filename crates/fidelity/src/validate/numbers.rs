@@ -1,7 +1,6 @@
 //! The numbers that predictions and measurements are compared by.
 
-use crate::measured::MeasuredRequest;
-use crate::replay::Fared;
+use crate::measured::Fared;
 use blis_core::math::float;
 
 /// A time that a request sees.
@@ -29,7 +28,7 @@ impl Metric {
     }
 
     /// Its value in milliseconds.
-    pub fn of(self, seen: &Seen) -> Option<f64> {
+    pub fn of(self, seen: &Fared) -> Option<f64> {
         match self {
             Metric::Ttft => Some(seen.ttft_us / 1e3),
             Metric::E2e => Some(seen.e2e_us / 1e3),
@@ -102,35 +101,11 @@ impl Quantity {
     }
 }
 
-/// What a request saw, measured or simulated.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Seen {
-    ttft_us: f64,
-    e2e_us: f64,
-    output_tokens: u32,
-    preemptions: u32,
-}
-
-impl From<&MeasuredRequest> for Seen {
-    fn from(request: &MeasuredRequest) -> Seen {
-        let MeasuredRequest { ttft_us, e2e_us, output_tokens, preemptions, .. } = *request;
-        Seen { ttft_us, e2e_us, output_tokens, preemptions }
-    }
-}
-
-impl From<&Fared> for Seen {
-    fn from(request: &Fared) -> Seen {
-        let Fared { ttft_us, e2e_us, output_tokens, preemptions, .. } = *request;
-        Seen { ttft_us, e2e_us, output_tokens, preemptions }
-    }
-}
-
 /// All numbers of a run's requests.
-pub fn numbers_of(requests: impl Iterator<Item = Seen>) -> Vec<(Quantity, f64)> {
-    let requests: Vec<Seen> = requests.collect();
+pub fn numbers_of(requests: &[Fared]) -> Vec<(Quantity, f64)> {
     let mut numbers = Vec::new();
     for metric in Metric::ALL {
-        let sorted = sorted(metric, &requests);
+        let sorted = sorted(metric, requests);
         for statistic in Statistic::ALL {
             if let Some(value) = statistic.of(&sorted) {
                 numbers.push((Quantity::Latency(metric, statistic), value));
@@ -143,10 +118,15 @@ pub fn numbers_of(requests: impl Iterator<Item = Seen>) -> Vec<(Quantity, f64)> 
 }
 
 /// The values of `metric` over `requests`, ascending.
-pub fn sorted(metric: Metric, requests: &[Seen]) -> Vec<f64> {
+pub fn sorted(metric: Metric, requests: &[Fared]) -> Vec<f64> {
     let mut values: Vec<f64> = requests.iter().filter_map(|seen| metric.of(seen)).collect();
     values.sort_by(f64::total_cmp);
     values
+}
+
+/// One of `numbers`.
+pub(super) fn find(numbers: &[(Quantity, f64)], wanted: Quantity) -> Option<f64> {
+    numbers.iter().find(|(quantity, _)| *quantity == wanted).map(|&(_, value)| value)
 }
 
 /// The value at rank `share * (n - 1)` of `sorted`, interpolated; `None` without values.
@@ -164,14 +144,16 @@ mod tests {
 
     #[test]
     fn numbers_worked_out_by_hand() {
-        let seen = |ttft_us, e2e_us, output_tokens| Seen {
+        let seen = |ttft_us, e2e_us, output_tokens| Fared {
+            id: 0,
             ttft_us,
             e2e_us,
             output_tokens,
+            cached_tokens: 0,
             preemptions: 1,
         };
         let requests = [seen(1000.0, 1000.0, 1), seen(3000.0, 7000.0, 5), seen(5000.0, 9000.0, 3)];
-        let numbers = numbers_of(requests.into_iter());
+        let numbers = numbers_of(&requests);
         let of = |metric, statistic| {
             let wanted = Quantity::Latency(metric, statistic);
             numbers.iter().find(|(quantity, _)| *quantity == wanted).expect("there").1

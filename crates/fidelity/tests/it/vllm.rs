@@ -122,9 +122,9 @@ fn bench(run: &Measured) -> String {
         ends[step] + 900.0 + 26.0 * f64::from(seqs)
     };
     let gaps = |request: &MeasuredRequest| -> Vec<f64> {
-        let first = request.arrival_us + request.ttft_us;
+        let first = request.arrival_us + request.fared.ttft_us;
         let after = ends.partition_point(|&end| end <= first);
-        let left = request.output_tokens as usize - 1;
+        let left = request.fared.output_tokens as usize - 1;
         let times = (after..ends.len()).take(left).map(out);
         let times: Vec<f64> = [first].into_iter().chain(times).collect();
         times.windows(2).map(|pair| (pair[1] - pair[0]).max(0.0) / 1e6).collect()
@@ -134,7 +134,7 @@ fn bench(run: &Measured) -> String {
     let lens: Vec<u32> = all.iter().map(|request| request.input_tokens).collect();
     let object = serde_json::json!({
         "input_lens": lens,
-        "ttfts": of(|request| request.ttft_us / 1e6),
+        "ttfts": of(|request| request.fared.ttft_us / 1e6),
         "itls": all.iter().map(gaps).collect::<Vec<_>>(),
         "start_times": of(|request| request.arrival_us / 1e6),
     });

@@ -7,7 +7,7 @@ use crate::design::{PILOT_SEED, Warmup};
 use crate::failure::Failure;
 use crate::hypothesis::Relation;
 use crate::ledger::{Experiment, PlannedCell};
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_core::math::pow;
 use blis_metrics::Saturation;
 use blis_scenario::row::Row;
@@ -29,7 +29,6 @@ pub(crate) struct Climb<'a> {
     question: &'a Question,
     subjects: &'a [Subject],
     runner: &'a Runner<'a>,
-    watch: &'a dyn Watch,
     pub(super) axis: Axis,
     /// How many times as long as the scenarios say runs are.
     pub(super) stretch: u64,
@@ -58,7 +57,6 @@ impl<'a> Climb<'a> {
         question: &'a Question,
         subjects: &'a [Subject],
         runner: &'a Runner<'a>,
-        watch: &'a dyn Watch,
     ) -> Climb<'a> {
         let warmup = match question.warmup {
             Warmup::Seconds(seconds) => Some(seconds),
@@ -68,7 +66,6 @@ impl<'a> Climb<'a> {
             question,
             subjects,
             runner,
-            watch,
             axis: Axis::new(question.vary, question.precision),
             stretch: 1,
             warmup,
@@ -179,7 +176,7 @@ impl<'a> Climb<'a> {
             .iter()
             .map(|&(number, rung, seed)| (&self.plans[&(number, rung)], seed))
             .collect();
-        let rows = self.runner.rows(&trials, self.watch)?;
+        let rows = self.runner.rows(&trials)?;
         self.trials += missing.len();
         self.rows.extend(missing.into_iter().zip(rows));
         Ok(())
@@ -251,7 +248,7 @@ impl<'a> Climb<'a> {
         if let Some(seconds) = self.warmup {
             draft.set("--warmup", "warmup_s", &seconds.to_string());
         }
-        self.runner.settle(draft.resolve()?, self.watch)
+        self.runner.settle(draft.resolve()?)
     }
 
     /// Lets hunts go on side by side until all have ended.

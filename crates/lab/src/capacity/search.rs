@@ -8,7 +8,7 @@ use crate::design::{FIRST_SEED, PILOT_SEED};
 use crate::failure::Failure;
 use crate::ledger::Experiment;
 use crate::stats::{Estimate, Sequence, estimate};
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use crate::verdict::{ALPHA, number};
 use blis_core::math::ln;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,8 +33,8 @@ impl Search {
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn run(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Findings, Failure> {
-        let mut climb = Climb::new(&self.question, &self.subjects, runner, watch);
+    pub fn run(&self, runner: &Runner<'_>) -> Result<Findings, Failure> {
+        let mut climb = Climb::new(&self.question, &self.subjects, runner);
         climb.about = Some(self.about());
         climb.pilot()?;
         climb.leave_out_the_dear();

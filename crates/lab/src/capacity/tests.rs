@@ -2,7 +2,7 @@
 
 use super::{Findings, Found, Question, Search, Slo, Standing, Subject, Vary};
 use crate::design::Warmup;
-use crate::trial::{Runner, Unwatched};
+use crate::trial::Runner;
 use blis_scenario::scenario::Draft;
 
 /// One request at a time, each 10 steps of 1 ms: a server with a constant service of 10 ms.
@@ -28,7 +28,7 @@ fn question(slo: &str, vary: Vary) -> Question {
 
 fn found(search: &Search, jobs: usize) -> Findings {
     let runner = Runner { jobs, ..Runner::default() };
-    search.run(&runner, &Unwatched).expect("it runs")
+    search.run(&runner).expect("it runs")
 }
 
 /// The load at which the mean wait in M/D/1 is so many services: rho / (2 (1 - rho)).

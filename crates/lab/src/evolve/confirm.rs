@@ -8,7 +8,7 @@ use crate::optimize::points::Points;
 use crate::optimize::search::by_point;
 use crate::optimize::{self, Budget, Load, Runs, Search};
 use crate::study::levels::Level;
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_scenario::pool;
 use blis_scenario::row::Row;
 use blis_scenario::scenario::{Oracles, Plan};
@@ -62,7 +62,6 @@ pub(super) fn confirm(
     evolution: &Evolution,
     raced: Raced,
     runner: &Runner<'_>,
-    watch: &dyn Watch,
 ) -> Result<Findings, Failure> {
     let (test, mut cells) = (&evolution.test, Vec::new());
     let mut add = |name: String, sort| cells.push(Cell { name, sort });
@@ -74,7 +73,7 @@ pub(super) fn confirm(
     }
     let bred = plans.len();
     for reference in &evolution.references {
-        let (tuned, found) = evolution.reference(reference, runner, watch)?;
+        let (tuned, found) = evolution.reference(reference, runner)?;
         plans.push(found);
         add(reference.name.clone(), CellSort::Reference(tuned));
     }
@@ -87,8 +86,8 @@ pub(super) fn confirm(
     test.note(runner, &labels, &plans, &seeds)?;
     // What is recommended is audited, whether it is known already or not.
     let audited = Runner { audit: true, ..runner.clone() };
-    let mut fresh = by_point(&plans[..bred], &seeds, &audited, watch)?;
-    fresh.extend(by_point(&plans[bred..], &seeds, runner, watch)?);
+    let mut fresh = by_point(&plans[..bred], &seeds, &audited)?;
+    fresh.extend(by_point(&plans[bred..], &seeds, runner)?);
     if headroom::has_floor(&test.objectives[0].number.metric) {
         fresh.push(floors(&plans[0], &seeds, runner)?);
         cells.push(Cell { name: "floor".to_owned(), sort: CellSort::Bound });
@@ -142,7 +141,6 @@ impl Evolution {
         &self,
         reference: &Level,
         runner: &Runner<'_>,
-        watch: &dyn Watch,
     ) -> Result<(Option<String>, Vec<Plan>), Failure> {
         let plans = |strategy: Option<&Node>| {
             let plan = |load: &Load| {
@@ -163,7 +161,7 @@ impl Evolution {
         let name = format!("{}-{}", self.train.name, reference.name);
         let train = self.train.clone();
         let search = Search { name, points, budget, confirm: TUNING_SEEDS, ..train };
-        let found = search.run(runner, watch, false)?;
+        let found = search.run(runner, false)?;
         let Some(best) = found.chosen.first() else { return Ok((None, plans(None)?)) };
         let settings = best.settings.iter().map(|(name, value)| format!("{name}={value}"));
         let tree = search.points.tree(&Node::empty(), best.candidate, &best.settings);

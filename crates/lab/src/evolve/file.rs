@@ -1,9 +1,9 @@
 //! Files of evolutions: from YAML to checked searches on training and held-out workloads.
 
 use super::{Budget, Evolution, Outline};
-use crate::optimize::Constraint;
 use crate::optimize::file::outline;
 use crate::optimize::points::Points;
+use crate::optimize::{Constraint, Search};
 use crate::study::arms::patched;
 use crate::study::file::PatchFields;
 use crate::study::levels::Level;
@@ -113,21 +113,12 @@ fn evolution(name: &str, tree: &Node, seed: Option<u64>) -> Result<Outline, Prob
             found.keep::<()>(Err(tree.problem("objective", message)));
         }
         let read = (train, test, space, references);
-        let (Some(mut train), Some(mut test), Some(space), Some(references)) = found.done(read)?
-        else {
+        let (Some(train), Some(test), Some(space), Some(references)) = found.done(read)? else {
             unreachable!("what is missing was found")
         };
-        name.clone_into(&mut train.search_mut().name);
-        test.search_mut().name = format!("{name}-held-out");
-        let evolution = Evolution {
-            train: train.search().clone(),
-            test: test.search().clone(),
-            space,
-            knowledge,
-            budget,
-            references,
-        };
-        Ok(Outline { evolution, train, test })
+        let train = Search { name: name.to_owned(), ..train.0 };
+        let test = Search { name: format!("{name}-held-out"), ..test.0 };
+        Ok(Outline(Evolution { train, test, space, knowledge, budget, references }))
     })
 }
 
@@ -144,15 +135,13 @@ fn share_constraints(train: &mut Node, test: &mut Node) {
     let Some(Kind::List(all)) = train.field("constraints").map(|node| node.kind.clone()) else {
         return;
     };
-    let names = |tree: &Node| match tree.field("workloads").map(|node| &node.kind) {
-        Some(Kind::List(items)) => {
-            items.iter().filter_map(|item| text(item.field("name")?)).collect()
-        }
-        _ => Vec::new(),
+    let names = |tree: &Node| {
+        let listed = tree.field("workloads").map_or(&[][..], Node::items).iter();
+        listed.filter_map(|item| Some(item.field("name")?.text()?.to_owned())).collect()
     };
     let [trained, held_out]: [Vec<String>; 2] = [names(train), names(test)];
     let reads = |one: &Node, names: &[String]| {
-        text(one).is_some_and(|text| Constraint::parse(&text, names).is_ok())
+        one.text().is_some_and(|text| Constraint::parse(text, names).is_ok())
     };
     // What neither reads is told once.
     let of_test = |one: &&Node| reads(one, &held_out);
@@ -163,13 +152,6 @@ fn share_constraints(train: &mut Node, test: &mut Node) {
     for (tree, kind) in [train, test].into_iter().zip(kinds) {
         let place = tree.place_of("constraints");
         tree.set(&["constraints"], Node { place, kind });
-    }
-}
-
-fn text(node: &Node) -> Option<String> {
-    match &node.kind {
-        Kind::Scalar { text, .. } => Some(text.clone()),
-        _ => None,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::optimize::sample::{Hand, Sample, paired};
 use crate::optimize::search::by_point;
 use crate::optimize::{Number, Runs, Search};
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_core::math::float;
 use blis_evolve::{Arena, Genome, Raced, race};
 use blis_scenario::scenario::Plan;
@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 struct Training<'a> {
     evolution: &'a Evolution,
     runner: &'a Runner<'a>,
-    watch: &'a dyn Watch,
     hand: Hand,
     /// The objective of the baseline in the workload that is looked at.
     looks: Vec<Option<f64>>,
@@ -22,22 +21,18 @@ struct Training<'a> {
 }
 
 /// Runs all generations and the finals.
-pub(super) fn run(
-    evolution: &Evolution,
-    runner: &Runner<'_>,
-    watch: &dyn Watch,
-) -> Result<Raced, Failure> {
+pub(super) fn run(evolution: &Evolution, runner: &Runner<'_>) -> Result<Raced, Failure> {
     let search = &evolution.train;
     let seeds = Search::first_seeds(search.most_seeds());
     let plans = [search.plans_by_hand()?];
     search.note(runner, &[(0, "baseline".to_owned())], &plans, &seeds)?;
-    let runs = by_point(&plans, &seeds, runner, watch)?;
+    let runs = by_point(&plans, &seeds, runner)?;
     let guards = search.guards_on(&runs[0]);
     let hand = Hand { sample: search.sample(&runs[0], &guards), guards };
     search.check_samples(&hand.sample)?;
     let looks = Number::of_all(search.objectives[0].number.metric).values(&runs[0][..1]);
     let samples = BTreeMap::new();
-    let mut training = Training { evolution, runner, watch, hand, looks, samples };
+    let mut training = Training { evolution, runner, hand, looks, samples };
     race(&mut training, &evolution.space, evolution.budget, search.most_seeds())
 }
 
@@ -54,7 +49,7 @@ impl Training<'_> {
         let plans = plans.collect::<Result<Vec<Vec<Plan>>, _>>()?;
         let labels: Vec<_> = who.iter().map(|(one, _)| (one + 1, format!("bred {one}"))).collect();
         search.note(self.runner, &labels, &plans, seeds)?;
-        by_point(&plans, seeds, self.runner, self.watch)
+        by_point(&plans, seeds, self.runner)
     }
 
     /// How much worse `own` is than `hand` with so many seeds.

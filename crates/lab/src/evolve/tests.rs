@@ -20,10 +20,10 @@ confirm: {seeds: 3}
 ";
 
 fn found(text: &str, ledger: Option<&Ledger>) -> Findings {
-    let runner = Runner::new(0, false, ledger).expect("a ledger");
+    let runner = Runner::new(0, ledger, &Unwatched).expect("a ledger");
     let outline = read_text("e.yaml", text).unwrap_or_else(|problems| panic!("{problems}"));
-    let evolution = outline.settle(&runner, &Unwatched).expect("legal");
-    evolution.run(&runner, &Unwatched).expect("runs")
+    let evolution = outline.settle(&runner).expect("legal");
+    evolution.run(&runner).expect("runs")
 }
 
 #[test]
@@ -86,7 +86,8 @@ fn a_constraint_may_name_a_workload_of_either_list() {
         ("e2e_mean <= 90000", 1, 1),
     ] {
         let outline = read(constraint).unwrap_or_else(|problems| panic!("{problems}"));
-        let found = [outline.train.search(), outline.test.search()].map(|it| it.constraints.len());
+        let found =
+            [&outline.evolution().train, &outline.evolution().test].map(|it| it.constraints.len());
         assert_eq!(found, [trained, held_out], "{constraint}");
     }
     let unknown = read("e2e_mean @ nowhere <= 90000").expect_err("no such workload");

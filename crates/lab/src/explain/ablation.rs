@@ -4,7 +4,7 @@ use super::shares::{Shares, Subsets};
 use crate::failure::Failure;
 use crate::metric::Metric;
 use crate::study::{Study, by_plan};
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_scenario::problems::{Problems, every};
 use blis_scenario::row::Row;
 use blis_scenario::scenario::Checked;
@@ -57,10 +57,10 @@ impl Ablation {
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn run(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Vec<Vec<Row>>, Failure> {
-        let settle = |checked: &Checked| runner.settle(checked.clone(), watch);
+    pub fn run(&self, runner: &Runner<'_>) -> Result<Vec<Vec<Row>>, Failure> {
+        let settle = |checked: &Checked| runner.settle(checked.clone());
         let plans = self.plans.iter().map(settle).collect::<Result<Vec<_>, _>>()?;
-        by_plan(&plans, &self.seeds, runner, watch)
+        by_plan(&plans, &self.seeds, runner)
     }
 
     /// What the components do to `metric` in `rows`; `None` if it has no sample in a run, or for

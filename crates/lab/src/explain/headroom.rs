@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::metric::Metric;
 use crate::stats::{Estimate, estimate};
 use crate::study::{Findings, Paired, Study, by_plan};
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_core::SloClass;
 use blis_core::math::float;
 use blis_metrics::{Latency, Report, Section};
@@ -93,20 +93,15 @@ impl Headroom {
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn run(
-        &self,
-        arm: &[Row],
-        runner: &Runner<'_>,
-        watch: &dyn Watch,
-    ) -> Result<Reached, Failure> {
+    pub fn run(&self, arm: &[Row], runner: &Runner<'_>) -> Result<Reached, Failure> {
         let (mut oracles, mut plans) = (Vec::new(), Vec::new());
         for (one, checked) in &self.informed {
             oracles.push(*one);
-            let plan = runner.settle(checked.clone(), watch)?;
+            let plan = runner.settle(checked.clone())?;
             plans.push(plan.warmed(self.arm.warmup.as_secs_f64()));
         }
         let mut rows = vec![arm.to_vec()];
-        rows.extend(by_plan(&plans, &self.seeds, runner, watch)?);
+        rows.extend(by_plan(&plans, &self.seeds, runner)?);
         let floors = pool::each(runner.jobs, &self.seeds, |&seed| floor(&self.arm, seed))?;
         Ok(Reached {
             oracles: std::iter::once(Oracles::NONE).chain(oracles).collect(),

@@ -109,10 +109,7 @@ impl Claim {
 impl Comparison {
     /// Everything that it looks up.
     pub fn references(&self) -> Vec<&Reference> {
-        let mut found = Vec::new();
-        self.left.collect(&mut found);
-        self.right.collect(&mut found);
-        found
+        [self.left.references(), self.right.references()].concat()
     }
 
     /// In the words that [`parse`](super::parse) reads.
@@ -172,9 +169,7 @@ impl Expr {
 
     /// Whether it is the same whatever was run.
     pub fn is_fixed(&self) -> bool {
-        let mut found = Vec::new();
-        self.collect(&mut found);
-        found.is_empty()
+        self.references().is_empty()
     }
 
     /// The number, if it is the same whatever was run.
@@ -220,15 +215,12 @@ impl Expr {
         }
     }
 
-    /// Adds everything that it looks up to `found`.
-    pub fn collect<'a>(&'a self, found: &mut Vec<&'a Reference>) {
+    /// Everything that it looks up.
+    pub fn references(&self) -> Vec<&Reference> {
         match self {
-            Expr::Number(..) => {}
-            Expr::Value(reference) => found.push(reference),
-            Expr::Binary(left, _, right) => {
-                left.collect(found);
-                right.collect(found);
-            }
+            Expr::Number(..) => Vec::new(),
+            Expr::Value(reference) => vec![reference],
+            Expr::Binary(left, _, right) => [left.references(), right.references()].concat(),
         }
     }
 

@@ -100,8 +100,8 @@ impl<'a> Reader<'a> {
             return Err(Mistake { at: whole, message });
         }
         let relation = match sign {
-            Sign::Ordered(relation) => relation,
-            Sign::About => Relation::About(self.tolerance()?),
+            Relation::About(_) => Relation::About(self.tolerance()?),
+            ordered => ordered,
         };
         match (left.expr.is_fixed(), right.expr.is_fixed()) {
             (true, true) => return Err(self.about_nothing(whole)),
@@ -131,16 +131,12 @@ impl<'a> Reader<'a> {
         Mistake { at, message }
     }
 
-    fn relation(&mut self) -> Result<Sign> {
-        for (text, sign) in [
-            ("<=", Sign::Ordered(Relation::AtMost)),
-            (">=", Sign::Ordered(Relation::AtLeast)),
-            ("<", Sign::Ordered(Relation::Below)),
-            (">", Sign::Ordered(Relation::Above)),
-            ("~", Sign::About),
-        ] {
-            if self.take(text) {
-                return Ok(sign);
+    /// A sign; how near `~` means stands behind the right side.
+    fn relation(&mut self) -> Result<Relation> {
+        use Relation::{About, Above, AtLeast, AtMost, Below};
+        for relation in [AtMost, AtLeast, Below, Above, About(0.0)] {
+            if self.take(relation.sign()) {
+                return Ok(relation);
             }
         }
         Err(self.unexpected("a comparison: `<`, `<=`, `>`, `>=` or `~ ... within 5%`"))
@@ -161,43 +157,18 @@ impl<'a> Reader<'a> {
     }
 
     fn sum(&mut self, depth: usize) -> Result<Found> {
-        let mut left = self.product(depth)?;
-        loop {
-            let op = if self.take("+") {
-                Op::Plus
-            } else if self.take("-") {
-                Op::Minus
-            } else {
-                return Ok(left);
-            };
-            let right = self.product(depth)?;
-            let unit = match (left.unit, right.unit) {
-                (Unit::Any, unit) | (unit, Unit::Any) => Some(unit),
-                (left, right) => (left == right).then_some(left),
-            };
-            left = joined(left, op, right, unit)?;
-        }
+        self.chain([Op::Plus, Op::Minus], |reader| {
+            reader.chain([Op::Times, Op::Over], |reader| reader.factor(depth))
+        })
     }
 
-    fn product(&mut self, depth: usize) -> Result<Found> {
-        let mut left = self.factor(depth)?;
-        loop {
-            let op = if self.take("*") {
-                Op::Times
-            } else if self.take("/") {
-                Op::Over
-            } else {
-                return Ok(left);
-            };
-            let right = self.factor(depth)?;
-            let unit = match (left.unit, op, right.unit) {
-                (Unit::Any | Unit::Of(""), Op::Times, unit)
-                | (unit, _, Unit::Any | Unit::Of("")) => Some(unit),
-                (left, Op::Over, right) if left == right => Some(Unit::Of("")),
-                _ => None,
-            };
-            left = joined(left, op, right, unit)?;
+    /// One or more of `part` with operators of one rank between them.
+    fn chain(&mut self, ops: [Op; 2], part: impl Fn(&mut Self) -> Result<Found>) -> Result<Found> {
+        let mut left = part(self)?;
+        while let Some(op) = ops.into_iter().find(|op| self.take(op.text())) {
+            left = joined(left, op, part(self)?)?;
         }
+        Ok(left)
     }
 
     fn factor(&mut self, depth: usize) -> Result<Found> {
@@ -446,8 +417,17 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn joined(left: Found, op: Op, right: Found, unit: Option<Unit>) -> Result<Found> {
+fn joined(left: Found, op: Op, right: Found) -> Result<Found> {
     let at = left.at.start..right.at.end;
+    let unit = match (left.unit, op, right.unit) {
+        (Unit::Any, Op::Plus | Op::Minus, unit)
+        | (unit, Op::Plus | Op::Minus, Unit::Any)
+        | (Unit::Any | Unit::Of(""), Op::Times, unit)
+        | (unit, Op::Times | Op::Over, Unit::Any | Unit::Of("")) => Some(unit),
+        (left, Op::Over, right) if left == right => Some(Unit::Of("")),
+        (left, Op::Plus | Op::Minus, right) if left == right => Some(left),
+        _ => None,
+    };
     let Some(unit) = unit else {
         let message = format!(
             "{} {} {} is not defined; legal: sums and ratios of the same kind, products with \
@@ -464,11 +444,6 @@ fn joined(left: Found, op: Op, right: Found, unit: Option<Unit>) -> Result<Found
         return Err(Mistake { at: right.at, message: "divides by zero".to_owned() });
     }
     Ok(Found { expr: Expr::Binary(Box::new(left.expr), op, Box::new(right.expr)), unit, at })
-}
-
-enum Sign {
-    Ordered(Relation),
-    About,
 }
 
 fn fit(left: Unit, right: Unit) -> bool {

@@ -45,7 +45,7 @@ fn content(path: &Path) -> Result<Content, LedgerError> {
 /// What a run of `trials` with the ledger at `path` gives.
 fn rows(path: &Path, trials: &[(&Plan, u64)]) -> Result<Vec<Row>, Failure> {
     let ledger = Ledger::open(path)?;
-    Runner::new(1, false, Some(&ledger))?.rows(trials, &Unwatched)
+    Runner::new(1, Some(&ledger), &Unwatched)?.rows(trials)
 }
 
 /// Damages `bytes`; the value says how.
@@ -88,9 +88,9 @@ fn damaged_ledgers_give_no_wrong_number() {
     let text = folder.path().join("s.yaml");
     fs::write(&text, STUDY).expect("written");
     let study = crate::study::read(&text).expect("legal");
-    let runner = Runner::new(1, false, Some(&ledger)).expect("readable");
-    let study = study.settle(&runner, &Unwatched).expect("legal");
-    study.run_recorded("s", &runner, &Unwatched).expect("it runs");
+    let runner = Runner::new(1, Some(&ledger), &Unwatched).expect("readable");
+    let study = study.settle(&runner).expect("legal");
+    study.run_recorded("s", &runner).expect("it runs");
     let measured = BTreeMap::from([("a".to_owned(), 3.5), ("b".to_owned(), 70.25)]);
     ledger.record_saturations(&measured).expect("it writes");
     drop(ledger);

@@ -4,7 +4,7 @@
 //! as long as it goes on. Whoever waits for others looks at these files. No clock is read: one that
 //! is stopped is one whose file has stayed the same for many looks.
 
-use super::{Ledger, LedgerError, beside};
+use super::{Ledger, LedgerError, beside, lines};
 use core::time::Duration;
 use rusqlite::Transaction;
 use std::collections::BTreeMap;
@@ -127,9 +127,8 @@ impl Ledger {
 
 /// The processes that run trials, with their locks.
 fn owners(database: &rusqlite::Connection) -> rusqlite::Result<Vec<(i64, String)>> {
-    let mut statement = database.prepare_cached("SELECT id, lock FROM owners")?;
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    rows.collect()
+    let sql = "SELECT id, lock FROM owners";
+    lines(database, sql, [], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 /// A new locked file beside the ledger.

@@ -1,6 +1,6 @@
 //! Looking at what a ledger holds.
 
-use super::{Ledger, LedgerError, claims};
+use super::{Ledger, LedgerError, claims, lines};
 use crate::key;
 use blis_scenario::row::Row;
 use rusqlite::{Row as Line, types::ValueRef};
@@ -33,9 +33,7 @@ impl Ledger {
         self.verify()?;
         let texts = self.ask(|database| {
             let sql = format!("{SELECT} ORDER BY trials.id DESC LIMIT ?1");
-            let mut statement = database.prepare(&sql)?;
-            let rows = statement.query_map([most], texts)?;
-            rows.collect::<rusqlite::Result<Vec<_>>>()
+            lines::<_, Vec<_>>(database, &sql, [most], texts)
         })?;
         texts.into_iter().rev().map(|texts| self.entry(texts)).collect()
     }
@@ -65,9 +63,8 @@ impl Ledger {
             ));
         }
         let mut found = self.ask(|database| {
-            let mut statement = database.prepare(&format!("{SELECT} WHERE key GLOB ?1 LIMIT 2"))?;
-            let rows = statement.query_map([format!("{prefix}*")], texts)?;
-            rows.collect::<rusqlite::Result<Vec<_>>>()
+            let sql = format!("{SELECT} WHERE key GLOB ?1 LIMIT 2");
+            lines::<_, Vec<_>>(database, &sql, [format!("{prefix}*")], texts)
         })?;
         match (found.pop(), found.pop()) {
             (Some(texts), None) => self.entry(texts),
@@ -99,10 +96,7 @@ impl Ledger {
     pub fn attempts(&self) -> Result<Vec<(String, u64, u64)>, LedgerError> {
         self.ask(|database| {
             let sql = "SELECT key, count(*), sum(finished) FROM runs GROUP BY key ORDER BY key";
-            let mut statement = database.prepare(sql)?;
-            let rows =
-                statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-            rows.collect()
+            lines(database, sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         })
     }
 

@@ -1,6 +1,6 @@
 //! Measured saturations, as the ledger keeps them.
 
-use super::{Ledger, LedgerError, sums};
+use super::{Ledger, LedgerError, lines, sums};
 use blis_scenario::CODE;
 use rusqlite::params;
 use std::collections::BTreeMap;
@@ -14,9 +14,7 @@ impl Ledger {
         let found: BTreeMap<String, Option<f64>> = self.ask(|database| {
             let sql = "SELECT key, CASE WHEN sum IS checksum(key, code, per_sec) THEN per_sec END \
                        FROM saturations WHERE code = ?1";
-            let mut statement = database.prepare(sql)?;
-            let rows = statement.query_map([CODE], |line| Ok((line.get(0)?, line.get(1)?)))?;
-            rows.collect()
+            lines(database, sql, [CODE], |line| Ok((line.get(0)?, line.get(1)?)))
         })?;
         let whole = |(key, value): (String, Option<f64>)| match value {
             Some(value) => Ok((key, value)),

@@ -1,7 +1,7 @@
 //! Studies and their verdicts, as the ledger keeps them.
 
 use super::claims::seed_value;
-use super::{Ledger, LedgerError, read, sums};
+use super::{Ledger, LedgerError, lines, read, sums};
 use crate::key::Key;
 use blis_scenario::CODE;
 use blis_scenario::hash::hash_long;
@@ -173,11 +173,9 @@ impl Ledger {
     pub fn studies(&self) -> Result<Vec<StudyEntry>, LedgerError> {
         self.verify()?;
         let found: Vec<(StudyEntry, Vec<Cells>)> = self.ask(|database| {
-            let mut statement = database.prepare(
-                "SELECT study, name, question, factors, metrics, code, version FROM studies \
-                 ORDER BY id",
-            )?;
-            let rows = statement.query_map([], |line| {
+            let sql = "SELECT study, name, question, factors, metrics, code, version FROM studies \
+                 ORDER BY id";
+            let studies: Vec<StudyEntry> = lines(database, sql, [], |line| {
                 Ok(StudyEntry {
                     study: line.get(0)?,
                     name: line.get(1)?,
@@ -190,7 +188,6 @@ impl Ledger {
                     verdicts: Vec::new(),
                 })
             })?;
-            let studies: Vec<StudyEntry> = rows.collect::<rusqlite::Result<_>>()?;
             let more = |mut study: StudyEntry| {
                 study.verdicts = verdicts(database, &study.study)?;
                 let cells = cells(database, &study.study)?;
@@ -217,23 +214,18 @@ impl Ledger {
 type Cells = (usize, String, u64, String, Option<String>);
 
 fn cells(database: &Connection, study: &str) -> rusqlite::Result<Vec<Cells>> {
-    let mut statement = database.prepare(
-        "SELECT cell, levels, study_trials.seed, study_trials.key, trials.row FROM study_trials \
-         LEFT JOIN trials USING (key) WHERE study = ?1 ORDER BY cell, study_trials.seed",
-    )?;
-    let rows = statement.query_map([study], |line| {
+    let sql = "SELECT cell, levels, study_trials.seed, study_trials.key, trials.row \
+         FROM study_trials LEFT JOIN trials USING (key) WHERE study = ?1 ORDER BY cell, study_trials.seed";
+    lines(database, sql, [study], |line| {
         let seed = read::seed(line.get_ref(2)?).unwrap_or_default();
         Ok((line.get(0)?, line.get(1)?, seed, line.get(3)?, line.get(4)?))
-    })?;
-    rows.collect()
+    })
 }
 
 fn verdicts(database: &Connection, study: &str) -> rusqlite::Result<Vec<VerdictRecord>> {
-    let mut statement = database.prepare(
-        "SELECT hypothesis, prediction, mechanism, outcome, why, seeds, level, effects \
-         FROM verdicts WHERE study = ?1 ORDER BY number",
-    )?;
-    let rows = statement.query_map([study], |line| {
+    let sql = "SELECT hypothesis, prediction, mechanism, outcome, why, seeds, level, effects \
+         FROM verdicts WHERE study = ?1 ORDER BY number";
+    lines(database, sql, [study], |line| {
         Ok(VerdictRecord {
             hypothesis: line.get(0)?,
             prediction: line.get(1)?,
@@ -244,8 +236,7 @@ fn verdicts(database: &Connection, study: &str) -> rusqlite::Result<Vec<VerdictR
             level: line.get(6)?,
             effects: line.get(7)?,
         })
-    })?;
-    rows.collect()
+    })
 }
 
 fn insert_verdict(

@@ -1,7 +1,7 @@
 //! Checksums: every line that a number or a sentence is read from has one, so that damage is found
 //! and never passes for a result.
 
-use super::{Ledger, LedgerError};
+use super::{Ledger, LedgerError, lines};
 use blis_scenario::hash;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::{Connection, Result, types::ValueRef};
@@ -116,9 +116,8 @@ impl Ledger {
                     found.push(format!("{table}: {name} {key}"));
                 }
             }
-            let mut statement = database.prepare("PRAGMA integrity_check")?;
-            let told = statement.query_map([], |line| line.get::<_, String>(0))?;
-            let told: Vec<String> = told.collect::<Result<_>>()?;
+            let told: Vec<String> =
+                lines(database, "PRAGMA integrity_check", [], |line| line.get(0))?;
             found.extend(told.into_iter().filter(|line| line != "ok"));
             Ok(found)
         })

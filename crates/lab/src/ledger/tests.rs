@@ -22,8 +22,8 @@ fn open(folder: &TempDir) -> Ledger {
 
 /// Runs `plan` with `seed` into `ledger`.
 fn run(ledger: &Ledger, plan: &Plan, seed: u64) -> Row {
-    let runner = Runner::new(1, false, Some(ledger)).expect("readable");
-    runner.rows(&[(plan, seed)], &Unwatched).expect("it runs").remove(0)
+    let runner = Runner::new(1, Some(ledger), &Unwatched).expect("readable");
+    runner.rows(&[(plan, seed)]).expect("it runs").remove(0)
 }
 
 #[test]
@@ -122,15 +122,17 @@ fn a_trace_that_is_replaced_while_a_study_runs_leaves_no_wrong_row() {
     let text = format!("workload: {{trace: {}, trace_limit: 20}}", path.display());
     let plan = Draft::from_text("s.yaml", &text).expect("YAML").plan().expect("legal");
     let trials: Vec<(&Plan, u64)> = (0..4).map(|seed| (&plan, seed)).collect();
-    let fresh = Runner { jobs: 1, ..Runner::default() }.rows(&trials, &Unwatched).expect("it runs");
+    let fresh = Runner { jobs: 1, ..Runner::default() }.rows(&trials).expect("it runs");
     let ledger = open(&folder);
-    let runner = Runner::new(1, false, Some(&ledger)).expect("readable");
-    let failure = runner.rows(&trials, &Replaces { path: &path, text: &other });
+    let replaces = Replaces { path: &path, text: &other };
+    let runner = Runner::new(1, Some(&ledger), &replaces).expect("readable");
+    let failure = runner.rows(&trials);
     let failure = failure.expect_err("it has changed").to_string();
     assert!(failure.contains("t.jsonl:1:1: cannot read: the file has changed since"), "{failure}");
     assert_eq!(ledger.counts().expect("it reads"), (1, 1), "the one before that");
     fs::write(&path, &right).expect("written");
-    assert_eq!(runner.rows(&trials, &Unwatched).expect("it is the same again"), fresh);
+    let runner = Runner { watch: &Unwatched, ..runner };
+    assert_eq!(runner.rows(&trials).expect("it is the same again"), fresh);
 }
 
 /// A process that is killed leaves its lock file, its line in `owners` and its claims.
@@ -187,12 +189,12 @@ fn a_peer_that_is_stopped_blocks_nobody() {
     for seed in 0..2 {
         assert_eq!(stopped.claim(&Key::of(&plan, seed)).expect("it writes"), Claim::Ours);
     }
-    let (runner, notes) =
-        (Runner::new(2, false, Some(&ledger)).expect("readable"), Notes::default());
+    let notes = Notes::default();
+    let runner = Runner::new(2, Some(&ledger), &notes).expect("readable");
     // In three looks nobody shows that it goes on.
-    let rows = runner.rows_within(&trials, &notes, 3).expect("it does not wait for ever");
+    let rows = runner.rows_within(&trials, 3).expect("it does not wait for ever");
     assert_eq!(*notes.0.lock().expect("no panic"), 2, "it was told");
-    let fresh = Runner::default().rows(&trials, &Unwatched).expect("it runs");
+    let fresh = Runner::default().rows(&trials).expect("it runs");
     assert_eq!(rows, fresh);
     // When it goes on, it finds that the work is done.
     stopped.record(&Key::of(&plan, 0), &plan, &fresh[0]).expect("the same row is no news");
@@ -248,17 +250,17 @@ fn a_full_disk_is_told_and_loses_nothing() {
             database.pragma_update(None, "max_page_count", pages + 20)
         })
         .expect("it obeys");
-    let runner = Runner::new(2, false, Some(&ledger)).expect("readable");
+    let runner = Runner::new(2, Some(&ledger), &Unwatched).expect("readable");
     let trials: Vec<(&Plan, u64)> = (0..100).map(|seed| (&plan, seed)).collect();
-    let failure = runner.rows(&trials, &Unwatched).expect_err("there is no room").to_string();
+    let failure = runner.rows(&trials).expect_err("there is no room").to_string();
     assert!(failure.contains("ledger.db: the disk is full; finished trials are kept"), "{failure}");
     let kept = ledger.entries(u64::MAX).expect("it reads");
     assert!(!kept.is_empty() && kept.len() < 100, "{} are kept", kept.len());
     drop(ledger);
     let ledger = open(&folder);
-    let runner = Runner::new(2, false, Some(&ledger)).expect("readable");
-    let rows = runner.rows(&trials, &Unwatched).expect("there is room");
-    let fresh = Runner { jobs: 2, ..Runner::default() }.rows(&trials, &Unwatched).expect("it runs");
+    let runner = Runner::new(2, Some(&ledger), &Unwatched).expect("readable");
+    let rows = runner.rows(&trials).expect("there is room");
+    let fresh = Runner { jobs: 2, ..Runner::default() }.rows(&trials).expect("it runs");
     assert_eq!(rows, fresh);
     let finished: u64 =
         ledger.attempts().expect("it reads").iter().map(|(_, _, finished)| finished).sum();
@@ -334,15 +336,15 @@ fn a_ledger_that_nobody_can_write_can_be_read() {
 fn threads_and_ledgers_share_trials_without_running_one_twice() {
     let (folder, plan) = (folder(), plan(20));
     let trials: Vec<(&Plan, u64)> = (0..60).map(|seed| (&plan, seed % 40)).collect();
-    let fresh = Runner { jobs: 1, ..Runner::default() }.rows(&trials, &Unwatched).expect("it runs");
+    let fresh = Runner { jobs: 1, ..Runner::default() }.rows(&trials).expect("it runs");
     let found = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for jobs in [1, 2, 3] {
             let (folder, trials, found) = (&folder, &trials, &found);
             scope.spawn(move || {
                 let ledger = open(folder);
-                let runner = Runner::new(jobs, false, Some(&ledger)).expect("readable");
-                let rows = runner.rows(trials, &Unwatched).expect("it runs");
+                let runner = Runner::new(jobs, Some(&ledger), &Unwatched).expect("readable");
+                let rows = runner.rows(trials).expect("it runs");
                 found.lock().expect("no panic").push(rows);
             });
         }
@@ -388,11 +390,11 @@ fn damaged_lines_are_named_and_garbage() {
     assert_eq!(ledger.damage().expect("it reads"), [format!("trials: key {}", key.text())]);
     assert!(named(&ledger.find(key.text()).expect_err("it is not UTF-8").to_string()));
     assert!(named(&ledger.entries(1).expect_err("a line is damaged").to_string()));
-    let runner = Runner::new(1, false, Some(&ledger)).expect("readable");
+    let runner = Runner::new(1, Some(&ledger), &Unwatched).expect("readable");
     let trials: Vec<(&Plan, u64)> = (0..3).map(|seed| (&plan, seed)).collect();
-    assert!(named(&runner.rows(&trials, &Unwatched).expect_err("damaged").to_string()));
+    assert!(named(&runner.rows(&trials).expect_err("damaged").to_string()));
     assert_eq!(ledger.collect_garbage().expect("it writes").damaged, 1);
-    assert_eq!(runner.rows(&trials, &Unwatched).expect("it is run again"), rows);
+    assert_eq!(runner.rows(&trials).expect("it is run again"), rows);
 }
 
 #[test]
@@ -400,15 +402,16 @@ fn an_audit_runs_again_and_compares() {
     let (folder, plan) = (folder(), plan(20));
     let ledger = open(&folder);
     run(&ledger, &plan, 1);
-    let audit = Runner::new(1, true, Some(&ledger)).expect("readable");
-    audit.rows(&[(&plan, 1)], &Unwatched).expect("it agrees");
+    let runner = Runner::new(1, Some(&ledger), &Unwatched).expect("readable");
+    let audit = Runner { audit: true, ..runner };
+    audit.rows(&[(&plan, 1)]).expect("it agrees");
     let tamper = "UPDATE trials SET row = replace(row, '\"injected_requests\":20', \
                   '\"injected_requests\":21')";
     ledger.change(|transaction| transaction.execute(tamper, [])).expect("it writes");
-    let failure = audit.rows(&[(&plan, 1)], &Unwatched).expect_err("it is damaged").to_string();
+    let failure = audit.rows(&[(&plan, 1)]).expect_err("it is damaged").to_string();
     assert!(failure.contains("damaged (the row of trial "), "{failure}");
     vouch(&ledger);
-    let failure = audit.rows(&[(&plan, 1)], &Unwatched).expect_err("it differs").to_string();
+    let failure = audit.rows(&[(&plan, 1)]).expect_err("it differs").to_string();
     assert!(failure.contains("differs from the row of this run in `cluster.injected_requests`"));
 }
 
@@ -463,13 +466,13 @@ fn the_exported_page_has_studies_verdicts_and_numbers() {
     let path = folder.path().join("s.yaml");
     fs::write(&path, STUDY).expect("written");
     let study = crate::study::read(&path).expect("legal");
-    let study = study.settle(&Runner::default(), &Unwatched).expect("legal");
+    let study = study.settle(&Runner::default()).expect("legal");
     let ledger = open(&folder);
     let plans = study.plans(&crate::study::Lengths::default());
     let key = study.record(&ledger, "s", &plans, |_| 2).expect("it writes");
     assert!(export(&ledger.studies().expect("it reads")).contains("| 0 of 4 | 0 | 0 | 0 |"));
-    let runner = Runner::new(1, false, Some(&ledger)).expect("readable");
-    let findings = study.run(&runner, &Unwatched).expect("it runs");
+    let runner = Runner::new(1, Some(&ledger), &Unwatched).expect("readable");
+    let findings = study.run(&runner).expect("it runs");
     let verdict = VerdictRecord {
         hypothesis: "h1".to_owned(),
         prediction: "ttft_mean(two) < ttft_mean(one)".to_owned(),
@@ -530,7 +533,7 @@ fn seeds_that_only_shards_ran_do_not_count() {
     let path = folder.path().join("s.yaml");
     fs::write(&path, STUDY).expect("written");
     let study = crate::study::read(&path).expect("legal");
-    let study = study.settle(&Runner::default(), &Unwatched).expect("legal");
+    let study = study.settle(&Runner::default()).expect("legal");
     let ledger = open(&folder);
     let plans = study.plans(&crate::study::Lengths::default());
     let seeds = |ledger: &Ledger| ledger.studies().expect("it reads")[0].cells[0].rows.len();
@@ -548,13 +551,14 @@ fn a_saturation_that_was_measured_once_is_known_to_every_runner_with_that_ledger
 engine: {max_num_running_reqs: 1, total_kv_blocks: 1000}
 workload: {distribution: {rate: 90%, prompt_tokens: {mean: 16, stdev: 0}, output_tokens: {mean: 10, stdev: 0}}}";
     let checked = Draft::from_text("s.yaml", text).expect("YAML").resolve().expect("legal");
-    let runner = Runner::new(1, false, Some(&ledger)).expect("readable");
+    let runner = Runner::new(1, Some(&ledger), &Unwatched).expect("readable");
     assert!(runner.saturations.all().is_empty());
-    let plan = runner.settle(checked.clone(), &Unwatched).expect("it can be measured");
+    let plan = runner.settle(checked.clone()).expect("it can be measured");
     let found = plan.saturation.expect("it was measured");
-    let again = Runner::new(1, false, Some(&ledger)).expect("readable");
+    let elsewhere = trial::Elsewhere::default();
+    let again = Runner::new(1, Some(&ledger), &elsewhere).expect("readable");
     assert_eq!(again.saturations.all().values().copied().collect::<Vec<_>>(), [found]);
     // It is not measured again: the watch would stop that.
-    let plan = again.settle(checked, &trial::Elsewhere::default()).expect("it is known");
+    let plan = again.settle(checked).expect("it is known");
     assert_eq!(plan.saturation, Some(found));
 }

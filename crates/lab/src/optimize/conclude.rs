@@ -7,7 +7,7 @@ use super::search::{Explored, by_point};
 use super::{Load, Plateau, Search, Sensitivity};
 use crate::failure::Failure;
 use crate::study::gates::{refused_by_class, serves_everybody};
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_optimize::{pareto, sensitivity, sensitivity_around};
 
 impl Search {
@@ -75,7 +75,6 @@ impl Search {
         &self,
         fresh: &[Runs],
         runner: &Runner<'_>,
-        watch: &dyn Watch,
     ) -> Result<Vec<Refusal>, Failure> {
         let refused: Vec<_> = fresh[0].iter().map(|rows| refused_by_class(rows)).collect();
         if refused.iter().all(Vec::is_empty) {
@@ -91,7 +90,7 @@ impl Search {
             &plans,
             &seeds,
         )?;
-        let runs = by_point(&plans, &seeds, runner, watch)?;
+        let runs = by_point(&plans, &seeds, runner)?;
         let mut found = Vec::new();
         for ((load, refused), rows) in self.loads.iter().zip(refused).zip(&runs[0]) {
             if rows.iter().all(serves_everybody) {

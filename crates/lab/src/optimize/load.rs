@@ -4,7 +4,7 @@ use super::Load;
 use super::points::Points;
 use crate::failure::Failure;
 use crate::study::patch::{self, Once, settings, within};
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_scenario::problems::{Problems, every};
 use blis_scenario::scenario::{Checked, Draft, Plan, Workload};
 use blis_scenario::strategy;
@@ -35,12 +35,11 @@ impl Load {
         &mut self,
         points: &Points,
         runner: &Runner<'_>,
-        watch: &dyn Watch,
     ) -> Result<Vec<String>, Failure> {
         self.saturations = runner.saturations.clone();
         let replaced = self.replaced(points);
         let hand = self.draft(points, 0, &points.candidates[0].hand);
-        let plan = runner.settle(self.checked(&hand)?, watch)?;
+        let plan = runner.settle(self.checked(&hand)?)?;
         self.slo = plan.slo;
         if let (Some(_), Workload::Mix(mix)) = (plan.saturation, &plan.workload)
             && let Rate::Steady(rate) = mix.rate

@@ -1,16 +1,15 @@
 //! What engines outside of this program need to search: the space as JSON, and what is measured at
 //! a point of it.
 
-use super::Search;
 use super::sample::Hand;
 use super::search::by_point;
+use super::{Search, points};
 use crate::failure::Failure;
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_core::Value;
 use blis_optimize::{Dimension, Kind, Point};
 use blis_scenario::json::present;
 use blis_scenario::problem::{Place, Problem, quoted};
-use blis_scenario::yaml;
 use serde_json::{Value as Json, json};
 
 /// What was measured at a point.
@@ -83,7 +82,6 @@ impl Search {
         &self,
         values: &[(String, String)],
         runner: &Runner<'_>,
-        watch: &dyn Watch,
     ) -> Result<Measures, Failure> {
         let point = self.point(values)?;
         let (candidate, settings) = self.points.settings(&point);
@@ -92,7 +90,7 @@ impl Search {
             points.push(self.plans_by_hand()?);
         }
         let seeds = self.seeds();
-        let found = by_point(&points, &seeds, runner, watch)?;
+        let found = by_point(&points, &seeds, runner)?;
         let of = |runs| self.sample(runs, &[]);
         let sample = of(&found[0]);
         let hand = found.last().map_or_else(|| sample.clone(), of);
@@ -115,13 +113,8 @@ impl Search {
             let Some((name, text)) = values.iter().find(|(name, _)| *name == dimension.name) else {
                 return Ok(None);
             };
-            let value = match &dimension.kind {
-                Kind::Float { .. } | Kind::Log { .. } => yaml::float(text).map(Value::Float),
-                Kind::Int { .. } => yaml::whole(text).map(Value::Int),
-                Kind::Choice { .. } => Some(Value::Word(text.clone())),
-            };
             let message = || wrong(format!("`{name}` cannot be `{text}`"));
-            value.map(Some).ok_or_else(message)
+            points::value(&dimension.kind, text).map(Some).ok_or_else(message)
         };
         let values = space.dimensions().iter().map(value).collect::<Result<_, _>>()?;
         let point = Point { values };

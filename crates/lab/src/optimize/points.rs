@@ -112,11 +112,7 @@ impl Points {
         }
         for slot in self.slots.iter().filter(|slot| slot.candidate == candidate) {
             let text = &settings[slot.parameter].1;
-            values[slot.dimension] = match &self.space.dimensions()[slot.dimension].kind {
-                Kind::Float { .. } | Kind::Log { .. } => yaml::float(text).map(Value::Float),
-                Kind::Int { .. } => yaml::whole(text).map(Value::Int),
-                Kind::Choice { .. } => Some(Value::Word(text.clone())),
-            };
+            values[slot.dimension] = value(&self.space.dimensions()[slot.dimension].kind, text);
         }
         let point = Point { values };
         self.space.unit(&point).is_ok().then_some(point)
@@ -263,10 +259,7 @@ impl Points {
 /// weights of all scorers of its router, and nothing else.
 fn weights(number: usize, strategy: &Strategy, slots: &[Slot]) -> Option<Vec<usize>> {
     let routing = strategy.template().field("routing")?;
-    let scalar = |field: &str| match routing.field(field).map(|node| &node.kind) {
-        Some(Shape::Scalar { text, .. }) => Some(text.as_str()),
-        _ => None,
-    };
+    let scalar = |field: &str| routing.field(field).and_then(Node::text);
     scalar("policy").filter(|policy| *policy == "weighted")?;
     let whole = strategy.template().to_json();
     let mut depth = 0_usize;
@@ -292,6 +285,15 @@ fn weights(number: usize, strategy: &Strategy, slots: &[Slot]) -> Option<Vec<usi
 /// Whether what is chosen in `slot` is a number on a plain scale from 0 on.
 fn is_plain(space: &Space, slot: &Slot) -> bool {
     matches!(space.dimensions()[slot.dimension].kind, Kind::Float { min, .. } if min >= 0.0)
+}
+
+/// What `text` means in a dimension of this kind.
+pub(super) fn value(kind: &Kind, text: &str) -> Option<Value> {
+    match kind {
+        Kind::Float { .. } | Kind::Log { .. } => yaml::float(text).map(Value::Float),
+        Kind::Int { .. } => yaml::whole(text).map(Value::Int),
+        Kind::Choice { .. } => Some(Value::Word(text.to_owned())),
+    }
 }
 
 /// A value with as many digits as its range deserves.
@@ -371,9 +373,9 @@ fn wanted<'a>(
     };
     let Some(parameters) = parameters else { return Ok(None) };
     let wanted = match &parameters.kind {
-        Shape::List(names) => every(names.iter().map(|node| match &node.kind {
-            Shape::Scalar { text, .. } => Ok((text.clone(), None, &node.place)),
-            _ => Err(illegal(&node.place)),
+        Shape::List(names) => every(names.iter().map(|node| {
+            let text = node.text().ok_or_else(|| illegal(&node.place))?;
+            Ok::<_, Problem>((text.to_owned(), None, &node.place))
         }))?,
         Shape::Map(fields) => {
             let narrows = |node: &&Node| !matches!(node.kind, Shape::Null);
@@ -432,10 +434,7 @@ fn narrower(node: &Node, parameter: &Parameter) -> Result<ParameterKind, Problem
     let Shape::Map(fields) = &node.kind else { return Err(illegal()) };
     let mut kind = parameter.kind.clone();
     for (field, _, value) in fields {
-        let text = match &value.kind {
-            Shape::Scalar { text, .. } => text.as_str(),
-            _ => "",
-        };
+        let text = value.text().unwrap_or_default();
         match (&mut kind, field.as_str()) {
             (ParameterKind::Choice(choices), "choices") => {
                 let Shape::List(items) = &value.kind else { return Err(illegal()) };

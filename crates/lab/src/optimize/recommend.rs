@@ -12,7 +12,7 @@ use super::search::{Explored, by_point};
 use super::{LEVEL, Search};
 use crate::failure::Failure;
 use crate::stats::{Estimate, estimate};
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_core::math::float;
 
 /// So many of the best points are raced.
@@ -31,7 +31,6 @@ struct Finals<'a> {
     explored: &'a mut Explored,
     hand: &'a mut Hand,
     runner: &'a Runner<'a>,
-    watch: &'a dyn Watch,
     /// How many seeds each finalist is run with.
     seeds: usize,
     /// How many runs the race may still take.
@@ -52,7 +51,6 @@ impl Search {
         explored: &mut Explored,
         hand: &mut Hand,
         runner: &Runner<'_>,
-        watch: &dyn Watch,
     ) -> Result<(Vec<Chosen>, Vec<Rival>), Failure> {
         let front = if self.objectives.len() > 1 { explored.front() } else { Vec::new() };
         if !front.is_empty() {
@@ -60,7 +58,7 @@ impl Search {
             return Ok((chosen.collect(), Vec::new()));
         }
         let (seeds, left) = (self.budget.seeds, self.budget.calls * self.budget.seeds);
-        let mut finals = Finals { search: self, explored, hand, runner, watch, seeds, left };
+        let mut finals = Finals { search: self, explored, hand, runner, seeds, left };
         let Some(best) = finals.race()? else {
             let least = finals.least_broken().map(|call| finals.explored.chosen(call, false));
             return Ok((least.into_iter().collect(), Vec::new()));
@@ -151,7 +149,7 @@ impl Finals<'_> {
             let label = self.search.label(self.explored.engine, number + 1);
             let (plans, seeds) = ([plans], self.search.seeds());
             self.search.note(self.runner, &[label], &plans, &seeds)?;
-            let runs = by_point(&plans, &seeds, self.runner, self.watch)?;
+            let runs = by_point(&plans, &seeds, self.runner)?;
             let sample = self.search.sample(&runs[0], &self.hand.guards);
             let observation = self.search.observation(point, &sample, self.hand);
             self.search.tell(self.explored, observation, (candidate, settings), sample);
@@ -214,7 +212,7 @@ impl Finals<'_> {
         let seeds = Search::first_seeds(self.seeds).split_off(have);
         search.note(self.runner, labels, &plans, &seeds)?;
         self.left = self.left.saturating_sub(plans.len() * seeds.len());
-        let runs = by_point(&plans, &seeds, self.runner, self.watch)?;
+        let runs = by_point(&plans, &seeds, self.runner)?;
         Ok(runs.iter().map(|runs| search.sample(runs, &self.hand.guards)).collect())
     }
 

@@ -8,7 +8,7 @@ use super::{Engine, Load, Objective, Search};
 use crate::failure::Failure;
 use crate::metric::Metric;
 use crate::study::by_plan;
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_optimize::{
     Bayes, Grid, Noise, Observation, Optimizer, Point, Problem, Quasi, Random, Settings, evolution,
 };
@@ -77,26 +77,21 @@ impl Search {
     ///
     /// # Panics
     /// Never: an engine is told what fits its own space.
-    pub fn run(
-        &self,
-        runner: &Runner<'_>,
-        watch: &dyn Watch,
-        control: bool,
-    ) -> Result<Findings, Failure> {
+    pub fn run(&self, runner: &Runner<'_>, control: bool) -> Result<Findings, Failure> {
         let mut points = vec![self.plans_by_hand()?];
         let seeds = self.seeds();
         self.note(runner, &[(0, "by hand".to_owned())], &points, &seeds)?;
-        let runs = by_point(&points, &seeds, runner, watch)?;
+        let runs = by_point(&points, &seeds, runner)?;
         let guards = self.guards_on(&runs[0]);
         let mut hand = Hand { sample: self.sample(&runs[0], &guards), guards };
         self.check_samples(&hand.sample)?;
         let by_hand = hand.sample.means(self.budget.seeds);
-        let mut found = self.explore(self.budget.engine, &hand, runner, watch)?;
-        let random = || self.explore(Engine::Random, &hand, runner, watch);
+        let mut found = self.explore(self.budget.engine, &hand, runner)?;
+        let random = || self.explore(Engine::Random, &hand, runner);
         let mut random = control.then(random).transpose()?;
-        let (mut chosen, rivals) = self.recommend(&mut found, &mut hand, runner, watch)?;
+        let (mut chosen, rivals) = self.recommend(&mut found, &mut hand, runner)?;
         let of_control = match &mut random {
-            Some(random) => self.recommend(random, &mut hand, runner, watch)?.0,
+            Some(random) => self.recommend(random, &mut hand, runner)?.0,
             None => Vec::new(),
         };
         for one in chosen.iter().chain(&of_control) {
@@ -106,8 +101,8 @@ impl Search {
         let label = |cell| self.fresh_label(cell, chosen.len());
         let labels: Vec<_> = (0..points.len()).map(label).collect();
         self.note(runner, &labels, &points, &fresh)?;
-        let mut fresh = by_point(&points, &fresh, runner, watch)?;
-        let needless_refusals = self.needless_refusals(&fresh, runner, watch)?;
+        let mut fresh = by_point(&points, &fresh, runner)?;
+        let needless_refusals = self.needless_refusals(&fresh, runner)?;
         let taken_back = self.take_back(&mut chosen, &mut fresh, &hand.guards);
         let fronts = self.fronts(&found, random.as_ref());
         let sensitivities = match found.calls.len() {
@@ -219,7 +214,6 @@ impl Search {
         engine: Engine,
         hand: &Hand,
         runner: &Runner<'_>,
-        watch: &dyn Watch,
     ) -> Result<Explored, Failure> {
         let mut explored = Explored {
             engine,
@@ -249,7 +243,7 @@ impl Search {
                 Asked { point, settings, plans }
             };
             let asked: Vec<Asked> = points.into_iter().map(asked).collect();
-            let mut runs = self.measure(&explored, &asked, hand, runner, watch)?.into_iter();
+            let mut runs = self.measure(&explored, &asked, hand, runner)?.into_iter();
             for Asked { point, settings, plans } in asked {
                 match plans {
                     Ok(_) => {
@@ -276,7 +270,6 @@ impl Search {
         asked: &[Asked],
         hand: &Hand,
         runner: &Runner<'_>,
-        watch: &dyn Watch,
     ) -> Result<Vec<Runs>, Failure> {
         let first = explored.calls.len() + 1;
         let legal: Vec<(usize, &Asked, &Vec<Plan>)> = (first..)
@@ -289,7 +282,7 @@ impl Search {
         let labels: Vec<_> =
             legal.iter().map(|(call, ..)| self.label(explored.engine, *call)).collect();
         self.note(runner, &labels, &points, now)?;
-        let mut runs = by_point(&points, now, runner, watch)?;
+        let mut runs = by_point(&points, now, runner)?;
         if later.is_empty() {
             return Ok(runs);
         }
@@ -305,7 +298,7 @@ impl Search {
         let points: Vec<Vec<Plan>> = kept.iter().map(|&number| points[number].clone()).collect();
         let labels: Vec<_> = kept.iter().map(|&number| labels[number].clone()).collect();
         self.note(runner, &labels, &points, later)?;
-        let found = by_point(&points, later, runner, watch)?;
+        let found = by_point(&points, later, runner)?;
         for (number, found) in kept.into_iter().zip(found) {
             let both = runs[number].iter_mut().zip(found);
             both.for_each(|(rows, found)| rows.extend(found));
@@ -382,8 +375,7 @@ pub(crate) fn by_point(
     points: &[Vec<Plan>],
     seeds: &[u64],
     runner: &Runner<'_>,
-    watch: &dyn Watch,
 ) -> Result<Vec<Runs>, Failure> {
-    let mut rows = by_plan(&points.concat(), seeds, runner, watch)?.into_iter();
+    let mut rows = by_plan(&points.concat(), seeds, runner)?.into_iter();
     Ok(points.iter().map(|plans| rows.by_ref().take(plans.len()).collect()).collect())
 }

@@ -7,7 +7,7 @@ use super::file::search;
 use super::{Findings, Search};
 use crate::Failure;
 use crate::ledger::Ledger;
-use crate::trial::{self, Elsewhere, Runner, Unwatched, Watch};
+use crate::trial::{self, Elsewhere, Runner, Watch};
 use blis_scenario::yaml;
 use blis_scenario::{Draft, RunFailure, Saturations};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,11 +29,11 @@ confirm: {seeds: 3}
 fn read(text: &str) -> Result<Search, String> {
     let tree = yaml::read_text("s.yaml", text).expect("well-formed");
     let outline = search(&tree).map_err(|problem| problem.to_string())?;
-    outline.settle(&Runner::default(), &Unwatched).map_err(|failure| failure.to_string())
+    outline.settle(&Runner::default()).map_err(|failure| failure.to_string())
 }
 
 fn run(text: &str, runner: &Runner<'_>, control: bool) -> Findings {
-    read(text).expect("legal").run(runner, &Unwatched, control).expect("it runs")
+    read(text).expect("legal").run(runner, control).expect("it runs")
 }
 
 /// Stops after so many trials, and counts those that were finished.
@@ -72,7 +72,8 @@ fn a_search_that_was_stopped_goes_on_from_the_ledger() {
     let ledger = Ledger::open(&folder.path().join("l.sqlite")).expect("a ledger");
     let runner = Runner { jobs: 2, ledger: Some(&ledger), ..Runner::default() };
     let limit = Limit { most: 23, finished: AtomicUsize::new(0) };
-    let stopped = read(SEARCH).expect("legal").run(&runner, &limit, false);
+    let stopped =
+        read(SEARCH).expect("legal").run(&Runner { watch: &limit, ..runner.clone() }, false);
     assert!(matches!(stopped, Err(Failure::Run(RunFailure::Interrupted))));
     assert!(limit.finished.load(Ordering::Relaxed) >= 23);
     let resumed = run(SEARCH, &runner, false);
@@ -81,7 +82,7 @@ fn a_search_that_was_stopped_goes_on_from_the_ledger() {
     assert_eq!(resumed.chosen, whole.chosen);
     // Now everything is finished: an audit would run it again, but nothing else does.
     let none = Limit { most: usize::MAX, finished: AtomicUsize::new(0) };
-    let again = read(SEARCH).expect("legal").run(&runner, &none, false).expect("it runs");
+    let again = run(SEARCH, &Runner { watch: &none, ..runner }, false);
     assert_eq!(again.calls, whole.calls);
 }
 
@@ -216,7 +217,7 @@ fn trials_that_are_run_elsewhere_lead_to_the_same_findings() {
     let mut rounds = 0;
     let findings = loop {
         let elsewhere = Elsewhere::default();
-        match search.run(&runner, &elsewhere, false) {
+        match search.run(&Runner { watch: &elsewhere, ..runner.clone() }, false) {
             Ok(findings) => break findings,
             Err(Failure::Run(RunFailure::Interrupted)) => {}
             Err(failure) => panic!("{failure}"),
@@ -273,7 +274,8 @@ confirm: {{seeds: 2}}
     let counted = |budget: &str| {
         let search = read(&text(budget)).expect("legal");
         let watch = Limit { most: usize::MAX, finished: AtomicUsize::new(0) };
-        let found = search.run(&Runner::default(), &watch, false).expect("it runs");
+        let runner = Runner { watch: &watch, ..Runner::default() };
+        let found = search.run(&runner, false).expect("it runs");
         (found, watch.finished.into_inner())
     };
     let (all, of_all) = counted("seeds: 3, racing: false");
@@ -293,7 +295,7 @@ confirm: {{seeds: 2}}
     // With more seeds than decided about them, each is worse than what is recommended.
     let more = read(&text("seeds: 8")).expect("legal");
     let goodput = |settings: &[(String, String)]| -> Vec<f64> {
-        let found = more.measure_at(settings, &Runner::default(), &Unwatched).expect("it runs");
+        let found = more.measure_at(settings, &Runner::default()).expect("it runs");
         found.objectives[0].iter().map(|value| value.expect("some are served")).collect()
     };
     let best = goodput(&raced.chosen[0].settings);
@@ -308,7 +310,7 @@ confirm: {{seeds: 2}}
 #[test]
 fn an_objective_without_a_sample_is_refused_and_not_answered() {
     let search = read(&SEARCH.replace("critical.ttft_p99", "batch.ttft_p99")).expect("legal");
-    let found = search.run(&Runner::default(), &Unwatched, false);
+    let found = search.run(&Runner::default(), false);
     let Err(Failure::Run(RunFailure::Input(problem))) = found else {
         panic!("there are no batch requests")
     };

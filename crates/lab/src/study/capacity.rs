@@ -6,7 +6,7 @@
 use super::{Study, Warmup};
 use crate::capacity::{Climb, Question, Slo, Subject, Vary};
 use crate::failure::Failure;
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use blis_scenario::problem::Problem;
 use blis_scenario::problems::{Problems, every};
 use blis_scenario::scenario::Draft;
@@ -65,10 +65,9 @@ impl Study {
         &'a self,
         subjects: &'a [Subject],
         runner: &'a Runner<'a>,
-        watch: &'a dyn Watch,
     ) -> Result<Option<Climb<'a>>, Failure> {
         let Some(question) = &self.capacity else { return Ok(None) };
-        let mut climb = Climb::new(question, subjects, runner, watch);
+        let mut climb = Climb::new(question, subjects, runner);
         climb.pilot()?;
         Ok(Some(climb))
     }

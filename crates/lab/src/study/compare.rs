@@ -34,10 +34,7 @@ pub fn compare(sides: &Sides<'_>) -> Result<Outline, Problems> {
     let mut arms: Vec<(String, Node)> = Vec::new();
     for file in sides.files {
         let tree = yaml::read_file(file)?;
-        let name = match tree.field("name").map(|node| &node.kind) {
-            Some(Kind::Scalar { text, .. }) => Some(text.clone()),
-            _ => None,
-        };
+        let name = tree.field("name").and_then(Node::text).map(str::to_owned);
         let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         // Scenarios of one name are told apart by their files, and these by their folders.
         let is_new = |name: &String| arms.iter().all(|(other, _)| other != name);

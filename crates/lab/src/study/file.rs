@@ -179,16 +179,12 @@ pub fn read(path: &Path) -> Result<Outline, Problems> {
 /// All that is illegal in it; if it has no arms.
 pub fn read_with_baseline(path: &Path, name: &str, fields: Node) -> Result<Outline, Problems> {
     let mut tree = yaml::read_file(path)?;
-    let arms = match &tree.field("arms").map(|arms| arms.kind.clone()) {
-        Some(Kind::List(arms)) if !arms.is_empty() => arms.clone(),
-        _ => return Err(tree.problem("arms", "there is none whose place a baseline could take")),
-    };
-    let is_baseline = |arm: &Node| {
-        let name = arm.field("name").map(|name| &name.kind);
-        matches!(name, Some(Kind::Scalar { text, .. }) if text == "baseline")
-    };
+    let mut arms = tree.field("arms").map_or(&[][..], Node::items).to_vec();
+    if arms.is_empty() {
+        return Err(tree.problem("arms", "there is none whose place a baseline could take"));
+    }
+    let is_baseline = |arm: &Node| arm.field("name").and_then(Node::text) == Some("baseline");
     let place = arms.iter().position(is_baseline).unwrap_or(0);
-    let mut arms = arms;
     for field in ["with", "tuned", "set", "tests"] {
         arms[place].remove(field);
     }
@@ -414,9 +410,9 @@ fn check_size(tree: &Node, cells: usize, seeds: usize) -> Result<(), Problem> {
 /// The scenario under `base`, or in the file that it names.
 pub(crate) fn base(tree: &Node, base: Option<&Node>) -> Result<Node, Problems> {
     let base = tree.required("", "base", base)?;
-    match &base.kind {
-        Kind::Scalar { text, .. } => Ok(yaml::read_file(&beside(&base.place, text))?),
-        _ => Ok(base.clone()),
+    match base.text() {
+        Some(text) => Ok(yaml::read_file(&beside(&base.place, text))?),
+        None => Ok(base.clone()),
     }
 }
 

@@ -10,7 +10,7 @@ use super::Study;
 use crate::design::{PILOT_SEED, Warmup};
 use crate::failure::Failure;
 use crate::metric::Metric;
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use crate::verdict::cells_of_latencies;
 use blis_core::math::{float, ln};
 use blis_metrics::{Saturation, Steady};
@@ -95,7 +95,7 @@ impl Study {
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed.
-    pub fn lengths(&self, runner: &Runner<'_>, watch: &dyn Watch) -> Result<Lengths, Failure> {
+    pub fn lengths(&self, runner: &Runner<'_>) -> Result<Lengths, Failure> {
         let mut lengths = Lengths { warmup: None, times: vec![1; self.cells.len()] };
         match self.warmup {
             Warmup::Given => return Ok(lengths),
@@ -113,7 +113,7 @@ impl Study {
             let plans = self.plans(&lengths);
             let trials: Vec<(&Plan, u64)> =
                 open.iter().map(|&cell| (&plans[cell], PILOT_SEED)).collect();
-            for (&cell, row) in open.iter().zip(runner.rows(&trials, watch)?) {
+            for (&cell, row) in open.iter().zip(runner.rows(&trials)?) {
                 rows[cell] = vec![row];
             }
             open = self.lengthen(&mut lengths, &rows);

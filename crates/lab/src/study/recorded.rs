@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::hypothesis::Hypothesis;
 use crate::ledger::{Experiment, Ledger, LedgerError, PlannedCell, VerdictRecord};
 use crate::metric::Metric;
-use crate::trial::{Runner, Watch};
+use crate::trial::Runner;
 use crate::verdict::Verdict;
 use blis_scenario::scenario::Plan;
 
@@ -14,20 +14,15 @@ impl Study {
     ///
     /// # Errors
     /// The failure of the first run, in their order, that failed, or of the ledger.
-    pub fn run_recorded(
-        &self,
-        name: &str,
-        runner: &Runner<'_>,
-        watch: &dyn Watch,
-    ) -> Result<Findings, Failure> {
-        let lengths = self.lengths(runner, watch)?;
+    pub fn run_recorded(&self, name: &str, runner: &Runner<'_>) -> Result<Findings, Failure> {
+        let lengths = self.lengths(runner)?;
         let plans = self.plans(&lengths);
         if let Some(ledger) = runner.ledger {
             // Before they are run, so that what an interrupted study has finished is known as its
             // own.
             self.record(ledger, name, &plans, |_| self.seeds)?;
         }
-        let findings = self.judge(lengths, runner, watch)?;
+        let findings = self.judge(lengths, runner)?;
         if let Some(ledger) = runner.ledger {
             let plans = self.plans(&findings.lengths);
             let key = self.record(ledger, name, &plans, |cell| findings.rows[cell].len())?;

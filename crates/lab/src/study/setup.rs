@@ -2,7 +2,7 @@
 
 use super::patch::{self, Setting};
 use super::{Component, Study};
-use blis_scenario::yaml::{Kind, Node};
+use blis_scenario::yaml::Node;
 
 /// A field of a scenario by its path, and its value as text.
 pub type Stated = (String, String);
@@ -41,10 +41,7 @@ fn stated(settings: &[Setting]) -> Vec<Stated> {
 
 /// A value as it can be written in a file, on one line.
 fn shown(value: &Node) -> String {
-    match &value.kind {
-        Kind::Scalar { text, .. } => text.clone(),
-        _ => value.to_json(),
-    }
+    value.text().map_or_else(|| value.to_json(), str::to_owned)
 }
 
 #[cfg(test)]

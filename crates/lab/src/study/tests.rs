@@ -1,7 +1,6 @@
 //! Studies from file to verdict.
 
 use super::*;
-use crate::trial::Unwatched;
 use crate::verdict::Outcome;
 use blis_core::math::float;
 use blis_scenario::yaml;
@@ -127,7 +126,7 @@ fn mistakes_in_hypotheses_and_components_are_told_before_anything_runs() {
 
 fn run(text: &str) -> Findings {
     let study = read(text).unwrap_or_else(|problem| panic!("{problem}"));
-    study.run(&Runner::default(), &Unwatched).expect("it runs")
+    study.run(&Runner::default()).expect("it runs")
 }
 
 /// Servers of about 10 ms a request.
@@ -206,7 +205,7 @@ hypotheses:
     assert_eq!(ranked.map(|ratio| ratio.values).collect::<Vec<usize>>(), [3, 3], "what all have");
     // A judge that is shown all seeds of all cells says the same.
     let warmup = found.lengths.warmup;
-    let rows = study.rows(&[0, 1, 2], 6, warmup, &Runner::default(), &Unwatched).expect("it runs");
+    let rows = study.rows(&[0, 1, 2], 6, warmup, &Runner::default()).expect("it runs");
     let all = Findings { rows, lengths: found.lengths.clone(), ..Findings::default() };
     let mut judge = Judge::new(&study.hypotheses, &study.design, (3, 6), ALPHA);
     while judge.next_look().is_some() {
@@ -253,7 +252,7 @@ fn near_saturation_runs_are_long_enough_for_the_tail_or_the_verdict_is_too_short
         let mut found = Vec::new();
         for first_seed in (0..4).map(|set| 1_000 + 100 * set) {
             let study = one_server(rate, 1_000, first_seed);
-            let findings = study.run(&Runner::default(), &Unwatched).expect("it runs");
+            let findings = study.run(&Runner::default()).expect("it runs");
             if findings.verdicts[0].outcome != Outcome::TooShort {
                 found.push(findings.mean(0, &p99).expect("it has a tail").0 / truth);
             }
@@ -270,7 +269,7 @@ fn longer_runs_are_called_too_short_less_often() {
     let flagged = |requests: u32| {
         let short = |set: &u64| {
             let study = one_server(90, requests, 1_000 + 100 * set);
-            let rows = study.rows(&[0], 5, Some(0.0), &Runner::default(), &Unwatched);
+            let rows = study.rows(&[0], 5, Some(0.0), &Runner::default());
             lengths::are_too_short(&rows.expect("it runs")[0])
         };
         (0..12).filter(short).count()
@@ -302,7 +301,7 @@ hypotheses: [{{claim: responses_per_sec(a) > 1}}]
 "
         );
         let study = read(&text).unwrap_or_else(|problem| panic!("{problem}"));
-        let findings = study.run(&Runner::default(), &Unwatched).expect("it runs");
+        let findings = study.run(&Runner::default()).expect("it runs");
         let loads: Vec<_> = (0..3).map(|cell| findings.load(cell)).collect();
         let ranked = study.answer(&findings).expect("arms differ").places[0].ranked.len();
         (findings.lengths.of(0), loads, ranked)
@@ -451,7 +450,7 @@ fn a_workload_that_says_its_warm_up_keeps_it() {
         let study = read(&format!("{SETTINGS}{line}\n")).expect("legal");
         let own: Vec<bool> = study.cells.iter().map(|cell| cell.own_warmup).collect();
         assert_eq!(own, [true, true, false, false, false, false]);
-        let warmup = study.settle(&Runner::default(), &Unwatched).expect("it runs");
+        let warmup = study.settle(&Runner::default()).expect("it runs");
         let expected = seconds.or(warmup).expect("it is known");
         let plans = study.plans(&Lengths { warmup, ..Lengths::default() });
         for (plan, own) in plans.iter().zip(own) {
@@ -497,8 +496,8 @@ metrics: [ttft_p99]
 seeds: 4
 ";
     let outline = file::study(&yaml::read_text("s.yaml", text).expect("well-formed"));
-    let study = outline.expect("legal").settle(&Runner::default(), &Unwatched).expect("legal");
-    let findings = study.run(&Runner::default(), &Unwatched).expect("it runs");
+    let study = outline.expect("legal").settle(&Runner::default()).expect("legal");
+    let findings = study.run(&Runner::default()).expect("it runs");
     let answer = study.answer(&findings).expect("arms differ");
     let names: Vec<&str> = answer.places.iter().map(|place| place.name.as_str()).collect();
     assert_eq!(names, ["calm", "busy"]);
@@ -517,9 +516,9 @@ fn a_gate_that_refuses_what_every_arm_without_one_serves_is_found() {
     let text = format!("{STRATEGY}references: false\nseeds: 3\nmax_seeds: 3\n");
     let gates = |text: &str| {
         let outline = file::study(&yaml::read_text("s.yaml", text).expect("well-formed"));
-        let settled = outline.expect("legal").settle(&Runner::default(), &Unwatched);
+        let settled = outline.expect("legal").settle(&Runner::default());
         let study = settled.expect("legal");
-        let found = study.run(&Runner::default(), &Unwatched).expect("it runs");
+        let found = study.run(&Runner::default()).expect("it runs");
         study.needless_gates(&found)
     };
     let found = gates(&text);

@@ -116,19 +116,8 @@ impl<'a> Part<'a> {
     }
 
     fn of(comparison: &'a Comparison, design: &Design) -> Vec<Part<'a>> {
-        let references = comparison.references();
-        let mut all = vec![Vec::new()];
-        for (index, factor) in design.factors.iter().enumerate() {
-            let open = references.iter().any(|reference| reference.levels[index].is_none());
-            let levels = if open { factor.stated } else { 1 };
-            all = all
-                .into_iter()
-                .flat_map(|free: Vec<usize>| {
-                    (0..levels).map(move |level| [&free[..], &[level]].concat())
-                })
-                .collect();
-        }
-        all.into_iter().map(|free| Part { comparison, free }).collect()
+        let free = places(&comparison.references(), design).into_iter();
+        free.map(|free| Part { comparison, free }).collect()
     }
 
     /// The cells that it looks at.
@@ -150,10 +139,9 @@ impl<'a> Part<'a> {
     /// The first cell of each side.
     pub(super) fn sides(&self, design: &Design) -> Vec<usize> {
         let Comparison { left, right, .. } = self.comparison;
-        let first = |side: &'a Expr| {
-            let mut found = Vec::new();
-            side.collect(&mut found);
-            found.first().map(|reference| design.cell(&reference.at(&self.free)))
+        let first = |side: &Expr| {
+            let cell = |reference: &&Reference| design.cell(&reference.at(&self.free));
+            side.references().first().map(cell)
         };
         [left, right].into_iter().filter_map(first).collect()
     }
@@ -319,6 +307,20 @@ pub(crate) fn seen(
     (contrast.answer(level), part.effect(&design, &contrast, level))
 }
 
+/// Each combination of the levels that not all of `references` name, once: what all name is at its
+/// first level.
+pub(super) fn places(references: &[&Reference], design: &Design) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for (index, factor) in design.factors.iter().enumerate() {
+        let open = references.iter().any(|reference| reference.levels[index].is_none());
+        let levels = if open { factor.stated } else { 1 };
+        let at_each =
+            |free: Vec<usize>| (0..levels).map(move |level| [&free[..], &[level]].concat());
+        all = all.into_iter().flat_map(at_each).collect();
+    }
+    all
+}
+
 /// One check, or two for a band around the bound: from below and from above.
 fn checks(relation: Relation, check: impl Fn(f64) -> Check) -> Vec<Check> {
     match relation {
@@ -332,9 +334,7 @@ fn checks(relation: Relation, check: impl Fn(f64) -> Check) -> Vec<Check> {
 
 /// The unit of the first metric in `expr`.
 fn unit(expr: &Expr) -> &'static str {
-    let mut found = Vec::new();
-    expr.collect(&mut found);
-    found.first().map_or("", |reference| reference.metric.unit())
+    expr.references().first().map_or("", |reference| reference.metric.unit())
 }
 
 impl Contrast {

@@ -1,6 +1,6 @@
 //! The judge: looks when it is time to, and answers what can be answered.
 
-use super::contrast::{Contrast, Effect, Part};
+use super::contrast::{Contrast, Effect, Part, places};
 use super::{ALPHA, Doubt, Evidence, Outcome, Verdict, sentence};
 use crate::design::Design;
 use crate::hypothesis::{Expr, Hypothesis, Reference};
@@ -199,38 +199,20 @@ fn cells_of(hypothesis: &Hypothesis, design: &Design) -> Vec<usize> {
     let parts = Part::all(&hypothesis.claim, design);
     let compared = parts.iter().flat_map(|part| part.cells(design));
     let counted = hypothesis.fires.iter().flat_map(|(_, counter)| {
-        let references = references(counter);
+        let references = counter.references();
         let at = |levels: Vec<usize>| {
             let cell = |reference: &&Reference| design.cell(&reference.at(&levels));
             references.iter().map(cell).collect::<Vec<usize>>()
         };
-        places(&references, design).flat_map(at).collect::<Vec<usize>>()
+        places(&references, design).into_iter().flat_map(at).collect::<Vec<usize>>()
     });
     compared.chain(counted).collect()
-}
-
-fn references(counter: &Expr) -> Vec<&Reference> {
-    let mut found = Vec::new();
-    counter.collect(&mut found);
-    found
-}
-
-/// Each combination of the levels that not all of `references` name, once: what all name is at its
-/// first level.
-fn places(references: &[&Reference], design: &Design) -> impl Iterator<Item = Vec<usize>> {
-    let is_first = |levels: &Vec<usize>| {
-        levels.iter().enumerate().all(|(index, &level)| {
-            let named = references.iter().all(|reference| reference.levels[index].is_some());
-            level == 0 || !named && level < design.factors[index].stated
-        })
-    };
-    (0..design.cells()).map(|cell| design.levels(cell)).filter(is_first)
 }
 
 /// The mean of `counter` over all seeds and over everything that it does not name.
 fn fired(counter: &Expr, design: &Design, evidence: &dyn Evidence, seeds: usize) -> Option<f64> {
     let (mut sum, mut runs) = (0.0, 0.0);
-    for levels in places(&references(counter), design) {
+    for levels in places(&counter.references(), design) {
         for seed in 0..seeds {
             let of = |reference: &Reference| {
                 evidence.value(design.cell(&reference.at(&levels)), seed, &reference.metric)

@@ -125,5 +125,4 @@ fn a_search_tells_which_parameters_matter() {
     };
     assert!(of("batch") > of("order"), "{found:?}");
     assert!(of("weight") > of("order"), "{found:?}");
-    assert!(found.noise.is_some_and(|noise| noise > 0.02), "{:?}", found.noise);
 }

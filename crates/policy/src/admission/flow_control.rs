@@ -80,12 +80,6 @@ pub(crate) fn fullness(view: &InstanceView, queue_threshold: f64, kv_threshold: 
     queue.max(view.kv_utilization / kv_threshold)
 }
 
-/// The mean of what `of` says of each instance.
-pub(crate) fn mean(cluster: &ClusterView<'_>, of: impl Fn(&InstanceView) -> f64) -> f64 {
-    let sum: f64 = cluster.instances.iter().map(of).sum();
-    sum / math::float(cluster.instances.len() as u64)
-}
-
 /// How saturation is measured.
 #[derive(Clone, Copy, Debug)]
 enum Detector {
@@ -114,7 +108,7 @@ impl Detector {
 
     /// From 1 on nothing is released.
     fn saturation(self, cluster: &ClusterView<'_>) -> f64 {
-        mean(cluster, |view| match self {
+        cluster.mean(|view| match self {
             Detector::Utilization { queue, kv, staleness } => {
                 let polled = [view.as_of, view.kv_as_of];
                 let stale = |at: &Time| *at + staleness < cluster.now;

@@ -83,8 +83,7 @@ impl Admission for KvGate {
         if self.after_routing {
             return Verdict::Admit;
         }
-        let free: f64 = cluster.instances.iter().map(|view| f64::from(view.free_blocks)).sum();
-        self.verdict(request, free / math::float(cluster.instances.len() as u64))
+        self.verdict(request, cluster.mean(|view| f64::from(view.free_blocks)))
     }
 
     fn admit_at(&mut self, request: &RequestView<'_>, chosen: &InstanceView, _: Time) -> Verdict {

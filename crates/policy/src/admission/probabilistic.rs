@@ -16,7 +16,7 @@
 //! **Origin** llm-d's `probabilistic-admitter`, with its defaults. There, requests of negative
 //! priority may be shed; here, those of the classes that say so.
 
-use super::flow_control::{fullness, mean};
+use super::flow_control::fullness;
 use crate::classes::{flag, flags};
 use crate::prelude::*;
 
@@ -65,7 +65,7 @@ impl Probabilistic {
     /// The probability that a request that may be rejected is.
     fn probability(&self, cluster: &ClusterView<'_>) -> f64 {
         let saturation =
-            mean(cluster, |view| fullness(view, self.queue_threshold, self.kv_threshold));
+            cluster.mean(|view| fullness(view, self.queue_threshold, self.kv_threshold));
         (self.k * math::pow(saturation, self.power)).min(1.0)
     }
 }

@@ -54,11 +54,7 @@ impl SessionBackpressure {
     }
 
     fn load(&self, cluster: &ClusterView<'_>) -> f64 {
-        let load = |view: &InstanceView| {
-            u64::from(if self.queue_only { view.queue_depth } else { view.load() })
-        };
-        let sum: u64 = cluster.instances.iter().map(load).sum();
-        math::float(sum) / math::float(cluster.instances.len() as u64)
+        cluster.mean(|view| f64::from(if self.queue_only { view.queue_depth } else { view.load() }))
     }
 }
 

@@ -50,12 +50,11 @@ impl SloGated {
     }
 
     fn queue(&self, cluster: &ClusterView<'_>) -> f64 {
-        let queues = cluster.instances.iter().map(|view| f64::from(view.queue_depth));
+        let queue = |view: &InstanceView| f64::from(view.queue_depth);
         if self.mean {
-            queues.sum::<f64>() / math::float(cluster.instances.len() as u64)
-        } else {
-            queues.fold(0.0, f64::max)
+            return cluster.mean(queue);
         }
+        cluster.instances.iter().map(queue).fold(0.0, f64::max)
     }
 }
 

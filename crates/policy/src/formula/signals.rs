@@ -155,7 +155,7 @@ impl Signal {
             Get::One(_) => Known::Everywhere,
             Get::Each(_) => Known::AtTheGateway,
         };
-        let (low, high) = (0.0, MOST_AMOUNT);
+        let (low, high) = (0.0, if unit.is_an_amount() { MOST_AMOUNT } else { MOST_COUNT });
         let (needs, age, hits, varies) = (Needs::NONE, "live", false, false);
         Signal { name, unit, help, age, low, high, needs, hits, varies, get, known }
     }
@@ -231,22 +231,18 @@ pub static SIGNALS: &[Signal] = &[
     Signal::each("waiting", REQUESTS, "requests in its queue", |m, out| {
         m.each(out, |view| f64::from(view.queue_depth));
     })
-    .within(0.0, MOST_COUNT)
     .polled(LOAD),
     Signal::each("running", REQUESTS, "requests in its batch", |m, out| {
         m.each(out, |view| f64::from(view.running));
     })
-    .within(0.0, MOST_COUNT)
     .polled(LOAD),
     Signal::each("unseen", REQUESTS, "requests sent there since the last poll", |m, out| {
         m.each(out, |view| f64::from(view.unseen));
     })
-    .within(0.0, MOST_COUNT)
     .needs(LOAD),
     Signal::each("load", REQUESTS, "waiting, running and unseen requests", |m, out| {
         m.each(out, |view| f64::from(view.load()));
     })
-    .within(0.0, MOST_COUNT)
     .polled(LOAD),
     Signal::each(
         "waiting_ahead",
@@ -259,12 +255,10 @@ pub static SIGNALS: &[Signal] = &[
             });
         },
     )
-    .within(0.0, MOST_COUNT)
     .polled(CLASSES),
     Signal::each("in_flight", REQUESTS, "requests sent there that have not ended", |m, out| {
         m.each(out, |view| f64::from(view.in_flight));
-    })
-    .within(0.0, MOST_COUNT),
+    }),
     Signal::each("in_flight_tokens", TOKENS, "their prompt tokens", |m, out| {
         m.each(out, |view| math::float(view.in_flight_tokens));
     }),
@@ -282,7 +276,6 @@ pub static SIGNALS: &[Signal] = &[
     Signal::each("free_blocks", BLOCKS, "KV blocks not in use", |m, out| {
         m.each(out, |view| f64::from(view.free_blocks));
     })
-    .within(0.0, MOST_COUNT)
     .polled(KV),
     Signal::each("cache_hit_rate", PLAIN, "share of prompt tokens it found cached", |m, out| {
         m.each(out, |view| view.cache_hit_rate.clamp(0.0, 1.0));
@@ -301,7 +294,6 @@ pub static SIGNALS: &[Signal] = &[
     Signal::each("cached_blocks", BLOCKS, "blocks of the prompt cached there", |m, out| {
         m.each_hit(out, |_, hits| hits);
     })
-    .within(0.0, MOST_COUNT)
     .hits(),
     Signal::each("cached_tokens", TOKENS, "prompt tokens cached there", |m, out| {
         m.each_hit(out, |_, hits| m.tokens(hits));
@@ -335,10 +327,8 @@ pub static SIGNALS: &[Signal] = &[
         f64::from(m.request.input_tokens.max(1))
     })
     .within(1.0, MOST_COUNT),
-    Signal::one("round", PLAIN, "round of its session, from 0", |m| f64::from(m.request.round))
-        .within(0.0, MOST_COUNT),
-    Signal::one("attempt", PLAIN, "how often it was sent before", |m| f64::from(m.request.attempt))
-        .within(0.0, MOST_COUNT),
+    Signal::one("round", PLAIN, "round of its session, from 0", |m| f64::from(m.request.round)),
+    Signal::one("attempt", PLAIN, "how often it was sent before", |m| f64::from(m.request.attempt)),
     Signal::one("arrival_ms", MS, "its arrival since the start", |m| {
         m.request.arrival.as_micros_f64() / 1e3
     }),

@@ -20,6 +20,11 @@ pub const BLOCKS: Unit = Unit([0, 0, 1, 0]);
 pub const MS: Unit = Unit([0, 0, 0, 1]);
 
 impl Unit {
+    /// Whether it counts tokens or measures time, which grow further than counts of other things.
+    pub(super) const fn is_an_amount(self) -> bool {
+        self.0[0] != 0 || self.0[3] != 0
+    }
+
     /// The unit of a product.
     #[must_use]
     pub fn times(self, other: Unit) -> Unit {

@@ -79,12 +79,9 @@ impl KvAdaptive {
     }
 
     fn is_scarce(&self, cluster: &ClusterView<'_>) -> bool {
-        let shares = cluster.instances.iter().map(|view| view.kv_utilization);
-        let share = if self.by_mean {
-            shares.sum::<f64>() / math::float(cluster.instances.len() as u64)
-        } else {
-            shares.fold(0.0, f64::max)
-        };
+        let used = |view: &InstanceView| view.kv_utilization;
+        let most = || cluster.instances.iter().map(used).fold(0.0, f64::max);
+        let share = if self.by_mean { cluster.mean(used) } else { most() };
         if self.scarce { share >= self.plenty_below } else { share > self.scarce_above }
     }
 }

@@ -250,6 +250,14 @@ impl Plan {
         }
     }
 
+    /// The most requests that a run may have, if that is known.
+    pub fn requests(&self) -> Option<u64> {
+        match &self.workload {
+            Workload::Mix(mix) => mix.num_requests,
+            Workload::Trace { requests, .. } => Some(*requests),
+        }
+    }
+
     /// The scenario as text: every field with its value, defaults included, always in the same
     /// order. The seed and the names are left out: they are not part of what is compared.
     pub fn canonical(&self) -> &str {

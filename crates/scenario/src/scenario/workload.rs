@@ -230,14 +230,8 @@ impl Reader<'_> {
         let section = Section { tree, base: BASE, clients, cohorts };
         let Clients { clients, notes } = workload_spec::read_clients(&section, &context)?;
         let rate = fields.aggregate_rate.clone().unwrap_or(DEFAULT_RATE);
-        let mix = Mix {
-            clients,
-            rate: provisional(&rate),
-            num_requests: requests(fields.num_requests, &rate, horizon),
-            horizon,
-            seed: 0,
-            in_turn: false,
-        };
+        let requests = requests(fields.num_requests, &rate, horizon);
+        let mix = Mix { horizon, ..Mix::new(clients, provisional(&rate), requests) };
         tree.whole(&[BASE, "horizon_us"])?;
         mix.validate().map_err(|error| workload_spec::translate(tree, BASE, &error))?;
         let rate = Written::at(tree, "workload.mix.aggregate_rate", rate);

@@ -204,14 +204,7 @@ impl Reader<'_> {
     /// Refuses what the workload crate refuses, at the place where it was written.
     fn check(&self, client: Client) -> Result<Client, Problems> {
         self.tree.whole(&[&self.path])?;
-        let mut alone = Mix {
-            clients: vec![client],
-            rate: Rate::Steady(1.0),
-            num_requests: Some(1),
-            horizon: None,
-            seed: 0,
-            in_turn: false,
-        };
+        let mut alone = Mix::new(vec![client], Rate::Steady(1.0), Some(1));
         let result = alone.validate();
         let client = alone.clients.remove(0);
         result.map_err(|error| self.own_words(&error))?;

@@ -15,9 +15,7 @@ use crate::workload_spec::session::MOST_ROUNDS;
 use crate::yaml::{Amount, Node, Whole};
 use blis_core::math::{count, float};
 use blis_core::{SloClass, Span, Time};
-use blis_workload::{
-    Activity, ActivityPart, Arrival, Client, Context, Length, Pacing, Sessions, Think,
-};
+use blis_workload::{Activity, ActivityPart, Client, Context, Length, Pacing, Sessions, Think};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -124,21 +122,14 @@ impl InferencePerfSpec {
         let tokens = |tokens: Whole<0, 1_073_741_824>| Length::Constant(tokens.get_u32().max(1));
         let prefix = self.shared_prefix.system_prompt_len.get_u32();
         let group = format!("prompt-{prompt}");
+        let (name, tenant) = (format!("{group}-user-{user}"), group.clone());
+        let (asked, answer) = (self.shared_prefix.question_len, self.shared_prefix.output_len);
         Client {
-            name: format!("{group}-user-{user}"),
-            tenant: group.clone(),
             class: SloClass::Batch,
             share,
-            arrival: Arrival::Poisson,
             prefix_group: (prefix > 0).then_some(group),
             prefix_tokens: prefix,
-            input: tokens(self.shared_prefix.question_len).into(),
-            output: tokens(self.shared_prefix.output_len),
-            activity: Activity::default(),
-            sessions: None,
-            deadline: None,
-            patience: None,
-            retry: None,
+            ..Client::plain(name, tenant, tokens(asked), tokens(answer))
         }
     }
 

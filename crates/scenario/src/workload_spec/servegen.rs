@@ -18,9 +18,8 @@ use crate::workload_spec::arrival::arrival;
 use crate::workload_spec::notes::{Note, Notes};
 use crate::workload_spec::words::message;
 use crate::yaml::{self, Amount, Node};
-use blis_core::SloClass;
 use blis_core::math::count;
-use blis_workload::{Activity, Arrival, Client, Empirical, Length, MAX_TOKENS};
+use blis_workload::{Arrival, Client, Empirical, Length, MAX_TOKENS};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -87,22 +86,9 @@ impl ServegenSpec {
             let dataset = folder.join(format!("chunk-{id}-dataset.json"));
             let ((input, output), arrival) =
                 (lengths(&dataset, span), row.arrival(&trace)).together()?;
-            clients.push(Client {
-                name: format!("servegen-chunk-{id}"),
-                tenant: format!("chunk-{id}"),
-                class: SloClass::Standard,
-                share: row.rate,
-                arrival,
-                prefix_group: None,
-                prefix_tokens: 0,
-                input: input.into(),
-                output,
-                activity: Activity::default(),
-                sessions: None,
-                deadline: None,
-                patience: None,
-                retry: None,
-            });
+            let (name, tenant) = (format!("servegen-chunk-{id}"), format!("chunk-{id}"));
+            let client = Client::plain(name, tenant, input, output);
+            clients.push(Client { share: row.rate, arrival, ..client });
             files.push(dataset);
             Ok::<_, Problems>(())
         }))?;

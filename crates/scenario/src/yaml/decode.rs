@@ -316,17 +316,25 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
         }
     }
 
-    fn deserialize_struct<V: Visitor<'de>>(
+    fn deserialize_unit_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        if name != Node::NAME {
+            return self.deserialize_any(visitor);
+        }
+        // Whoever asks for a node gets this one, with its places.
+        self.node.hand_over();
+        visitor.visit_unit()
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
         known: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        if name == "Node" {
-            // Whoever asks for a node gets this one, with its places.
-            let node = serde_json::to_value(self.node).map_err(Fault::custom)?;
-            return node.deserialize_struct(name, known, visitor).map_err(Fault::custom);
-        }
         match &self.node.kind {
             Kind::Map(_) | Kind::Null => self.deserialize_map(visitor),
             _ => Err(Wrong::Value { legal: format!("the fields {}", quoted(known)) }.into()),
@@ -354,7 +362,7 @@ impl<'de> Deserializer<'de> for Decoder<'de> {
     }
 
     forward_to_deserialize_any! {
-        i8 i16 i32 i64 i128 u8 u16 u32 u128 f32 char bytes byte_buf unit unit_struct tuple_struct
+        i8 i16 i32 i64 i128 u8 u16 u32 u128 f32 char bytes byte_buf unit tuple_struct
         identifier ignored_any
     }
 }

@@ -3,15 +3,16 @@
 use super::number::float;
 use crate::problem::{Place, Problem, is_hidden};
 use crate::problems::Problems;
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Spanned, Tagged};
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 
 /// A value and where it was written. As a field of a type that is decoded, it is that part of the
 /// tree as it stands.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// Where.
     pub place: Place,
@@ -20,7 +21,7 @@ pub struct Node {
 }
 
 /// What a node is. Scalars keep their text; what it means is for the field to say.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// Nothing: `key:` without a value, `~`, `null`.
     Null,
@@ -64,6 +65,22 @@ impl Node {
         match &self.kind {
             Kind::Map(fields) => fields.iter().find(|(key, ..)| key == name).map(|(.., node)| node),
             _ => None,
+        }
+    }
+
+    /// The text, if this is a scalar.
+    pub fn text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Scalar { text, .. } => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The items of a list; nothing else has any.
+    pub fn items(&self) -> &[Node] {
+        match &self.kind {
+            Kind::List(items) => items,
+            _ => &[],
         }
     }
 
@@ -255,6 +272,42 @@ fn write_text(text: &str, out: &mut String) {
         } else {
             out.push(c);
         }
+    }
+}
+
+thread_local! {
+    /// A node on its way from the decoder to the field that asked for it. Handed over as values of
+    /// serde's data model, it would be compiled once for every type that is ever decoded.
+    static HANDED: Cell<Option<Node>> = const { Cell::new(None) };
+}
+
+impl Node {
+    /// What a node calls itself when it asks a decoder for one.
+    pub(super) const NAME: &str = "Node";
+
+    /// Leaves a copy for the node that asks next, which is told so by `visit_unit`.
+    pub(super) fn hand_over(&self) {
+        HANDED.set(Some(self.clone()));
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_unit_struct(Node::NAME, NodeVisitor)
+    }
+}
+
+struct NodeVisitor;
+
+impl Visitor<'_> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a part of a file")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Node, E> {
+        HANDED.take().ok_or_else(|| E::custom("no node was handed over"))
     }
 }
 

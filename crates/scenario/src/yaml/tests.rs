@@ -235,9 +235,16 @@ fn files_that_cannot_be_read_say_so() {
     assert!(problem.to_string().ends_with("this is a directory; name a YAML file in it"));
 }
 
+/// What is in a comment is all one to a reader, and takes as long.
+pub(crate) fn without_comments(text: &str) -> String {
+    let lines = text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim_end());
+    let kept = lines.filter(|line| !line.starts_with('#') && !line.is_empty());
+    kept.flat_map(|line| [line, "\n"]).collect()
+}
+
 #[test]
 fn mangled_text_never_panics() {
-    let whole = include_str!("../../../../scenarios/shared-prefix.yaml");
+    let whole = without_comments(include_str!("../../../../scenarios/shared-prefix.yaml"));
     for cut in 0..whole.len() {
         if let Some(text) = whole.get(..cut) {
             let _ = read(text);

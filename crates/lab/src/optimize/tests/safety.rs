@@ -4,7 +4,7 @@ use super::{read, run};
 use crate::ledger::Ledger;
 use crate::optimize::{Call, Chosen, Findings, Group, LEVEL, Number, Search};
 use crate::stats::estimate;
-use crate::trial::{Runner, Unwatched};
+use crate::trial::Runner;
 use blis_core::SloClass;
 use blis_core::math::ln;
 
@@ -16,7 +16,7 @@ const TENANTS: &str = include_str!("tenants.yaml");
 fn logs(search: &Search, settings: &[(String, String)], runner: &Runner<'_>) -> Vec<f64> {
     let free = |(name, _): &&(String, String)| search.points.dimension(0, name).is_some();
     let values: Vec<_> = settings.iter().filter(free).cloned().collect();
-    let found = search.measure_at(&values, runner, &Unwatched).expect("it runs");
+    let found = search.measure_at(&values, runner).expect("it runs");
     found.objectives[0].iter().map(|value| ln(value.expect("a sample"))).collect()
 }
 
@@ -60,7 +60,7 @@ fn no_recommendation_harms_a_tenant_or_is_surely_worse_than_another_measured_poi
     for seed in 0..5 {
         let text = TENANTS.replace("seeds: 3}", &format!("seeds: 3, seed: {seed}}}"));
         let search = read(&text).expect("legal");
-        let found = search.run(&runner, &Unwatched, false).expect("it runs");
+        let found = search.run(&runner, false).expect("it runs");
         let [chosen] = &found.chosen[..] else { panic!("one point is recommended") };
         let hand = &search.points.candidates[0].hand;
         assert_eq!(better(&search, &found, chosen, &runner), Vec::<&Call>::new(), "seed {seed}");

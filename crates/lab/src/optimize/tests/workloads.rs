@@ -5,7 +5,7 @@ use crate::Failure;
 use crate::ledger::Ledger;
 use crate::metric::Metric;
 use crate::optimize::{Number, Search, search};
-use crate::trial::{Runner, Unwatched};
+use crate::trial::Runner;
 use blis_core::math::{exp, ln};
 use blis_scenario::{Row, RunFailure};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ fn number(search: &Search, text: &str) -> Number {
 fn what_names_no_workload_is_the_geometric_mean_over_all_seed_by_seed() {
     let search = read(&text()).expect("legal");
     assert_eq!(search.workloads(), ["calm", "full house"]);
-    let found = search.run(&Runner::default(), &Unwatched, false).expect("it runs");
+    let found = search.run(&Runner::default(), false).expect("it runs");
     let [all, calm, full] = ["", " @ calm", " @ full house"]
         .map(|place| found.values(1, &number(&search, &format!("critical.ttft_p99{place}"))));
     assert_eq!(all.len(), 3, "one value a fresh seed");
@@ -79,7 +79,7 @@ fn a_constraint_must_hold_in_each_workload_or_in_the_one_it_names() {
     let slack = text().replace("tokens_per_sec >= 0.5", "tokens_per_sec @ calm >= 0.5");
     let search = read(&slack).expect("legal");
     assert_eq!(search.constraints.len(), 1);
-    let found = search.run(&Runner::default(), &Unwatched, false).expect("it runs");
+    let found = search.run(&Runner::default(), false).expect("it runs");
     let outcome = found.outcome(&search, 0, 1);
     let calm = number(&search, "tokens_per_sec @ calm");
     assert_eq!(outcome.value, found.mean(1, &calm).map(|(mean, _)| mean), "that workload's");
@@ -115,7 +115,8 @@ fn a_search_on_several_workloads_that_was_stopped_goes_on_with_the_same_trials()
     let resumed = loop {
         // What is taken from the ledger counts too.
         let limit = Limit { most: 9 + 9 * stops, finished: AtomicUsize::new(0) };
-        match read(&text()).expect("legal").run(&runner(&cut), &limit, false) {
+        let limited = Runner { watch: &limit, ..runner(&cut) };
+        match read(&text()).expect("legal").run(&limited, false) {
             Ok(found) => break found,
             Err(Failure::Run(RunFailure::Interrupted)) => stops += 1,
             Err(failure) => panic!("{failure}"),
@@ -167,7 +168,7 @@ fn workloads_have_fronts_too() {
     );
     let search = read(&text).expect("legal");
     assert_eq!(search.metrics().len(), 1, "one metric, two numbers");
-    let found = search.run(&Runner::default(), &Unwatched, true).expect("it runs");
+    let found = search.run(&Runner::default(), true).expect("it runs");
     let front = found.front.as_ref().expect("two objectives");
     assert!(!front.points.is_empty());
     assert_eq!(found.sensitivities.len(), 2);
@@ -233,7 +234,7 @@ fn an_engine_outside_is_told_means_over_workloads_and_each_constraint() {
         .into_iter()
         .filter(|(name, _)| ["pa", "qd", "gate"].contains(&name.as_str()))
         .collect();
-    let found = search.measure_at(&free, &Runner::default(), &Unwatched).expect("it runs");
+    let found = search.measure_at(&free, &Runner::default()).expect("it runs");
     assert_eq!(found.excesses.len(), 2);
     assert!(found.excesses.iter().all(|excess| (excess + 0.5).abs() < 1e-9), "{found:?}");
     let runs = search.runs_of_hand();
@@ -248,7 +249,7 @@ impl Search {
     /// The runs of the hand-set point.
     fn runs_of_hand(&self) -> crate::optimize::Runs {
         let plans = self.plans(0, &self.points.candidates[0].hand).expect("legal");
-        let runs = search::by_point(&[plans], &self.seeds(), &Runner::default(), &Unwatched);
+        let runs = search::by_point(&[plans], &self.seeds(), &Runner::default());
         runs.expect("they run").remove(0)
     }
 }
