@@ -2,10 +2,10 @@
 
     BLIS_STEPS=engine.csv python3 measure/replay_in_process.py MODEL runs chat20.jsonl chat40.jsonl
 
-MODEL is a folder with a `config.json`; its weights are random. The engine has vLLM's own defaults,
-or what --engine says (`--engine '{"max_num_seqs": 256}'`). Before the first trace a short one warms
-it up, and every trace begins with an empty prefix cache. Written are the files of replay_trace.py,
-RUNS/chat20.requests.csv and so on.
+MODEL is a folder with a `config.json`; its weights are random. --engine sets vLLM's arguments, e.g.
+`{"max_num_seqs": 256}`; an engine in process has other defaults than `vllm serve`. A part of the
+first trace warms it up, and every trace begins with an empty prefix cache. Written are the files of
+replay_trace.py: RUNS/chat20.requests.csv and so on.
 """
 from __future__ import annotations
 
@@ -28,30 +28,21 @@ class InProcess(Replay):
         super().__init__(requests, "", "")
         self.engine = engine
 
-    async def serve(self, request: Request, message: Any) -> None:
+    async def answer(self, request: Request, message: Any) -> list[int]:
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind
 
-        due = self.zero + (request.arrival or 0.0)
-        if (before := request.waits_for) is not None:
-            await before.finished.wait()
-            due = before.last + request.think if request.arrival is None else due
-        prompt = message or self.message(request)
         how = SamplingParams(
             max_tokens=request.output_tokens, min_tokens=request.output_tokens, ignore_eos=True,
             temperature=0.0, detokenize=False, output_kind=RequestOutputKind.DELTA)
-        await asyncio.sleep(max(0.0, due - time.monotonic()))
-        request.sent = time.monotonic()
-        answer: list[int] = []
-        async for part in self.engine.generate(prompt, how, f"blis-{self.run}-{request.number}"):
+        tokens: list[int] = []
+        async for part in self.engine.generate(message, how, f"blis-{self.run}-{request.number}"):
             request.last = time.monotonic()
             request.first = request.first or request.last
-            answer += part.outputs[0].token_ids
-        if len(answer) != request.output_tokens:
-            raise ServerError(f"request {request.number} got {len(answer)} tokens")
-        if request.continued:
-            self.streams.answered(request, answer)
-        request.finished.set()
+            tokens += part.outputs[0].token_ids
+        if len(tokens) != request.output_tokens:
+            raise ServerError(f"request {request.number} got {len(tokens)} tokens")
+        return tokens
 
     def message(self, request: Request) -> Any:
         from vllm.inputs import TokensPrompt

@@ -195,7 +195,7 @@ class Replay:
         # The start, in seconds of the monotonic clock.
         self.zero = 0.0
 
-    def message(self, request: Request) -> bytes:
+    def message(self, request: Request) -> Any:
         """The request as it goes over the wire."""
         body = json.dumps({
             "model": self.model,
@@ -217,7 +217,7 @@ class Replay:
         )
         return head.encode() + body
 
-    async def serve(self, request: Request, message: bytes | None) -> None:
+    async def serve(self, request: Request, message: Any) -> None:
         """Sends the request when it is due, and waits for the answer."""
         due = self.zero + (request.arrival or 0.0) / self.speed
         if (before := request.waits_for) is not None:
@@ -226,6 +226,13 @@ class Replay:
         message = message or self.message(request)
         await asyncio.sleep(max(0.0, due - time.monotonic()))
         request.sent = time.monotonic()
+        answer = await self.answer(request, message)
+        if request.continued:
+            self.streams.answered(request, answer)
+        request.finished.set()
+
+    async def answer(self, request: Request, message: Any) -> list[int]:
+        """Sends the request and notes when its tokens came. Returns them, if they are continued."""
         secure = self.url.scheme == "https"
         _, answer = await asyncio.get_running_loop().create_connection(
             lambda: Answer(message), self.url.hostname or "127.0.0.1",
@@ -237,10 +244,10 @@ class Replay:
             raise ServerError(f"request {request.number} asked for {request.output_tokens} tokens "
                               f"and got {generated}: {events[-1].decode()[:500]}")
         request.first, request.last = answer.first or 0.0, answer.last
-        if request.continued:
-            choices = [choice for event in events for choice in json.loads(event)["choices"]]
-            self.streams.answered(request, [id for choice in choices for id in choice["token_ids"]])
-        request.finished.set()
+        if not request.continued:
+            return []
+        choices = [choice for event in events for choice in json.loads(event)["choices"]]
+        return [id for choice in choices for id in choice["token_ids"]]
 
     async def all(self) -> None:
         """Serves every request. The first failure ends the replay."""

@@ -22,17 +22,23 @@ const VLLM: &str = "h200-vllm-0.26-llama-3.1-8b";
 const PUBLIC: &str = "data/public";
 
 /// What is compared where nothing is named, in this order.
-const PARTS: [Part; 3] = [
-    Part { title: "vLLM 0.26 on an H200", data: "data/vllm", new: None, bounds: Bounds::SEEN },
+const PARTS: [Part; 4] = [
+    Part { title: "vLLM 0.26 on an H200", data: &["data/vllm"], new: None, bounds: Bounds::SEEN },
     Part {
-        title: "vLLM 0.26 on another H200",
-        data: "data/vllm",
+        title: "vLLM 0.26 with its own defaults",
+        data: &["data/vllm", "data/vllm-default"],
+        new: None,
+        bounds: Bounds::UNSEEN,
+    },
+    Part {
+        title: "Runs that nothing was fitted to",
+        data: &["data/vllm"],
         new: Some("data/vllm-held-out"),
         bounds: Bounds::UNSEEN,
     },
     Part {
         title: "The home-made server on an H200",
-        data: "data/h200",
+        data: &["data/h200"],
         new: None,
         bounds: Bounds::UNSEEN,
     },
@@ -41,8 +47,8 @@ const PARTS: [Part; 3] = [
 /// Runs that ship with the project.
 struct Part {
     title: &'static str,
-    /// Where those are that may be fitted to.
-    data: &'static str,
+    /// Where those are that may be fitted to; those of the last folder are predicted.
+    data: &'static [&'static str],
     /// Where those are that are only predicted, by `VLLM`.
     new: Option<&'static str>,
     bounds: Bounds,
@@ -101,16 +107,24 @@ fn published(args: &ValidateArgs, notes: Option<String>) -> Result<(), Failure> 
 }
 
 fn shipped<'a>(args: &'a ValidateArgs, part: &'static Part) -> Result<Ready<'a>, Failure> {
-    let folders = vec![PathBuf::from(part.data)];
+    let folders: Vec<PathBuf> = part.data.iter().map(PathBuf::from).collect();
     let new: Vec<PathBuf> = part.new.iter().map(PathBuf::from).collect();
     let profile = part.new.map(|_| Path::new(VLLM));
-    let ready = one(args, &Named { folders, new, names: Vec::new() }, profile)?;
-    let title = format!("{}: `{}`", part.title, part.new.unwrap_or(part.data));
+    let last = folders.last().expect("a part has data");
+    let names = if folders.len() > 1 { workloads(last)? } else { Vec::new() };
+    let title =
+        format!("{}: `{}`", part.title, part.new.map_or(last.as_path(), Path::new).display());
+    let ready = one(args, &Named { folders, new, names }, profile)?;
     let bounds = part.bounds;
     Ok(Box::new(move || {
         let (transfer, beyond) = (Vec::new(), Vec::new());
         Ok(Found { title, bounds, transfer, beyond, ..ready()? })
     }))
+}
+
+/// What was served in the runs of a folder.
+fn workloads(folder: &Path) -> Result<Vec<String>, Failure> {
+    Ok(Measured::read_folder(folder)?.into_iter().map(|run| run.workload).collect())
 }
 
 /// Reads what is named, to compare it with what `profile` or fits predict.
@@ -197,7 +211,7 @@ fn named(args: &ValidateArgs) -> Named {
             new.extend(paths(folders));
             vec![data.clone()]
         }
-        None if folders.is_empty() => vec![PathBuf::from(PARTS[0].data)],
+        None if folders.is_empty() => vec![PathBuf::from(PARTS[0].data[0])],
         None => paths(folders).collect(),
     };
     // A profile needs nothing to be fitted to.

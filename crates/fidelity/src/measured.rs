@@ -221,6 +221,8 @@ pub fn read_all(steps: &[PathBuf], requests: &[PathBuf]) -> Result<Vec<Measured>
         );
         return Err(Problem::of_file("requests", message));
     }
+    // Sums of floats depend on the order: a fit does not depend on how its runs were named.
+    measured.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(measured)
 }
 

@@ -53,8 +53,8 @@ fn a_scenario_names_a_profile_beside_it() {
 #[test]
 fn steps_outside_the_fitted_range_are_counted_and_give_one_warning() {
     let bench = Bench::new();
-    let prompts = "--prompt-tokens 9000 --prompt-tokens-stdev 0 --prompt-tokens-min 9000 \
-                   --prompt-tokens-max 9000 --num-requests 5 --rate 1 --hardware H200";
+    let prompts = "--prompt-tokens 20000 --prompt-tokens-stdev 0 --prompt-tokens-min 20000 \
+                   --prompt-tokens-max 20000 --num-requests 5 --rate 1 --hardware H200";
     let ran = bench.blis(&format!("run {prompts} --format blis"));
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let warnings: Vec<&str> = ran.err.lines().filter(|l| l.contains("were outside")).collect();

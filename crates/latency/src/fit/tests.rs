@@ -7,7 +7,7 @@ use blis_core::random::Purpose;
 
 const TRUTH: Features = [
     4800.0, 8.0, 9.0, 5.0, 0.031, 0.02, 0.0018, 0.05, 80.0, 400.0, 4.0, 50.0, 1500.0, 3.0, 0.008,
-    35.0, 0.0, 0.0, 0.0,
+    35.0, 0.0, 0.0, 0.0, 0.0,
 ];
 
 fn random(dice: &mut Dice, below: usize) -> u32 {

@@ -9,7 +9,7 @@ pub(crate) fn some_parameters() -> Parameters {
     let mut terms_us = [0.0; TERMS];
     let values = [
         4768.0, 7.6, 10.9, 1.5, 0.03, 0.02, 0.0019, 0.035, 71.0, 457.0, 2.6, 20.0, 1668.0, 0.5,
-        0.007, 44.4, 0.01, 0.01, 0.1,
+        0.007, 44.4, 0.01, 0.01, 0.1, 0.2,
     ];
     terms_us.copy_from_slice(&values);
     Parameters {

@@ -84,7 +84,7 @@ impl StepTime for Hosted {
 fn fitted() -> Profile {
     let terms_us = [
         60.0, 0.3, 0.1, 0.2, 0.11, 0.03, 0.02, 0.05, 2.0, 9.0, 3.0, 0.7, 0.01, 1.3, 0.4, 0.9, 0.07,
-        0.02, 0.05,
+        0.02, 0.05, 0.6,
     ];
     let mut ranges = [Some(Range { min: 0.0, max: 1e6 }); VARIABLES.len()];
     ranges[0] = Some(Range { min: 1.0, max: 3.0 });
