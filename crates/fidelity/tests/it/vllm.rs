@@ -1,5 +1,6 @@
-//! Predictions against vLLM on three H200s (`data/vllm`, `data/vllm-default`, `data/vllm-held-out`): the
-//! promises of `docs/validation/fidelity.md`. Nothing is fitted to the last folder.
+//! Predictions against vLLM on three H200s (`data/vllm`, `data/vllm-default`,
+//! `data/vllm-held-out`): the promises of `docs/validation/fidelity.md`. Nothing is fitted to the
+//! last folder.
 
 use blis_fidelity::calibrate::{self, Calibration, padding};
 use blis_fidelity::measured::{Measured, MeasuredRequest, read_all};
@@ -113,7 +114,7 @@ fn the_shipped_profile_predicts_runs_that_nothing_was_fitted_to() {
         assert!(one.steps.expect("steps that show").total.abs() <= 0.03, "{}", one.workload);
     }
     assert!(all.iter().all(|one| one.cached_equal >= 0.995));
-    // Less than the 90 % that the intervals are for: hosts differ from run to run by more than they know.
+    // Less than the 90 % that they are for: hosts differ from run to run by more than they know.
     let held = coverage(&all);
     assert!(f64::from(held.covered) >= 0.7 * f64::from(held.cells), "{held:?}");
 }

@@ -55,8 +55,8 @@ pub(super) fn fit(runs: &[Run], emphasis: &dyn Fn(&str) -> f64) -> Host {
         whole(trace, step).then_some(([1.0, seqs(step), 0.0], step.launch_us))
     };
     us[3..5].copy_from_slice(&solve(&collect(&traces, decodes))[..2]);
-    // A sequence costs the same with and without graphs. Fitted apart, one run without graphs and with
-    // at most 45 sequences made it 133 us, which 540 sequences do not take.
+    // A sequence costs the same with and without graphs. Fitted apart, one run without graphs and
+    // with at most 45 sequences made it 133 us, which 540 sequences do not take.
     let prepare = (us[3], us[4]);
     let launches = |trace: &Trace, step: &TracedStep| {
         let rest = step.launch_us - prepare.0 - prepare.1 * seqs(step);
