@@ -86,16 +86,6 @@ impl Policy {
 }
 
 impl Policy {
-    /// It as a guest, which is made with the values of its parameters.
-    fn guest<P: ?Sized>(
-        &self,
-        make: impl Fn(&Values) -> Box<P> + Send + Sync + 'static,
-    ) -> Guest<P> {
-        let Policy { name, params, needs, .. } = *self;
-        let make = Box::new(move |values: &Values, _: &_| make(values));
-        Guest { name, params, needs, identity: self.identity.clone(), make }
-    }
-
     /// Adds it to `guests`; its calls are counted in `tally`.
     pub(crate) fn invite(
         &self,
@@ -103,7 +93,7 @@ impl Policy {
         guests: &mut Guests,
         tally: &Arc<Tally>,
     ) -> PyResult<()> {
-        let Policy { kind, name, needs, varies, .. } = *self;
+        let Policy { kind, name, params, needs, varies, .. } = *self;
         let (function, tally) = (self.function.clone_ref(py), Arc::clone(tally));
         let caller = move |values: &Values| {
             let kwargs = Python::attach(|py| keywords(py, values).map(Bound::unbind));
@@ -111,15 +101,31 @@ impl Policy {
             let function = Python::attach(|py| function.clone_ref(py));
             Caller { kind, name, needs, function, kwargs, tally: Arc::clone(&tally) }
         };
+        let identity = self.identity.clone();
         let added = match kind {
-            Kind::Scorer => {
-                guests.add_scorer(self.guest(move |values| Box::new(PyScorer(caller(values)))))
-            }
-            Kind::Order => guests
-                .add_order(self.guest(move |values| Box::new(PyOrder(caller(values), varies)))),
-            Kind::Admission => guests.add_admission(
-                self.guest(move |values| Box::new(PyAdmission(caller(values), BTreeMap::new()))),
-            ),
+            Kind::Scorer => guests.add_scorer(Guest {
+                name,
+                params,
+                needs,
+                identity,
+                make: Box::new(move |values, _| Box::new(PyScorer(caller(values)))),
+            }),
+            Kind::Order => guests.add_order(Guest {
+                name,
+                params,
+                needs,
+                identity,
+                make: Box::new(move |values, _| Box::new(PyOrder(caller(values), varies))),
+            }),
+            Kind::Admission => guests.add_admission(Guest {
+                name,
+                params,
+                needs,
+                identity,
+                make: Box::new(move |values, _| {
+                    Box::new(PyAdmission(caller(values), BTreeMap::new()))
+                }),
+            }),
         };
         added.map_err(|message| crate::failure::plain(py, "PolicyError", &message))
     }

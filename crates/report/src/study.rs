@@ -9,7 +9,7 @@ mod targets;
 
 pub use charts::chart;
 
-use crate::chart::{Axis, Chart, Form, Mark, Point, Scale, unique};
+use crate::chart::{Axis, Chart, Form, Mark, Point, Scale};
 use crate::model::{Block, Card, Document, Table, blocks};
 use crate::text::{counted, entry, heading, percent, quoted, ranged, rejoined, titled};
 use blis_core::SloClass;
@@ -122,7 +122,13 @@ fn conditions(study: &Study, findings: &Findings) -> String {
 pub(crate) fn sent(study: &Study) -> String {
     let plans = || study.cells.iter().map(|cell| &cell.plan);
     let distinct = |names: Vec<String>| {
-        unique(names.iter().map(String::as_str).filter(|name| !name.is_empty())).join(", ")
+        let mut known: Vec<String> = Vec::new();
+        for name in names.into_iter().filter(|name| !name.is_empty()) {
+            if !known.contains(&name) {
+                known.push(name);
+            }
+        }
+        known.join(", ")
     };
     let workloads = distinct(plans().map(|plan| plan.workload_name.clone()).collect());
     let instances = distinct(plans().map(|plan| plan.instances.to_string()).collect());
