@@ -56,6 +56,14 @@ pub(crate) fn with(expr: &Expr, place: usize, new: &Expr) -> Expr {
     })
 }
 
+pub(crate) fn join(sign: Binary, left: Expr, right: Expr) -> Expr {
+    Expr::Binary(sign, Box::new(left), Box::new(right))
+}
+
+pub(crate) fn negative(expr: Expr) -> Expr {
+    Expr::Unary(Unary::Minus, Box::new(expr))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,12 +80,4 @@ mod tests {
             assert_eq!(size(&changed), 11 - smaller, "{place}: {changed}");
         }
     }
-}
-
-pub(crate) fn join(sign: Binary, left: Expr, right: Expr) -> Expr {
-    Expr::Binary(sign, Box::new(left), Box::new(right))
-}
-
-pub(crate) fn negative(expr: Expr) -> Expr {
-    Expr::Unary(Unary::Minus, Box::new(expr))
 }

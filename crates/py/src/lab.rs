@@ -11,7 +11,7 @@ use blis_lab::Failure;
 use blis_lab::ledger::Ledger;
 use blis_lab::optimize::{self, Search};
 use blis_lab::study::{self, Study};
-use blis_lab::trial::{self, Runner, Watch};
+use blis_lab::trial::{self, Runner};
 use blis_lab::tune;
 use blis_scenario::profile::{self, ProfiledMachine};
 use blis_scenario::{Plan, Problem, RunFailure, Saturations, policies as listing};
