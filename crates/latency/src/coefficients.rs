@@ -55,7 +55,7 @@ impl StepTime for Coefficients {
         Span::from_micros_f64(self.alpha_us[0] + self.alpha_us[1] * f64::from(input_tokens))
     }
 
-    fn output(&self) -> Span {
+    fn output(&self, _seqs: u32) -> Span {
         Span::from_micros_f64(self.alpha_us[2])
     }
 
@@ -76,7 +76,7 @@ mod tests {
         let drafted = StepShape { draft_tokens: 6, ..shape };
         assert_eq!(model.predict(&drafted), Span::from_micros(1305));
         assert_eq!(model.ingress(7), Span::from_micros(24));
-        assert_eq!(model.output(), Span::from_micros(5));
+        assert_eq!(model.output(1), Span::from_micros(5));
     }
 
     #[test]

@@ -99,9 +99,10 @@ pub trait StepTime: Send + Sync + std::fmt::Debug {
         Span::ZERO
     }
 
-    /// From the end of a step's update, when its tokens are handed out, until they leave the server
-    /// (the way out of the engine's process, detokenisation); does not occupy the engine.
-    fn output(&self) -> Span {
+    /// From the end of the update of a step of `seqs` sequences, when its tokens are handed out,
+    /// until they leave the server (the way out of the engine's process, detokenisation); does not
+    /// occupy the engine. Not shorter with more sequences.
+    fn output(&self, _seqs: u32) -> Span {
         Span::ZERO
     }
 

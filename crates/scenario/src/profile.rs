@@ -22,7 +22,7 @@ use std::path::Path;
 
 /// What the first line of a profile says. The number changes when a term changes its meaning, and
 /// not when one is added: a profile that lacks a term does without it.
-pub const FORMAT: &str = "blis-profile/3";
+pub const FORMAT: &str = "blis-profile/4";
 
 /// What the formats before it begin with.
 const OLDER: &str = "blis-profile/";

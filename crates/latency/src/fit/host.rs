@@ -6,7 +6,7 @@
 use super::design::dot;
 use super::log::Run;
 use super::nnls::Normal;
-use super::trace::{COPY_US, Trace, TracedStep, Ways};
+use super::trace::{COPY_US, Trace, TracedStep};
 use crate::profile::host::{HOST_TERMS, Host, SAMPLE};
 use blis_core::math::float;
 
@@ -74,7 +74,8 @@ pub(super) fn fit(runs: &[Run], emphasis: &dyn Fn(&str) -> f64) -> Host {
     }
     let update = solve(&collect(&traces, |_, step| Some(([1.0, seqs(step), 0.0], step.update_us))));
     (us[10], us[11]) = (update[0] + COPY_US, update[1]);
-    (us[12], us[13]) = ways(&traces);
+    us[12] = way_in(&traces);
+    us[13..].copy_from_slice(&way_out(&traces));
     let host = Host { us, drift: 0.0 };
     let drift = drift(runs, &host);
     Host { drift, ..host }
@@ -140,15 +141,25 @@ fn mean_turn(traces: &[(&Trace, f64)], asynchronous: bool) -> f64 {
     solve(&seen)[0]
 }
 
-/// The mean ways in and out. A client that is busy with many sequences makes them long, but then
-/// requests wait longer for other things: every run counts by how much its TTFT is made of them.
-fn ways(traces: &[(&Trace, f64)]) -> (f64, f64) {
-    let known = || traces.iter().filter_map(|(trace, _)| trace.ways);
+/// The mean way in. A client that is busy makes it long, but then requests wait longer for other
+/// things: every run counts by how much its TTFT is made of it.
+fn way_in(traces: &[(&Trace, f64)]) -> f64 {
+    let known = || traces.iter().filter_map(|(trace, _)| trace.ways.as_ref());
     let weights: f64 = known().map(|ways| ways.ttft.powi(-2)).sum();
-    let mean = |of: fn(&Ways) -> f64| -> f64 {
-        known().map(|ways| of(&ways) * ways.ttft.powi(-2) / weights).sum()
-    };
-    (mean(|ways| ways.inwards), mean(|ways| ways.outwards))
+    known().map(|ways| ways.inwards * ways.ttft.powi(-2) / weights).sum()
+}
+
+/// The way out, and what each sequence of the step adds to it; runs count as for the way in.
+fn way_out(traces: &[(&Trace, f64)]) -> [f64; 2] {
+    let mut all = Vec::new();
+    for &(trace, emphasis) in traces {
+        let Some(ways) = &trace.ways else { continue };
+        let weight = emphasis / (1.0 + float(ways.outwards.len() as u64)) / ways.ttft.powi(2);
+        let seen = ways.outwards.iter();
+        all.extend(seen.map(|&(seqs, micros)| ([1.0, f64::from(seqs), 0.0], micros, weight)));
+    }
+    let [step, seq, _] = solve(&all);
+    [step, seq]
 }
 
 /// Least squares without negative coefficients; what is far off counts as if it were less so.

@@ -168,24 +168,21 @@ fn trace(steps: &[LoggedStep], rows: &[Row], requests: &[LoggedRequest]) -> Opti
 }
 
 /// The way in is the least time from arrival to scheduling, but for one request in a hundred; the
-/// way out is the median from the end of an update to the first token that came after it.
+/// ways out are those from the end of an update to the first tokens that came after it.
 fn ways(steps: &[TracedStep], requests: &[LoggedRequest]) -> Option<Ways> {
     let mut to: Vec<f64> =
         requests.iter().map(|request| request.scheduled_us - request.arrival_us).collect();
     let ends: Vec<f64> = steps.iter().map(|step| step.done_us + step.update_us).collect();
-    let mut from: Vec<f64> = requests
-        .iter()
-        .filter_map(|request| {
-            let after = ends.partition_point(|&end| end <= request.first_token_us);
-            Some(request.first_token_us - ends.get(after.checked_sub(1)?)?)
-        })
-        .collect();
+    let outwards = requests.iter().filter_map(|request| {
+        let after = ends.partition_point(|&end| end <= request.first_token_us);
+        let step = after.checked_sub(1)?;
+        Some((steps[step].seqs(), request.first_token_us - ends[step]))
+    });
     to.sort_by(f64::total_cmp);
-    from.sort_by(f64::total_cmp);
     let waited = requests.iter().map(|request| request.first_token_us - request.arrival_us);
     Some(Ways {
         inwards: to.get(to.len() / 100)?.max(0.0),
-        outwards: *from.get(from.len() / 2)?,
+        outwards: outwards.collect(),
         ttft: waited.sum::<f64>() / float(requests.len() as u64),
     })
 }

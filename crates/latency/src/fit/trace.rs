@@ -23,12 +23,12 @@ const BAND: (f64, f64) = (0.25, 300.0);
 const GUESSED: f64 = 0.3;
 
 /// The ways into an engine and out of it, in microseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Ways {
     /// Least time from a request's arrival to its first scheduling.
     pub inwards: f64,
-    /// Usual time from the update of a step to its first tokens at the client.
-    pub outwards: f64,
+    /// Sequences of a step, and the time from its update to a first token at the client.
+    pub outwards: Vec<(u32, f64)>,
     /// Mean time to the first token.
     pub ttft: f64,
 }

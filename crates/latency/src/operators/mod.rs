@@ -261,8 +261,8 @@ impl StepTime for Operators {
         self.host.as_ref().map_or(Span::ZERO, Host::ingress)
     }
 
-    fn output(&self) -> Span {
-        self.host.as_ref().map_or(Span::ZERO, Host::output)
+    fn output(&self, seqs: u32) -> Span {
+        self.host.as_ref().map_or(Span::ZERO, |host| host.output(seqs))
     }
 
     fn context_free(&self) -> bool {

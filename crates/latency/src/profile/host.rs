@@ -5,7 +5,7 @@ use crate::shape::{HostTime, StepShape};
 use blis_core::Span;
 
 /// How many numbers there are.
-pub const HOST_TERMS: usize = 14;
+pub const HOST_TERMS: usize = 15;
 
 /// What each number is called, its unit and what it stands for. Those of a sequence follow the one
 /// of the step.
@@ -26,6 +26,7 @@ pub const HOST: [super::term::Term; HOST_TERMS] = {
         term("update_seq", "us/sequence", "and for each sequence"),
         term("way_in", "us/request", "from the client to the engine's queue"),
         term("way_out", "us/step", "from the engine to the client"),
+        term("way_out_seq", "us/sequence", "and for each sequence"),
     ]
 };
 
@@ -82,9 +83,9 @@ impl Host {
         Span::from_micros_f64(self.us[12])
     }
 
-    /// The way out.
-    pub(crate) fn output(&self) -> Span {
-        Span::from_micros_f64(self.us[13])
+    /// The way out of the tokens of `seqs` sequences.
+    pub(crate) fn output(&self, seqs: u32) -> Span {
+        Span::from_micros_f64(self.cost(13, seqs))
     }
 
     /// What a step costs; `captured` says whether a graph of its size was captured.
@@ -113,7 +114,7 @@ mod tests {
     fn host() -> Host {
         let us = [
             100.0, 10.0, 150.0, 1300.0, 5.0, 9000.0, 3.0, 19_000.0, 1000.0, 2.0, 200.0, 8.0,
-            1250.0, 2000.0,
+            1250.0, 900.0, 26.0,
         ];
         Host { us, drift: 0.05 }
     }

@@ -290,8 +290,8 @@ impl StepTime for Profile {
         self.parameters.host.as_ref().map_or(Span::ZERO, Host::ingress)
     }
 
-    fn output(&self) -> Span {
-        self.parameters.host.as_ref().map_or(Span::ZERO, Host::output)
+    fn output(&self, seqs: u32) -> Span {
+        self.parameters.host.as_ref().map_or(Span::ZERO, |host| host.output(seqs))
     }
 
     fn context_free(&self) -> bool {

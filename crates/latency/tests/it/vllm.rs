@@ -72,6 +72,8 @@ fn what_was_seen_of_the_gpu_and_of_the_host_is_physical() {
         ("pieces", 8000.0, 11_000.0),
         ("sample", 800.0, 1200.0),
         ("way_in", 1000.0, 2000.0),
+        ("way_out", 800.0, 1400.0),
+        ("way_out_seq", 22.0, 36.0),
     ] {
         let us = host_us(&profile, name);
         assert!((least..most).contains(&us), "{name}: {us}");

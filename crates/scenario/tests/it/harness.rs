@@ -37,15 +37,15 @@ pub(crate) struct Story {
     pub(crate) arrival: Time,
     pub(crate) gateway: Span,
     pub(crate) queue: Span,
+    pub(crate) output: Span,
     pub(crate) e2e: Span,
     pub(crate) output_tokens: u32,
 }
 
 impl Story {
-    /// From leaving the queue to the last token. The engine's own time, if nothing is preempted and
-    /// output processing takes none.
+    /// From leaving the queue to the last token: the engine's own time, if nothing is preempted.
     pub(crate) fn service(&self) -> Span {
-        self.e2e - self.gateway - self.queue
+        self.e2e - self.gateway - self.queue - self.output
     }
 }
 
@@ -65,6 +65,7 @@ impl Listener for Stories {
             arrival: record.arrival,
             gateway: record.split.gateway,
             queue: record.split.queue,
+            output: record.split.output,
             e2e: record.e2e.expect("it finished"),
             output_tokens: record.output_tokens,
         };

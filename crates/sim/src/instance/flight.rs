@@ -231,7 +231,7 @@ impl Instance {
             && number == flight.number
         {
             self.in_flight.caught_up.pop_front();
-            self.note_tokens((slot, tokens), end, flight.stalled, kit);
+            self.note_tokens((slot, tokens), &flight.batch, end, flight.stalled, kit);
             if kit.engine.stages > 1 && kit.live.get(slot).place != Place::Running {
                 self.in_flight.part(slot, tokens);
             }

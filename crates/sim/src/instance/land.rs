@@ -7,7 +7,7 @@ use super::stride::{Passed, Step};
 use super::{Instance, Kit};
 use crate::live::{Place, Slot};
 use blis_core::{SloClass, Span, Time};
-use blis_metrics::{Fact, Status};
+use blis_metrics::{Batch, Fact, Status};
 use blis_policy::Answer;
 
 impl Instance {
@@ -117,7 +117,9 @@ impl Instance {
                 self.in_flight.catch_up(slot, fresh);
             } else {
                 let stalled = self.tier.as_ref().map_or(Span::ZERO, |tier| tier.stalled());
-                self.note_tokens((slot, fresh), now, stalled, kit);
+                let step = self.stride.as_ref().and_then(|stride| stride.step);
+                let batch = step.expect("it has computed the chunk").batch;
+                self.note_tokens((slot, fresh), &batch, now, stalled, kit);
             }
             let running = self.running.get_mut(place);
             if kit.engine.is_steady() {
@@ -147,6 +149,7 @@ impl Instance {
     pub(super) fn note_tokens(
         &mut self,
         (slot, tokens): (Slot, u32),
+        batch: &Batch,
         now: Time,
         stalled: Span,
         kit: &mut Kit<'_>,
@@ -164,7 +167,7 @@ impl Instance {
                 Place::Ended => live.split.prefill = now.since(live.enqueued),
                 _ => live.split.queue += now.since(live.enqueued),
             }
-            live.split.output = kit.latency.output();
+            live.split.output = kit.latency.output(batch.prefill_seqs + batch.decode_seqs);
             if !live.gave_up {
                 let work = live.expected_work(kit.engine.block_size);
                 kit.ended[live.gateway].started_work += work;
@@ -236,8 +239,9 @@ impl Instance {
 
     /// A request that has left the batch has all its tokens.
     pub(super) fn finish(&mut self, slot: Slot, now: Time, kit: &mut Kit<'_>) {
-        let output = now + kit.latency.output();
         let live = kit.live.get(slot);
+        // As long a way as its first token had.
+        let output = now + live.split.output;
         let gateway = live.gateway;
         let mut record = live.record(kit.engine.block_size);
         record.e2e = Some(output.since(record.arrival));

@@ -77,7 +77,7 @@ impl Floors {
         let prefill = (least..cached).map(alone).fold(alone(cached), Span::min);
         // Steps that compute parts of a prompt follow each other through the stages of a pipeline.
         let prefill = prefill / u64::from(self.engine.stages);
-        let ttft = before + prefill + self.latency.output();
+        let ttft = before + prefill + self.latency.output(1);
         let steps = (request.output_tokens - 1).div_ceil(1 + self.engine.lookahead());
         let e2e = ttft + work.decode(prompt + 1, steps);
         Floor { ttft, e2e, cached_tokens }

@@ -3,7 +3,7 @@
 use super::{LATEST, World};
 use crate::instance::{Kit, Tally, Unseen};
 use crate::live::{Ended, Live, LiveRequests, Slot};
-use blis_core::{InstanceId, Time};
+use blis_core::{InstanceId, Span, Time};
 use blis_metrics::{Fact, Listener};
 use blis_policy::Intent;
 
@@ -32,10 +32,13 @@ impl World<'_> {
         let (mut soonest, mut best) = (None, places[0].instance);
         for place in &places {
             let home = self.instances[place.instance.index()].home();
-            let output = self.config.pools[home].latency.output();
-            let limit = soonest.map_or(self.horizon, |left: Time| left - output);
-            if let Some(at) = self.first_token(place, slot, limit, &mut copy) {
-                (soonest, best) = (Some(at + output), place.instance);
+            let least = self.config.pools[home].latency.output(1);
+            let limit = soonest.map_or(self.horizon, |left: Time| left - least);
+            let found = self.first_token(place, slot, limit, &mut copy);
+            if let Some(left) = found.map(|(at, output)| at + output.unwrap_or(least))
+                && soonest.is_none_or(|soonest| left < soonest)
+            {
+                (soonest, best) = (Some(left), place.instance);
             }
         }
         best
@@ -76,8 +79,14 @@ impl World<'_> {
     }
 
     /// When the first token of a request that goes to `place` comes, unless that is not before
-    /// `limit`.
-    fn first_token(&self, place: &Place, slot: Slot, limit: Time, copy: &mut Copy) -> Option<Time> {
+    /// `limit`, and its way out; that of a request which has left with it is not known.
+    fn first_token(
+        &self,
+        place: &Place,
+        slot: Slot,
+        limit: Time,
+        copy: &mut Copy,
+    ) -> Option<(Time, Option<Span>)> {
         let mut engine = self.instances[place.instance.index()].clone();
         // Others of this request's copies were at other places.
         copy.live.put(slot, self.live.get(slot).clone());
@@ -101,8 +110,10 @@ impl World<'_> {
             };
             match kit.live.find(slot) {
                 // It had one token to generate, and has left with it.
-                None => return Some(at),
-                Some(Live { first_token: Some(token), .. }) => return Some(*token),
+                None => return Some((at, None)),
+                Some(Live { first_token: Some(token), split, .. }) => {
+                    return Some((*token, Some(split.output)));
+                }
                 Some(_) => {}
             }
         }

@@ -51,9 +51,7 @@ impl World<'_> {
             return;
         }
         let live = self.live.get(slot);
-        if let (Some(token), Some(instance)) = (live.first_token, live.instance)
-            && token + self.pool(instance).latency.output() <= at
-        {
+        if live.first_token.is_some_and(|token| token + live.split.output <= at) {
             return;
         }
         self.pass_time(at);

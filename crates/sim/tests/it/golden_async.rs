@@ -133,8 +133,8 @@ impl StepTime for SlowPrefill {
         self.0.ingress(input_tokens)
     }
 
-    fn output(&self) -> Span {
-        self.0.output()
+    fn output(&self, seqs: u32) -> Span {
+        self.0.output(seqs)
     }
 
     fn context_free(&self) -> bool {

@@ -100,7 +100,7 @@ fn an_output_length_changes_nothing_before_the_answer_ends() {
             let arrival = longer.requests[usize::try_from(ended.request).expect("small")].arrival;
             let instance = ended.instance.expect("finished");
             let (pool, lane) = (world.pool_of(instance), instance + 1);
-            let left = arrival + ended.e2e.expect("finished") - pool.latency.output();
+            let left = arrival + ended.e2e.expect("finished") - ended.split.output;
             let ahead = pool.engine.stages - 1 + u32::from(pool.engine.async_scheduling);
             let known = if let Some(others) = ahead.checked_sub(1) {
                 let steps = |(at, of, fact): &&(Time, u32, String)| {
@@ -429,8 +429,8 @@ impl StepTime for Slowed {
         self.0.ingress(input_tokens) * self.1
     }
 
-    fn output(&self) -> Span {
-        self.0.output() * self.1
+    fn output(&self, seqs: u32) -> Span {
+        self.0.output(seqs) * self.1
     }
 
     fn context_free(&self) -> bool {

@@ -29,8 +29,8 @@ impl StepTime for ContextBound {
         Span::from_nanos(u64::from(input_tokens) * 100)
     }
 
-    fn output(&self) -> Span {
-        Span::from_nanos(7)
+    fn output(&self, seqs: u32) -> Span {
+        Span::from_nanos(7 + 3 * u64::from(seqs))
     }
 
     fn context_free(&self) -> bool {
@@ -58,8 +58,8 @@ impl StepTime for Hosted {
         self.0.ingress(input_tokens)
     }
 
-    fn output(&self) -> Span {
-        self.0.output()
+    fn output(&self, seqs: u32) -> Span {
+        self.0.output(seqs)
     }
 
     fn context_free(&self) -> bool {
