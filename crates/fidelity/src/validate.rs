@@ -144,8 +144,7 @@ struct Case<'a> {
     second: Option<&'a Measured>,
     plan: Plan,
     profile: Profile,
-    /// What its intervals are resampled from.
-    seen: Vec<Run>,
+    /// How far that is off over whole runs.
     drift: f64,
 }
 
@@ -160,10 +159,14 @@ pub fn validate(
     wanted: &[String],
     options: &Options,
 ) -> Result<Vec<Compared>, RunFailure> {
+    let fitted = Fitted::new(runs, options).map_err(refused)?;
     let mut cases = Vec::new();
     for first in first_runs(measured) {
         if wanted.is_empty() || wanted.contains(&first.workload) {
-            cases.push(case(first, measured, runs, options)?);
+            let (profile, drift) = fitted.without(first.served(), options).map_err(refused)?;
+            let second = measured.iter().find(|run| run.is_again(first));
+            let plan = plan(first, &options.server)?;
+            cases.push(Case { first, second, plan, profile, drift });
         }
     }
     let resamples = options.resamples as usize;
@@ -173,7 +176,8 @@ pub fn validate(
         let case = &cases[at];
         let profile = match number.checked_sub(1) {
             None => case.profile.clone(),
-            Some(index) => case.resampled(options, index).map_err(refused)?,
+            Some(index) => resample::varied(&case.profile, case.drift, options.seed, index)
+                .map_err(|error| refused(error.into()))?,
         };
         let graph = options.server.largest_graph(case.first);
         let profile = profile.with_graphs_up_to(graph);
@@ -200,48 +204,47 @@ fn refused(error: FitError) -> RunFailure {
     Problem::of_file("validate", format!("{error}{advice}")).into()
 }
 
-fn case<'a>(
-    first: &'a Measured,
-    measured: &'a [Measured],
-    runs: &[Run],
-    options: &Options,
-) -> Result<Case<'a>, RunFailure> {
-    let fit_options = FitOptions::of(options.padding.clone());
-    let keep = |run: &&Run| match options.basis {
-        Basis::LeaveOneOut => run.workload != first.served(),
-        Basis::Refit | Basis::Given(_) => true,
-    };
-    let seen: Vec<Run> = runs.iter().filter(keep).cloned().collect();
-    let (profile, drift) = match &options.basis {
-        Basis::Given(file) => (file.profile.clone(), file.profile.parameters().drift),
-        Basis::LeaveOneOut | Basis::Refit => {
-            let off = match workloads(&seen).len() {
-                0 | 1 => 0.0,
-                _ => drift(&seen, &leave_one_out(&seen, &fit_options).map_err(refused)?),
-            };
-            (fit(&seen, &fit_options).map_err(refused)?, off)
-        }
-    };
-    let second = |run: &&Measured| run.is_again(first);
-    let plan = plan(first, &options.server)?;
-    Ok(Case { first, second: measured.iter().find(second), plan, profile, seen, drift })
+/// What predictions come from: all that was measured, and a fit without each workload.
+struct Fitted<'a> {
+    runs: &'a [Run],
+    left_out: Vec<(String, Profile)>,
 }
 
-impl Case<'_> {
-    /// The `index`-th other profile that might as well be true.
-    fn resampled(&self, options: &Options, index: u64) -> Result<Profile, FitError> {
-        match options.basis {
-            Basis::Given(_) => {
-                resample::varied(&self.profile, self.drift, options.seed, index).map_err(Into::into)
+impl<'a> Fitted<'a> {
+    fn new(runs: &'a [Run], options: &Options) -> Result<Fitted<'a>, FitError> {
+        let fit_options = FitOptions::of(options.padding.clone());
+        let left_out = match options.basis {
+            Basis::LeaveOneOut | Basis::Refit if workloads(runs).len() > 1 => {
+                leave_one_out(runs, &fit_options)?
             }
-            Basis::LeaveOneOut | Basis::Refit => {
-                let fit_options = FitOptions::of(options.padding.clone());
-                let seen = &self.seen;
-                resample::resampled(seen, &fit_options, self.drift, options.seed, index)
+            _ => Vec::new(),
+        };
+        Ok(Fitted { runs, left_out })
+    }
+
+    /// The profile that predicts `workload`, and how far others were off.
+    fn without(&self, workload: &str, options: &Options) -> Result<(Profile, f64), FitError> {
+        let fit_options = FitOptions::of(options.padding.clone());
+        let others = || -> Vec<Run> {
+            self.runs.iter().filter(|run| run.workload != workload).cloned().collect()
+        };
+        match &options.basis {
+            Basis::Given(file) => Ok((file.profile.clone(), file.profile.parameters().drift)),
+            Basis::Refit => Ok((fit(self.runs, &fit_options)?, drift(self.runs, &self.left_out))),
+            Basis::LeaveOneOut => {
+                let (known, others) =
+                    (self.left_out.iter().find(|(name, _)| name == workload), others());
+                let profile = match known {
+                    Some((_, profile)) => profile.clone(),
+                    None => fit(&others, &fit_options)?,
+                };
+                Ok((profile, drift(&others, &self.left_out)))
             }
         }
     }
+}
 
+impl Case<'_> {
     /// Compares `replayed`, the first of which is the prediction, with what was measured.
     fn compare(&self, replayed: Vec<Vec<Fared>>, options: &Options) -> Compared {
         let (fared, fared_again) = (self.first.fared(), self.second.map(Measured::fared));

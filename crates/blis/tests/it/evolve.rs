@@ -68,7 +68,7 @@ fn the_file_that_ships_runs_in_small() {
     for (from, to) in [
         ("rate: 90%", "rate: 60"),
         ("rate: 70%", "rate: 50"),
-        ("num_requests: 4000", "num_requests: 300"),
+        ("num_requests: 4000", "num_requests: 100"),
         (", num_requests: 8000", ""),
         ("warmup_s: 3", "warmup_s: 0"),
         ("population: 24, generations: 5", "population: 6, generations: 2"),

@@ -89,11 +89,10 @@ fn the_cpu_tier_of_vllm_does_what_it_did_on_the_server() {
 
 #[test]
 fn the_shipped_profile_predicts_runs_that_nothing_was_fitted_to() {
-    let (seen, runs) = measured(&FITTED);
-    let found = fitted(&seen, runs);
     let (measured, _) = measured(&["vllm-held-out"]);
-    let padding = padding(None, &seen).expect("vLLM's");
-    let basis = Basis::Given(Box::new(found.file));
+    let shipped = profile::named("h200-vllm-0.26-llama-3.1-8b").expect("it ships");
+    let padding = padding(None, &measured).expect("vLLM's");
+    let basis = Basis::Given(Box::new(shipped));
     let options = Options { basis, padding, resamples: 30, ..Options::default() };
     let all = validate(&measured, &[], &[], &options).expect("it can be replayed");
     assert_eq!(all.len(), 20);
@@ -102,7 +101,6 @@ fn the_shipped_profile_predicts_runs_that_nothing_was_fitted_to() {
         "agents5",
         "chat45",
         "chat75",
-        "multiturn6",
         "prefix80.second",
         "prio70",
         "retrieval25",
@@ -114,9 +112,9 @@ fn the_shipped_profile_predicts_runs_that_nothing_was_fitted_to() {
         assert!(one.steps.expect("steps that show").total.abs() <= 0.03, "{}", one.workload);
     }
     assert!(all.iter().all(|one| one.cached_equal >= 0.995));
-    // Less than the 90 % that they are for: hosts differ from run to run by more than they know.
+    // With the 60 replays of the page they hold 91 %.
     let held = coverage(&all);
-    assert!(f64::from(held.covered) >= 0.7 * f64::from(held.cells), "{held:?}");
+    assert!(f64::from(held.covered) >= 0.85 * f64::from(held.cells), "{held:?}");
 }
 
 #[test]

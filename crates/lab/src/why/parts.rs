@@ -85,7 +85,7 @@ pub enum Cause {
     Prefill,
     /// Decodes of others in its steps.
     Batch,
-    /// The host, while the GPU had nothing to do.
+    /// The host, while the GPU had nothing to do, and on the way out.
     Host,
     /// Computing what the router believed to be cached.
     Phantom,
@@ -135,8 +135,14 @@ pub(super) fn parts(
     let computing = took.computing - alone.computing;
     let others = took.prefill + took.decodes;
     let prefill = if others == 0 { 0 } else { shared(computing, took.prefill, others) };
-    // Output takes as long alone, and the way in too.
+    // The way in takes as long alone; the way out is longer behind the tokens of others.
     let ingress = took.ingress - alone.ingress;
+    let output = match measure {
+        Measure::Ttft | Measure::E2e => {
+            nanos(lived.1.split.output) - nanos(as_found.1.split.output)
+        }
+        Measure::Itl => 0,
+    };
     vec![
         (Cause::Own, expected + ingress),
         (Cause::Gateway, took.gateway - alone.gateway),
@@ -145,7 +151,7 @@ pub(super) fn parts(
         (Cause::Preemption, took.preemption - alone.preemption),
         (Cause::Prefill, prefill),
         (Cause::Batch, computing - prefill),
-        (Cause::Host, took.host - alone.host),
+        (Cause::Host, took.host - alone.host + output),
         (Cause::Phantom, found - expected),
     ]
 }

@@ -42,49 +42,35 @@ const BLOCK: usize = 64;
 
 /// The weight of a row of each run, one that only decodes and one with prefill: all workloads
 /// together weigh as many rows as there are.
-pub(super) fn row_weights(
-    runs: &[Run],
-    bare_share: f64,
-    emphasis: &dyn Fn(&str) -> f64,
-) -> Vec<[f64; 2]> {
+pub(super) fn row_weights(runs: &[Run], bare_share: f64) -> Vec<[f64; 2]> {
     let rows_of = |run: &Run| float(run.rows.len() as u64);
     let total: f64 = runs.iter().map(rows_of).sum();
     if runs.iter().any(|run| run.trace.is_some()) {
-        return traced_weights(runs, total, emphasis);
+        return traced_weights(runs, total);
     }
     let bare: f64 = runs.iter().filter(|run| run.site == Site::Bare).map(rows_of).sum();
     let share = if bare > 0.0 { bare_share } else { 0.0 };
     let workload_rows = |workload: &str| -> f64 {
         runs.iter().filter(|run| run.workload == workload).map(rows_of).sum()
     };
-    let workloads = judge::workloads(runs);
-    let emphases: f64 = workloads.iter().map(|workload| emphasis(workload)).sum();
+    let workloads = float(judge::workloads(runs).len() as u64);
     let weight = |run: &Run| match run.site {
         Site::Bare => share * total / bare,
-        Site::Served => {
-            let part = emphasis(&run.workload) / emphases;
-            (1.0 - share) * total * part / workload_rows(&run.workload)
-        }
+        Site::Served => (1.0 - share) * total / workloads / workload_rows(&run.workload),
     };
     runs.iter().map(|run| [weight(run); 2]).collect()
 }
 
 /// The same where only those rows are known whose time on the GPU shows. Steps with prefill show
 /// seldom where there is little to do, so the steps of a kind weigh by the root of their number.
-fn traced_weights(runs: &[Run], total: f64, emphasis: &dyn Fn(&str) -> f64) -> Vec<[f64; 2]> {
+fn traced_weights(runs: &[Run], total: f64) -> Vec<[f64; 2]> {
     let count = |workload: &str, prefill: bool| {
         let same = runs.iter().filter(|run| run.workload == workload).flat_map(|run| &run.rows);
         float(same.filter(|row| row.shape.only_decodes() != prefill).count() as u64)
     };
-    let counts: Vec<[f64; 2]> = runs
-        .iter()
-        .map(|run| [false, true].map(|prefill| count(&run.workload, prefill).max(1.0)))
-        .collect();
-    let weights: Vec<[f64; 2]> = runs
-        .iter()
-        .zip(&counts)
-        .map(|(run, counts)| counts.map(|count| emphasis(&run.workload) / count.sqrt()))
-        .collect();
+    let weight = |run: &Run, prefill| 1.0 / count(&run.workload, prefill).max(1.0).sqrt();
+    let weights: Vec<[f64; 2]> =
+        runs.iter().map(|run| [false, true].map(|prefill| weight(run, prefill))).collect();
     let of = |(run, weights): (&Run, &[f64; 2])| -> f64 {
         run.rows.iter().map(|row| weights[usize::from(!row.shape.only_decodes())]).sum()
     };
@@ -94,6 +80,7 @@ fn traced_weights(runs: &[Run], total: f64, emphasis: &dyn Fn(&str) -> f64) -> V
 
 /// One row as an equation: `columns * coefficients = target`, everything divided by `scale`.
 struct Equation {
+    /// Divided by the scales of the columns besides.
     columns: Features,
     /// Which of the sizes that the server pads to, if it has prefill.
     size: Option<usize>,
@@ -114,16 +101,20 @@ pub(super) struct Design {
     size_apart: Vec<bool>,
     /// Columns are divided by this, so that all are about 1.
     scale: Features,
+    /// What the preferences are about, in the mean of all rows: see `PREFERRED`.
+    means: [f64; 3],
     /// Relative errors below this weigh alike.
     floor: f64,
 }
+
+/// The columns that preferences are about.
+const PREFERRED: [usize; 3] = [KV_READ_SHARED, HOST_SEQ, HOST_CONTEXT];
 
 impl Design {
     pub(super) fn new(
         runs: &[Run],
         options: &Options,
         lens: &Lens,
-        emphasis: &dyn Fn(&str) -> f64,
         way: &Way,
     ) -> Result<Design, FitError> {
         let size_of = |run: &Run, row: &Row| {
@@ -134,13 +125,14 @@ impl Design {
         let mut sizes: Vec<u32> = rows.filter_map(|(run, row)| size_of(run, row)).collect();
         sizes.sort_unstable();
         sizes.dedup();
-        let weights = row_weights(runs, options.bare_share, emphasis);
+        let weights = row_weights(runs, options.bare_share);
         let mut design = Design {
             equations: Vec::new(),
             size_micros: vec![0.0; sizes.len()],
             size_apart: vec![false; sizes.len()],
             sizes,
             scale: [1.0; TERMS],
+            means: [0.0; 3],
             floor: way.floor,
         };
         let mut rows_of_size = vec![0.0; design.sizes.len()];
@@ -193,7 +185,13 @@ impl Design {
                 *largest = largest.max(value);
             }
         }
+        self.means = PREFERRED.map(|column| self.mean(column));
         self.scale = largest.map(|value| if value > 0.0 { value } else { 1.0 });
+        for equation in &mut self.equations {
+            for (value, scale) in equation.columns.iter_mut().zip(self.scale) {
+                *value /= scale;
+            }
+        }
         Ok(self)
     }
 
@@ -203,10 +201,8 @@ impl Design {
 
     /// The scaled columns of an equation; those of sizes are scaled by the size's mean time.
     fn columns(&self, equation: &Equation, line: &mut [f64]) {
-        line.fill(0.0);
-        for ((cell, value), scale) in line.iter_mut().zip(equation.columns).zip(self.scale) {
-            *cell = value / scale;
-        }
+        line[..TERMS].copy_from_slice(&equation.columns);
+        line[TERMS..].fill(0.0);
         if let Some(size) = equation.size {
             line[TERMS + size] = self.size_micros[size] / equation.scale;
         }
@@ -215,8 +211,7 @@ impl Design {
     /// The coefficients in microseconds, and their covariance.
     pub(super) fn solve(&self) -> (Vec<f64>, Vec<Vec<f64>>) {
         let mut line = vec![0.0; self.side()];
-        let shared = self.mean(KV_READ_SHARED);
-        let host = [HOST_SEQ, HOST_CONTEXT].map(|column| (column, self.mean(column)));
+        let [shared, host @ ..] = self.means;
         let mut scaled: Option<Vec<f64>> = None;
         let mut normal = Normal::new(self.side());
         for _ in 0..=ROUNDS {
@@ -234,7 +229,7 @@ impl Design {
                 normal.add(&line, 0.0, steps * 0.5 / self.floor);
             }
             self.prefer_measured_saving(shared, &mut line, &mut normal);
-            for (column, mean) in host {
+            for (column, mean) in [HOST_SEQ, HOST_CONTEXT].into_iter().zip(host) {
                 line.fill(0.0);
                 line[column] = mean / self.scale[column];
                 normal.add(&line, 0.0, HOST_PRIOR_STEPS * 0.5 / self.floor);

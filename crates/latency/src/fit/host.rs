@@ -32,15 +32,12 @@ const USUAL_EAGER: f64 = 2.35;
 /// An observation: what it is multiplied by, what was seen, and its weight.
 type Seen = ([f64; 3], f64, f64);
 
-/// What the hosts of `runs` take, every workload as important as `emphasis` says.
-pub(super) fn fit(runs: &[Run], emphasis: &dyn Fn(&str) -> f64) -> Host {
-    let traces: Vec<(&Trace, f64)> = runs
-        .iter()
-        .filter_map(|run| Some((run.trace.as_ref()?, emphasis(&run.workload))))
-        .collect();
-    let asynchronous = traces.iter().any(|(trace, _)| trace.is_asynchronous());
-    let traces: Vec<(&Trace, f64)> =
-        traces.into_iter().filter(|(trace, _)| trace.is_asynchronous() == asynchronous).collect();
+/// What the hosts of `runs` take.
+pub(super) fn fit(runs: &[Run]) -> Host {
+    let traces = || runs.iter().filter_map(|run| run.trace.as_ref());
+    let asynchronous = traces().any(Trace::is_asynchronous);
+    let traces: Vec<&Trace> =
+        traces().filter(|trace| trace.is_asynchronous() == asynchronous).collect();
     let mut us = [0.0; HOST_TERMS];
     let schedule = solve(&collect(&traces, |_, step| {
         Some(([1.0, seqs(step), prefills(step)], step.schedule_us))
@@ -91,14 +88,14 @@ fn prefills(step: &TracedStep) -> f64 {
 
 /// What `of` finds in every step; a run counts by the root of how many it has.
 fn collect(
-    traces: &[(&Trace, f64)],
+    traces: &[&Trace],
     of: impl Fn(&Trace, &TracedStep) -> Option<([f64; 3], f64)>,
 ) -> Vec<Seen> {
     let mut all = Vec::new();
-    for &(trace, emphasis) in traces {
+    for trace in traces {
         let found: Vec<([f64; 3], f64)> =
             trace.steps.iter().filter_map(|step| of(trace, step)).collect();
-        let weight = emphasis / (1.0 + float(found.len() as u64)).sqrt();
+        let weight = 1.0 / (1.0 + float(found.len() as u64)).sqrt();
         all.extend(found.into_iter().map(|(columns, micros)| (columns, micros, weight)));
     }
     all
@@ -106,9 +103,9 @@ fn collect(
 
 /// How long after the end of a launch with prefill the tokens of the step before came, where that
 /// one only decoded: its GPU had been done for long.
-fn samples(traces: &[(&Trace, f64)]) -> Vec<Seen> {
+fn samples(traces: &[&Trace]) -> Vec<Seen> {
     let mut all = Vec::new();
-    for &(trace, emphasis) in traces {
+    for trace in traces {
         let pairs = trace.steps.windows(2).filter(|pair| {
             pair[0].shape.only_decodes()
                 && !pair[1].shape.only_decodes()
@@ -121,21 +118,21 @@ fn samples(traces: &[(&Trace, f64)]) -> Vec<Seen> {
         });
         let waits: Vec<([f64; 3], f64)> =
             waits.filter(|&(_, wait)| wait < LONGEST_SAMPLE_US).collect();
-        let weight = emphasis / (1.0 + float(waits.len() as u64)).sqrt();
+        let weight = 1.0 / (1.0 + float(waits.len() as u64)).sqrt();
         all.extend(waits.into_iter().map(|(columns, wait)| (columns, wait, weight)));
     }
     all
 }
 
 /// From the end of an update to the next `schedule()`: outputs are handed out, requests taken in.
-fn mean_turn(traces: &[(&Trace, f64)], asynchronous: bool) -> f64 {
+fn mean_turn(traces: &[&Trace], asynchronous: bool) -> f64 {
     let apart = if asynchronous { 2 } else { 1 };
     let mut seen = Vec::new();
-    for &(trace, emphasis) in traces {
+    for trace in traces {
         let pairs = trace.steps.iter().zip(trace.steps.iter().skip(apart));
         let turns = pairs.map(|(step, next)| next.scheduled_us - step.done_us - step.update_us);
         let turns: Vec<f64> = turns.filter(|turn| (0.0..LONGEST_TURN_US).contains(turn)).collect();
-        let weight = emphasis / (1.0 + float(turns.len() as u64)).sqrt();
+        let weight = 1.0 / (1.0 + float(turns.len() as u64)).sqrt();
         seen.extend(turns.into_iter().map(|turn| ([1.0, 0.0, 0.0], turn, weight)));
     }
     solve(&seen)[0]
@@ -143,18 +140,18 @@ fn mean_turn(traces: &[(&Trace, f64)], asynchronous: bool) -> f64 {
 
 /// The mean way in. A client that is busy makes it long, but then requests wait longer for other
 /// things: every run counts by how much its TTFT is made of it.
-fn way_in(traces: &[(&Trace, f64)]) -> f64 {
-    let known = || traces.iter().filter_map(|(trace, _)| trace.ways.as_ref());
+fn way_in(traces: &[&Trace]) -> f64 {
+    let known = || traces.iter().filter_map(|trace| trace.ways.as_ref());
     let weights: f64 = known().map(|ways| ways.ttft.powi(-2)).sum();
     known().map(|ways| ways.inwards * ways.ttft.powi(-2) / weights).sum()
 }
 
 /// The way out, and what each sequence of the step adds to it; runs count as for the way in.
-fn way_out(traces: &[(&Trace, f64)]) -> [f64; 2] {
+fn way_out(traces: &[&Trace]) -> [f64; 2] {
     let mut all = Vec::new();
-    for &(trace, emphasis) in traces {
+    for trace in traces {
         let Some(ways) = &trace.ways else { continue };
-        let weight = emphasis / (1.0 + float(ways.outwards.len() as u64)) / ways.ttft.powi(2);
+        let weight = 1.0 / (1.0 + float(ways.outwards.len() as u64)) / ways.ttft.powi(2);
         let seen = ways.outwards.iter();
         all.extend(seen.map(|&(seqs, micros)| ([1.0, f64::from(seqs), 0.0], micros, weight)));
     }
@@ -178,8 +175,11 @@ fn solve(seen: &[Seen]) -> [f64; 3] {
             .iter()
             .map(|(columns, micros, _)| (micros - dot(columns, &solution)).abs())
             .collect();
-        off.sort_by(f64::total_cmp);
-        far = 1.0 + FAR * off.get(off.len() / 2).copied().unwrap_or(0.0);
+        let middle = off.len() / 2;
+        if middle < off.len() {
+            off.select_nth_unstable_by(middle, f64::total_cmp);
+        }
+        far = 1.0 + FAR * off.get(middle).copied().unwrap_or(0.0);
     }
     solution
 }

@@ -99,21 +99,12 @@ pub enum FitError {
 /// # Errors
 /// If there are too few steps, or a step took no time.
 pub fn fit(runs: &[Run], options: &Options) -> Result<Profile, FitError> {
-    fit_weighted(runs, options, &|_| 1.0)
-}
-
-/// As `fit`, with the weight of each workload multiplied by `emphasis`.
-fn fit_weighted(
-    runs: &[Run],
-    options: &Options,
-    emphasis: &dyn Fn(&str) -> f64,
-) -> Result<Profile, FitError> {
     if runs.iter().all(|run| run.trace.is_none()) {
         let way =
             Way { terms: |at| at < IN_STEP, floor: FLOOR, sizes: None, host: None, before: None };
-        return fit_rows(runs, options, emphasis, &way);
+        return fit_rows(runs, options, &way);
     }
-    let host = host::fit(runs, emphasis);
+    let host = host::fit(runs);
     let look = |profile: Option<&Profile>| -> Vec<Run> {
         runs.iter().map(|run| run.seen_by(&host, profile)).collect()
     };
@@ -124,15 +115,15 @@ fn fit_weighted(
         host: Some(host.clone()),
         before: None,
     };
-    let mut profile = fit_rows(&look(None), options, emphasis, &way)?;
+    let mut profile = fit_rows(&look(None), options, &way)?;
     for _ in 1..LOOKS {
         way.before = Some(profile.clone());
-        profile = fit_rows(&look(Some(&profile)), options, emphasis, &way)?;
+        profile = fit_rows(&look(Some(&profile)), options, &way)?;
     }
     let seen = look(Some(&profile));
     way.sizes = Some(slow_sizes(&seen, &profile));
     way.before = Some(profile);
-    let profile = fit_rows(&seen, options, emphasis, &way)?;
+    let profile = fit_rows(&seen, options, &way)?;
     Ok(Profile::new(Parameters { ranges: ranges(runs), ..profile.parameters().clone() })?)
 }
 
@@ -160,18 +151,13 @@ impl Way {
 }
 
 /// Fits to the rows of `runs`.
-fn fit_rows(
-    runs: &[Run],
-    options: &Options,
-    emphasis: &dyn Fn(&str) -> f64,
-    way: &Way,
-) -> Result<Profile, FitError> {
+fn fit_rows(runs: &[Run], options: &Options, way: &Way) -> Result<Profile, FitError> {
     let lens = Lens {
         padding: options.padding.clone(),
         usual_spread: usual_spread(runs),
         split_attention: way.host.is_some(),
     };
-    let design = Design::new(runs, options, &lens, emphasis, way)?;
+    let design = Design::new(runs, options, &lens, way)?;
     let (coefficients, covariance) = design.solve();
     let mut terms_us: Features = [0.0; TERMS];
     terms_us.copy_from_slice(&coefficients[..TERMS]);
@@ -185,7 +171,7 @@ fn fit_rows(
         split_attention: lens.split_attention,
         terms_us,
         sizes_us: sizes.collect(),
-        gap: fit_gap(runs, emphasis),
+        gap: fit_gap(runs),
         host: way.host.clone(),
         ranges: ranges(runs),
         covariance,
@@ -236,9 +222,9 @@ fn usual_spread(runs: &[Run]) -> f64 {
 }
 
 /// Least squares of the gaps; every workload weighs the same.
-fn fit_gap(runs: &[Run], emphasis: &dyn Fn(&str) -> f64) -> Gap {
+fn fit_gap(runs: &[Run]) -> Gap {
     let mut normal = Normal::new(3);
-    for (run, [weight, _]) in runs.iter().zip(row_weights(runs, 0.0, emphasis)) {
+    for (run, [weight, _]) in runs.iter().zip(row_weights(runs, 0.0)) {
         for row in &run.rows {
             let Some(gap) = row.gap_micros.filter(|&gap| gap <= LONGEST_GAP_US) else { continue };
             let decodes = f64::from(row.shape.decode_seqs);

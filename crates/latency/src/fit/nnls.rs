@@ -7,6 +7,7 @@
 #[derive(Clone, Debug)]
 pub struct Normal {
     side: usize,
+    /// In rows, up to the diagonal.
     matrix: Vec<f64>,
     right: Vec<f64>,
 }
@@ -28,7 +29,8 @@ impl Normal {
         for (i, &left) in columns.iter().enumerate().filter(|&(_, &left)| left != 0.0) {
             let scaled = weight * left;
             self.right[i] += scaled * target;
-            let row = &mut self.matrix[i * self.side..][..self.side];
+            // The rest is symmetric.
+            let row = &mut self.matrix[i * self.side..][..=i];
             for (cell, &right) in row.iter_mut().zip(columns) {
                 *cell += scaled * right;
             }
@@ -36,7 +38,7 @@ impl Normal {
     }
 
     fn at(&self, row: usize, column: usize) -> f64 {
-        self.matrix[row * self.side + column]
+        self.matrix[row.max(column) * self.side + row.min(column)]
     }
 
     /// The solution whose members are all at least 0.

@@ -1,8 +1,5 @@
 //! Other fits that the same measurements allow: what prediction intervals come from.
 
-use super::judge::workloads;
-use super::log::Run;
-use super::{FitError, Options, fit_weighted};
 use crate::profile::term::TERMS;
 use crate::profile::{Profile, ProfileError};
 use blis_core::Dice;
@@ -20,34 +17,6 @@ const MACHINES: f64 = 0.02;
 /// many times the drift of whole runs, intervals of leave-one-out hold 90 % of what was measured.
 const TURNS: f64 = 1.5;
 
-/// The `index`-th of the profiles that might as well be true.
-///
-/// Workloads get random weights (the Bayesian bootstrap: with a handful of them, drawing whole
-/// workloads would leave terms without a single row), and the server is slower or faster throughout
-/// by a random factor of about `drift` (see `judge::drift`). A function of `seed` and
-/// `index` alone, so they may be made in any order.
-///
-/// # Errors
-/// As `fit`.
-pub fn resampled(
-    runs: &[Run],
-    options: &Options,
-    drift: f64,
-    seed: u64,
-    index: u64,
-) -> Result<Profile, FitError> {
-    let mut dice = Dice::new(seed, Purpose::Sampling, index);
-    let names = workloads(runs);
-    let weights: Vec<f64> = names.iter().map(|_| dice.exponential()).collect();
-    let factor = slower(&mut dice, drift);
-    let emphasis = |workload: &str| {
-        let at = names.iter().position(|&name| name == workload);
-        at.map_or(1.0, |at| weights[at])
-    };
-    let profile = fit_weighted(runs, options, &emphasis)?.scaled(factor)?;
-    Ok(on_another_host(&profile, &mut dice)?)
-}
-
 /// The same profile with a host that is slower or faster throughout, as hosts are.
 fn on_another_host(profile: &Profile, dice: &mut Dice) -> Result<Profile, ProfileError> {
     match &profile.parameters().host {
@@ -56,8 +25,10 @@ fn on_another_host(profile: &Profile, dice: &mut Dice) -> Result<Profile, Profil
     }
 }
 
-/// As `resampled`, of a profile whose measurements are not at hand: its coefficients vary as its
-/// covariance says, and none gets negative.
+/// The `index`-th of the profiles that might as well be true: its coefficients vary as their
+/// covariance says, none gets negative, and the server is slower or faster throughout by a random
+/// factor of about `drift` (see `judge::drift`). A function of `seed` and `index` alone, so they may
+/// be made in any order.
 ///
 /// # Errors
 /// If a coefficient becomes illegal.

@@ -233,7 +233,8 @@ fn interrupted_steps_do_not_bend_the_fit() {
 fn the_same_rows_give_the_same_bits_and_resamples_depend_on_seed_and_index_alone() {
     let runs = made_up(0.05, 5);
     assert_eq!(fit(&runs, &options()), fit(&runs, &options()));
-    let resampled = |seed, index| resample::resampled(&runs, &options(), 0.02, seed, index);
+    let profile = fit(&runs, &options()).expect("enough rows");
+    let resampled = |seed, index| resample::varied(&profile, 0.02, seed, index);
     assert_eq!(resampled(1, 3), resampled(1, 3));
     assert_ne!(resampled(1, 3), resampled(1, 4));
     assert_ne!(resampled(1, 3), resampled(2, 3));

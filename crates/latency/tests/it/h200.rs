@@ -240,7 +240,7 @@ fn looking_at_contexts_by_blocks_does_not_bias_predictions() {
 }
 
 #[test]
-fn resampled_fits_spread_about_the_fit_as_much_as_whole_runs_are_off() {
+fn varied_profiles_spread_about_the_fit_as_much_as_whole_runs_are_off() {
     let runs = everything();
     let off = drift(&runs, &leave_one_out(&runs, &options()).expect("enough rows"));
     let profile = fit(&runs, &options()).expect("enough rows");
@@ -253,8 +253,8 @@ fn resampled_fits_spread_about_the_fit_as_much_as_whole_runs_are_off() {
     let centre = profile.predict(&shape).as_micros_f64();
     let ratios: Vec<f64> = (0..12)
         .map(|index| {
-            let other = resample::resampled(&runs, &options(), off, 1, index);
-            other.expect("enough rows").predict(&shape).as_micros_f64() / centre
+            let other = resample::varied(&profile, off, 1, index);
+            other.expect("legal").predict(&shape).as_micros_f64() / centre
         })
         .collect();
     let mean = ratios.iter().sum::<f64>() / 12.0;
