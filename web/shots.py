@@ -26,8 +26,8 @@ BLIS = os.path.abspath(os.environ.get("BLIS_COMMAND", "target/release/blis"))
 IMAGES = "docs/images"
 STUDY = ["study", "studies/routers.yaml", "--report", "routers.html"]
 RUN = ["run", "scenarios/many-tenants.yaml", "--num-requests", "300"]
-STYLE = "margin:0;padding:16px;background:#14171c;color:#d8dee6;" \
-        "font:14px/1.25 'DejaVu Sans Mono',monospace"
+STYLE = "margin:0;padding:16px;background:#14171c;color:#d8dee6;white-space:pre-wrap;" \
+        "overflow-wrap:anywhere;font:14px/1.25 'DejaVu Sans Mono',monospace"
 # The name of an instance in the list of tracks; a click shows its tracks.
 TRACK = """(() => {
   const titles = [...document.querySelectorAll('.pf-track__title, .pf-track__header')];
@@ -43,11 +43,10 @@ def first_command(folder: str) -> None:
     page = f"{folder}/terminal.html"
     with open(page, "w", encoding="utf-8") as file:
         file.write(f"<meta charset=utf-8><pre style=\"{STYLE}\">{html.escape(shown)}</pre>")
-    height = 32 + round(17.5 * len(shown.splitlines()))
-    with Browser(width=890, height=height) as browser:
+    with Browser(width=890, height=300) as browser:
         browser.open(f"file://{page}")
         browser.run("document.body.style.margin = 0")
-        browser.shoot(f"{IMAGES}/first-answer.png", whole=False)
+        browser.shoot(f"{IMAGES}/first-answer.png")
     with Browser(width=1000, height=720) as browser:
         browser.open(f"file://{os.path.abspath('routers.html')}")
         browser.run("new Promise(done => document.readyState === 'complete' ? done() "

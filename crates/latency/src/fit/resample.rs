@@ -13,8 +13,9 @@ const SLOWEST: f64 = 2.0;
 /// vLLM's that only decode (`data/vllm`, `data/vllm-held-out`).
 const MACHINES: f64 = 0.02;
 
-/// Hosts are slow and fast by turns of seconds, so requests see more than the mean of a run. With so
-/// many times the drift of whole runs, intervals of leave-one-out hold 90 % of what was measured.
+/// Hosts are slow and fast by turns of seconds, so requests see more than the mean of a run. With
+/// so many times the drift of whole runs, intervals of leave-one-out hold 90 % of the measured
+/// values.
 const TURNS: f64 = 1.5;
 
 /// The same profile with a host that is slower or faster throughout, as hosts are.
@@ -27,8 +28,8 @@ fn on_another_host(profile: &Profile, dice: &mut Dice) -> Result<Profile, Profil
 
 /// The `index`-th of the profiles that might as well be true: its coefficients vary as their
 /// covariance says, none gets negative, and the server is slower or faster throughout by a random
-/// factor of about `drift` (see `judge::drift`). A function of `seed` and `index` alone, so they may
-/// be made in any order.
+/// factor of about `drift` (see `judge::drift`). A function of `seed` and `index` alone, so they
+/// may be made in any order.
 ///
 /// # Errors
 /// If a coefficient becomes illegal.
