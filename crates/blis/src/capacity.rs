@@ -48,7 +48,12 @@ fn outline(args: &CapacityArgs) -> Result<Outline, Failure> {
     let (mut subjects, mut all): (Vec<Subject>, Vec<_>) = (Vec::new(), Vec::new());
     for (strategy, flags) in args.flags.by_strategy() {
         let draft = flags.draft(args.scenario.as_deref(), None)?;
-        let own = strategy.map_or_else(|| named(&draft), Ok)?;
+        let own = match strategy {
+            Some(strategy) => strategy,
+            None if args.search.is_empty() => named(&draft)?,
+            // It has no GPU yet, so it cannot be resolved.
+            None => String::new(),
+        };
         if subjects.iter().any(|other| other.name == own) {
             let message = format!("--strategy: found `{own}` twice; keep one");
             return Err(Failure::Input(message));

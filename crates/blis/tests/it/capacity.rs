@@ -118,6 +118,17 @@ fn nonsense_is_refused_with_advice_before_anything_runs() {
 }
 
 #[test]
+fn a_search_for_a_model_without_a_profile_needs_neither_gpu_nor_strategy() {
+    let bench = Bench::new();
+    let ran = bench.blis(
+        "capacity --model llama-3.1-70b --workload chatbot --rate 2 --num-requests 1500 \
+         --max-requests 1500 --search 4xH100 --slo ttft_p99<5s --seeds 2 --max-seeds 2 --warmup 1s \
+         --no-ledger --quiet",
+    );
+    assert!(ran.code == Some(0) && ran.out.contains("H100"), "{}", ran.err);
+}
+
+#[test]
 fn a_search_offers_machines_cheapest_first_and_counts_gpus_and_dollars() {
     let bench = Bench::new();
     let chat = "--workload chatbot --rate 40 --num-requests 1500 --max-requests 1500";
