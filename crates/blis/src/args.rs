@@ -58,7 +58,7 @@ pub(crate) enum Command {
     /// Compare predictions with measured runs
     ///
     /// Replays each measured workload and prints predicted and measured latencies, with intervals
-    /// from resampling the fit. By default each workload is predicted by a fit to all others.
+    /// from how sure the fit is. By default each workload is predicted by a fit to all others.
     Validate(ValidateArgs),
     /// List shipped workloads, or print one
     Workloads(WorkloadsArgs),
@@ -308,12 +308,12 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "FILE", help_heading = "Prediction")]
     pub(crate) grid: Vec<PathBuf>,
 
-    /// Resampled fits for the intervals; 0: no intervals
+    /// Replays with varied profiles for the intervals; 0: no intervals
     #[arg(long, value_name = "N", default_value_t = 60, help_heading = "Prediction")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=10_000))]
     pub(crate) resamples: u32,
 
-    /// Seed of the resampling
+    /// Seed of the varied profiles
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Prediction")]
     pub(crate) seed: u64,
 

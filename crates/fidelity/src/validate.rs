@@ -225,16 +225,13 @@ impl<'a> Fitted<'a> {
     /// The profile that predicts `workload`, and how far others were off.
     fn without(&self, workload: &str, options: &Options) -> Result<(Profile, f64), FitError> {
         let fit_options = FitOptions::of(options.padding.clone());
-        let others = || -> Vec<Run> {
-            self.runs.iter().filter(|run| run.workload != workload).cloned().collect()
-        };
         match &options.basis {
             Basis::Given(file) => Ok((file.profile.clone(), file.profile.parameters().drift)),
             Basis::Refit => Ok((fit(self.runs, &fit_options)?, drift(self.runs, &self.left_out))),
             Basis::LeaveOneOut => {
-                let (known, others) =
-                    (self.left_out.iter().find(|(name, _)| name == workload), others());
-                let profile = match known {
+                let others = self.runs.iter().filter(|run| run.workload != workload);
+                let others: Vec<Run> = others.cloned().collect();
+                let profile = match self.left_out.iter().find(|(name, _)| name == workload) {
                     Some((_, profile)) => profile.clone(),
                     None => fit(&others, &fit_options)?,
                 };

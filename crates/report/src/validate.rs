@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 /// How to read the tables of single workloads.
 const READING: &str = "Predicted is one replay of the measured arrivals; low and high are its 90 % \
-     interval over resampled fits, and inside says whether the measured value lies in it. The \
+     interval over varied profiles, and inside says whether the measured value lies in it. The \
      second run has the same arrivals on another machine. ITL is a request's mean token gap.";
 const TRANSFER: &str = "Error of mean E2E after a fit to one workload and to the decode-only and \
      prefill-only steps measured without a server.";
