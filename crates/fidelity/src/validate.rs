@@ -109,6 +109,17 @@ pub struct Compared {
     pub measured: Vec<Fared>,
     /// What they saw in a second run.
     pub repeat: Option<Vec<Fared>>,
+    /// The same prediction with the host as fast as it was in the run, if that was logged.
+    pub own_host: Option<OwnHost>,
+}
+
+/// A prediction that is told one number of the run: how fast its host was.
+#[derive(Clone, Debug)]
+pub struct OwnHost {
+    /// How many times as long as the profile says the host took.
+    pub pace: f64,
+    /// The numbers, without intervals.
+    pub cells: Vec<Cell>,
 }
 
 impl Cell {
@@ -143,6 +154,8 @@ struct Case<'a> {
     first: &'a Measured,
     second: Option<&'a Measured>,
     plan: Plan,
+    /// The steps that were measured.
+    run: Run,
     profile: Profile,
     /// How far that is off over whole runs.
     drift: f64,
@@ -166,7 +179,8 @@ pub fn validate(
             let (profile, drift) = fitted.without(first.served(), options).map_err(refused)?;
             let second = measured.iter().find(|run| run.is_again(first));
             let plan = plan(first, &options.server)?;
-            cases.push(Case { first, second, plan, profile, drift });
+            let run = first.run(options.server.block_size);
+            cases.push(Case { first, second, plan, run, profile, drift });
         }
     }
     let resamples = options.resamples as usize;
@@ -179,16 +193,15 @@ pub fn validate(
             Some(index) => resample::varied(&case.profile, case.drift, options.seed, index)
                 .map_err(|error| refused(error.into()))?,
         };
-        let graph = options.server.largest_graph(case.first);
-        let profile = profile.with_graphs_up_to(graph);
-        replay(&case.plan, Arc::new(profile) as Arc<dyn StepTime>)
+        case.replay(&profile, options)
     })?;
+    let on_own_hosts = pool::each(options.jobs, &cases, |case| case.on_its_own_host(options))?;
     let mut replayed = replayed.into_iter();
     let mut compared = Vec::new();
-    for case in &cases {
+    for (case, on_own_host) in cases.iter().zip(on_own_hosts) {
         let own: Result<Vec<Vec<Fared>>, RunFailure> =
             replayed.by_ref().take(resamples + 1).collect();
-        compared.push(case.compare(own?, options));
+        compared.push(Compared { own_host: on_own_host?, ..case.compare(own?) });
     }
     Ok(compared)
 }
@@ -242,8 +255,24 @@ impl<'a> Fitted<'a> {
 }
 
 impl Case<'_> {
+    fn replay(&self, profile: &Profile, options: &Options) -> Result<Vec<Fared>, RunFailure> {
+        let graph = options.server.largest_graph(self.first);
+        let latency = Arc::new(profile.with_graphs_up_to(graph)) as Arc<dyn StepTime>;
+        replay(&self.plan, latency)
+    }
+
+    /// The prediction with the host as fast as it was in the run.
+    fn on_its_own_host(&self, options: &Options) -> Result<Option<OwnHost>, RunFailure> {
+        let host = self.profile.parameters().host.as_ref();
+        let Some(pace) = host.and_then(|host| self.run.host_pace(host)) else { return Ok(None) };
+        let profile = self.profile.with_slower_host(pace);
+        let profile = profile.map_err(|error| refused(error.into()))?;
+        let compared = self.compare(vec![self.replay(&profile, options)?]);
+        Ok(Some(OwnHost { pace, cells: compared.cells }))
+    }
+
     /// Compares `replayed`, the first of which is the prediction, with what was measured.
-    fn compare(&self, replayed: Vec<Vec<Fared>>, options: &Options) -> Compared {
+    fn compare(&self, replayed: Vec<Vec<Fared>>) -> Compared {
         let (fared, fared_again) = (self.first.fared(), self.second.map(Measured::fared));
         let measured = numbers_of(&fared);
         let repeat = fared_again.as_deref().map(numbers_of);
@@ -256,18 +285,17 @@ impl Case<'_> {
             let interval = interval(others);
             Some(Cell { quantity, predicted, interval, measured, repeat })
         };
-        let block_size = options.server.block_size;
         let predicted = replayed.into_iter().next().unwrap_or_default();
-        let run = self.first.run(block_size);
         Compared {
             workload: self.first.workload.clone(),
-            steps: errors(&self.profile, &run, Region::All),
-            outside: Outside::of(&self.profile, &run),
+            steps: errors(&self.profile, &self.run, Region::All),
+            outside: Outside::of(&self.profile, &self.run),
             cells: measured.iter().filter_map(cell).collect(),
             cached_equal: cached_equal(&predicted, &fared),
             predicted,
             measured: fared,
             repeat: fared_again,
+            own_host: None,
         }
     }
 }

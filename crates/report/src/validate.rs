@@ -5,7 +5,8 @@ use crate::model::{Block, Document, Table, blocks};
 use crate::text::{counted, dash, grouped, percent, plain, sentence, signed, whole};
 use blis_core::math::{count, float};
 use blis_fidelity::validate::{
-    Beyond, Bounds, Cell, Compared, Coverage, Errors, Metric, Quantity, Statistic, Transfer, sorted,
+    Beyond, Bounds, Cell, Compared, Coverage, Errors, Metric, OwnHost, Quantity, Statistic,
+    Transfer, sorted,
 };
 use blis_scenario::json::present;
 use serde_json::{Map, Value, json};
@@ -71,7 +72,44 @@ pub fn document(parts: &[Found]) -> Document {
 fn head(found: &Found) -> Vec<Block> {
     let mut all = vec![Block::prose(sentence(&found.basis)), overview(&found.compared).into()];
     all.extend(summary(found).into_iter().map(Block::Prose));
+    all.extend(own_hosts(found));
     all
+}
+
+/// How far predictions are off that know how fast the host was, and how many are within bounds.
+fn own_hosts(found: &Found) -> Vec<Block> {
+    const SHOWN: [(Metric, Statistic); 3] = [
+        (Metric::Ttft, Statistic::Mean),
+        (Metric::Ttft, Statistic::P99),
+        (Metric::E2e, Statistic::Mean),
+    ];
+    let shown = SHOWN.map(|(metric, statistic)| Quantity::Latency(metric, statistic));
+    let known: Vec<(&Compared, &OwnHost)> =
+        found.compared.iter().filter_map(|one| Some((one, one.own_host.as_ref()?))).collect();
+    if known.is_empty() {
+        return Vec::new();
+    }
+    let holds = |one: &Compared, cells: &[Cell]| {
+        Bounds::of_workload(&one.workload, found.bounds).missed(cells).is_empty()
+    };
+    let before = known.iter().filter(|(one, _)| holds(one, &one.cells)).count();
+    let after = known.iter().filter(|(one, own)| holds(one, &own.cells)).count();
+    let row = |(one, own): &(&Compared, &OwnHost)| {
+        let error = |quantity: &Quantity| {
+            let cell = own.cells.iter().find(|cell| cell.quantity == *quantity);
+            signed(cell.and_then(Cell::error))
+        };
+        let pace = format!("{:.2}", own.pace);
+        [one.workload.clone(), pace].into_iter().chain(shown.iter().map(error)).collect::<Vec<_>>()
+    };
+    let names = shown.iter().map(|quantity| quantity.name());
+    let header = ["workload".to_owned(), "host time / profile".to_owned()].into_iter().chain(names);
+    let text = format!(
+        "Errors with the host as fast as it was in the run, which is one number of its log: {after} \
+         of {} are within their bounds instead of {before}.",
+        counted(known.len() as u64, "workload")
+    );
+    vec![Block::prose(text), Table::new("", header, known.iter().map(row)).into()]
 }
 
 /// Which workloads are not predicted as well as they should be.
@@ -79,7 +117,7 @@ fn unmet(parts: &[Found]) -> String {
     let all = parts.iter().flat_map(|part| part.compared.iter().map(move |one| (part, one)));
     let missed: Vec<String> = all
         .filter_map(|(part, one)| {
-            let cells = Bounds::of_workload(&one.workload, part.bounds).missed(one);
+            let cells = Bounds::of_workload(&one.workload, part.bounds).missed(&one.cells);
             let names = cells
                 .iter()
                 .map(|cell| format!("{} {}", cell.quantity.name(), signed(cell.error())));
@@ -312,9 +350,13 @@ fn object(found: &Found) -> Value {
 }
 
 fn of_workload(compared: &Compared) -> Value {
+    let own_host = compared.own_host.as_ref();
     let number = |cell: &Cell| {
         let name = cell.quantity.name().to_lowercase().replace(' ', "_");
         let unit = if name == "preemptions" { "" } else { "_ms" };
+        let told = own_host.and_then(|own| {
+            own.cells.iter().find(|other| other.quantity == cell.quantity)?.error()
+        });
         let numbers = json!({
             "predicted": cell.predicted,
             "low": cell.interval.map(|(low, _)| low),
@@ -322,6 +364,7 @@ fn of_workload(compared: &Compared) -> Value {
             "measured": cell.measured,
             "second_run": cell.repeat,
             "error": cell.error(),
+            "error_with_own_host": told,
             "spread": cell.spread(),
         });
         (format!("{name}{unit}"), numbers)
@@ -333,6 +376,7 @@ fn of_workload(compared: &Compared) -> Value {
         "step_error_total": compared.steps.map(|steps| steps.total),
         "steps_outside_fit": compared.outside.steps,
         "cached_equal": compared.cached_equal,
+        "host_pace": own_host.map(|own| own.pace),
         "numbers": compared.cells.iter().map(number).collect::<Map<_, _>>(),
     })
 }

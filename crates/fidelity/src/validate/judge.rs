@@ -57,11 +57,11 @@ impl Bounds {
         }
     }
 
-    /// The numbers of `compared` that are farther off.
-    pub fn missed(self, compared: &Compared) -> Vec<Cell> {
+    /// Those of `cells` that are farther off.
+    pub fn missed(self, cells: &[Cell]) -> Vec<Cell> {
         let missed = |(metric, statistic, most): (Metric, Statistic, f64)| {
             let wanted = Quantity::Latency(metric, statistic);
-            let cell = compared.cells.iter().find(|cell| cell.quantity == wanted)?;
+            let cell = cells.iter().find(|cell| cell.quantity == wanted)?;
             (cell.error()?.abs() > most).then_some(*cell)
         };
         self.0.into_iter().filter_map(missed).collect()

@@ -43,7 +43,7 @@ pub(super) fn fit(runs: &[Run]) -> Host {
         Some(([1.0, seqs(step), prefills(step)], step.schedule_us))
     }));
     us[..3].copy_from_slice(&schedule);
-    us[0] += mean_turn(&traces, asynchronous);
+    us[0] += mean_turn(&traces);
     // One graph: nothing but its preparation.
     let whole = |trace: &Trace, step: &TracedStep| {
         step.shape.only_decodes() && trace.is_captured(&step.shape)
@@ -125,13 +125,18 @@ fn samples(traces: &[&Trace]) -> Vec<Seen> {
 }
 
 /// From the end of an update to the next `schedule()`: outputs are handed out, requests taken in.
-fn mean_turn(traces: &[&Trace], asynchronous: bool) -> f64 {
-    let apart = if asynchronous { 2 } else { 1 };
+fn turns(trace: &Trace) -> Vec<f64> {
+    let apart = if trace.is_asynchronous() { 2 } else { 1 };
+    let pairs = trace.steps.iter().zip(trace.steps.iter().skip(apart));
+    let turns = pairs.map(|(step, next)| next.scheduled_us - step.done_us - step.update_us);
+    turns.filter(|turn| (0.0..LONGEST_TURN_US).contains(turn)).collect()
+}
+
+/// How long that takes on average.
+fn mean_turn(traces: &[&Trace]) -> f64 {
     let mut seen = Vec::new();
     for trace in traces {
-        let pairs = trace.steps.iter().zip(trace.steps.iter().skip(apart));
-        let turns = pairs.map(|(step, next)| next.scheduled_us - step.done_us - step.update_us);
-        let turns: Vec<f64> = turns.filter(|turn| (0.0..LONGEST_TURN_US).contains(turn)).collect();
+        let turns = turns(trace);
         let weight = 1.0 / (1.0 + float(turns.len() as u64)).sqrt();
         seen.extend(turns.into_iter().map(|turn| ([1.0, 0.0, 0.0], turn, weight)));
     }
@@ -184,18 +189,23 @@ fn solve(seen: &[Seen]) -> [f64; 3] {
     solution
 }
 
+/// How many times as long as `host` says the host of a run took in all.
+pub(super) fn pace(trace: &Trace, host: &Host) -> f64 {
+    let steps = float(trace.steps.len() as u64);
+    let (mut took, mut expected) = (mean_turn(&[trace]) * steps, 0.0);
+    for step in &trace.steps {
+        took += step.schedule_us + step.launch_us + step.update_us;
+        let time = host.time(&step.shape, trace.is_captured(&step.shape));
+        let parts = time.schedule + time.prepare + time.launch + time.update;
+        expected += parts.as_micros_f64() - host.cost(SAMPLE, step.seqs()) - COPY_US;
+    }
+    took / expected
+}
+
 /// How far the time that the host of each run took in all is off: the root mean square.
 fn drift(runs: &[Run], host: &Host) -> f64 {
-    let off = runs.iter().filter_map(|run| run.trace.as_ref()).map(|trace| {
-        let (mut took, mut expected) = (0.0, 0.0);
-        for step in &trace.steps {
-            took += step.schedule_us + step.launch_us + step.update_us;
-            let time = host.time(&step.shape, trace.is_captured(&step.shape));
-            let parts = time.schedule + time.prepare + time.launch + time.update;
-            expected += parts.as_micros_f64() - host.cost(SAMPLE, step.seqs()) - COPY_US;
-        }
-        expected / took - 1.0
-    });
+    let off = runs.iter().filter_map(|run| run.trace.as_ref());
+    let off = off.map(|trace| pace(trace, host).recip() - 1.0);
     let (squares, count) = off.fold((0.0, 0.0), |(sum, count), off| (sum + off * off, count + 1.0));
     if count > 0.0 { f64::min((squares / count).sqrt(), 1.0) } else { 0.0 }
 }

@@ -88,6 +88,11 @@ pub struct LoggedRequest {
 }
 
 impl Run {
+    /// How many times as long as `host` says the run's host took in all, if that was logged.
+    pub fn host_pace(&self, host: &Host) -> Option<f64> {
+        self.trace.as_ref().map(|trace| super::host::pace(trace, host))
+    }
+
     /// The run of a server that logged these steps and requests.
     ///
     /// The log says neither the longest context nor how much of it is shared. The first follows
