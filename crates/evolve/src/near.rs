@@ -35,7 +35,8 @@ impl Breeder<'_> {
         match part {
             Expr::Name(name) => {
                 let others = self.space.signals(role).filter(|signal| signal.name != name);
-                others.map(|signal| Expr::Name(signal.name.to_owned())).collect()
+                let others = others.map(|signal| Expr::Name(signal.name.to_owned()));
+                others.chain([Expr::Number(1.0)]).collect()
             }
             Expr::Binary(sign, left, right) => {
                 let other = match sign {

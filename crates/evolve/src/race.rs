@@ -8,6 +8,7 @@ use crate::genome::{Genome, Space};
 use blis_core::Dice;
 use blis_core::math::float;
 use blis_core::random::Purpose;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 /// The first generation has so many times the genomes that live, the others so many,
@@ -21,10 +22,10 @@ const TOURNAMENT: usize = 3;
 const FOREIGN: usize = 8;
 /// No more than one in so many of those that live stem from the same random genome.
 const FAMILIES: usize = 4;
-/// So many are run with more seeds at the end,
+/// From so many what is one step away is tried at the end,
+const CLIMBS: usize = 12;
+/// and so many are named then.
 const FINALISTS: usize = 6;
-/// and so many steps are taken from the best at most.
-const STEPS: usize = 6;
 
 /// How much an evolution may cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,9 +46,10 @@ impl Budget {
     /// About how many looks it takes, and how many measurements with one seed.
     pub fn cost(&self) -> (usize, usize) {
         let later = CHILDREN * self.population * (self.generations - 1);
-        let looks = START * self.population + later;
+        // A short formula has about eight steps for each that lives.
+        let looks = (START + 8 * CLIMBS) * self.population + later;
         let measured = self.population + later / LOOKED_AT;
-        (looks, measured * (1 + self.seeds) / 2 + self.population)
+        (looks, measured * (1 + self.seeds) / 2 + CLIMBS * self.population)
     }
 }
 
@@ -158,7 +160,7 @@ pub fn race<A: Arena>(
     for generation in 0..budget.generations {
         population = race.generation(generation, population)?;
     }
-    race.finals(population, most)?;
+    race.finals(most)?;
     race.raced.drawn = race.breeder.drawn();
     Ok(race.raced)
 }
@@ -171,18 +173,24 @@ impl<A: Arena> Race<'_, A> {
         let new: Vec<usize> = (0..wanted).filter_map(|at| self.bred(number, at, &living)).collect();
         let new = self.sifted(new)?;
         let all = self.ranked(living.into_iter().chain(new).collect(), seeds);
-        let mut lives: Vec<usize> = Vec::new();
-        let root = |of: usize| self.raced.entrants[of].root;
-        for one in all {
-            let kin = lives.iter().filter(|&&other| root(other) == root(one)).count();
-            // What does the same on every seed as one that is shorter is that one.
-            let new = !lives.iter().any(|&other| self.arena.same(one, other));
-            if lives.len() < population && kin < population.div_ceil(FAMILIES) && new {
-                lives.push(one);
-            }
-        }
+        let lives = self.different(all, population);
         self.raced.best.extend(lives.first());
         Ok(lives)
+    }
+
+    /// The first `count` of `all`, with no more than a share of one family.
+    fn different(&self, all: Vec<usize>, count: usize) -> Vec<usize> {
+        let mut found: Vec<usize> = Vec::new();
+        let root = |of: usize| self.raced.entrants[of].root;
+        for one in all {
+            let kin = found.iter().filter(|&&other| root(other) == root(one)).count();
+            // What does the same on every seed as one that is shorter is that one.
+            let new = || !found.iter().any(|&other| self.arena.same(one, other));
+            if found.len() < count && kin < count.div_ceil(FAMILIES) && new() {
+                found.push(one);
+            }
+        }
+        found
     }
 
     /// The best of `new`: after a look, with one seed, and those of them with more seeds.
@@ -199,12 +207,17 @@ impl<A: Arena> Race<'_, A> {
     /// The best `count` of `new` after a look.
     fn looked_at(&mut self, new: Vec<usize>, count: usize) -> Result<Vec<usize>, A::Failure> {
         let looks = self.arena.look(&genomes(&self.raced, &new))?;
-        let order = |a: (f64, f64), b: (f64, f64)| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1));
-        let mut all: Vec<((f64, f64), usize)> = looks.into_iter().zip(new).collect();
-        all.sort_by(|a, b| order(a.0, b.0).then(a.1.cmp(&b.1)));
-        // What did the same did so by the same decisions, mostly.
-        all.dedup_by(|a, b| order(a.0, b.0).is_eq());
-        Ok(all.into_iter().take(count).map(|(_, one)| one).collect())
+        let mut all: Vec<(f64, f64, usize)> =
+            looks.into_iter().zip(new).map(|((broken, score), one)| (broken, score, one)).collect();
+        let size = |one: usize| self.raced.entrants[one].genome.size();
+        all.sort_by(|a, b| ordered(a, b).then_with(|| (size(a.2), a.2).cmp(&(size(b.2), b.2))));
+        // What did the same did so by the same decisions, mostly; the shortest stays.
+        all.dedup_by(|a, b| ordered(a, b).is_eq());
+        for (_, score, one) in &mut all {
+            *score += self.longer(*one);
+        }
+        all.sort_by(|a, b| ordered(a, b).then(a.2.cmp(&b.2)));
+        Ok(all.into_iter().take(count).map(|(.., one)| one).collect())
     }
 
     /// A genome that nobody has seen, as a new entrant.
@@ -273,43 +286,78 @@ impl<A: Arena> Race<'_, A> {
         Ok(())
     }
 
+    /// By how much more an entrant must be better because of its length.
+    fn longer(&self, one: usize) -> f64 {
+        self.budget.parsimony * float(self.raced.entrants[one].genome.size() as u64)
+    }
+
     /// `all` in order: what is legal first, then by score with so many seeds and by size.
     fn ranked(&self, all: Vec<usize>, seeds: usize) -> Vec<usize> {
-        let size = |one: usize| float(self.raced.entrants[one].genome.size() as u64);
         let key = |one: usize| {
             // What breaks a constraint a little less must not be longer for it either.
-            let (broken, longer) = (self.arena.broken(one), self.budget.parsimony * size(one));
+            let (broken, longer) = (self.arena.broken(one), self.longer(one));
             let broken = if broken > 0.0 { broken + longer } else { 0.0 };
             (broken, self.arena.score(one, seeds) + longer, one)
         };
         let mut keys: Vec<(f64, f64, usize)> = all.into_iter().map(key).collect();
-        keys.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
+        keys.sort_by(|a, b| ordered(a, b).then(a.2.cmp(&b.2)));
         keys.into_iter().map(|(.., one)| one).collect()
     }
 
-    /// Runs the best with more seeds, and goes on to what is one step away while that is better.
-    fn finals(&mut self, mut field: Vec<usize>, most: usize) -> Result<(), A::Failure> {
-        let mut near = std::mem::take(&mut field);
-        for step in 0..=STEPS {
-            near.truncate(FINALISTS);
-            self.measure(&near, most)?;
-            let leader = field.first().copied();
-            field = self.ranked(field.into_iter().chain(near).collect(), most);
-            field.truncate(FINALISTS);
-            let Some(&best) = field.first() else { break };
-            if leader == Some(best) || step == STEPS {
-                break;
-            }
-            let genome = self.raced.entrants[best].genome.clone();
+    /// Climbs from the best of each length to what is one step away, the shortest first: it has the
+    /// fewest steps, and what is good is often a short one and one more part. Ends when nothing is
+    /// best of its length that was not climbed from.
+    fn finals(&mut self, most: usize) -> Result<(), A::Failure> {
+        let mut climbed = BTreeSet::new();
+        loop {
+            let front = self.front(most)?;
+            let next = front.into_iter().find(|one| !climbed.contains(one));
+            let Some(from) = next.filter(|_| climbed.len() < CLIMBS) else { break };
+            climbed.insert(from);
+            let genome = self.raced.entrants[from].genome.clone();
             let mut new = Vec::new();
             for one in self.breeder.neighbours(&genome) {
-                new.extend(self.enter(one, self.budget.generations, Some(best), "one step"));
+                new.extend(self.enter(one, self.budget.generations, Some(from), "one step"));
             }
-            near = self.sifted(new)?;
+            let new = self.looked_at(new, self.budget.population)?;
+            self.measure(&new, 1)?;
         }
-        self.raced.finalists = field;
+        let sure = self.with_seeds(most);
+        self.raced.finalists = self.different(self.ranked(sure, most), FINALISTS);
         Ok(())
     }
+
+    /// The best of all that were ever measured, and the best of each length below its own, the
+    /// shortest first, each with `most` seeds. Who leads by the luck of a few seeds is given more
+    /// of them and falls back behind those that were less lucky.
+    fn front(&mut self, most: usize) -> Result<Vec<usize>, A::Failure> {
+        loop {
+            let size = |one: usize| self.raced.entrants[one].genome.size();
+            let mut lengths = BTreeSet::new();
+            let mut front = self.ranked(self.with_seeds(1), most);
+            let longest = front.first().map_or(0, |&best| size(best));
+            front.retain(|&one| size(one) <= longest && lengths.insert(size(one)));
+            front.sort_by_key(|&one| size(one));
+            let seeds = |one: usize| self.raced.entrants[one].seeds;
+            let unsure = front.iter().copied().filter(|&one| seeds(one) < most);
+            let unsure: Vec<usize> = unsure.collect();
+            let Some(have) = unsure.iter().map(|&one| seeds(one)).min() else {
+                return Ok(front);
+            };
+            self.measure(&unsure, (2 * have).min(most))?;
+        }
+    }
+
+    /// All that were run with so many seeds.
+    fn with_seeds(&self, seeds: usize) -> Vec<usize> {
+        let entrants = &self.raced.entrants;
+        (0..entrants.len()).filter(|&one| entrants[one].seeds >= seeds).collect()
+    }
+}
+
+/// The order of what breaks constraints by so much and is so much worse than the baseline.
+fn ordered(a: &(f64, f64, usize), b: &(f64, f64, usize)) -> Ordering {
+    a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
 }
 
 fn genomes<'a>(raced: &'a Raced, who: &[usize]) -> Vec<(usize, &'a Genome)> {

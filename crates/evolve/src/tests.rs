@@ -208,14 +208,28 @@ fn simplification_preserves_decisions() {
     assert!(apart > 10_000 && refusals > 500, "{apart} decisions, {refusals} refusals");
 }
 
-/// Scores are the share of decisions that differ from those of `target`.
+/// Scores are the share of decisions that differ from those of `target`, and luck.
 struct Guess {
     target: Expr,
     moments: Vec<(Vec<InstanceView>, Vec<f64>)>,
+    /// The most that luck makes of one seed.
+    luck: f64,
     scores: Vec<(usize, f64)>,
 }
 
 impl Guess {
+    fn new(seed: u64, luck: f64) -> Guess {
+        let mut dice = Dice::new(8, Purpose::Sampling, seed);
+        let mut moment = || {
+            let views = instances(&mut dice);
+            let hits = (0..6).map(|_| [0.0, 0.0, 3.0, 7.0][dice.below(4)]).collect();
+            (views, hits)
+        };
+        let moments = (0..60).map(|_| moment()).collect();
+        let target = Expr::read("-uncached_tokens * (in_flight + 1)").expect("legal");
+        Guess { target, moments, luck, scores: Vec::new() }
+    }
+
     fn of(&self, genome: &Genome) -> f64 {
         let choice = |expr: &Expr, (views, hits): &(Vec<InstanceView>, Vec<f64>)| {
             let values = values(Role::Scorer, expr, views, hits, SloClass::Standard);
@@ -238,14 +252,20 @@ impl Arena for Guess {
         Ok(who.iter().map(|(_, genome)| (0.0, self.of(genome))).collect())
     }
 
-    fn measure(&mut self, who: &[(usize, &Genome)], _: usize, _: usize) -> Result<(), ()> {
-        let scores: Vec<_> = who.iter().map(|(one, genome)| (*one, self.of(genome))).collect();
-        self.scores.extend(scores);
+    fn measure(&mut self, who: &[(usize, &Genome)], have: usize, seeds: usize) -> Result<(), ()> {
+        for (one, genome) in who {
+            let score = self.of(genome);
+            let mut dice = Dice::new(9, Purpose::Sampling, *one as u64);
+            let luck = (0..seeds).map(|_| self.luck * (dice.unit() - 0.5)).skip(have);
+            self.scores.extend(luck.map(|luck| (*one, score + luck)));
+        }
         Ok(())
     }
 
-    fn score(&self, one: usize, _: usize) -> f64 {
-        self.scores.iter().find(|(other, _)| *other == one).map_or(f64::INFINITY, |it| it.1)
+    fn score(&self, one: usize, seeds: usize) -> f64 {
+        let own = self.scores.iter().filter(|(other, _)| *other == one);
+        let own: Vec<f64> = own.map(|it| it.1).take(seeds).collect();
+        own.iter().sum::<f64>() / float(own.len() as u64)
     }
 
     fn broken(&self, _: usize) -> f64 {
@@ -262,15 +282,7 @@ fn a_race_finds_a_product_of_two_signals_with_any_seed() {
     let space = Space { size: 20, ..Space::default() };
     let (mut random, mut bred) = (0.0, 0.0);
     for seed in 1..=5 {
-        let mut dice = Dice::new(8, Purpose::Sampling, seed);
-        let mut moment = || {
-            let views = instances(&mut dice);
-            let hits = (0..6).map(|_| [0.0, 0.0, 3.0, 7.0][dice.below(4)]).collect();
-            (views, hits)
-        };
-        let moments = (0..60).map(|_| moment()).collect();
-        let target = Expr::read("-uncached_tokens * (in_flight + 1)").expect("legal");
-        let mut guess = Guess { target, moments, scores: Vec::new() };
+        let mut guess = Guess::new(seed, 0.0);
         let budget = Budget { population: 24, generations: 6, seeds: 1, seed, parsimony: 0.002 };
         let raced = race(&mut guess, &space, budget, 1).expect("it runs");
         let best = &raced.entrants[raced.finalists[0]];
@@ -279,6 +291,21 @@ fn a_race_finds_a_product_of_two_signals_with_any_seed() {
         bred += best.score;
     }
     assert!(bred < 0.5 * random, "{bred} bred, {random} at random");
+}
+
+#[test]
+fn who_leads_by_luck_is_given_more_seeds_and_falls_back() {
+    let space = Space { size: 12, ..Space::default() };
+    let mut guess = Guess::new(1, 0.6);
+    let budget = Budget { population: 8, generations: 2, seeds: 1, seed: 1, parsimony: 0.002 };
+    let raced = race(&mut guess, &space, budget, 16).expect("it runs");
+    let one_seed = |one: usize| guess.score(one, 1);
+    let first = raced.finalists[0];
+    let luckier = (0..raced.entrants.len()).filter(|&one| one_seed(one) < one_seed(first));
+    assert!(luckier.count() > 0, "others looked better with one seed");
+    assert!(raced.finalists.iter().all(|&one| raced.entrants[one].seeds == 16));
+    let truth = |one: usize| guess.of(&raced.entrants[one].genome);
+    assert!(truth(first) < 0.2, "{}", raced.entrants[first].genome.text(&space));
 }
 
 #[test]

@@ -93,7 +93,7 @@ impl Evolution {
         let (looks, bred) = self.budget.cost();
         let most = self.train.most_seeds();
         let tuned = self.references.iter().filter_map(|it| it.tuned).map(|calls| 3 * calls);
-        let train = self.train.loads.len() * (bred + 12 * most + tuned.sum::<usize>());
+        let train = self.train.loads.len() * (bred + 24 * most + tuned.sum::<usize>());
         looks + train + self.test.loads.len() * self.test.confirm * (5 + self.references.len())
     }
 
