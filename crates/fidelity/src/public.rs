@@ -23,10 +23,13 @@
 //! ```
 //!
 //! Of a benchmark with users who each wait for their answer, `workload` has `users`, and a point
-//! begins with `tp`, users, prompt and output tokens. Of single requests, it has `requests`.
+//! begins with `tp`, users, prompt and output tokens. Of single requests, it has `requests`. Of runs
+//! in this project it has `measured`, their folder, from which their numbers are read as well.
 
 mod load;
 
+use crate::measured::{Fared, Measured, first_runs, read_all};
+use crate::replay::{Server, plan, replay};
 use blis_core::math::float;
 use blis_core::{Span, Time, random};
 use blis_metrics::{Fact, Listener, Status};
@@ -40,7 +43,7 @@ use blis_sim::Unobserved;
 use load::{Load, Sent};
 use serde::Deserialize;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where contexts land first is luck, so arms are replayed with so many seeds.
 const fn seeds() -> u64 {
@@ -69,7 +72,11 @@ pub struct Published {
     scenario: Node,
     workload: Load,
     columns: Vec<Column>,
+    #[serde(default)]
     arms: Vec<Arm>,
+    /// Where `measured` is.
+    #[serde(skip)]
+    folder: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -169,7 +176,12 @@ pub struct Replayed {
 /// If it is no such file.
 pub fn read(path: &Path) -> Result<Published, Problems> {
     let tree = yaml::read_file(path)?;
-    let published: Published = yaml::decode(&tree)?;
+    let mut published: Published = yaml::decode(&tree)?;
+    let beside = |name: &String| path.parent().unwrap_or(Path::new(".")).join(name);
+    published.folder = published.workload.measured.as_ref().map(beside);
+    if published.folder.is_some() != published.arms.is_empty() {
+        return Err(tree.problem("arms", "a file has either arms or `workload.measured`"));
+    }
     let columns = published.columns.len();
     let width = published.workload.keys() + columns;
     if published.seeds == 0 {
@@ -227,7 +239,28 @@ impl Published {
     /// # Errors
     /// If a scenario is illegal, or a stage of a point does not exist.
     pub fn replay(&self) -> Result<Vec<Replayed>, RunFailure> {
+        if let Some(folder) = &self.folder {
+            let measured = read_all(std::slice::from_ref(folder), &[])?;
+            return first_runs(&measured).into_iter().map(|run| self.replay_run(run)).collect();
+        }
         self.arms.iter().map(|arm| self.replay_arm(arm)).collect()
+    }
+
+    /// Replays a measured run on the machine of the scenario.
+    fn replay_run(&self, run: &Measured) -> Result<Replayed, RunFailure> {
+        let server = Server::default();
+        let mut tree = self.scenario.clone();
+        if let Some(largest) = server.largest_graph(run) {
+            let largest = Node::from_flag("measured", &largest.to_string());
+            tree.set(&["engine", "max_cudagraph_capture_size"], largest);
+        }
+        let machine = Draft::from_tree(tree).without_workload().plan()?;
+        let replayed = replay(&plan(run, &server)?, machine.latency.clone())?;
+        let measured = [Stage::of_fared(&run.fared())];
+        let row: Vec<_> = self.columns.iter().map(|column| Some(column.of(&measured))).collect();
+        let runs = [vec![Stage::of_fared(&replayed)]];
+        let points = self.points(&run.name, "all", &row, &runs, 0..1);
+        Ok(Replayed { name: run.name.clone(), kind: self.kind(&machine), points })
     }
 
     fn replay_arm(&self, arm: &Arm) -> Result<Replayed, RunFailure> {
@@ -243,7 +276,7 @@ impl Published {
                 let [tp, users, input, output] = key;
                 let at = format!("TP {tp}, {users} users, {input} + {output}");
                 self.answered(arm, &at, &runs, 0..1)?;
-                points.extend(self.points(arm, &at, &row[keys..], &runs, 0..1));
+                points.extend(self.points(&arm.name, &at, &row[keys..], &runs, 0..1));
                 kind = kind.or(Some(self.kind(&plan)));
             }
         } else {
@@ -255,7 +288,7 @@ impl Published {
                 let chosen = load.chosen(&arm.name, row[0])?;
                 let at = row[0].map_or("all".to_owned(), |rate| rate.to_string());
                 self.answered(arm, &at, &runs, chosen.clone())?;
-                points.extend(self.points(arm, &at, &row[keys..], &runs, chosen));
+                points.extend(self.points(&arm.name, &at, &row[keys..], &runs, chosen));
             }
             kind = Some(self.kind(&plan));
         }
@@ -290,13 +323,13 @@ impl Published {
     /// The numbers of a row beside those of the same stages in all runs.
     fn points(
         &self,
-        arm: &Arm,
+        arm: &str,
         at: &str,
         row: &[Option<f64>],
         runs: &[Vec<Stage>],
         chosen: Range<usize>,
     ) -> Vec<Point> {
-        let name = format!("{} {at}", arm.name);
+        let name = format!("{arm} {at}");
         let training = name.bytes().fold(0, |sum, byte| random::mix(sum, u64::from(byte))) % 2 == 0;
         let given = self.columns.iter().zip(row);
         let point = |(&column, published): (&Column, &Option<f64>)| {
@@ -393,6 +426,17 @@ struct Stage {
 }
 
 impl Stage {
+    /// What requests of a measured run, or of its replay, come to; when they were sent is not known.
+    fn of_fared(fared: &[Fared]) -> Stage {
+        let answer = |one: &Fared| Answer {
+            arrival: Time::ZERO,
+            ttft: Span::from_micros_f64(one.ttft_us),
+            e2e: Span::from_micros_f64(one.e2e_us),
+            tokens: one.output_tokens,
+        };
+        Stage::of(&fared.iter().map(answer).collect::<Vec<_>>())
+    }
+
     fn of(answers: &[Answer]) -> Stage {
         let first = answers.iter().map(|one| one.arrival).min().unwrap_or(Time::ZERO);
         let last = answers.iter().map(|one| one.arrival + one.e2e).max().unwrap_or(Time::ZERO);

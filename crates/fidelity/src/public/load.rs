@@ -31,6 +31,8 @@ pub(super) struct Load {
     /// Single requests: s, prompt and output tokens.
     #[serde(default)]
     requests: Vec<[f64; 3]>,
+    /// Instead of all that: a folder of measured runs, each of which is an arm.
+    pub(super) measured: Option<String>,
 }
 
 /// Most tokens of a prompt, and of an answer.
