@@ -43,6 +43,8 @@ pub(crate) struct RunningBatch {
     ended: usize,
     /// Sum of the goals of steady requests.
     steady_context: u64,
+    /// The longest context of a steady request; `None`: not known.
+    steady_longest: Option<u32>,
 }
 
 /// A request of the batch.
@@ -180,10 +182,14 @@ impl RunningBatch {
     }
 
     /// The longest context of a steady request, its next token included; 0 if there is none.
-    pub(crate) fn steady_longest(&self) -> u32 {
-        let steady = self.entries.iter().filter(|running| running.steady);
-        let longest = steady.map(|running| running.goal() + self.boundaries - running.since).max();
-        longest.unwrap_or(0)
+    pub(crate) fn steady_longest(&mut self) -> u32 {
+        let search = || {
+            let steady = self.entries.iter().filter(|running| running.steady);
+            steady.map(|running| running.goal() + self.boundaries - running.since).max()
+        };
+        let longest = self.steady_longest.or_else(search).unwrap_or(0);
+        self.steady_longest = Some(longest);
+        longest
     }
 
     pub(crate) fn push(&mut self, running: Running) {
@@ -205,6 +211,9 @@ impl RunningBatch {
     pub(crate) fn advance(&mut self, steps: u32) {
         self.boundaries += steps;
         self.steady_context += u64::from(steps) * u64::from(self.steady_total);
+        if self.steady_total > 0 {
+            self.steady_longest = self.steady_longest.map(|longest| longest + steps);
+        }
     }
 
     /// A request has generated a token now and will at every boundary, until `unsteady`.
@@ -216,6 +225,7 @@ impl RunningBatch {
         self.steady[usize::from(running.early)][running.class.index()] += 1;
         self.steady_total += 1;
         self.steady_context += u64::from(running.goal());
+        self.steady_longest = self.steady_longest.map(|longest| longest.max(running.goal()));
         self.finish_at[index] = self.boundaries + running.left();
         self.note_due(index, block_size);
     }
@@ -229,6 +239,7 @@ impl RunningBatch {
             self.steady[usize::from(early)][class.index()] -= 1;
             self.steady_total -= 1;
             self.steady_context -= u64::from(goal);
+            self.steady_longest = self.steady_longest.filter(|&longest| longest > goal);
             self.finish_at[index] = NEVER;
             self.due_at[index] = NEVER;
         }
