@@ -156,9 +156,10 @@ impl Instance {
         self.land_chunks(Time::NEVER, &mut due, kit);
         self.full.clear();
         for &index in &due {
-            if self.running.get(index).left() == 0 {
+            let running = self.running.get(index);
+            if running.left() == 0 {
                 self.running.end(index);
-            } else if self.running.room(index, kit.engine.block_size) == 0 {
+            } else if running.room(kit.engine.block_size) == 0 {
                 self.full.push(index);
             }
         }

@@ -27,7 +27,11 @@ const MANY_BOUNDARIES: u32 = 1 << 30;
 /// Requests that run, oldest admission first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunningBatch {
+    /// Where each of them is among `entries`, so that nobody's counters move when others leave.
+    order: Vec<usize>,
     entries: Vec<Running>,
+    /// Entries of requests that have left.
+    vacant: Vec<usize>,
     /// The boundary at which a steady request has all its tokens.
     finish_at: Vec<u32>,
     /// The boundary at which a steady request has all its tokens, or its blocks are full.
@@ -115,6 +119,11 @@ impl Running {
         self.output - self.generated
     }
 
+    /// Tokens that its blocks can still take, if its counters are settled.
+    pub(crate) fn room(&self, block_size: u32) -> u32 {
+        self.table.blocks() * block_size - self.computed
+    }
+
     /// Tokens still to generate as far as the engine knows: a step in flight brings one at least.
     pub(crate) fn surely_left(&self) -> u32 {
         self.left() + self.fresh.saturating_sub(1)
@@ -147,23 +156,23 @@ impl Running {
 
 impl RunningBatch {
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.order.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.order.is_empty()
     }
 
     pub(crate) fn get(&self, index: usize) -> &Running {
-        &self.entries[index]
+        &self.entries[self.order[index]]
     }
 
     pub(crate) fn get_mut(&mut self, index: usize) -> &mut Running {
-        &mut self.entries[index]
+        &mut self.entries[self.order[index]]
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Running> {
-        self.entries.iter()
+        self.order.iter().map(|&place| &self.entries[place])
     }
 
     /// Steady requests of each class.
@@ -193,7 +202,13 @@ impl RunningBatch {
     }
 
     pub(crate) fn push(&mut self, running: Running) {
-        self.entries.push(running);
+        if let Some(place) = self.vacant.pop() {
+            self.order.push(place);
+            self.entries[place] = running;
+        } else {
+            self.order.push(self.entries.len());
+            self.entries.push(running);
+        }
         self.finish_at.push(NEVER);
         self.due_at.push(NEVER);
     }
@@ -204,7 +219,12 @@ impl RunningBatch {
         self.ended -= usize::from(self.finish_at[index] == ENDED);
         self.finish_at.remove(index);
         self.due_at.remove(index);
-        self.entries.remove(index)
+        let place = self.order.remove(index);
+        self.vacant.push(place);
+        let running = self.entries[place].clone();
+        // It has nothing that `uncommitted` looks for.
+        self.entries[place].common = 0;
+        running
     }
 
     /// `steps` step boundaries have passed: every steady request has as many tokens more.
@@ -218,7 +238,7 @@ impl RunningBatch {
 
     /// A request has generated a token now and will at every boundary, until `unsteady`.
     pub(crate) fn make_steady(&mut self, index: usize, block_size: u32) {
-        let running = &mut self.entries[index];
+        let running = &mut self.entries[self.order[index]];
         assert!(!running.steady, "it was not steady before");
         running.steady = true;
         running.since = self.boundaries;
@@ -257,15 +277,14 @@ impl RunningBatch {
         if self.ended == 0 {
             return None;
         }
-        let ends =
-            |index: &usize| self.finish_at[*index] == ENDED && self.entries[*index].fresh == 0;
-        (0..self.entries.len()).find(ends)
+        let ends = |index: &usize| self.finish_at[*index] == ENDED && self.get(*index).fresh == 0;
+        (0..self.len()).find(ends)
     }
 
     /// Brings the counters of a request up to date.
     #[inline]
     pub(crate) fn settle(&mut self, index: usize) -> &mut Running {
-        let running = &mut self.entries[index];
+        let running = &mut self.entries[self.order[index]];
         if running.steady {
             let steps = self.boundaries - running.since;
             running.since = self.boundaries;
@@ -277,16 +296,17 @@ impl RunningBatch {
 
     /// A request that holds `leaf` and has computed a block behind it to the end.
     pub(crate) fn uncommitted(&self, leaf: Option<RunId>, block_size: u32) -> Option<usize> {
-        let has_full_block = |running: &Running| {
-            let since = if running.steady { self.boundaries - running.since } else { 0 };
-            running.has_filled_block(running.computed + since, block_size)
+        let is_one = |running: &Running| {
+            let since = || if running.steady { self.boundaries - running.since } else { 0 };
+            let is_filled = || running.has_filled_block(running.computed + since(), block_size);
+            running.table.leaf() == leaf && is_filled()
         };
-        let mut entries = self.entries.iter();
-        entries.position(|running| running.table.leaf() == leaf && has_full_block(running))
+        // Mostly there is none, which is found sooner without a look at the order.
+        self.entries.iter().any(is_one).then(|| self.iter().position(is_one))?
     }
 
     pub(crate) fn settle_all(&mut self) {
-        for index in 0..self.entries.len() {
+        for index in 0..self.len() {
             self.settle(index);
         }
     }
@@ -298,16 +318,11 @@ impl RunningBatch {
         }
     }
 
-    /// Tokens that the blocks of a request, which has just been settled, can still take.
-    pub(crate) fn room(&self, index: usize, block_size: u32) -> u32 {
-        let running = &self.entries[index];
-        running.table.blocks() * block_size - running.computed
-    }
-
     /// Writes down when a request, which has just been settled, is due.
     pub(crate) fn note_due(&mut self, index: usize, block_size: u32) {
-        if self.entries[index].steady {
-            let full_at = self.boundaries + self.room(index, block_size);
+        let running = self.get(index);
+        if running.steady {
+            let full_at = self.boundaries + running.room(block_size);
             let due_at = full_at.min(self.finish_at[index]);
             self.due_at[index] = due_at;
             self.soonest_due = self.soonest_due.min(due_at);
@@ -346,11 +361,11 @@ impl RunningBatch {
 
     /// From where on nobody is steady, if before that nobody has to catch up.
     pub(crate) fn behind_steady(&self) -> Option<usize> {
-        let mut catching_up = self.entries.len() - self.steady_total as usize - self.ended;
-        let mut index = self.entries.len();
+        let mut catching_up = self.len() - self.steady_total as usize - self.ended;
+        let mut index = self.len();
         while catching_up > 0 {
             index -= 1;
-            let running = &self.entries[index];
+            let running = self.get(index);
             if running.steady {
                 return None;
             }
@@ -366,10 +381,10 @@ impl RunningBatch {
         }
         self.settle_all();
         (self.boundaries, self.soonest_due) = (0, 0);
-        for index in 0..self.entries.len() {
-            if self.entries[index].steady {
-                self.entries[index].since = 0;
-                self.finish_at[index] = self.entries[index].left();
+        for index in 0..self.len() {
+            if self.get(index).steady {
+                self.get_mut(index).since = 0;
+                self.finish_at[index] = self.get(index).left();
                 self.note_due(index, block_size);
             }
         }
