@@ -255,7 +255,10 @@ impl Instance {
             }
         }
         self.in_flight.parted = parted;
-        while let Some(index) = self.running.first_ended() {
+        let mut ended = std::mem::take(&mut self.due);
+        self.running.ended(&mut ended);
+        for (left, index) in ended.iter().enumerate() {
+            let index = index - left;
             if kit.engine.speculation.is_some() && self.plan.of(index).is_some() {
                 let request = kit.live.get(self.running.get(index).slot).request.id;
                 kit.listener.hear(now, &Fact::Overran { request, instance: self.id });
@@ -264,5 +267,6 @@ impl Instance {
             kit.live.get_mut(running.slot).generated = running.generated;
             self.finish(running.slot, now, kit);
         }
+        self.due = ended;
     }
 }

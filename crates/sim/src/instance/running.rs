@@ -272,13 +272,13 @@ impl RunningBatch {
         self.ended += 1;
     }
 
-    /// The first request whose last token is on its way.
-    pub(crate) fn first_ended(&self) -> Option<usize> {
-        if self.ended == 0 {
-            return None;
+    /// Requests whose last tokens were on their way and are there, in running order.
+    pub(crate) fn ended(&self, found: &mut Vec<usize>) {
+        found.clear();
+        if self.ended > 0 {
+            find(&self.finish_at, found, |finish_at| finish_at == ENDED);
+            found.retain(|&index| self.get(index).fresh == 0);
         }
-        let ends = |index: &usize| self.finish_at[*index] == ENDED && self.get(*index).fresh == 0;
-        (0..self.len()).find(ends)
     }
 
     /// Brings the counters of a request up to date.
@@ -401,12 +401,17 @@ fn find(boundaries: &[u32], found: &mut Vec<usize>, wanted: impl Fn(u32) -> bool
     let (stretches, rest) = boundaries.as_chunks::<STRETCH>();
     for (number, stretch) in stretches.iter().enumerate() {
         if stretch.iter().fold(false, |any, &boundary| any | wanted(boundary)) {
-            let first = number * STRETCH;
-            let here = (first..).zip(stretch).filter(|&(_, &boundary)| wanted(boundary));
-            found.extend(here.map(|(index, _)| index));
+            find_each(stretch, number * STRETCH, found, &wanted);
         }
     }
-    let first = boundaries.len() - rest.len();
-    let here = (first..).zip(rest).filter(|&(_, &boundary)| wanted(boundary));
-    found.extend(here.map(|(index, _)| index));
+    find_each(rest, boundaries.len() - rest.len(), found, &wanted);
+}
+
+/// The same, looking at each; the first of them has the index `first`.
+fn find_each(part: &[u32], first: usize, found: &mut Vec<usize>, wanted: impl Fn(u32) -> bool) {
+    for (place, &boundary) in part.iter().enumerate() {
+        if wanted(boundary) {
+            found.push(first + place);
+        }
+    }
 }
