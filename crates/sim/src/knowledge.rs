@@ -56,8 +56,9 @@ impl Events {
     /// An instance has published what has changed at `now`.
     pub(crate) fn publish(&mut self, index: usize, instance: &mut Instance, now: Time) {
         let Some(feed) = self.feeds.get_mut(index) else { return };
+        let Some(changes) = instance.changes() else { return };
         let arrival = now + self.delay;
-        feed.under_way.extend(instance.changes().map(|change| (arrival, change)));
+        feed.under_way.extend(changes.map(|change| (arrival, change)));
     }
 
     /// Writes into `views` what is known at `now` to be cached of `prompt`.

@@ -2,6 +2,7 @@
 
 use super::Pool;
 use crate::mirror::{Change, Step};
+use std::vec::Drain;
 
 impl Pool {
     /// From now on, every change is kept until somebody takes it.
@@ -13,9 +14,10 @@ impl Pool {
         self.changes = Some(Vec::new());
     }
 
-    /// Takes the changes since the last time.
-    pub fn take_changes(&mut self) -> impl Iterator<Item = Change> + '_ {
-        self.changes.iter_mut().flat_map(|changes| changes.drain(..))
+    /// Takes the changes since the last time; `None` if there are none.
+    pub fn take_changes(&mut self) -> Option<Drain<'_, Change>> {
+        let changes = self.changes.as_mut().filter(|changes| !changes.is_empty());
+        changes.map(|changes| changes.drain(..))
     }
 
     /// Keeps a change if somebody wants to know.

@@ -64,7 +64,7 @@ impl<'a> Pair<'a> {
             Operation::CopyTableNow { slot } => self.copy_table_now(slot),
             Operation::Touch { prompt, from, upto, age } => self.touch(prompt, from, upto, age),
         };
-        for change in self.pool.take_changes() {
+        for change in self.pool.take_changes().into_iter().flatten() {
             self.mirror.apply(&change);
         }
         if done {

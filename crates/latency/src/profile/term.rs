@@ -148,9 +148,11 @@ impl Lens {
     /// The size whose kernels a step with prefill meets, if it is one that the server pads to.
     /// Steps measured apart have none unless they are exactly as large.
     pub fn size(&self, shape: &StepShape, site: Site) -> Option<u32> {
+        if shape.only_decodes() {
+            return None;
+        }
         let size = self.padded(shape, site);
-        let is_listed = self.padding.prefill.listed.binary_search(&size).is_ok();
-        (is_listed && !shape.only_decodes()).then_some(size)
+        self.padding.prefill.listed.binary_search(&size).is_ok().then_some(size)
     }
 
     /// The value of every term.

@@ -156,9 +156,10 @@ impl Instance {
         self.land_chunks(Time::NEVER, &mut due, kit);
         self.full.clear();
         for &index in &due {
-            if self.running.get(index).left() == 0 {
+            let running = self.running.get(index);
+            if running.left() == 0 {
                 self.running.end(index);
-            } else if self.running.room(index, kit.engine.block_size) == 0 {
+            } else if running.room(kit.engine.block_size) == 0 {
                 self.full.push(index);
             }
         }
@@ -254,7 +255,10 @@ impl Instance {
             }
         }
         self.in_flight.parted = parted;
-        while let Some(index) = self.running.first_ended() {
+        let mut ended = std::mem::take(&mut self.due);
+        self.running.ended(&mut ended);
+        for (left, index) in ended.iter().enumerate() {
+            let index = index - left;
             if kit.engine.speculation.is_some() && self.plan.of(index).is_some() {
                 let request = kit.live.get(self.running.get(index).slot).request.id;
                 kit.listener.hear(now, &Fact::Overran { request, instance: self.id });
@@ -263,5 +267,6 @@ impl Instance {
             kit.live.get_mut(running.slot).generated = running.generated;
             self.finish(running.slot, now, kit);
         }
+        self.due = ended;
     }
 }

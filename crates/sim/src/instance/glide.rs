@@ -103,7 +103,7 @@ impl Instance {
         } else {
             self.land_steady(upto, &mut due, kit)
         } {
-            due.retain(|&index| self.running.room(index, kit.engine.block_size) == 0);
+            due.retain(|&index| self.running.get(index).room(kit.engine.block_size) == 0);
             std::mem::swap(&mut self.full, &mut due);
             let landed = self.stride.as_ref().map(|stride| stride.boundary(stride.done()));
             self.feed_full(landed.expect("steps are under way"), kit);

@@ -224,8 +224,9 @@ impl Instance {
         let mut removed = 0;
         for index in due {
             let index = index - removed;
-            if self.running.get(index).left() > 0 {
-                if self.running.room(index, kit.engine.block_size) == 0 {
+            let running = self.running.get(index);
+            if running.left() > 0 {
+                if running.room(kit.engine.block_size) == 0 {
                     self.full.push(index);
                 }
                 continue;

@@ -34,6 +34,7 @@ use plan::BatchPlan;
 use queue::{Queue, Rules};
 use running::{Running, RunningBatch};
 use std::collections::{BTreeMap, VecDeque};
+use std::vec::Drain;
 use stride::Stride;
 use tier::TierState;
 
@@ -271,8 +272,8 @@ impl Instance {
         self.pool.tell_changes();
     }
 
-    /// Takes what has changed in the prefix cache since the last time.
-    pub(crate) fn changes(&mut self) -> impl Iterator<Item = Change> + '_ {
+    /// Takes what has changed in the prefix cache since the last time, if anything has.
+    pub(crate) fn changes(&mut self) -> Option<Drain<'_, Change>> {
         self.pool.take_changes()
     }
 

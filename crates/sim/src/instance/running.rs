@@ -27,7 +27,11 @@ const MANY_BOUNDARIES: u32 = 1 << 30;
 /// Requests that run, oldest admission first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunningBatch {
+    /// Where each of them is among `entries`, so that nobody's counters move when others leave.
+    order: Vec<usize>,
     entries: Vec<Running>,
+    /// Entries of requests that have left.
+    vacant: Vec<usize>,
     /// The boundary at which a steady request has all its tokens.
     finish_at: Vec<u32>,
     /// The boundary at which a steady request has all its tokens, or its blocks are full.
@@ -43,6 +47,8 @@ pub(crate) struct RunningBatch {
     ended: usize,
     /// Sum of the goals of steady requests.
     steady_context: u64,
+    /// The longest context of a steady request; `None`: not known.
+    steady_longest: Option<u32>,
 }
 
 /// A request of the batch.
@@ -113,6 +119,11 @@ impl Running {
         self.output - self.generated
     }
 
+    /// Tokens that its blocks can still take, if its counters are settled.
+    pub(crate) fn room(&self, block_size: u32) -> u32 {
+        self.table.blocks() * block_size - self.computed
+    }
+
     /// Tokens still to generate as far as the engine knows: a step in flight brings one at least.
     pub(crate) fn surely_left(&self) -> u32 {
         self.left() + self.fresh.saturating_sub(1)
@@ -145,23 +156,23 @@ impl Running {
 
 impl RunningBatch {
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.order.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.order.is_empty()
     }
 
     pub(crate) fn get(&self, index: usize) -> &Running {
-        &self.entries[index]
+        &self.entries[self.order[index]]
     }
 
     pub(crate) fn get_mut(&mut self, index: usize) -> &mut Running {
-        &mut self.entries[index]
+        &mut self.entries[self.order[index]]
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Running> {
-        self.entries.iter()
+        self.order.iter().map(|&place| &self.entries[place])
     }
 
     /// Steady requests of each class.
@@ -180,14 +191,24 @@ impl RunningBatch {
     }
 
     /// The longest context of a steady request, its next token included; 0 if there is none.
-    pub(crate) fn steady_longest(&self) -> u32 {
-        let steady = self.entries.iter().filter(|running| running.steady);
-        let longest = steady.map(|running| running.goal() + self.boundaries - running.since).max();
-        longest.unwrap_or(0)
+    pub(crate) fn steady_longest(&mut self) -> u32 {
+        let search = || {
+            let steady = self.entries.iter().filter(|running| running.steady);
+            steady.map(|running| running.goal() + self.boundaries - running.since).max()
+        };
+        let longest = self.steady_longest.or_else(search).unwrap_or(0);
+        self.steady_longest = Some(longest);
+        longest
     }
 
     pub(crate) fn push(&mut self, running: Running) {
-        self.entries.push(running);
+        if let Some(place) = self.vacant.pop() {
+            self.order.push(place);
+            self.entries[place] = running;
+        } else {
+            self.order.push(self.entries.len());
+            self.entries.push(running);
+        }
         self.finish_at.push(NEVER);
         self.due_at.push(NEVER);
     }
@@ -198,24 +219,33 @@ impl RunningBatch {
         self.ended -= usize::from(self.finish_at[index] == ENDED);
         self.finish_at.remove(index);
         self.due_at.remove(index);
-        self.entries.remove(index)
+        let place = self.order.remove(index);
+        self.vacant.push(place);
+        let running = self.entries[place].clone();
+        // It has nothing that `uncommitted` looks for.
+        self.entries[place].common = 0;
+        running
     }
 
     /// `steps` step boundaries have passed: every steady request has as many tokens more.
     pub(crate) fn advance(&mut self, steps: u32) {
         self.boundaries += steps;
         self.steady_context += u64::from(steps) * u64::from(self.steady_total);
+        if self.steady_total > 0 {
+            self.steady_longest = self.steady_longest.map(|longest| longest + steps);
+        }
     }
 
     /// A request has generated a token now and will at every boundary, until `unsteady`.
     pub(crate) fn make_steady(&mut self, index: usize, block_size: u32) {
-        let running = &mut self.entries[index];
+        let running = &mut self.entries[self.order[index]];
         assert!(!running.steady, "it was not steady before");
         running.steady = true;
         running.since = self.boundaries;
         self.steady[usize::from(running.early)][running.class.index()] += 1;
         self.steady_total += 1;
         self.steady_context += u64::from(running.goal());
+        self.steady_longest = self.steady_longest.map(|longest| longest.max(running.goal()));
         self.finish_at[index] = self.boundaries + running.left();
         self.note_due(index, block_size);
     }
@@ -229,6 +259,7 @@ impl RunningBatch {
             self.steady[usize::from(early)][class.index()] -= 1;
             self.steady_total -= 1;
             self.steady_context -= u64::from(goal);
+            self.steady_longest = self.steady_longest.filter(|&longest| longest > goal);
             self.finish_at[index] = NEVER;
             self.due_at[index] = NEVER;
         }
@@ -241,20 +272,19 @@ impl RunningBatch {
         self.ended += 1;
     }
 
-    /// The first request whose last token is on its way.
-    pub(crate) fn first_ended(&self) -> Option<usize> {
-        if self.ended == 0 {
-            return None;
+    /// Requests whose last tokens were on their way and are there, in running order.
+    pub(crate) fn ended(&self, found: &mut Vec<usize>) {
+        found.clear();
+        if self.ended > 0 {
+            find(&self.finish_at, found, |finish_at| finish_at == ENDED);
+            found.retain(|&index| self.get(index).fresh == 0);
         }
-        let ends =
-            |index: &usize| self.finish_at[*index] == ENDED && self.entries[*index].fresh == 0;
-        (0..self.entries.len()).find(ends)
     }
 
     /// Brings the counters of a request up to date.
     #[inline]
     pub(crate) fn settle(&mut self, index: usize) -> &mut Running {
-        let running = &mut self.entries[index];
+        let running = &mut self.entries[self.order[index]];
         if running.steady {
             let steps = self.boundaries - running.since;
             running.since = self.boundaries;
@@ -266,16 +296,17 @@ impl RunningBatch {
 
     /// A request that holds `leaf` and has computed a block behind it to the end.
     pub(crate) fn uncommitted(&self, leaf: Option<RunId>, block_size: u32) -> Option<usize> {
-        let has_full_block = |running: &Running| {
-            let since = if running.steady { self.boundaries - running.since } else { 0 };
-            running.has_filled_block(running.computed + since, block_size)
+        let is_one = |running: &Running| {
+            let since = || if running.steady { self.boundaries - running.since } else { 0 };
+            let is_filled = || running.has_filled_block(running.computed + since(), block_size);
+            running.table.leaf() == leaf && is_filled()
         };
-        let mut entries = self.entries.iter();
-        entries.position(|running| running.table.leaf() == leaf && has_full_block(running))
+        // Mostly there is none, which is found sooner without a look at the order.
+        self.entries.iter().any(is_one).then(|| self.iter().position(is_one))?
     }
 
     pub(crate) fn settle_all(&mut self) {
-        for index in 0..self.entries.len() {
+        for index in 0..self.len() {
             self.settle(index);
         }
     }
@@ -287,16 +318,11 @@ impl RunningBatch {
         }
     }
 
-    /// Tokens that the blocks of a request, which has just been settled, can still take.
-    pub(crate) fn room(&self, index: usize, block_size: u32) -> u32 {
-        let running = &self.entries[index];
-        running.table.blocks() * block_size - running.computed
-    }
-
     /// Writes down when a request, which has just been settled, is due.
     pub(crate) fn note_due(&mut self, index: usize, block_size: u32) {
-        if self.entries[index].steady {
-            let full_at = self.boundaries + self.room(index, block_size);
+        let running = self.get(index);
+        if running.steady {
+            let full_at = self.boundaries + running.room(block_size);
             let due_at = full_at.min(self.finish_at[index]);
             self.due_at[index] = due_at;
             self.soonest_due = self.soonest_due.min(due_at);
@@ -335,11 +361,11 @@ impl RunningBatch {
 
     /// From where on nobody is steady, if before that nobody has to catch up.
     pub(crate) fn behind_steady(&self) -> Option<usize> {
-        let mut catching_up = self.entries.len() - self.steady_total as usize - self.ended;
-        let mut index = self.entries.len();
+        let mut catching_up = self.len() - self.steady_total as usize - self.ended;
+        let mut index = self.len();
         while catching_up > 0 {
             index -= 1;
-            let running = &self.entries[index];
+            let running = self.get(index);
             if running.steady {
                 return None;
             }
@@ -355,10 +381,10 @@ impl RunningBatch {
         }
         self.settle_all();
         (self.boundaries, self.soonest_due) = (0, 0);
-        for index in 0..self.entries.len() {
-            if self.entries[index].steady {
-                self.entries[index].since = 0;
-                self.finish_at[index] = self.entries[index].left();
+        for index in 0..self.len() {
+            if self.get(index).steady {
+                self.get_mut(index).since = 0;
+                self.finish_at[index] = self.get(index).left();
                 self.note_due(index, block_size);
             }
         }
@@ -375,12 +401,17 @@ fn find(boundaries: &[u32], found: &mut Vec<usize>, wanted: impl Fn(u32) -> bool
     let (stretches, rest) = boundaries.as_chunks::<STRETCH>();
     for (number, stretch) in stretches.iter().enumerate() {
         if stretch.iter().fold(false, |any, &boundary| any | wanted(boundary)) {
-            let first = number * STRETCH;
-            let here = (first..).zip(stretch).filter(|&(_, &boundary)| wanted(boundary));
-            found.extend(here.map(|(index, _)| index));
+            find_each(stretch, number * STRETCH, found, &wanted);
         }
     }
-    let first = boundaries.len() - rest.len();
-    let here = (first..).zip(rest).filter(|&(_, &boundary)| wanted(boundary));
-    found.extend(here.map(|(index, _)| index));
+    find_each(rest, boundaries.len() - rest.len(), found, &wanted);
+}
+
+/// The same, looking at each; the first of them has the index `first`.
+fn find_each(part: &[u32], first: usize, found: &mut Vec<usize>, wanted: impl Fn(u32) -> bool) {
+    for (place, &boundary) in part.iter().enumerate() {
+        if wanted(boundary) {
+            found.push(first + place);
+        }
+    }
 }

@@ -374,7 +374,7 @@ impl Instance {
 
     /// What the step that begins computes: one token of each steady request, and the others'
     /// chunks.
-    fn shape(&self, kit: &Kit<'_>) -> StepShape {
+    fn shape(&mut self, kit: &Kit<'_>) -> StepShape {
         let mut shape = self.steady_shape(kit);
         for &Chunk { place, tokens, .. } in self.plan.chunks() {
             let running = self.running.get(place);
@@ -403,7 +403,7 @@ impl Instance {
     }
 
     /// What the steady requests compute in a step.
-    pub(super) fn steady_shape(&self, kit: &Kit<'_>) -> StepShape {
+    pub(super) fn steady_shape(&mut self, kit: &Kit<'_>) -> StepShape {
         let mut shape = StepShape {
             decode_seqs: self.running.steady_total(),
             decode_context: self.running.steady_context(),
