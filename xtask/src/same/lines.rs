@@ -119,7 +119,7 @@ impl Plan {
                 self.add("json", &format!("run {scenario} --num-requests 300 --format json {way}"));
             }
             self.add("txt", &format!("run {scenario} --num-requests 300 --format blis"));
-            self.add("yaml", &format!("export llm-d {scenario}"));
+            self.add("yaml", &format!("export llm-d {scenario} --allow-partial"));
             self.add("txt", &format!("export vllm {scenario}"));
         }
         let paths = names.iter().map(|name| format!("{ROOT}/scenarios/{name}"));
@@ -199,7 +199,7 @@ impl Plan {
         for strategy in items(strategies) {
             let name = text(&strategy["name"]);
             self.add("yaml", &format!("strategies {name}"));
-            self.add("yaml", &format!("export llm-d --strategy {name}"));
+            self.add("yaml", &format!("export llm-d --strategy {name} --allow-partial"));
             self.add("txt", &format!("export vllm --strategy {name}"));
             let run = "run --workload orthogonal-slo --rate 150 --num-requests 300 --format json \
                        --num-instances 3 --total-kv-blocks 900 --kv-cpu-blocks 900 --strategy";
