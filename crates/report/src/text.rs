@@ -79,7 +79,11 @@ pub fn change(paired: &Paired) -> String {
 
 /// A ratio as a change in per cent, with its interval.
 pub fn ratio_change(ratio: &Estimate) -> String {
-    between(ratio, |ratio| signed(ratio - 1.0))
+    between(ratio, |ratio| match ratio - 1.0 {
+        // Whoever reads of thirty times as much needs no decimals.
+        change if change >= 10.0 => format!("+{} %", whole(100.0 * change)),
+        change => signed(change),
+    })
 }
 
 /// A difference of shares in percentage points, with its interval.
@@ -261,6 +265,8 @@ mod tests {
             assert_eq!(plain(value), text);
         }
         assert_eq!(plain(None), "-");
+        let ratio = Estimate { mean: 30.693, low: 0.5, high: 1.123, values: 2 };
+        assert_eq!(ratio_change(&ratio), "+2,969 % (-50.0 % to +12.3 %)");
         assert_eq!(
             (counted(1, "run"), counted(1_000, "run")),
             ("1 run".into(), "1,000 runs".into())

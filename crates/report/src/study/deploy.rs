@@ -43,7 +43,7 @@ pub(super) fn block(study: &Study, found: &Answer, file: Option<&str>) -> Option
         return None;
     }
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
-    let all = if everywhere.len() > 1 { "all cases" } else { "" };
+    let all = if everywhere.len() > 1 { "all cases, if yours is not known" } else { "" };
     let several = Some(cases(study, found)).filter(|_| everywhere.len() > 1);
     let cases = [(all.to_owned(), everywhere)].into_iter().chain(several.into_iter().flatten());
     for (case, places) in cases {
