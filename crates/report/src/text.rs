@@ -119,6 +119,9 @@ pub fn entry(metric: &Metric, mean: Option<Mean>) -> String {
     dash(mean, |(mean, interval)| match interval {
         // Counts that all seeds have in common need no interval.
         Some((low, high)) if low < high => {
+            // No share is more than all, though its interval by Student may be.
+            let (low, high) =
+                if share && mean <= 1.0 { (low.max(0.0), high.min(1.0)) } else { (low, high) };
             format!("{} ({} to {})", bare(mean), bare(low), show(high))
         }
         _ => show(mean),

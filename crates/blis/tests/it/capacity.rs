@@ -174,6 +174,18 @@ fn a_capacity_on_a_machine_that_nobody_measured_says_so_and_names_its_router() {
 }
 
 #[test]
+fn a_time_without_a_unit_is_refused_because_people_think_of_seconds() {
+    let told = "a time has a unit; write `1s` or `1ms`";
+    for slo in ["ttft_p99<1", "itl_p99 < 50ms and ttft_p99 <= 1"] {
+        let bench = Bench::new();
+        let mut command = bench.command("capacity --workload chatbot --slo");
+        let ran = crate::Ran::from(command.arg(slo).output().expect("the program starts"));
+        assert_eq!(ran.code, Some(2), "{slo}: {}", ran.out);
+        assert!(ran.err.contains(told), "{slo}: {}", ran.err);
+    }
+}
+
+#[test]
 fn a_search_without_enough_gpus_is_no_offer() {
     let chat = "--workload chatbot --rate 200 --num-requests 1500 --max-requests 1500";
     let ran = Bench::new().blis(&format!(

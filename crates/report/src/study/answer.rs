@@ -17,8 +17,9 @@ use blis_scenario::Row;
 const MOST_PLACES: usize = 10;
 const MOST_CLAIMS: usize = 7;
 const MOST_ARMS: usize = 8;
+/// Of fewer places the next arm is told too, which takes a line more.
+const FEW_PLACES: usize = 6;
 /// So many arms are named beside the best, and so many costs.
-const MOST_NAMED: usize = 2;
 const MOST_LEVEL: usize = 3;
 const MOST_COSTS: usize = 1;
 /// A change below this share is no cost.
@@ -100,15 +101,9 @@ fn best(study: &Study, found: &Answer) -> String {
             (None, times) => format!("is {}", times.unwrap_or_default()),
         }
     };
-    let mut regrets = found.regrets.iter();
-    let Some(first) = regrets.next() else {
+    let Some(first) = found.regrets.first() else {
         return format!("No arm can be ranked by {metric}.");
     };
-    // With many places a table has the others.
-    let named = if found.places.len() <= MOST_PLACES { MOST_NAMED } else { 0 };
-    let next: Vec<String> =
-        regrets.take(named).map(|one| format!("{} {}", arm(study, one.arm), told(one))).collect();
-    let next = if next.is_empty() { String::new() } else { format!(" Next: {}.", next.join("; ")) };
     let same = found.regrets[1..].iter().filter(|one| one.is_level(first));
     let same = some(same.map(|one| arm(study, one.arm)), MOST_LEVEL);
     let same = match &same[..] {
@@ -117,11 +112,11 @@ fn best(study: &Study, found: &Answer) -> String {
     };
     let name = arm(study, first.arm);
     if first.is_none() {
-        return format!("Best everywhere by {metric}: {name}.{next}");
+        return format!("Best everywhere by {metric}: {name}.");
     }
     let of = others(study);
     let (cases, worst) = (found.places.len(), told(first));
-    format!("Safest by {metric}: {name}. Of {cases} cases ({of}) it {worst}.{same}{next}")
+    format!("Safest by {metric}: {name}. Of {cases} cases ({of}) it {worst}.{same}")
 }
 
 /// What cells differ in besides their arms: the last step of each path.
@@ -183,7 +178,8 @@ fn places(study: &Study, found: &Answer) -> Table {
         let name = best.map_or("all overloaded", |best| arm(study, best.arm));
         let value = best.map_or_else(String::new, |best| entry(&found.metric, Some(best.mean)));
         let same = Some(level(study, place, 1)).filter(|same| !same.is_empty());
-        let next = place.ranked.iter().skip(1).find(|one| !one.is_level());
+        let few = found.places.len() < FEW_PLACES || same.is_none();
+        let next = place.ranked.iter().skip(1).find(|one| few && !one.is_level());
         let next = next.map(|next| {
             let times =
                 next.times_best.map_or_else(String::new, |it| format!(" x {}", factor(&it)));

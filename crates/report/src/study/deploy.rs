@@ -43,9 +43,9 @@ pub(super) fn block(study: &Study, found: &Answer, file: Option<&str>) -> Option
         return None;
     }
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
-    let all = if everywhere.len() > 1 { "all cases, if yours is not known" } else { "" };
-    let several = Some(cases(study, found)).filter(|_| everywhere.len() > 1);
-    let cases = [(all.to_owned(), everywhere)].into_iter().chain(several.into_iter().flatten());
+    let all = if everywhere.len() > 1 { "all cases" } else { "" };
+    let each = Some(cases(study, found)).filter(|_| everywhere.len() > 1);
+    let cases = [(all.to_owned(), everywhere)].into_iter().chain(each.into_iter().flatten());
     for (case, places) in cases {
         let strategies = arms().filter_map(|level| {
             let Some(Export::Strategy(strategy)) = export(study, found, level, &places) else {
@@ -62,10 +62,19 @@ pub(super) fn block(study: &Study, found: &Answer, file: Option<&str>) -> Option
             None => lines.push((strategy, vec![case])),
         }
     }
+    let several = lines.len() > 1;
+    if several {
+        lines.rotate_left(1);
+    }
     let of = file.map_or_else(String::new, |file| format!(" {}", shell_word(file)));
     let line = |(strategy, cases): &(String, Vec<String>)| {
-        let about = cases.join("; ");
-        let about = if about.is_empty() { about } else { format!("# {about}") };
+        // What is safest everywhere is for all that no other line names.
+        let about = match &cases[..] {
+            [first, ..] if first == all && several => "all other cases, or if yours is not known",
+            [first, ..] if first == all => all,
+            _ => &cases.join("; "),
+        };
+        let about = if about.is_empty() { String::new() } else { format!("# {about}") };
         let strategy = shell_word(strategy);
         format!("blis export llm-d{of} --strategy {strategy:WIDTH$} {about}").trim().to_owned()
     };
