@@ -205,6 +205,7 @@ fn a_trace_can_be_sized_and_a_gpu_without_a_price_asks_for_one() {
     let ran = bench.blis(sized);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(ran.out.contains("meets"), "{}", ran.out);
+    assert!(ran.out.contains("on H100 with tp 2, 8,192 tokens and"), "its machine: {}", ran.out);
     let ran = bench.blis("capacity --trace t.jsonl --search L40S --slo e2e_p99<60s --no-ledger");
     assert_eq!(ran.code, Some(2));
     assert!(ran.err.contains("--price L40S="), "{}", ran.err);
