@@ -50,17 +50,15 @@ pub(crate) fn init(args: &InitArgs) -> Result<(), Failure> {
     }
     let machine = machine(args)?;
     let instances = (args.gpus / machine.tp).max(1);
-    let resolved = |rate: Option<&str>| -> Result<_, Failure> {
+    let is_share = args.rate.as_ref().is_some_and(|rate| rate.trim_end().ends_with('%'));
+    let draft = |rate: Option<&str>| -> Result<_, Failure> {
         let text = scenario(args, &machine, instances, rate)?;
         let checked = Draft::from_text("scenario.yaml", &text)?.resolve()?;
         Ok((text, checked))
     };
-    let asked = args.rate.as_deref();
-    let is_share = asked.is_some_and(|rate| rate.trim_end().ends_with('%'));
-    let (mut text, mut checked) = resolved(asked)?;
-    if let Some(rate) = asked {
-        (text, checked) = resolved(Some(&arrivals(rate, checked.plan())))?;
-    }
+    let (_, as_asked) = draft(args.rate.as_deref())?;
+    let rate = args.rate.as_ref().map(|rate| arrivals(rate, as_asked.plan()));
+    let (text, checked) = draft(rate.as_deref())?;
     let plan = checked.plan();
     let scenario = completed(&text, plan, &targets);
     let folder = args.folder.as_path();
@@ -70,6 +68,21 @@ pub(crate) fn init(args: &InitArgs) -> Result<(), Failure> {
         (".blis/scenario.schema.json", schema::text(FileKind::Scenario)),
         (".blis/study.schema.json", schema::text(FileKind::Study)),
     ];
+    put(folder, &files)?;
+    let [scenario, study] = [folder.join("scenario.yaml"), folder.join("study.yaml")];
+    let (scenario, study) = (scenario.display(), study.display());
+    // A share of saturation is not measured yet.
+    let sent = sessions(plan).filter(|_| args.rate.is_some() && !is_share);
+    let sent = sent.map_or_else(String::new, |it| format!("{it}.\n"));
+    let (model, tp, gpu) = (&args.model, machine.tp, &args.hardware);
+    output::print(&format!(
+        "{instances} instances of {model} on {tp} {gpu} each.\n{sent}\nblis run {scenario}\n\
+         blis study {study}\n"
+    ))
+}
+
+/// Writes `files`; the first two must be new.
+fn put(folder: &Path, files: &[(&str, String)]) -> Result<(), Failure> {
     let taken = files.iter().take(2).find(|(name, _)| folder.join(name).exists());
     if let Some((name, _)) = taken {
         let path = folder.join(name);
@@ -78,19 +91,10 @@ pub(crate) fn init(args: &InitArgs) -> Result<(), Failure> {
     }
     let made = std::fs::create_dir_all(folder.join(".blis"));
     made.map_err(|error| Failure::Input(format!("{}: {error}", folder.display())))?;
-    for (name, text) in &files {
+    for (name, text) in files {
         Output::whole(&Target::out(&folder.join(name))?, text)?;
     }
-    let [scenario, study] = [folder.join("scenario.yaml"), folder.join("study.yaml")];
-    let (scenario, study) = (scenario.display(), study.display());
-    // A share of saturation is not measured yet.
-    let sent = sessions(plan).filter(|_| asked.is_some() && !is_share);
-    let sent = sent.map_or_else(String::new, |it| format!("{it}.\n"));
-    let (model, tp, gpu) = (&args.model, machine.tp, &args.hardware);
-    output::print(&format!(
-        "{instances} instances of {model} on {tp} {gpu} each.\n{sent}\nblis run {scenario}\n\
-         blis study {study}\n"
-    ))
+    Ok(())
 }
 
 /// `args` with what is missing asked for, if somebody is there to answer.
@@ -254,16 +258,15 @@ fn scenario(
     };
     written.expect("a string takes all");
     if let Some(rate) = rate {
-        let indent = match (&args.trace, lengths) {
-            (Some(_), _) => return Err(Failure::Input("a trace has its own rate".to_owned())),
-            (None, Some(_)) => "    ",
-            (None, None) => "  ",
-        };
-        writeln!(workload, "{indent}rate: {rate}").expect("as above");
-        let preset = presets::find(&args.workload).ok().filter(|_| lengths.is_none());
-        if preset.is_some_and(|preset| !preset.text.contains("num_requests")) {
-            writeln!(workload, "{indent}num_requests: {REQUESTS}").expect("as above");
+        if args.trace.is_some() {
+            return Err(Failure::Input("a trace has its own rate".to_owned()));
         }
+        let indent = if lengths.is_some() { "    " } else { "  " };
+        let preset = presets::find(&args.workload).ok().filter(|_| lengths.is_none());
+        let endless = preset.is_some_and(|preset| !preset.text.contains("num_requests"));
+        let end =
+            if endless { format!("{indent}num_requests: {REQUESTS}\n") } else { String::new() };
+        write!(workload, "{indent}rate: {rate}\n{end}").expect("as above");
     }
     let (strategy, tp) = (ARMS[0].0, machine.tp);
     let latency = if machine.operators { "latency: {model: operators}\n" } else { "" };
@@ -303,15 +306,7 @@ fn study(targets: &[Slo], plan: &Plan, is_share: bool) -> String {
         )
         .expect("a string takes all");
     }
-    let all: Vec<String> = targets.iter().map(|it| quoted(&it.text)).collect();
-    let (metric, capacity) = if all.is_empty() || is_share {
-        ("", String::new())
-    } else {
-        let slo = all.join(", ");
-        (", fewest_instances", format!("capacity: {{slo: [{slo}], vary: instances}}\n"))
-    };
-    let metrics = "ttft_p99, itl_p99, e2e_mean, steady_responses_per_sec, hit_rate";
-    writeln!(text, "metrics: [{metrics}{metric}]\n{capacity}hypotheses:").expect("as above");
+    text.push_str(&numbers(targets, is_share));
     for Slo { text: target, .. } in targets {
         let at = target.find(['<', '>', '=']).unwrap_or(target.len());
         let (metric, limit) = target.split_at(at);
@@ -329,6 +324,19 @@ fn study(targets: &[Slo], plan: &Plan, is_share: bool) -> String {
     let written = writeln!(text, "  - name: {name}\n    claim: {claim}\n    because: {because}");
     written.expect("as above");
     text
+}
+
+/// The numbers that the study looks at.
+fn numbers(targets: &[Slo], is_share: bool) -> String {
+    let all: Vec<String> = targets.iter().map(|it| quoted(&it.text)).collect();
+    let (metric, capacity) = if all.is_empty() || is_share {
+        ("", String::new())
+    } else {
+        let slo = all.join(", ");
+        (", fewest_instances", format!("capacity: {{slo: [{slo}], vary: instances}}\n"))
+    };
+    let metrics = "ttft_p99, itl_p99, e2e_mean, steady_responses_per_sec, hit_rate";
+    format!("metrics: [{metrics}{metric}]\n{capacity}hypotheses:\n")
 }
 
 /// `text` as a YAML string.
