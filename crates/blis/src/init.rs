@@ -8,8 +8,9 @@ use crate::target::Target;
 use blis_core::SloClass;
 use blis_lab::Metric;
 use blis_lab::capacity::Slo;
+use blis_lab::verdict::bound as number;
 use blis_report::run::sessions;
-use blis_scenario::{Draft, Place, Plan, Workload};
+use blis_scenario::{Draft, Place, Plan, Workload, presets};
 use std::fmt::Write as _;
 use std::io::{self, BufRead, IsTerminal, Write as _};
 use std::path::Path;
@@ -18,8 +19,8 @@ use std::path::Path;
 /// models, or many shorter ones.
 const LEAST_KV_TOKENS: u64 = 131_072;
 
-/// What a rate counts, until the workload is known.
-const EITHER: &str = "requests or sessions";
+/// Requests of a run whose workload does not say how many; studies add what a steady state needs.
+const REQUESTS: u32 = 20_000;
 
 /// What a study of prompts that have nothing in common says first.
 const NOTHING_SHARED: &str = "\
@@ -49,17 +50,39 @@ pub(crate) fn init(args: &InitArgs) -> Result<(), Failure> {
     }
     let machine = machine(args)?;
     let instances = (args.gpus / machine.tp).max(1);
-    let text = scenario(args, &machine, instances)?;
-    let checked = Draft::from_text("scenario.yaml", &text)?.resolve()?;
+    let is_share = args.rate.as_ref().is_some_and(|rate| rate.trim_end().ends_with('%'));
+    let draft = |rate: Option<&str>| -> Result<_, Failure> {
+        let text = scenario(args, &machine, instances, rate)?;
+        let checked = Draft::from_text("scenario.yaml", &text)?.resolve()?;
+        Ok((text, checked))
+    };
+    let (_, as_asked) = draft(args.rate.as_deref())?;
+    let rate = args.rate.as_ref().map(|rate| arrivals(rate, as_asked.plan()));
+    let (text, checked) = draft(rate.as_deref())?;
     let plan = checked.plan();
     let scenario = completed(&text, plan, &targets);
     let folder = args.folder.as_path();
     let files = [
         ("scenario.yaml", scenario),
-        ("study.yaml", study(&targets, plan)),
+        ("study.yaml", study(&targets, plan, is_share)),
         (".blis/scenario.schema.json", schema::text(FileKind::Scenario)),
         (".blis/study.schema.json", schema::text(FileKind::Study)),
     ];
+    put(folder, &files)?;
+    let [scenario, study] = [folder.join("scenario.yaml"), folder.join("study.yaml")];
+    let (scenario, study) = (scenario.display(), study.display());
+    // A share of saturation is not measured yet.
+    let sent = sessions(plan).filter(|_| args.rate.is_some() && !is_share);
+    let sent = sent.map_or_else(String::new, |it| format!("{it}.\n"));
+    let (model, tp, gpu) = (&args.model, machine.tp, &args.hardware);
+    output::print(&format!(
+        "{instances} instances of {model} on {tp} {gpu} each.\n{sent}\nblis run {scenario}\n\
+         blis study {study}\n"
+    ))
+}
+
+/// Writes `files`; the first two must be new.
+fn put(folder: &Path, files: &[(&str, String)]) -> Result<(), Failure> {
     let taken = files.iter().take(2).find(|(name, _)| folder.join(name).exists());
     if let Some((name, _)) = taken {
         let path = folder.join(name);
@@ -68,19 +91,10 @@ pub(crate) fn init(args: &InitArgs) -> Result<(), Failure> {
     }
     let made = std::fs::create_dir_all(folder.join(".blis"));
     made.map_err(|error| Failure::Input(format!("{}: {error}", folder.display())))?;
-    for (name, text) in &files {
+    for (name, text) in files {
         Output::whole(&Target::out(&folder.join(name))?, text)?;
     }
-    let [scenario, study] = [folder.join("scenario.yaml"), folder.join("study.yaml")];
-    let (scenario, study) = (scenario.display(), study.display());
-    // A share of saturation is not measured yet.
-    let rate = args.rate.as_ref().filter(|rate| rate.parse::<f64>().is_ok());
-    let sent = rate.and_then(|_| sessions(plan)).map_or_else(String::new, |it| format!("{it}.\n"));
-    let (model, tp, gpu) = (&args.model, machine.tp, &args.hardware);
-    output::print(&format!(
-        "{instances} instances of {model} on {tp} {gpu} each.\n{sent}\nblis run {scenario}\n\
-         blis study {study}\n"
-    ))
+    Ok(())
 }
 
 /// `args` with what is missing asked for, if somebody is there to answer.
@@ -96,7 +110,7 @@ fn answered(args: &InitArgs) -> Result<InitArgs, Failure> {
         .parse()
         .map_err(|_| Failure::Input("the number of GPUs is a whole number".to_owned()))?;
     args.workload = ask("Workload (`blis workloads` lists them)", &args.workload)?;
-    args.rate = Some(ask("Requests or sessions per second, or a share such as 90%", "90%")?);
+    args.rate = Some(ask("Requests per second, or a share of saturation such as 90%", "90%")?);
     let target = ask("Target, or nothing", "ttft_p99 < 1s")?;
     args.slo = vec![target].into_iter().filter(|target| !target.is_empty()).collect();
     Ok(args)
@@ -172,9 +186,7 @@ fn machine(args: &InitArgs) -> Result<Machine, Failure> {
 
 /// The scenario as it is written: with what only its plan tells.
 fn completed(text: &str, plan: &Plan, targets: &[Slo]) -> String {
-    let sessions = matches!(&plan.workload, Workload::Mix(mix) if mix.has_sessions());
-    let what = if sessions { "sessions" } else { "requests" };
-    let mut text = text.replace(EITHER, what);
+    let mut text = text.to_owned();
     let classes = || {
         SloClass::ALL.into_iter().filter(|class| match &plan.workload {
             Workload::Mix(mix) => mix.clients.iter().any(|client| client.class == *class),
@@ -203,8 +215,33 @@ fn completed(text: &str, plan: &Plan, targets: &[Slo]) -> String {
     text
 }
 
-/// The scenario.
-fn scenario(args: &InitArgs, machine: &Machine, instances: u32) -> Result<String, Failure> {
+/// A rate of requests as the workload of `plan` counts it, with a comment. Sessions send several
+/// requests each, but people know how many requests they serve.
+fn arrivals(rate: &str, plan: &Plan) -> String {
+    let mix = match &plan.workload {
+        Workload::Mix(mix) => Some(mix),
+        Workload::Trace { .. } => None,
+    };
+    let (Some(mix), Ok(requests)) = (mix, rate.parse::<f64>()) else { return rate.to_owned() };
+    match mix.requests_per_arrival() {
+        Some(each) => {
+            let sessions = format!("{:.3e}", requests / each).parse().unwrap_or(requests / each);
+            let each = number(each);
+            let about = format!("sessions per second of {each} requests each, so {rate} requests");
+            format!("{sessions}    # {about} per second")
+        }
+        None if mix.has_sessions() => format!("{rate}    # sessions per second"),
+        None => format!("{rate}    # requests per second, or a share of saturation such as 90%"),
+    }
+}
+
+/// The scenario; `rate` as its workload counts it.
+fn scenario(
+    args: &InitArgs,
+    machine: &Machine,
+    instances: u32,
+    rate: Option<&str>,
+) -> Result<String, Failure> {
     let mut workload = String::new();
     let lengths = args.prompt_tokens.zip(args.output_tokens);
     let written = match (&args.trace, lengths) {
@@ -213,21 +250,23 @@ fn scenario(args: &InitArgs, machine: &Machine, instances: u32) -> Result<String
             workload,
             "  distribution:               # one kind of client, normal lengths\n    \
              prompt_tokens: {{mean: {prompt}, stdev: {}}}\n    \
-             output_tokens: {{mean: {output}, stdev: {}}}\n    num_requests: 20000\n",
+             output_tokens: {{mean: {output}, stdev: {}}}\n    num_requests: {REQUESTS}\n",
             prompt / 2,
             output / 2,
         ),
         (None, None) => writeln!(workload, "  preset: {}", quoted(&args.workload)),
     };
     written.expect("a string takes all");
-    if let Some(rate) = &args.rate {
-        let (indent, what) = match (&args.trace, lengths) {
-            (Some(_), _) => return Err(Failure::Input("a trace has its own rate".to_owned())),
-            (None, Some(_)) => ("    ", "requests"),
-            (None, None) => ("  ", EITHER),
-        };
-        let comment = format!("# {what} per second, or a share such as 90%");
-        writeln!(workload, "{indent}rate: {rate}    {comment}").expect("as above");
+    if let Some(rate) = rate {
+        if args.trace.is_some() {
+            return Err(Failure::Input("a trace has its own rate".to_owned()));
+        }
+        let indent = if lengths.is_some() { "    " } else { "  " };
+        let preset = presets::find(&args.workload).ok().filter(|_| lengths.is_none());
+        let endless = preset.is_some_and(|preset| !preset.text.contains("num_requests"));
+        let end =
+            if endless { format!("{indent}num_requests: {REQUESTS}\n") } else { String::new() };
+        write!(workload, "{indent}rate: {rate}\n{end}").expect("as above");
     }
     let (strategy, tp) = (ARMS[0].0, machine.tp);
     let latency = if machine.operators { "latency: {model: operators}\n" } else { "" };
@@ -245,8 +284,9 @@ fn scenario(args: &InitArgs, machine: &Machine, instances: u32) -> Result<String
     ))
 }
 
-/// The study.
-fn study(targets: &[Slo], plan: &Plan) -> String {
+/// The study. How many instances the targets need is asked too, unless the rate is a share of what
+/// the instances take.
+fn study(targets: &[Slo], plan: &Plan, is_share: bool) -> String {
     let shares = match &plan.workload {
         Workload::Mix(mix) => mix.shares_prefixes(),
         Workload::Trace { .. } => true,
@@ -266,9 +306,7 @@ fn study(targets: &[Slo], plan: &Plan) -> String {
         )
         .expect("a string takes all");
     }
-    text.push_str(
-        "metrics: [ttft_p99, itl_p99, e2e_mean, steady_responses_per_sec, hit_rate]\nhypotheses:\n",
-    );
+    text.push_str(&numbers(targets, is_share));
     for Slo { text: target, .. } in targets {
         let at = target.find(['<', '>', '=']).unwrap_or(target.len());
         let (metric, limit) = target.split_at(at);
@@ -286,6 +324,19 @@ fn study(targets: &[Slo], plan: &Plan) -> String {
     let written = writeln!(text, "  - name: {name}\n    claim: {claim}\n    because: {because}");
     written.expect("as above");
     text
+}
+
+/// The numbers that the study looks at.
+fn numbers(targets: &[Slo], is_share: bool) -> String {
+    let all: Vec<String> = targets.iter().map(|it| quoted(&it.text)).collect();
+    let (metric, capacity) = if all.is_empty() || is_share {
+        ("", String::new())
+    } else {
+        let slo = all.join(", ");
+        (", fewest_instances", format!("capacity: {{slo: [{slo}], vary: instances}}\n"))
+    };
+    let metrics = "ttft_p99, itl_p99, e2e_mean, steady_responses_per_sec, hit_rate";
+    format!("metrics: [{metrics}{metric}]\n{capacity}hypotheses:\n")
 }
 
 /// `text` as a YAML string.

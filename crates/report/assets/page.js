@@ -39,7 +39,8 @@
     const [smallest, greatest] = d3.extent(values);
     const tickFormat = (value) => short(value);
     if (kind === "fit" && smallest > 0 && greatest / smallest > 20) {
-      return { type: "log", domain: [smallest / 1.3, most], clamp: true, ticks: 4, label, grid: true,
+      return { type: "log", domain: [smallest / 1.3, most], clamp: true, ticks: 4, grid: true,
+        label: label && `${label} (logarithmic)`,
         tickFormat: (value) => (/^[125]/.test(value.toExponential()) ? short(value) : "") };
     }
     const room = kind === "tight" ? (most - least || Math.abs(most) || 1) * 0.08 : 0;

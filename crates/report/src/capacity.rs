@@ -11,6 +11,7 @@ use blis_lab::capacity::{
 };
 use blis_lab::stats::Estimate;
 use blis_lab::verdict::{Effect, Scale, bound, number};
+use blis_scenario::Workload;
 use blis_scenario::json::present;
 use serde_json::{Value, json};
 
@@ -69,11 +70,33 @@ fn conditions(search: &Search, findings: &Findings) -> String {
         Vary::Rate => "the same requests at every rate except for their spacing",
         Vary::Instances => "the same requests for every number of instances",
     };
+    let about = search.subjects.first().map_or_else(String::new, |it| counts(search, it));
     format!(
-        "{} runs: {} seeds{most}, {same}, {requests}{stretch}{warmup}.",
+        "{} runs: {} seeds{most}, {same}, {requests}{stretch}{warmup}.{about}",
         grouped(*trials as u64),
         seeds.len(),
     )
+}
+
+/// What one of the varied value is: a session, or an instance whose machine nobody asked to choose.
+fn counts(search: &Search, subject: &Subject) -> String {
+    let plan = &subject.plan;
+    match (search.question.vary, &plan.workload, &plan.hardware) {
+        (Vary::Rate, Workload::Mix(mix), _) => {
+            mix.requests_per_arrival().map_or_else(String::new, |each| {
+                format!(" A session sends {} requests on average.", bound(each))
+            })
+        }
+        (Vary::Instances, _, Some(gpu)) if subject.rent.is_none() => format!(
+            " An instance is {} on {gpu} with {}, {} tokens and {} sequences a step; `--search \
+             {gpu}` tries other settings and prices them.",
+            plan.model,
+            plan.shared(),
+            grouped(plan.engine.max_num_scheduled_tokens.into()),
+            grouped(plan.engine.max_num_running_reqs.into()),
+        ),
+        _ => String::new(),
+    }
 }
 
 /// What the varied value counts.

@@ -172,14 +172,17 @@ impl Body {
         let effect = |(what, found): &(String, String)| {
             format!("<li><code>{}</code><br/>{}</li>\n", escaped(what), escaped(found))
         };
-        let effects: String = effects.iter().map(effect).collect();
+        // The sentence has a single one already.
+        let effects = match &effects[..] {
+            [_] => String::new(),
+            all => format!("<ul class=\"effects\">\n{}</ul>\n", concat(all, effect)),
+        };
         // A drawing does not shrink to the width of a card.
         let charts = charts.iter().filter(|_| self.figures == Figures::Scripted);
         let charts = concat(charts, |chart| self.figure(chart));
         format!(
             "<article class=\"card {}\">\n<h3><span class=\"badge\">{outcome}</span> {}</h3>\
-             \n<p><code>{}</code></p>\n{because}<p>{}.</p>\n<ul class=\"effects\">\n{effects}</ul>\n\
-             {charts}</article>\n",
+             \n<p><code>{}</code></p>\n{because}<p>{}.</p>\n{effects}{charts}</article>\n",
             tone(outcome),
             escaped(name),
             escaped(claim),

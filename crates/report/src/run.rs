@@ -6,7 +6,7 @@ use blis_core::SloClass;
 use blis_core::math::float;
 use blis_lab::Interval;
 use blis_lab::counterfactual::Regret;
-use blis_lab::verdict::number;
+use blis_lab::verdict::bound;
 use blis_metrics::{InstanceSection, Report, Saturation, Section, SloTarget, SplitStats};
 use blis_scenario::json::present;
 use blis_scenario::scenario::Workload;
@@ -243,9 +243,9 @@ pub fn sessions(plan: &Plan) -> Option<String> {
     if !mix.has_sessions() {
         return None;
     }
-    let sessions = format!("{} sessions/s", number(*rate));
+    let sessions = format!("{} sessions/s", bound(*rate));
     let all = mix.requests_per_arrival().map(|each| {
-        format!("{sessions} of {} requests each = {} requests/s", number(each), number(rate * each))
+        format!("{sessions} of {} requests each = {} requests/s", bound(each), bound(rate * each))
     });
     Some(all.unwrap_or(sessions))
 }

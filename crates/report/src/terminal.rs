@@ -5,7 +5,7 @@
 
 use crate::chart::{Chart, Form, Point};
 use crate::model::{Block, Card, Document, Group, Table};
-use crate::text::{concat, folded, percent, plain};
+use crate::text::{concat, folded, listed, percent, plain};
 use blis_core::math::{count, float};
 use blis_scenario::problem::visible;
 
@@ -26,6 +26,8 @@ const WIDEST_PROSE: usize = 100;
 const WIDEST_WORDS: usize = 32;
 /// Words of a cell are cut beyond this.
 const WIDEST_WORD: usize = 200;
+/// So many details that are not shown are named.
+const MOST_HIDDEN: usize = 3;
 /// Between two columns.
 const GAP: usize = 2;
 /// Cells of the longest bar.
@@ -54,7 +56,10 @@ pub fn text(document: &Document, screen: Screen) -> String {
     let mut out = title + &screen.blocks(&[others, verdicts].concat());
     let hidden: Vec<&str> = document.blocks.iter().filter_map(hidden).collect();
     if !hidden.is_empty() {
-        let text = format!("not shown: {}; add `--format html`", hidden.join(", ").to_lowercase());
+        let named = hidden.iter().take(MOST_HIDDEN).map(|name| Some(name.to_lowercase()));
+        let more = hidden.len().saturating_sub(MOST_HIDDEN);
+        let more = (more > 0).then(|| format!("{more} more"));
+        let text = format!("not shown: {}; add `--format html`", listed(named.chain([more])));
         out = out + "\n" + &screen.folded(&text, 0) + "\n";
     }
     if answer.is_empty() { out } else { format!("{out}\n{answer}") }

@@ -79,7 +79,11 @@ pub fn change(paired: &Paired) -> String {
 
 /// A ratio as a change in per cent, with its interval.
 pub fn ratio_change(ratio: &Estimate) -> String {
-    between(ratio, |ratio| signed(ratio - 1.0))
+    between(ratio, |ratio| match ratio - 1.0 {
+        // Whoever reads of thirty times as much needs no decimals.
+        change if change >= 10.0 => format!("+{} %", whole(100.0 * change)),
+        change => signed(change),
+    })
 }
 
 /// A difference of shares in percentage points, with its interval.
@@ -115,6 +119,9 @@ pub fn entry(metric: &Metric, mean: Option<Mean>) -> String {
     dash(mean, |(mean, interval)| match interval {
         // Counts that all seeds have in common need no interval.
         Some((low, high)) if low < high => {
+            // No share is more than all, though its interval by Student may be.
+            let (low, high) =
+                if share && mean <= 1.0 { (low.max(0.0), high.min(1.0)) } else { (low, high) };
             format!("{} ({} to {})", bare(mean), bare(low), show(high))
         }
         _ => show(mean),
@@ -261,6 +268,8 @@ mod tests {
             assert_eq!(plain(value), text);
         }
         assert_eq!(plain(None), "-");
+        let ratio = Estimate { mean: 30.693, low: 0.5, high: 1.123, values: 2 };
+        assert_eq!(ratio_change(&ratio), "+2,969 % (-50.0 % to +12.3 %)");
         assert_eq!(
             (counted(1, "run"), counted(1_000, "run")),
             ("1 run".into(), "1,000 runs".into())

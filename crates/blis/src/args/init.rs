@@ -44,8 +44,8 @@ pub(crate) struct InitArgs {
     #[arg(long, value_name = "N", requires = "prompt_tokens")]
     pub(crate) output_tokens: Option<u32>,
 
-    /// Requests per second (sessions per second where the workload has sessions), or a share of
-    /// saturation such as 90%
+    /// Requests per second (written as sessions per second where the workload has sessions), or a
+    /// share of saturation such as 90%
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<String>,
 

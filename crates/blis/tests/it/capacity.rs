@@ -174,6 +174,18 @@ fn a_capacity_on_a_machine_that_nobody_measured_says_so_and_names_its_router() {
 }
 
 #[test]
+fn a_time_without_a_unit_is_refused_because_people_think_of_seconds() {
+    let told = "a time has a unit; write `1s` or `1ms`";
+    for slo in ["ttft_p99<1", "itl_p99 < 50ms and ttft_p99 <= 1"] {
+        let bench = Bench::new();
+        let mut command = bench.command("capacity --workload chatbot --slo");
+        let ran = crate::Ran::from(command.arg(slo).output().expect("the program starts"));
+        assert_eq!(ran.code, Some(2), "{slo}: {}", ran.out);
+        assert!(ran.err.contains(told), "{slo}: {}", ran.err);
+    }
+}
+
+#[test]
 fn a_search_without_enough_gpus_is_no_offer() {
     let chat = "--workload chatbot --rate 200 --num-requests 1500 --max-requests 1500";
     let ran = Bench::new().blis(&format!(
@@ -193,6 +205,7 @@ fn a_trace_can_be_sized_and_a_gpu_without_a_price_asks_for_one() {
     let ran = bench.blis(sized);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert!(ran.out.contains("meets"), "{}", ran.out);
+    assert!(ran.out.contains("on H100 with tp 2, 8,192 tokens and"), "its machine: {}", ran.out);
     let ran = bench.blis("capacity --trace t.jsonl --search L40S --slo e2e_p99<60s --no-ledger");
     assert_eq!(ran.code, Some(2));
     assert!(ran.err.contains("--price L40S="), "{}", ran.err);

@@ -20,6 +20,8 @@ fn a_study_of_a_new_cluster_takes_three_commands_and_no_editing() {
     let study = bench.blis("study here/study.yaml --quiet --no-ledger");
     assert_eq!(study.code, Some(0), "{}", study.err);
     assert!(study.out.contains("round-robin: ttft_p99<1s"), "{}", study.out);
+    let needed = "Instances needed with every seed: llm-d-1.0-precise 1, ";
+    assert!(study.out.contains(needed), "{}", study.out);
     let first = study.out.lines().nth(2).expect("an answer");
     assert!(first.starts_with("Target ttft_p99 < 1s: met by llm-d-1.0-precise, "), "{first}");
     let caveat = "The latency model is composed of operators measured one at a time";
@@ -31,18 +33,33 @@ fn a_study_of_a_new_cluster_takes_three_commands_and_no_editing() {
 fn init_says_what_a_rate_counts_and_whether_prompts_begin_alike() {
     let bench = Bench::new();
     let chat = bench.blis("init chat --rate 20");
-    assert!(chat.out.contains("20 sessions/s of 4 requests each = 80 requests/s."), "{}", chat.out);
-    assert!(bench.read("chat/scenario.yaml").contains("# sessions per second, or a share"));
+    assert!(chat.out.contains("5 sessions/s of 4 requests each = 20 requests/s."), "{}", chat.out);
+    let scenario = bench.read("chat/scenario.yaml");
+    let rate = "rate: 5    # sessions per second of 4 requests each, so 20 requests per second";
+    assert!(scenario.contains(rate), "{scenario}");
     assert!(bench.read("chat/study.yaml").contains("knowing the caches pays"));
     let run = bench.blis("run chat/scenario.yaml --num-requests 400 --format json").json();
     assert!(run["kv"]["hit_rate"].as_f64().is_some_and(|rate| rate > 0.2), "{}", run["kv"]);
     let alone = bench.blis("init alone --rate 20 --workload chatbot");
     assert!(!alone.out.contains("sessions"), "{}", alone.out);
-    assert!(bench.read("alone/scenario.yaml").contains("# requests per second, or a share"));
+    assert!(bench.read("alone/scenario.yaml").contains("rate: 20    # requests per second, or"));
     let study = bench.read("alone/study.yaml");
     assert!(study.contains("No two prompts") && !study.contains("caches pay"), "{study}");
     let run = bench.blis("run alone/scenario.yaml --num-requests 400 --format json").json();
     assert_eq!(run["kv"]["hit_rate"].as_f64(), Some(0.0), "as the study says");
+}
+
+#[test]
+fn init_takes_every_workload_that_ships_and_every_kind_of_rate() {
+    let bench = Bench::new();
+    for preset in blis_scenario::presets::ALL {
+        let name = preset.name;
+        let ran = bench.blis(&format!("init {name} --workload {name} --rate 20 --slo ttft_p99<1s"));
+        assert_eq!(ran.code, Some(0), "{name}: {}", ran.err);
+    }
+    assert_eq!(bench.blis("init share --rate 90% --slo ttft_p99<1s").code, Some(0));
+    let study = bench.read("share/study.yaml");
+    assert!(!study.contains("fewest_instances"), "the rate follows the instances: {study}");
 }
 
 #[test]

@@ -277,3 +277,16 @@ fn vendored_libraries_are_those_of_the_list() {
         assert!(line.contains(&sha256(&read(name))), "{line}");
     }
 }
+
+#[test]
+fn a_page_of_as_many_cells_as_are_drawn_is_small_enough_to_mail() {
+    let arms = (1..=4).map(|arm| format!("  - {{name: a router with a long name {arm}}}\n"));
+    let rates = (1..=16).map(|rate| rate.to_string()).collect::<Vec<_>>().join(", ");
+    let (_bench, page, _) = page_of(&format!(
+        "question: how large is a page?\nbase: {{workload: {{preset: orthogonal-slo, num_requests: \
+         30}}}}\narms:\n{}sweep: {{workload.rate: [{rates}]}}\nseeds: 2\nlength: written\nmetrics: [ttft_p99]\n",
+        arms.collect::<String>()
+    ));
+    assert!(page.contains("TTFT distribution, critical"), "classes have distributions");
+    assert!(page.len() <= 1_500_000, "{} bytes", page.len());
+}

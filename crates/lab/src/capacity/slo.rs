@@ -37,7 +37,22 @@ impl Slo {
             let text = if alone { text.trim().to_owned() } else { comparison.text(&design) };
             Ok(Slo { text, comparison })
         };
-        claim.parts.into_iter().map(one).collect()
+        let all: Vec<Slo> = claim.parts.into_iter().map(one).collect::<Result<_, _>>()?;
+        let spelled = text.split(" and ").zip(&all);
+        match spelled.into_iter().find(|(text, slo)| slo.lacks_unit(text)) {
+            Some((bare, _)) => {
+                let number = bare.rsplit([' ', '<', '=']).next().unwrap_or_default();
+                let message = format!("a time has a unit; write `{number}s` or `{number}ms`");
+                Err(Mistake { at: 0..text.len(), message })
+            }
+            None => Ok(all),
+        }
+    }
+
+    /// Whether it bounds a time by a bare number: people who think of seconds get milliseconds.
+    fn lacks_unit(&self, text: &str) -> bool {
+        let time = self.limit().is_some_and(|(metric, _)| metric.unit() == "ms");
+        time && text.trim_end().ends_with(|last: char| last.is_ascii_digit() || last == '.')
     }
 
     /// The same, with complaints as problems of what stands at `place`.

@@ -35,8 +35,10 @@ pub fn compare(sides: &Sides<'_>) -> Result<Outline, Problems> {
     for file in sides.files {
         let tree = yaml::read_file(file)?;
         let name = tree.field("name").and_then(Node::text).map(str::to_owned);
-        let stem = file.file_stem().map(|stem| stem.to_string_lossy().into_owned());
         // Scenarios of one name are told apart by their files, and these by their folders.
+        let alike = sides.files.iter().filter(|other| other.file_stem() == file.file_stem());
+        let stem = file.file_stem().filter(|_| alike.count() == 1);
+        let stem = stem.map(|stem| stem.to_string_lossy().into_owned());
         let is_new = |name: &String| arms.iter().all(|(other, _)| other != name);
         let name = name.filter(is_new).or(stem.filter(is_new));
         arms.push((name.unwrap_or_else(|| file.display().to_string()), tree));

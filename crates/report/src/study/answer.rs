@@ -2,7 +2,9 @@
 
 use super::{CAUTION, charts, deploy, tally, targets};
 use crate::model::{Block, Table, blocks};
-use crate::text::{counted, dash, effect, entry, heading, listed, percent, ranged, sentence};
+use crate::text::{
+    NONE, between, counted, dash, effect, entry, heading, listed, percent, plain, ranged, sentence,
+};
 use blis_core::SloClass;
 use blis_core::math::float;
 use blis_lab::Metric;
@@ -15,8 +17,9 @@ use blis_scenario::Row;
 const MOST_PLACES: usize = 10;
 const MOST_CLAIMS: usize = 7;
 const MOST_ARMS: usize = 8;
+/// Of fewer places the next arm is told too, which takes a line more.
+const FEW_PLACES: usize = 6;
 /// So many arms are named beside the best, and so many costs.
-const MOST_NAMED: usize = 2;
 const MOST_LEVEL: usize = 3;
 const MOST_COSTS: usize = 1;
 /// A change below this share is no cost.
@@ -42,7 +45,10 @@ pub(super) fn answer(study: &Study, findings: &Findings, file: Option<&str>) -> 
     }
     let costs = found.as_ref().and_then(|found| costs(study, findings, found));
     let unknown = unknown(study, findings, found.as_ref());
-    all.push(Block::prose(costs.map_or(unknown.clone(), |costs| format!("{costs} {unknown}"))));
+    let lacking = found.as_ref().map(|found| deploy::lacking(study, found));
+    let costs = [costs, lacking].into_iter().flatten().filter(|it| !it.is_empty());
+    let costs = costs.collect::<Vec<_>>().join(" ");
+    all.push(Block::prose(format!("{costs}\n\n{unknown}")));
     all
 }
 
@@ -79,7 +85,10 @@ fn best(study: &Study, found: &Answer) -> String {
     let told = |one: &Regret| {
         let times = one.times.map(|(times, at)| match times {
             _ if times.low >= times.high => "the best".to_owned(),
-            _ if less => format!("at worst {} times the best ({})", ranged(&times), place(at)),
+            _ if is_vague(&times) => {
+                format!("at worst {}, times the best ({})", factor(&times), place(at))
+            }
+            _ if less => format!("at worst {} times the best ({})", factor(&times), place(at)),
             _ => format!("at worst {} of the best ({})", number(1.0 / times.mean), place(at)),
         });
         let lost = one.overloaded.first().map(|&first| match one.overloaded.len() {
@@ -92,15 +101,9 @@ fn best(study: &Study, found: &Answer) -> String {
             (None, times) => format!("is {}", times.unwrap_or_default()),
         }
     };
-    let mut regrets = found.regrets.iter();
-    let Some(first) = regrets.next() else {
+    let Some(first) = found.regrets.first() else {
         return format!("No arm can be ranked by {metric}.");
     };
-    // With many places a table has the others.
-    let named = if found.places.len() <= MOST_PLACES { MOST_NAMED } else { 0 };
-    let next: Vec<String> =
-        regrets.take(named).map(|one| format!("{} {}", arm(study, one.arm), told(one))).collect();
-    let next = if next.is_empty() { String::new() } else { format!(" Next: {}.", next.join("; ")) };
     let same = found.regrets[1..].iter().filter(|one| one.is_level(first));
     let same = some(same.map(|one| arm(study, one.arm)), MOST_LEVEL);
     let same = match &same[..] {
@@ -109,32 +112,37 @@ fn best(study: &Study, found: &Answer) -> String {
     };
     let name = arm(study, first.arm);
     if first.is_none() {
-        return format!("Best everywhere by {metric}: {name}.{next}");
+        return format!("Best everywhere by {metric}: {name}.");
     }
-    let others = study.factors.iter().filter(|factor| *factor != "arm");
-    let of = listed(others.map(|factor| factor.rsplit('.').next().map(str::to_owned)));
+    let of = others(study);
     let (cases, worst) = (found.places.len(), told(first));
-    format!("Safest by {metric}: {name}. Of {cases} cases ({of}) it {worst}.{same}{next}")
+    format!("Safest by {metric}: {name}. Of {cases} cases ({of}) it {worst}.{same}")
+}
+
+/// What cells differ in besides their arms: the last step of each path.
+fn others(study: &Study) -> String {
+    let others = study.factors.iter().filter(|factor| *factor != "arm");
+    listed(others.map(|factor| factor.rsplit('.').next().map(str::to_owned)))
 }
 
 /// The arms that cannot be told from the best.
 fn also(study: &Study, place: &Place) -> String {
-    match level(study, place) {
+    match level(study, place, MOST_LEVEL) {
         same if same.is_empty() => String::new(),
         same => format!(" The runs cannot tell {same} from it."),
     }
 }
 
-fn level(study: &Study, place: &Place) -> String {
+fn level(study: &Study, place: &Place, most: usize) -> String {
     let same = place.ranked.iter().filter(|one| one.is_level());
-    some(same.map(|one| arm(study, one.arm)), MOST_NAMED)
+    some(same.map(|one| arm(study, one.arm)), most)
 }
 
 /// The first `most` of these names, and how many more there are.
 fn some<'a>(names: impl Iterator<Item = &'a str>, most: usize) -> String {
     let names: Vec<&str> = names.collect();
     let more = names.len().saturating_sub(most);
-    let more = (more > 0).then(|| counted(more as u64, "other"));
+    let more = (more > 0).then(|| format!("{more} more"));
     listed(names.iter().take(most).map(|name| Some((*name).to_owned())).chain([more]))
 }
 
@@ -144,28 +152,48 @@ fn no_data(empty: &Empty) -> String {
     format!("no data: all requests of the run ({run} s) arrive within the warm-up ({warmup} s)")
 }
 
+/// Whether an interval of a ratio says nothing: one end is ten times the other.
+fn is_vague(times: &Estimate) -> bool {
+    times.low <= 0.0 || times.high / times.low >= 10.0
+}
+
+/// A ratio and its interval, with no more digits than that allows.
+fn factor(times: &Estimate) -> String {
+    if is_vague(times) {
+        let [low, high] = [times.low.max(0.0), times.high].map(plain);
+        return format!("not known ({low} to {high})");
+    }
+    let digits = match times.mean {
+        mean if mean >= 9.995 => return ranged(times),
+        _ if times.high - times.low < 0.02 => 3,
+        _ => 2,
+    };
+    between(times, |value| format!("{value:.digits$}"))
+}
+
 /// A row for each place: the best arm, those as good, and the next.
 fn places(study: &Study, found: &Answer) -> Table {
     let row = |place: &Place| {
         let best = place.ranked.first();
         let name = best.map_or("all overloaded", |best| arm(study, best.arm));
         let value = best.map_or_else(String::new, |best| entry(&found.metric, Some(best.mean)));
-        let same = Some(level(study, place)).filter(|same| !same.is_empty());
-        let next = place.ranked.iter().skip(1).find(|one| !one.is_level());
+        let same = Some(level(study, place, 1)).filter(|same| !same.is_empty());
+        let few = found.places.len() < FEW_PLACES || same.is_none();
+        let next = place.ranked.iter().skip(1).find(|one| few && !one.is_level());
         let next = next.map(|next| {
             let times =
-                next.times_best.map_or_else(String::new, |it| format!(" x {}", ranged(&it)));
+                next.times_best.map_or_else(String::new, |it| format!(" x {}", factor(&it)));
             format!("{}{times}", arm(study, next.arm))
         });
-        let next = [same.map(|same| format!("as good: {same}")), next];
-        vec![place.name.clone(), name.to_owned(), value, listed(next)]
+        let next = next.map(|next| format!("then {next}"));
+        let next = [same, next].into_iter().flatten().collect::<Vec<_>>().join("; ");
+        vec![place.name.clone(), name.to_owned(), value, next]
     };
-    let others = study.factors.iter().filter(|factor| *factor != "arm").map(|it| Some(it.clone()));
     let header = [
-        listed(others),
+        others(study),
         "best".to_owned(),
         heading(&found.metric),
-        "next, times the best".to_owned(),
+        "as good; then the next, times the best".to_owned(),
     ];
     // If cells differ in nothing else, there is one place without a name.
     let from = usize::from(header[0].is_empty());
@@ -219,21 +247,26 @@ fn groups(study: &Study, found: &Answer) -> Option<Table> {
         let best = same.next().map_or("", |first| arm(study, first));
         let more = match same.count() {
             0 => String::new(),
-            more => format!(" +{more}"),
+            more => format!(" and {more} more"),
         };
-        let best = format!("{best} ({most} of {}){more}", here.len());
+        let best = match most {
+            0 => NONE.to_owned(),
+            _ => format!("{best}{more}, {most} of {}", here.len()),
+        };
         let lost = arms.iter().map(|&arm| match found.worst(arm, here.iter().copied()) {
-            None => "-".to_owned(),
+            None => NONE.to_owned(),
             Some(lost) if !lost.overloaded.is_empty() => "overloaded".to_owned(),
-            Some(lost) => dash(lost.times, |(times, _)| {
-                if times.low < times.high { ranged(&times) } else { "the best".to_owned() }
+            Some(lost) => dash(lost.times, |(times, _)| match times {
+                times if times.low >= times.high => "the best".to_owned(),
+                times if is_vague(&times) => "not known".to_owned(),
+                times => factor(&times),
             }),
         });
         [name, best].into_iter().chain(lost).collect::<Vec<_>>()
     };
     let rows: Vec<Vec<String>> = cases(study, found).into_iter().map(row).collect();
-    let lost = arms.iter().map(|&it| format!("{}: at worst, x best", arm(study, it)));
-    let header = [first, format!("best or level (of the {within}), +others")];
+    let lost = arms.iter().map(|&it| format!("{}: at worst, times the best", arm(study, it)));
+    let header = [first, format!("best or as good, of {within}")];
     let header = header.into_iter().chain(lost);
     (!rows.is_empty()).then(|| Table::new("", header, rows))
 }
@@ -259,7 +292,7 @@ fn arms(study: &Study, found: &Answer, most: usize) -> Table {
             arm(study, regret.arm).to_owned(),
             format!("{won} of {}", found.places.len()),
             lost,
-            dash(regret.times, |(times, _)| ranged(&times)),
+            dash(regret.times, |(times, _)| factor(&times)),
             dash(regret.times, |(_, at)| place(at)),
         ]
     };
@@ -302,7 +335,11 @@ fn costs(study: &Study, findings: &Findings, found: &Answer) -> Option<String> {
                 if place.name.is_empty() { String::new() } else { format!(" ({})", place.name) };
             let name = metric.name();
             let bare = name.rsplit('.').next().unwrap_or_default().to_owned();
-            costs.push((size, (place.name.clone(), bare), format!("{} {told}{at}", named(metric))));
+            costs.push((
+                size,
+                (place.name.clone(), bare),
+                format!("{} is {told}{at}", named(metric)),
+            ));
         }
     }
     costs.sort_by(|one, other| other.0.total_cmp(&one.0));
@@ -328,7 +365,7 @@ fn costs(study: &Study, findings: &Findings, found: &Answer) -> Option<String> {
         ),
         _ => String::new(),
     };
-    Some(format!("What {winner} costs against {base}, at most: {told}.{more}"))
+    Some(format!("What {winner} costs against {base}: at worst, {told}.{more}"))
 }
 
 /// A metric, and whose requests it is of.
@@ -346,10 +383,12 @@ fn worse(metric: &Metric, paired: &Paired) -> Option<(f64, String)> {
     let less = metric.less_is_better()?;
     let (size, told) = if let Some(ratio) = paired.ratio {
         let size = if less { ratio.low - 1.0 } else { 1.0 / ratio.high - 1.0 };
-        (size, format!("x {}", ranged(&ratio)))
+        (size, format!("{} times as much", factor(&ratio)))
     } else {
-        let Estimate { low, high, .. } = paired.difference;
-        (if less { low } else { -high }, format!("+ {}", ranged(&paired.difference)))
+        let found = paired.difference;
+        let (low, high) = if less { (found.low, found.high) } else { (-found.high, -found.low) };
+        let by = ranged(&Estimate { mean: found.mean.abs(), low, high, ..found });
+        (low, format!("{} by {by}", if less { "higher" } else { "lower" }))
     };
     (size > LEAST_COST).then_some((size, told))
 }
@@ -370,22 +409,28 @@ fn claims(study: &Study, findings: &Findings) -> Vec<Block> {
         let better = metric.as_ref().and_then(Metric::less_is_better);
         let arrow = better.map_or("", |less| if less { "↓" } else { "↑" });
         let told = metric.map_or_else(String::new, |it| format!("{}{arrow} ", it.name()));
-        vec![asked.name.clone(), found.outcome.name().to_owned(), told + &effect(found)]
+        let told = match found.outcome {
+            Outcome::Overloaded => "not measurable: latencies grow with the run".to_owned(),
+            _ => told + &effect(found),
+        };
+        vec![asked.name.clone(), found.outcome.name().to_owned(), told]
     });
-    let effect = "effect: times the other's (↓ less is better, ↑ more)";
+    let effect = "effect; x: first arm over second (↓ less is better)";
     blocks([Table::new("", ["claim", "verdict", effect], rows).keyed(2)])
 }
 
 /// What the numbers do not say.
 fn unknown(study: &Study, findings: &Findings, found: Option<&Answer>) -> String {
-    let open = [Outcome::Inconclusive, Outcome::TooShort, Outcome::Overloaded];
+    let open = [Outcome::Inconclusive, Outcome::TooShort];
     let open = findings.verdicts.iter().filter(|verdict| open.contains(&verdict.outcome)).count();
-    let open = (open > 0).then(|| format!("Claims still open: {open}."));
+    let open = (open > 0).then(|| format!("{} without a verdict.", counted(open as u64, "claim")));
     let overloaded = found
         .map_or(0, |found| found.places.iter().map(|place| place.overloaded.len()).sum::<usize>());
     let overloaded = (overloaded > 0).then(|| {
         let cells = study.cells.len();
-        format!("{overloaded} of {cells} combinations of arm and case are overloaded: not ranked.")
+        format!(
+            "{overloaded} of {cells} combinations of arm and case are overloaded, so not ranked."
+        )
     });
     let empty = found.map(|found| &found.empty[..]).unwrap_or_default();
     let empty =
@@ -409,9 +454,9 @@ fn unknown(study: &Study, findings: &Findings, found: Option<&Answer>) -> String
     } else {
         CAUTION
     };
-    let lacking = found.map(|found| deploy::lacking(study, found)).filter(|it| !it.is_empty());
-    let parts = [lacking, open, overloaded, empty, caveat, far].into_iter().flatten();
-    parts.chain([caution.to_owned()]).collect::<Vec<_>>().join(" ")
+    let parts = [open, overloaded, empty, caveat, far].into_iter().flatten();
+    let parts = parts.chain([caution.to_owned()]).collect::<Vec<_>>().join(" ");
+    format!("Not known: {parts}")
 }
 
 /// The share of steps outside the range of the latency model: of all cells, and the largest.

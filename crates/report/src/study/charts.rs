@@ -10,6 +10,9 @@ use blis_lab::study::{Answer, Cell, Findings, Study};
 use blis_metrics::{Curves, SplitMs, SplitStats};
 use blis_scenario::Row;
 
+/// All distributions together have about so many points, or a page gets too large.
+const MOST_POINTS: usize = 8_000;
+
 /// How to read a distribution.
 const OF_CURVES: &str = "The share of requests that had their first token within a time; each \
                          percentile is the mean over seeds.";
@@ -75,10 +78,11 @@ pub(super) fn distances(study: &Study, found: &Answer) -> Option<Chart> {
             points.push(Point::named(&name, times).of(series).labelled(&place.name));
         }
     }
-    let times = format!("{}, times the best", found.metric.name());
+    let times = format!("{} divided by the best arm's; 1 is the best", found.metric.name());
     let axes = [Axis::new("arm", Scale::Names), Axis::new(&times, Scale::Fit)];
-    let note = "A dot for each case; the best stand at 1. In brackets: the cases in which this arm \
-                is overloaded and another is not.";
+    let note = "Each dot is a case. The best arm of a case stands at 1; an arm at 2 is twice as bad \
+                there. In brackets: in how many cases this arm is overloaded, without a dot, and \
+                another is not.";
     Some(Chart::new("How far each arm is from the best", Form::Rows, axes, points)?.noted(note))
 }
 
@@ -98,6 +102,10 @@ fn placed(study: &Study, cell: &Cell) -> (String, String) {
 
 /// The distributions of the time to first token: of all requests, and of each class.
 pub(super) fn distributions(study: &Study, findings: &Findings) -> Vec<Chart> {
+    let curves_of = |row: &Row| groups().filter(|class| curves(row, *class).is_some()).count();
+    let all: usize = findings.rows.iter().filter_map(|rows| rows.first().map(curves_of)).sum();
+    let step = (101 * all).div_ceil(MOST_POINTS).max(1);
+    let is_shown = move |percent: &usize| percent.is_multiple_of(step) || *percent >= 99;
     let of_class = |class: Option<SloClass>| {
         let points = study.cells.iter().zip(&findings.rows).flat_map(|(cell, rows)| {
             let (name, panel) = placed(study, cell);
@@ -111,7 +119,7 @@ pub(super) fn distributions(study: &Study, findings: &Findings) -> Vec<Chart> {
                 let at = mean(curves.iter().map(|curve| curve[percent]))?;
                 Some(Point::at(at, float(percent as u64) / 100.0).marked(Mark::None))
             };
-            let points = (0..=100).filter_map(point);
+            let points = (0..=100).filter(is_shown).filter_map(point);
             points.map(|point| point.of(&name).on(&panel)).collect::<Vec<_>>()
         });
         let axes = [Axis::new("TTFT, ms", Scale::Fit), Axis::new("share", Scale::Zero)];

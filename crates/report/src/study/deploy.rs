@@ -44,8 +44,8 @@ pub(super) fn block(study: &Study, found: &Answer, file: Option<&str>) -> Option
     }
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     let all = if everywhere.len() > 1 { "all cases" } else { "" };
-    let several = Some(cases(study, found)).filter(|_| everywhere.len() > 1);
-    let cases = [(all.to_owned(), everywhere)].into_iter().chain(several.into_iter().flatten());
+    let each = Some(cases(study, found)).filter(|_| everywhere.len() > 1);
+    let cases = [(all.to_owned(), everywhere)].into_iter().chain(each.into_iter().flatten());
     for (case, places) in cases {
         let strategies = arms().filter_map(|level| {
             let Some(Export::Strategy(strategy)) = export(study, found, level, &places) else {
@@ -62,16 +62,30 @@ pub(super) fn block(study: &Study, found: &Answer, file: Option<&str>) -> Option
             None => lines.push((strategy, vec![case])),
         }
     }
+    if lines.is_empty() {
+        return None;
+    }
+    let code = vec![Block::Code(commands(lines, all, file))];
+    Some(Block::group("To deploy the best that llm-d can run", code))
+}
+
+/// A line for each strategy and its cases; the first, which is the safest in `all` of them, comes
+/// last and is for those that no other line names.
+fn commands(mut lines: Vec<(String, Vec<String>)>, all: &str, file: Option<&str>) -> String {
+    let several = lines.len() > 1;
+    lines.rotate_left(usize::from(several));
     let of = file.map_or_else(String::new, |file| format!(" {}", shell_word(file)));
     let line = |(strategy, cases): &(String, Vec<String>)| {
-        let about = cases.join("; ");
-        let about = if about.is_empty() { about } else { format!("# {about}") };
+        let about = match &cases[..] {
+            [first, ..] if first == all && several => "all other cases, or if yours is not known",
+            [first, ..] if first == all => all,
+            _ => &cases.join("; "),
+        };
+        let about = if about.is_empty() { String::new() } else { format!("# {about}") };
         let strategy = shell_word(strategy);
         format!("blis export llm-d{of} --strategy {strategy:WIDTH$} {about}").trim().to_owned()
     };
-    let lines: Vec<String> = lines.iter().map(line).collect();
-    let code = vec![Block::Code(lines.join("\n"))];
-    (!lines.is_empty()).then(|| Block::group("To deploy the best that llm-d can run", code))
+    lines.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// What an arm is for llm-d, if it is the same at all `places` and sets nothing but a strategy.

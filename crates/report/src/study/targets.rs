@@ -3,11 +3,12 @@
 use super::answer::arm;
 use crate::model::Block;
 use crate::text::listed;
+use blis_lab::Metric;
 use blis_lab::hypothesis::{Expr, Hypothesis};
 use blis_lab::study::{Findings, Study};
-use blis_lab::verdict::Outcome;
+use blis_lab::verdict::{Outcome, number};
 
-/// A line for each target; none if no claim is one.
+/// A line for each target, and what it takes to meet them; none if no claim is one.
 pub(super) fn lines(study: &Study, findings: &Findings) -> Option<Block> {
     let mut targets: Vec<(String, Vec<(usize, Outcome)>)> = Vec::new();
     for (hypothesis, verdict) in study.hypotheses.iter().zip(&findings.verdicts) {
@@ -33,8 +34,25 @@ pub(super) fn lines(study: &Study, findings: &Findings) -> Option<Block> {
         let parts: Vec<String> = parts.map(|(what, arms)| format!("{what}{arms}")).collect();
         format!("Target {target}: {}.", parts.join("; "))
     });
-    let lines: Vec<String> = lines.collect();
+    let lines: Vec<String> = lines.chain(instances(study, findings)).collect();
     (!lines.is_empty()).then_some(Block::List(lines))
+}
+
+/// How many instances each arm needs, if the study asks for that and cells differ in nothing else.
+fn instances(study: &Study, findings: &Findings) -> Option<String> {
+    let metric = Metric::FEWEST_INSTANCES;
+    if !study.metrics.contains(&metric) || study.factors != ["arm"] {
+        return None;
+    }
+    let needed = |cell: usize| {
+        let values = findings.values(cell, &metric);
+        let most = values.iter().copied().reduce(f64::max);
+        let most = most.filter(|_| values.len() == findings.rows[cell].len());
+        format!("{} {}", study.cells[cell].levels[0], most.map_or("unknown".to_owned(), number))
+    };
+    let all = listed((0..study.cells.len()).map(|cell| Some(needed(cell))));
+    let here = study.cells.first()?.plan.instances;
+    Some(format!("Instances needed with every seed: {all}. This study has {here}."))
 }
 
 fn is_open(outcome: Outcome) -> bool {
