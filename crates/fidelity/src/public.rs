@@ -28,7 +28,7 @@
 
 mod load;
 
-use crate::measured::{Fared, Measured, first_runs, read_all};
+use crate::measured::{Fared, first_runs, read_all};
 use crate::replay::{Server, plan, replay};
 use blis_core::math::float;
 use blis_core::{Span, Time, random};
@@ -240,27 +240,33 @@ impl Published {
     /// If a scenario is illegal, or a stage of a point does not exist.
     pub fn replay(&self) -> Result<Vec<Replayed>, RunFailure> {
         if let Some(folder) = &self.folder {
-            let measured = read_all(std::slice::from_ref(folder), &[])?;
-            return first_runs(&measured).into_iter().map(|run| self.replay_run(run)).collect();
+            return Ok(vec![self.replay_runs(folder)?]);
         }
         self.arms.iter().map(|arm| self.replay_arm(arm)).collect()
     }
 
-    /// Replays a measured run on the machine of the scenario.
-    fn replay_run(&self, run: &Measured) -> Result<Replayed, RunFailure> {
-        let server = Server::default();
-        let mut tree = self.scenario.clone();
-        if let Some(largest) = server.largest_graph(run) {
-            let largest = Node::from_flag("measured", &largest.to_string());
-            tree.set(&["engine", "max_cudagraph_capture_size"], largest);
+    /// Replays the measured runs of a folder on the machine of the scenario: an arm, whose points
+    /// are at the runs.
+    fn replay_runs(&self, folder: &PathBuf) -> Result<Replayed, RunFailure> {
+        const NAME: &str = "all runs";
+        let (server, measured) = (Server::default(), read_all(std::slice::from_ref(folder), &[])?);
+        let (mut points, mut kind) = (Vec::new(), None);
+        for run in first_runs(&measured) {
+            let mut tree = self.scenario.clone();
+            if let Some(largest) = server.largest_graph(run) {
+                let largest = Node::from_flag("measured", &largest.to_string());
+                tree.set(&["engine", "max_cudagraph_capture_size"], largest);
+            }
+            let machine = Draft::from_tree(tree).without_workload().plan()?;
+            let replayed = replay(&plan(run, &server)?, machine.latency.clone())?;
+            let measured = [Stage::of_fared(&run.fared())];
+            let row = self.columns.iter().map(|column| Some(column.of(&measured)));
+            let row: Vec<Option<f64>> = row.collect();
+            let runs = [vec![Stage::of_fared(&replayed)]];
+            points.extend(self.points(NAME, &run.name, &row, &runs, 0..1));
+            kind = kind.or(Some(self.kind(&machine)));
         }
-        let machine = Draft::from_tree(tree).without_workload().plan()?;
-        let replayed = replay(&plan(run, &server)?, machine.latency.clone())?;
-        let measured = [Stage::of_fared(&run.fared())];
-        let row: Vec<_> = self.columns.iter().map(|column| Some(column.of(&measured))).collect();
-        let runs = [vec![Stage::of_fared(&replayed)]];
-        let points = self.points(&run.name, "all", &row, &runs, 0..1);
-        Ok(Replayed { name: run.name.clone(), kind: self.kind(&machine), points })
+        Ok(Replayed { name: NAME.to_owned(), kind: kind.unwrap_or_default(), points })
     }
 
     fn replay_arm(&self, arm: &Arm) -> Result<Replayed, RunFailure> {

@@ -31,7 +31,7 @@ pub(super) struct Load {
     /// Single requests: s, prompt and output tokens.
     #[serde(default)]
     requests: Vec<[f64; 3]>,
-    /// Instead of all that: a folder of measured runs, each of which is an arm.
+    /// Instead of all that: a folder of measured runs, which are the points of an arm.
     pub(super) measured: Option<String>,
 }
 
