@@ -1,9 +1,10 @@
 //! Genomes: strategies as formulas and choices.
 
-use crate::tree::size;
+use crate::tree::{parts, size};
 use blis_policy::formula::Formula;
 use blis_policy::formula::signals::{Role, SIGNALS, Signal};
 use blis_policy::formula::syntax::Expr;
+use std::collections::BTreeSet;
 
 /// What may be bred.
 #[derive(Clone, Debug, Default)]
@@ -63,6 +64,16 @@ impl Genome {
     /// How many parts its formulas have together.
     pub fn size(&self) -> usize {
         self.formulas().map(|(_, formula)| size(formula)).sum()
+    }
+
+    /// The signals that its formulas read.
+    pub(crate) fn signals(&self) -> BTreeSet<&str> {
+        let all = self.formulas().flat_map(|(_, formula)| parts(formula));
+        let names = all.filter_map(|part| match part {
+            Expr::Name(name) => Some(name.as_str()),
+            _ => None,
+        });
+        names.collect()
     }
 
     /// Whether its score reads what of a prompt is cached where.

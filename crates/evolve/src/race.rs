@@ -9,7 +9,7 @@ use blis_core::Dice;
 use blis_core::math::float;
 use blis_core::random::Purpose;
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The first generation has so many times the genomes that live, the others so many,
 const START: usize = 40;
@@ -22,8 +22,10 @@ const TOURNAMENT: usize = 3;
 const FOREIGN: usize = 8;
 /// No more than one in so many of those that live stem from the same random genome.
 const FAMILIES: usize = 4;
-/// From so many what is one step away is tried at the end,
-const CLIMBS: usize = 12;
+/// At the end so many of each length, that read different signals, are kept;
+const ABREAST: usize = 3;
+/// what is one step away is tried from so many of them,
+const CLIMBS: usize = 24;
 /// and so many are named then.
 const FINALISTS: usize = 6;
 
@@ -86,7 +88,7 @@ pub trait Arena {
     /// By how much it breaks the constraint or guard that it breaks most; 0 if none.
     fn broken(&self, one: usize) -> f64;
 
-    /// Whether two did the same.
+    /// Whether two did the same with the seeds that both were run with.
     fn same(&self, one: usize, other: usize) -> bool;
 }
 
@@ -305,8 +307,8 @@ impl<A: Arena> Race<'_, A> {
     }
 
     /// Climbs from the best of each length to what is one step away, the shortest first: it has the
-    /// fewest steps, and what is good is often a short one and one more part. Ends when nothing is
-    /// best of its length that was not climbed from.
+    /// fewest steps, and what is good is often a short one and one more part. Then from the second
+    /// best, and so on, until nothing is left that was not climbed from.
     fn finals(&mut self, most: usize) -> Result<(), A::Failure> {
         let mut climbed = BTreeSet::new();
         loop {
@@ -327,17 +329,12 @@ impl<A: Arena> Race<'_, A> {
         Ok(())
     }
 
-    /// The best of all that were ever measured, and the best of each length below its own, the
-    /// shortest first, each with `most` seeds. Who leads by the luck of a few seeds is given more
+    /// The best of each length up to that of the best of all, the shortest first, then the second
+    /// best and so on, each with `most` seeds. Who leads by the luck of a few seeds is given more
     /// of them and falls back behind those that were less lucky.
     fn front(&mut self, most: usize) -> Result<Vec<usize>, A::Failure> {
         loop {
-            let size = |one: usize| self.raced.entrants[one].genome.size();
-            let mut lengths = BTreeSet::new();
-            let mut front = self.ranked(self.with_seeds(1), most);
-            let longest = front.first().map_or(0, |&best| size(best));
-            front.retain(|&one| size(one) <= longest && lengths.insert(size(one)));
-            front.sort_by_key(|&one| size(one));
+            let front = self.abreast(&self.ranked(self.with_seeds(1), most));
             let seeds = |one: usize| self.raced.entrants[one].seeds;
             let unsure = front.iter().copied().filter(|&one| seeds(one) < most);
             let unsure: Vec<usize> = unsure.collect();
@@ -346,6 +343,26 @@ impl<A: Arena> Race<'_, A> {
             };
             self.measure(&unsure, (2 * have).min(most))?;
         }
+    }
+
+    /// The first few of each length in `all` that read different signals, if no step leads further
+    /// from one of them, and that do not the same as a shorter one.
+    fn abreast(&self, all: &[usize]) -> Vec<usize> {
+        let genome = |one: usize| &self.raced.entrants[one].genome;
+        let longest = all.first().map_or(0, |&best| genome(best).size());
+        let mut kept: BTreeMap<usize, Vec<BTreeSet<&str>>> = BTreeMap::new();
+        let mut front: Vec<(usize, usize, usize)> = Vec::new();
+        for &one in all {
+            let (size, signals) = (genome(one).size(), genome(one).signals());
+            let others = kept.entry(size).or_default();
+            let full = size > longest || others.len() == ABREAST || others.contains(&signals);
+            if !full && !front.iter().any(|&(.., other)| self.arena.same(one, other)) {
+                front.push((others.len(), size, one));
+                others.push(signals);
+            }
+        }
+        front.sort_unstable();
+        front.into_iter().map(|(.., one)| one).collect()
     }
 
     /// All that were run with so many seeds.

@@ -10,6 +10,7 @@ use blis_core::math::float;
 use blis_evolve::{Arena, Genome, Raced, race};
 use blis_scenario::scenario::Plan;
 use std::collections::BTreeMap;
+use std::iter::zip;
 
 struct Training<'a> {
     evolution: &'a Evolution,
@@ -108,6 +109,7 @@ impl Arena for Training<'_> {
     }
 
     fn same(&self, one: usize, other: usize) -> bool {
-        self.samples[&one].objectives[0] == self.samples[&other].objectives[0]
+        let mut both = zip(&self.samples[&one].objectives[0], &self.samples[&other].objectives[0]);
+        both.all(|(one, other)| one == other)
     }
 }
