@@ -345,8 +345,8 @@ impl<A: Arena> Race<'_, A> {
         }
     }
 
-    /// The first few of each length in `all` that read different signals, if no step leads further
-    /// from one of them, and that do not the same as a shorter one.
+    /// The first few of each length in `all`, without those that do the same as one before. They
+    /// read different signals: where no step leads on from one, it may from another.
     fn abreast(&self, all: &[usize]) -> Vec<usize> {
         let genome = |one: usize| &self.raced.entrants[one].genome;
         let longest = all.first().map_or(0, |&best| genome(best).size());
