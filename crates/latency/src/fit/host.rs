@@ -189,8 +189,9 @@ fn solve(seen: &[Seen]) -> [f64; 3] {
     solution
 }
 
-/// How many times as long as `host` says the host of a run took in all.
-pub(super) fn pace(trace: &Trace, host: &Host) -> f64 {
+/// How many times as long as `host` says the host of a run took in all; `None` of a host that takes
+/// no time, as in a fit to what clients saw.
+pub(super) fn pace(trace: &Trace, host: &Host) -> Option<f64> {
     let steps = float(trace.steps.len() as u64);
     let (mut took, mut expected) = (mean_turn(&[trace]) * steps, 0.0);
     for step in &trace.steps {
@@ -199,13 +200,13 @@ pub(super) fn pace(trace: &Trace, host: &Host) -> f64 {
         let parts = time.schedule + time.prepare + time.launch + time.update;
         expected += parts.as_micros_f64() - host.cost(SAMPLE, step.seqs()) - COPY_US;
     }
-    took / expected
+    (expected > 0.0).then(|| took / expected)
 }
 
 /// How far the time that the host of each run took in all is off: the root mean square.
 fn drift(runs: &[Run], host: &Host) -> f64 {
     let off = runs.iter().filter_map(|run| run.trace.as_ref());
-    let off = off.map(|trace| pace(trace, host).recip() - 1.0);
+    let off = off.filter_map(|trace| pace(trace, host)).map(|pace| pace.recip() - 1.0);
     let (squares, count) = off.fold((0.0, 0.0), |(sum, count), off| (sum + off * off, count + 1.0));
     if count > 0.0 { f64::min((squares / count).sqrt(), 1.0) } else { 0.0 }
 }

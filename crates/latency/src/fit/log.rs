@@ -88,9 +88,9 @@ pub struct LoggedRequest {
 }
 
 impl Run {
-    /// How many times as long as `host` says the run's host took in all, if that was logged.
+    /// How many times as long as `host` says the run's host took in all, if both are known.
     pub fn host_pace(&self, host: &Host) -> Option<f64> {
-        self.trace.as_ref().map(|trace| super::host::pace(trace, host))
+        super::host::pace(self.trace.as_ref()?, host)
     }
 
     /// The run of a server that logged these steps and requests.
