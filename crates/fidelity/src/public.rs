@@ -23,8 +23,8 @@
 //! ```
 //!
 //! Of a benchmark with users who each wait for their answer, `workload` has `users`, and a point
-//! begins with `tp`, users, prompt and output tokens. Of single requests, it has `requests`. Of runs
-//! in this project it has `measured`, their folder, from which their numbers are read as well.
+//! begins with `tp`, users, prompt and output tokens. Of single requests, it has `requests`. Of
+//! runs in this project it has `measured`, their folder, where their numbers are read as well.
 
 mod load;
 
@@ -432,7 +432,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// What requests of a measured run, or of its replay, come to; when they were sent is not known.
+    /// What requests of a measured run, or of its replay, come to, whenever they were sent.
     fn of_fared(fared: &[Fared]) -> Stage {
         let answer = |one: &Fared| Answer {
             arrival: Time::ZERO,

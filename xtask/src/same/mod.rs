@@ -68,7 +68,7 @@ fn run_plan(plan: &Plan, builds: [&Path; 2], root: &Path) -> Result<Summary, Str
     for (index, line) in plan.lines.iter().enumerate() {
         let found = match (before.codes[index], after.codes[index]) {
             (a, b) if a != b => vec![format!("exit code {a}, then {b}")],
-            // With 1 a check failed, e.g. that all of a strategy can be exported; the output is there.
+            // With 1 a check failed, e.g. a strategy is exported in part; the output is there.
             (0 | 1, _) => compare_outputs(line, index, [&before, &after]),
             (2, _) if line.may_be_refused => {
                 summary.refused += 1;
