@@ -22,11 +22,9 @@ const TOURNAMENT: usize = 3;
 const FOREIGN: usize = 8;
 /// No more than one in so many of those that live stem from the same random genome.
 const FAMILIES: usize = 4;
-/// At the end so many of each length, that read different signals, are kept;
+/// At the end so many of each length, that read different signals, are kept,
 const ABREAST: usize = 3;
-/// what is one step away is tried from so many of them,
-const CLIMBS: usize = 24;
-/// and so many are named then.
+/// and after the climbs from them so many are named.
 const FINALISTS: usize = 6;
 
 /// How much an evolution may cost.
@@ -38,6 +36,8 @@ pub struct Budget {
     pub generations: usize,
     /// How many seeds each that lives is measured with.
     pub seeds: usize,
+    /// From how many of the best everything that is one step away is tried at the end.
+    pub climbs: usize,
     /// The seed of the breeding.
     pub seed: u64,
     /// How much better a formula must be for each part that it has more.
@@ -49,9 +49,9 @@ impl Budget {
     pub fn cost(&self) -> (usize, usize) {
         let later = CHILDREN * self.population * (self.generations - 1);
         // A short formula has about eight steps for each that lives.
-        let looks = (START + 8 * CLIMBS) * self.population + later;
+        let looks = (START + 8 * self.climbs) * self.population + later;
         let measured = self.population + later / LOOKED_AT;
-        (looks, measured * (1 + self.seeds) / 2 + CLIMBS * self.population)
+        (looks, measured * (1 + self.seeds) / 2 + self.climbs * self.population)
     }
 }
 
@@ -314,7 +314,7 @@ impl<A: Arena> Race<'_, A> {
         loop {
             let front = self.front(most)?;
             let next = front.into_iter().find(|one| !climbed.contains(one));
-            let Some(from) = next.filter(|_| climbed.len() < CLIMBS) else { break };
+            let Some(from) = next.filter(|_| climbed.len() < self.budget.climbs) else { break };
             climbed.insert(from);
             let genome = self.raced.entrants[from].genome.clone();
             let mut new = Vec::new();

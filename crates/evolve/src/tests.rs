@@ -283,7 +283,8 @@ fn a_race_finds_a_product_of_two_signals_with_any_seed() {
     let (mut random, mut bred) = (0.0, 0.0);
     for seed in 1..=5 {
         let mut guess = Guess::new(seed, 0.0);
-        let budget = Budget { population: 24, generations: 6, seeds: 1, seed, parsimony: 0.002 };
+        let budget =
+            Budget { population: 24, generations: 6, seeds: 1, climbs: 24, seed, parsimony: 0.002 };
         let raced = race(&mut guess, &space, budget, 1).expect("it runs");
         let best = &raced.entrants[raced.finalists[0]];
         assert!(best.score < 0.15, "seed {seed}: {} of {}", best.score, best.genome.text(&space));
@@ -297,7 +298,8 @@ fn a_race_finds_a_product_of_two_signals_with_any_seed() {
 fn who_leads_by_luck_is_given_more_seeds_and_falls_back() {
     let space = Space { size: 12, ..Space::default() };
     let mut guess = Guess::new(1, 0.6);
-    let budget = Budget { population: 8, generations: 2, seeds: 1, seed: 1, parsimony: 0.002 };
+    let budget =
+        Budget { population: 8, generations: 2, seeds: 1, climbs: 24, seed: 1, parsimony: 0.002 };
     let raced = race(&mut guess, &space, budget, 16).expect("it runs");
     let one_seed = |one: usize| guess.score(one, 1);
     let first = raced.finalists[0];

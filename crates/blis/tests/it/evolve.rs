@@ -13,7 +13,7 @@ workloads: [{name: busy}, {name: calm, set: {workload: {rate: 25}}}]
 held_out: [{name: fresh, set: {workload: {rate: 35}}}]
 objective: ttft_p99
 evolve: {gate: true, priority: true, parts: {scheduler: [fcfs, priority-fcfs]}}
-budget: {population: 4, generations: 3, seeds: 2}
+budget: {population: 4, generations: 3, seeds: 2, climbs: 2}
 confirm: {seeds: 3}
 references: [{name: LMetric, set: {strategy: lmetric}}, \
 {name: tuned, tuned: {strategy: seeds-3-2-2, budget: 4}}]
@@ -71,7 +71,7 @@ fn the_file_that_ships_runs_in_small() {
         ("num_requests: 4000", "num_requests: 100"),
         (", num_requests: 8000", ""),
         ("warmup_s: 3", "warmup_s: 0"),
-        ("population: 24, generations: 5", "population: 6, generations: 2"),
+        ("population: 24, generations: 5", "population: 6, generations: 2, climbs: 2"),
         ("seeds: 10", "seeds: 2"),
         ("budget: 40}", "budget: 4}"),
         // So few requests and formulas keep to no tight bound.
@@ -101,8 +101,8 @@ fn what_is_wrong_with_an_evolution_is_said_before_anything_runs() {
         ("scheduler: [fcfs", "schedule: [fcfs", "did you mean `scheduler`"),
         ("[fcfs, priority-fcfs]", "[fcfs, priority-fcsf]", "did you mean `priority-fcfs`"),
         ("[fcfs, priority-fcfs]", "[fcfs, 'sjf[agin=1]']", "unknown parameter `agin`"),
-        ("seeds: 2}", "seeds: 2, parsimony: 1.5}", "a number from 0 to 0.99"),
-        ("seeds: 2}", "seeds: 2, parsimony: -0.1}", "a number from 0 to 0.99"),
+        ("climbs: 2}", "climbs: 2, parsimony: 1.5}", "a number from 0 to 0.99"),
+        ("climbs: 2}", "climbs: 2, parsimony: -0.1}", "a number from 0 to 0.99"),
         ("strategy: seeds-3-2-2, budget", "strategy: round-robin, budget", "nothing to tune"),
         ("objective: ttft_p99", "objective: [ttft_p99, e2e_p99]", "one objective"),
     ] {

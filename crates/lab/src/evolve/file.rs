@@ -60,6 +60,7 @@ struct BudgetFields {
     population: Option<Whole<4, 10_000>>,
     generations: Option<Whole<1, 10_000>>,
     seeds: Option<Whole<1, 100>>,
+    climbs: Option<Whole<0, 10_000>>,
     seed: Option<Whole<0, { u64::MAX }>>,
     parsimony: Option<Amount<Share>>,
 }
@@ -192,6 +193,7 @@ fn budget(fields: &BudgetFields, seed: Option<u64>) -> Budget {
         population: size(fields.population.map_or(40, Whole::get)),
         generations: size(fields.generations.map_or(12, Whole::get)),
         seeds: size(fields.seeds.map_or(3, Whole::get)),
+        climbs: size(fields.climbs.map_or(24, Whole::get)),
         seed: seed.or(fields.seed.map(Whole::get)).unwrap_or(0),
         parsimony: fields.parsimony.map_or(0.002, |it| it.get()),
     }

@@ -15,7 +15,7 @@ workloads: [{name: overload}]
 held_out: [{name: fresh, set: {workload: {rate: 100}}}]
 objective: ttft_p99
 evolve: {gate: true, parts: {scheduler: [fcfs]}}
-budget: {population: 8, generations: 3, seeds: 2}
+budget: {population: 8, generations: 3, seeds: 2, climbs: 2}
 confirm: {seeds: 3}
 ";
 
