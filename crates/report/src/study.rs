@@ -23,8 +23,8 @@ use blis_scenario::Row;
 use std::collections::BTreeSet;
 
 /// What all verdicts of a study have in common.
-const CAUTION: &str = "The probability that any verdict is wrong is at most 5 %, including interim \
-                       looks. This covers the choice of seeds, not errors of the model.";
+const CAUTION: &str =
+    "Intervals cover the seeds (95 % for all verdicts together), not errors of the model.";
 /// Nobody reads a longer table by class; the explorer of a page has its numbers.
 const MOST_CLASS_ROWS: usize = 64;
 /// With more cells nobody can tell their curves apart, and the page gets heavy.

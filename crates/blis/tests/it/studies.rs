@@ -1,6 +1,6 @@
 //! Studies, comparisons and explanations, from the command line to the verdict.
 
-use super::Bench;
+use super::{Bench, Ran};
 
 const STUDY: &str = "\
 question: do more instances help?
@@ -146,15 +146,19 @@ fn the_first_study_of_the_readme_ends_with_its_answer_on_one_screen() {
         text = text.replace(written, small);
     }
     bench.write("routers.yaml", text);
-    let ran = bench.blis("study routers.yaml --no-ledger --quiet --report routers.html");
+    let ran = bench.blis("study routers.yaml --quiet --report routers.html --ledger l.db");
     assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let mut narrow = bench.command("study routers.yaml --quiet --ledger l.db");
+    let narrow = Ran::from(narrow.env("COLUMNS", "80").output().expect("starts"));
     assert!(ran.out.lines().count() <= 40, "{}", ran.out);
+    let tables = narrow.out.lines().filter(|line| line.starts_with("workload ")).count();
+    assert_eq!(tables, 1, "not split on 80 columns: {}", narrow.out);
     for told in [
-        "Which router should stand before",
+        "Which router for eight vLLM servers",
         "Safest by ttft_p99 (",
         "retrieval ",
         "gainst llm-d 1.0 precise: at worst, ",
-        " more, 4 of 4 ",
+        " +",
         " not known ",
         "steady_responses_per_sec↑ x ",
         "KV events beat estimated hits",

@@ -245,13 +245,10 @@ fn groups(study: &Study, found: &Answer) -> Option<Table> {
         let most = wins.iter().map(|&(won, _)| won).max().unwrap_or(0);
         let mut same = wins.iter().filter(|&&(won, _)| won == most).map(|&(_, arm)| arm);
         let best = same.next().map_or("", |first| arm(study, first));
-        let more = match same.count() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let best = match most {
-            0 => NONE.to_owned(),
-            _ => format!("{best}{more}, {most} of {}", here.len()),
+        let best = match (most, same.count()) {
+            (0, _) => NONE.to_owned(),
+            (_, 0) => best.to_owned(),
+            (_, more) => format!("{best} +{more}"),
         };
         let lost = arms.iter().map(|&arm| match found.worst(arm, here.iter().copied()) {
             None => NONE.to_owned(),
@@ -259,16 +256,18 @@ fn groups(study: &Study, found: &Answer) -> Option<Table> {
             Some(lost) => dash(lost.times, |(times, _)| match times {
                 times if times.low >= times.high => "the best".to_owned(),
                 times if is_vague(&times) => "not known".to_owned(),
-                times => factor(&times),
+                // Two of these columns and two of names fit on 80 columns.
+                times => factor(&times).replace(" to ", "-"),
             }),
         });
         [name, best].into_iter().chain(lost).collect::<Vec<_>>()
     };
     let rows: Vec<Vec<String>> = cases(study, found).into_iter().map(row).collect();
-    let lost = arms.iter().map(|&it| format!("{}: at worst, times the best", arm(study, it)));
-    let header = [first, format!("best or as good, of {within}")];
-    let header = header.into_iter().chain(lost);
-    (!rows.is_empty()).then(|| Table::new("", header, rows))
+    let lost = arms.iter().map(|&it| arm(study, it).to_owned());
+    let header = [first, "best (+N as good)".to_owned()].into_iter().chain(lost);
+    let metric = found.metric.name();
+    let title = format!("Best in most {within}; then {metric} in the worst, divided by the best's");
+    (!rows.is_empty()).then(|| Table::new(title, header, rows))
 }
 
 /// Where cells differ in more than their arms: in how many places each arm is the best or as good,
@@ -354,7 +353,7 @@ fn costs(study: &Study, findings: &Findings, found: &Answer) -> Option<String> {
     let (winner, base) = (arm(study, winner), arm(study, 0));
     if costs.is_empty() {
         return Some(format!(
-            "Against {base}, with {winner} no metric or class is worse by more than 2 %."
+            "Against {base}, with {winner} no metric or class is shown to be over 2 % worse."
         ));
     }
     let named = costs.into_iter().take(MOST_COSTS).map(|(.., told)| Some(told));
@@ -415,7 +414,7 @@ fn claims(study: &Study, findings: &Findings) -> Vec<Block> {
         };
         vec![asked.name.clone(), found.outcome.name().to_owned(), told]
     });
-    let effect = "effect; x: first arm over second (↓ less is better)";
+    let effect = "first over second (↓ less is better)";
     blocks([Table::new("", ["claim", "verdict", effect], rows).keyed(2)])
 }
 
@@ -428,9 +427,7 @@ fn unknown(study: &Study, findings: &Findings, found: Option<&Answer>) -> String
         .map_or(0, |found| found.places.iter().map(|place| place.overloaded.len()).sum::<usize>());
     let overloaded = (overloaded > 0).then(|| {
         let cells = study.cells.len();
-        format!(
-            "{overloaded} of {cells} combinations of arm and case are overloaded, so not ranked."
-        )
+        format!("{overloaded} of {cells} combinations are overloaded, so not ranked.")
     });
     let empty = found.map(|found| &found.empty[..]).unwrap_or_default();
     let empty =
