@@ -23,22 +23,31 @@ const PUBLIC: &str = "data/public";
 
 /// What is compared where nothing is named, in this order.
 const PARTS: [Part; 4] = [
-    Part { title: "vLLM 0.26 on an H200", data: &["data/vllm"], new: None, bounds: Bounds::SEEN },
+    Part {
+        title: "vLLM 0.26 on an H200",
+        data: &["data/vllm"],
+        again: Some("data/vllm-again"),
+        new: None,
+        bounds: Bounds::SEEN,
+    },
     Part {
         title: "vLLM 0.26 with its own defaults",
         data: &["data/vllm", "data/vllm-default"],
+        again: None,
         new: None,
         bounds: Bounds::UNSEEN,
     },
     Part {
         title: "Runs that nothing was fitted to",
         data: &["data/vllm"],
+        again: Some("data/vllm-again"),
         new: Some("data/vllm-held-out"),
         bounds: Bounds::UNSEEN,
     },
     Part {
         title: "The home-made server on an H200",
         data: &["data/h200"],
+        again: None,
         new: None,
         bounds: Bounds::UNSEEN,
     },
@@ -49,6 +58,8 @@ struct Part {
     title: &'static str,
     /// Where those are that may be fitted to; those of the last folder are predicted.
     data: &'static [&'static str],
+    /// Where other runs of the same arrivals are: nothing is fitted to them.
+    again: Option<&'static str>,
     /// Where those are that are only predicted, by `VLLM`.
     new: Option<&'static str>,
     bounds: Bounds,
@@ -109,12 +120,13 @@ fn published(args: &ValidateArgs, notes: Option<String>) -> Result<(), Failure> 
 fn shipped<'a>(args: &'a ValidateArgs, part: &'static Part) -> Result<Ready<'a>, Failure> {
     let folders: Vec<PathBuf> = part.data.iter().map(PathBuf::from).collect();
     let new: Vec<PathBuf> = part.new.iter().map(PathBuf::from).collect();
+    let again: Vec<PathBuf> = part.again.iter().map(PathBuf::from).collect();
     let profile = part.new.map(|_| Path::new(VLLM));
     let last = folders.last().expect("a part has data");
-    let names = if folders.len() > 1 { workloads(last)? } else { Vec::new() };
+    let names = if new.is_empty() { workloads(last)? } else { Vec::new() };
     let title =
         format!("{}: `{}`", part.title, part.new.map_or(last.as_path(), Path::new).display());
-    let ready = one(args, &Named { folders, new, names }, profile)?;
+    let ready = one(args, &Named { folders, again, new, names }, profile)?;
     let bounds = part.bounds;
     Ok(Box::new(move || {
         let (transfer, beyond) = (Vec::new(), Vec::new());
@@ -190,6 +202,8 @@ fn options(
 struct Named {
     /// Folders with runs that may be fitted to.
     folders: Vec<PathBuf>,
+    /// Folders with other runs of the same arrivals.
+    again: Vec<PathBuf>,
     /// Runs that are only predicted, by their files or folders.
     new: Vec<PathBuf>,
     /// Workloads to predict.
@@ -216,7 +230,7 @@ fn named(args: &ValidateArgs) -> Named {
     };
     // A profile needs nothing to be fitted to.
     let folders = if args.profile.is_some() && !new.is_empty() { Vec::new() } else { folders };
-    Named { folders, new, names }
+    Named { folders, again: Vec::new(), new, names }
 }
 
 /// What was read.
@@ -238,6 +252,7 @@ fn read(named: &Named) -> Result<Read, Failure> {
     measured.retain(|run| !wanted.contains(&run.workload));
     let fitted = measured.len();
     measured.extend(new);
+    measured.extend(measured::read_all(&named.again, &[])?);
     let mut known: Vec<&str> = measured.iter().map(|run| run.workload.as_str()).collect();
     if let Some(unknown) = named.names.iter().find(|name| !known.contains(&name.as_str())) {
         known.dedup();

@@ -76,7 +76,7 @@ impl Default for Options {
 }
 
 /// One number, predicted and measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     /// Which number.
     pub quantity: Quantity,
@@ -86,8 +86,8 @@ pub struct Cell {
     pub interval: Option<(f64, f64)>,
     /// What was measured.
     pub measured: f64,
-    /// What a second run of the same arrivals gave.
-    pub repeat: Option<f64>,
+    /// What other runs of the same arrivals gave.
+    pub repeats: Vec<f64>,
 }
 
 /// A workload, predicted and measured.
@@ -107,8 +107,8 @@ pub struct Compared {
     pub predicted: Vec<Fared>,
     /// What they saw in the server.
     pub measured: Vec<Fared>,
-    /// What they saw in a second run.
-    pub repeat: Option<Vec<Fared>>,
+    /// What they saw in other runs of the same arrivals.
+    pub repeats: Vec<Vec<Fared>>,
     /// The same prediction with the host as fast as it was in the run, if that was logged.
     pub own_host: Option<OwnHost>,
 }
@@ -128,9 +128,14 @@ impl Cell {
         relative(self.predicted, self.measured)
     }
 
-    /// How far the second run was off.
+    /// How far each of the other runs was off.
+    pub fn spreads(&self) -> impl Iterator<Item = f64> {
+        self.repeats.iter().filter_map(|&repeat| relative(repeat, self.measured))
+    }
+
+    /// How far that of the other runs was off which was off most.
     pub fn spread(&self) -> Option<f64> {
-        relative(self.repeat?, self.measured)
+        self.spreads().max_by(|a, b| a.abs().total_cmp(&b.abs()))
     }
 
     /// Whether the interval has the measured value in it.
@@ -149,10 +154,10 @@ fn relative(found: f64, truth: f64) -> Option<f64> {
     (truth > 0.0).then(|| found / truth - 1.0)
 }
 
-/// A workload to be predicted: its first run and, if there is one, its second.
+/// A workload to be predicted: its first run and the others of the same arrivals.
 struct Case<'a> {
     first: &'a Measured,
-    second: Option<&'a Measured>,
+    others: Vec<&'a Measured>,
     plan: Plan,
     /// The steps that were measured.
     run: Run,
@@ -177,10 +182,10 @@ pub fn validate(
     for first in first_runs(measured) {
         if wanted.is_empty() || wanted.contains(&first.workload) {
             let (profile, drift) = fitted.without(first.served(), options).map_err(refused)?;
-            let second = measured.iter().find(|run| run.is_again(first));
+            let others = measured.iter().filter(|run| run.is_again(first)).collect();
             let plan = plan(first, &options.server)?;
             let run = first.run(options.server.block_size);
-            cases.push(Case { first, second, plan, run, profile, drift });
+            cases.push(Case { first, others, plan, run, profile, drift });
         }
     }
     let resamples = options.resamples as usize;
@@ -273,17 +278,18 @@ impl Case<'_> {
 
     /// Compares `replayed`, the first of which is the prediction, with what was measured.
     fn compare(&self, replayed: Vec<Vec<Fared>>) -> Compared {
-        let (fared, fared_again) = (self.first.fared(), self.second.map(Measured::fared));
+        let fared = self.first.fared();
+        let repeats: Vec<Vec<Fared>> = self.others.iter().map(|run| run.fared()).collect();
         let measured = numbers_of(&fared);
-        let repeat = fared_again.as_deref().map(numbers_of);
+        let again: Vec<_> = repeats.iter().map(|fared| numbers_of(fared)).collect();
         let all: Vec<Vec<(Quantity, f64)>> = replayed.iter().map(|run| numbers_of(run)).collect();
         let cell = |&(quantity, measured): &(Quantity, f64)| {
             let predicted = numbers::find(&all[0], quantity)?;
             let others: Vec<f64> =
                 all[1..].iter().filter_map(|numbers| numbers::find(numbers, quantity)).collect();
-            let repeat = repeat.as_ref().and_then(|numbers| numbers::find(numbers, quantity));
-            let interval = interval(others);
-            Some(Cell { quantity, predicted, interval, measured, repeat })
+            let repeats = again.iter().filter_map(|numbers| numbers::find(numbers, quantity));
+            let (interval, repeats) = (interval(others), repeats.collect());
+            Some(Cell { quantity, predicted, interval, measured, repeats })
         };
         let predicted = replayed.into_iter().next().unwrap_or_default();
         Compared {
@@ -294,7 +300,7 @@ impl Case<'_> {
             cached_equal: cached_equal(&predicted, &fared),
             predicted,
             measured: fared,
-            repeat: fared_again,
+            repeats,
             own_host: None,
         }
     }

@@ -118,10 +118,7 @@ fn unmet(parts: &[Found]) -> String {
     let missed: Vec<String> = all
         .filter_map(|(part, one)| {
             let cells = Bounds::of_workload(&one.workload, part.bounds).missed(&one.cells);
-            let names = cells
-                .iter()
-                .map(|cell| format!("{} {}", cell.quantity.name(), signed(cell.error())));
-            let names: Vec<String> = names.collect();
+            let names: Vec<String> = cells.iter().map(miss).collect();
             (!names.is_empty()).then(|| format!("{} ({})", one.workload, names.join(", ")))
         })
         .collect();
@@ -132,7 +129,21 @@ fn unmet(parts: &[Found]) -> String {
     }
 }
 
-/// The numbers that matter most, one workload a row, and those of its second run.
+/// How far a prediction is off, and how far other runs of the server are.
+fn miss(cell: &Cell) -> String {
+    let mut spreads: Vec<f64> = cell.spreads().collect();
+    spreads.sort_by(f64::total_cmp);
+    let others = match &spreads[..] {
+        [] => String::new(),
+        [low, .., high] => {
+            format!("; its other runs {} to {}", signed(Some(*low)), signed(Some(*high)))
+        }
+        [one] => format!("; its other run {}", signed(Some(*one))),
+    };
+    format!("{} {}{others}", cell.quantity.name(), signed(cell.error()))
+}
+
+/// The numbers that matter most, one workload a row, and those of its other runs.
 fn overview(all: &[Compared]) -> Table {
     const SHOWN: [(Metric, Statistic); 5] = [
         (Metric::Ttft, Statistic::Mean),
@@ -154,10 +165,11 @@ fn overview(all: &[Compared]) -> Table {
         let outside = percent(one.outside.share());
         let last = [percent(one.cached_equal), steps, outside];
         rows.push([one.workload.clone()].into_iter().chain(cells).chain(last).collect::<Vec<_>>());
-        if one.repeat.is_some() {
-            let again = quantities.iter().map(|it| signed(of(it).and_then(Cell::spread)));
+        for index in 0..one.repeats.len() {
+            let again = |it: &Quantity| signed(of(it).and_then(|cell| cell.spreads().nth(index)));
             let blank = [String::new(), String::new(), String::new()];
-            rows.push(["again".to_owned()].into_iter().chain(again).chain(blank).collect());
+            let again = quantities.iter().map(again).chain(blank);
+            rows.push(["again".to_owned()].into_iter().chain(again).collect());
         }
     }
     let names = quantities.iter().map(|quantity| quantity.name());
@@ -205,7 +217,7 @@ fn summary(found: &Found) -> Vec<String> {
 fn workload(compared: &Compared) -> Block {
     let cells = compared.cells.iter().filter(|cell| is_shown(cell)).map(row);
     let header =
-        ["ms", "predicted", "low", "high", "measured", "error", "inside", "second run", "spread"];
+        ["ms", "predicted", "low", "high", "measured", "error", "inside", "other runs", "spread"];
     let table = Table::new("", header, cells).without_empty();
     let mut all = vec![Block::prose(headline(compared)), table.into()];
     all.extend(blocks(distributions(compared)));
@@ -250,8 +262,9 @@ fn is_shown(cell: &Cell) -> bool {
 
 fn row(cell: &Cell) -> [String; 9] {
     let inside = cell.is_covered().map(|is| if is { "yes" } else { "no" });
-    // Without a second run there is nothing to compare with.
-    let repeated = |text: String| cell.repeat.map_or_else(String::new, |_| text);
+    let runs: Vec<String> = cell.repeats.iter().map(|&run| plain(run)).collect();
+    // Without another run there is nothing to compare with.
+    let spread = cell.spread().map_or_else(String::new, |spread| signed(Some(spread)));
     [
         cell.quantity.name(),
         plain(cell.predicted),
@@ -260,15 +273,15 @@ fn row(cell: &Cell) -> [String; 9] {
         plain(cell.measured),
         signed(cell.error()),
         inside.unwrap_or("-").to_owned(),
-        repeated(plain(cell.repeat)),
-        repeated(signed(cell.spread())),
+        runs.join(", "),
+        spread,
     ]
 }
 
-/// What requests saw in the server, in its second run and in the simulator.
+/// What requests saw in the server, in its other runs and in the simulator.
 fn distributions(compared: &Compared) -> Option<Chart> {
     let mut seen = vec![("measured", &compared.measured)];
-    seen.extend(compared.repeat.as_ref().map(|repeat| ("second run", repeat)));
+    seen.extend(compared.repeats.iter().map(|repeat| ("other runs", repeat)));
     seen.push(("predicted", &compared.predicted));
     let mut points = Vec::new();
     for metric in Metric::ALL {
@@ -362,7 +375,7 @@ fn of_workload(compared: &Compared) -> Value {
             "low": cell.interval.map(|(low, _)| low),
             "high": cell.interval.map(|(_, high)| high),
             "measured": cell.measured,
-            "second_run": cell.repeat,
+            "other_runs": cell.repeats,
             "error": cell.error(),
             "error_with_own_host": told,
             "spread": cell.spread(),

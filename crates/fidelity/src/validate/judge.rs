@@ -62,7 +62,7 @@ impl Bounds {
         let missed = |(metric, statistic, most): (Metric, Statistic, f64)| {
             let wanted = Quantity::Latency(metric, statistic);
             let cell = cells.iter().find(|cell| cell.quantity == wanted)?;
-            (cell.error()?.abs() > most).then_some(*cell)
+            (cell.error()?.abs() > most).then(|| cell.clone())
         };
         self.0.into_iter().filter_map(missed).collect()
     }
