@@ -92,7 +92,8 @@ impl Evolution {
     pub fn trials(&self) -> usize {
         let (looks, bred) = self.budget.cost();
         let most = self.train.most_seeds();
-        let tuned = self.references.iter().filter_map(|it| it.tuned).map(|calls| 3 * calls);
+        let tuned =
+            self.references.iter().filter_map(|it| it.tuned.as_ref()).map(|it| 3 * it.calls);
         let train = self.train.loads.len() * (bred + 24 * most + tuned.sum::<usize>());
         looks + train + self.test.loads.len() * self.test.confirm * (5 + self.references.len())
     }

@@ -47,7 +47,7 @@ use blis_scenario::row::Row;
 use blis_scenario::scenario::{Checked, Oracles, Plan};
 use blis_scenario::strategy::{self, Choice};
 use blis_scenario::yaml::Node;
-use levels::Choices;
+use levels::{Choices, Tuning};
 
 /// A study, checked and ready to run.
 #[derive(Clone, Debug)]
@@ -105,12 +105,22 @@ impl Outline {
         &self.cells
     }
 
-    /// The cells whose strategies are to be tuned, with how many points are tried for each.
-    pub(crate) fn untuned(&self) -> Vec<(usize, usize)> {
+    /// The cells whose strategies are to be tuned, the one in which each is, and how many points
+    /// are tried there.
+    pub(crate) fn untuned(&self) -> Vec<Untuned> {
         let Outline { study, .. } = self;
         let Some(arm) = study.design.factor("arm") else { return Vec::new() };
-        let calls = |cell: usize| study.levels[arm].levels[study.design.levels(cell)[arm]].tuned;
-        (0..study.cells.len()).filter_map(|cell| Some((cell, calls(cell)?))).collect()
+        let untuned = |cell: usize| {
+            let mut levels = study.design.levels(cell);
+            let Tuning { calls, at } = study.levels[arm].levels[levels[arm]].tuned.as_ref()?;
+            for (level, factor) in levels.iter_mut().zip(&study.design.factors) {
+                let swept = !matches!(factor.name.as_str(), "arm" | "workload");
+                let home = factor.levels.iter().position(|name| Some(name) == at.as_ref());
+                *level = home.filter(|_| swept).unwrap_or(*level);
+            }
+            Some(Untuned { cell, home: study.design.cell(&levels), calls: *calls })
+        };
+        (0..study.cells.len()).filter_map(untuned).collect()
     }
 
     /// The scenario of `cell` as it is written.
@@ -141,6 +151,15 @@ impl Outline {
         }
         Ok(study)
     }
+}
+
+/// A cell whose strategy is to be tuned.
+pub(crate) struct Untuned {
+    pub(crate) cell: usize,
+    /// The cell in which parameters are searched.
+    pub(crate) home: usize,
+    /// How many points are tried.
+    pub(crate) calls: usize,
 }
 
 /// One combination of arm, workload and swept values.

@@ -1,13 +1,14 @@
 //! Tuned arms: a baseline that nobody tuned is no match for a strategy that somebody did.
 //!
 //! An arm with `tuned: {strategy: llm-d-1.0, budget: 60}` gets, in each cell, the parameters that a
-//! search of that many points finds best there by the first metric of the study. Searches have
-//! seeds of their own, which no study uses, and the guards of `optimize`.
+//! search of that many points finds best there by the first metric of the study. With `at: 90%` it
+//! gets those that are best at this swept value, at all values. Searches have seeds of their own,
+//! which no study uses, and the guards of `optimize`.
 
 use crate::failure::Failure;
 use crate::optimize::file::search;
 use crate::optimize::{self, Chosen};
-use crate::study::{Outline, Study, Warmup};
+use crate::study::{Outline, Study, Untuned, Warmup};
 use crate::trial::Runner;
 use blis_scenario::pool;
 use blis_scenario::problems::{Problems, every};
@@ -23,19 +24,23 @@ const SEEDS: usize = 2;
 /// The failure of the first measurement that failed.
 pub fn settle(mut outline: Outline, runner: &Runner<'_>) -> Result<Study, Failure> {
     // What cannot be searched is refused before anything runs.
-    let searches = every(outline.untuned().into_iter().map(|(cell, calls)| {
-        let asked = question(&outline, cell, calls)?;
-        Ok::<_, Problems>((cell, search(&asked)?))
+    let untuned = outline.untuned();
+    let homes = untuned.iter().filter(|one| one.home == one.cell);
+    let searches = every(homes.map(|&Untuned { home, calls, .. }| {
+        let asked = question(&outline, home, calls)?;
+        Ok::<_, Problems>((home, search(&asked)?))
     }))?;
     // Strategies have no say in saturations, so those of all cells are measured first.
     outline.clone().settle(runner)?;
     // A search asks for one point after the other, so several go on at a time.
     let jobs = pool::threads(runner.jobs, usize::MAX) / searches.len().max(1);
     let one = Runner { jobs: jobs.max(1), ..runner.clone() };
-    let tuned = pool::each(runner.jobs, &searches, |(_, asked)| best(asked, &one))?;
-    for ((cell, _), tuned) in searches.iter().zip(tuned) {
-        if let Some(strategy) = tuned? {
-            outline.tune(*cell, strategy)?;
+    let found = pool::each(runner.jobs, &searches, |(_, asked)| best(asked, &one))?;
+    let found = found.into_iter().collect::<Result<Vec<Option<Node>>, Failure>>()?;
+    for Untuned { cell, home, .. } in untuned {
+        let search = searches.iter().position(|(cell, _)| *cell == home);
+        if let Some(strategy) = search.and_then(|index| found[index].clone()) {
+            outline.tune(cell, strategy)?;
         }
     }
     outline.settle(runner)
@@ -121,8 +126,24 @@ seeds: 2
     }
 
     #[test]
+    fn what_is_found_at_one_swept_value_is_used_at_all_of_them() {
+        let sweep = "sweep: {workload.rate: [5, 20, 30]}\n";
+        let homes = |text: &str| {
+            let untuned = read_text("s.yaml", text).expect("legal").untuned();
+            untuned.iter().map(|one| (one.cell, one.home)).collect::<Vec<_>>()
+        };
+        assert_eq!(homes(&(STUDY.to_owned() + sweep)), [(3, 3), (4, 4), (5, 5)]);
+        let at = STUDY.replace("budget: 8", "budget: 8, at: 20") + sweep;
+        assert_eq!(homes(&at), [(3, 4), (4, 4), (5, 4)]);
+        let study = settled(&at).expect("legal");
+        let tuned = |cell: usize| study.cells[cell].tuned().expect("it is tuned");
+        assert_eq!([tuned(3), tuned(5)], [tuned(4), tuned(4)]);
+    }
+
+    #[test]
     fn what_cannot_be_tuned_is_refused_before_anything_runs() {
         for (from, to, message) in [
+            ("budget: 8", "budget: 8, at: 30", "unknown swept value `30`"),
             ("strategy: seeds-3-2-2, budget", "strategy: seed-3-2-2, budget", "did you mean"),
             ("strategy: seeds-3-2-2, budget", "strategy: round-robin, budget", "nothing can be"),
             ("strategy: seeds-3-2-2, budget: 8", "budget: 8", "field `strategy` is missing"),

@@ -153,11 +153,11 @@ impl Evolution {
             };
             self.test.loads.iter().map(plan).collect::<Result<Vec<Plan>, Failure>>()
         };
-        let (Some(calls), Some((_, named))) = (reference.tuned, reference.own.first()) else {
+        let (Some(tuning), Some((_, named))) = (&reference.tuned, reference.own.first()) else {
             return Ok((None, plans(None)?));
         };
         let points = Points::read(&Node::empty(), Some(named), None)?;
-        let budget = Budget { calls, seeds: TUNING_SEEDS, ..self.train.budget };
+        let budget = Budget { calls: tuning.calls, seeds: TUNING_SEEDS, ..self.train.budget };
         let name = format!("{}-{}", self.train.name, reference.name);
         let train = self.train.clone();
         let search = Search { name, points, budget, confirm: TUNING_SEEDS, ..train };

@@ -255,7 +255,7 @@ fn misspelled(field: &str, option: &str) -> Vec<String> {
 /// What the best is compared with besides the baseline. What is to be tuned must have parameters.
 fn references(tree: &Node, fields: &[PatchFields]) -> Result<Vec<Level>, Problems> {
     let mut found = Findings::default();
-    let levels = patched(tree, "references", fields, &[], &mut found).levels;
+    let levels = patched(tree, "references", fields, &[], &[], &mut found).levels;
     for level in &levels {
         let strategy = level.own.iter().find(|(path, _)| path[0] == strategy::FIELD);
         let read = match strategy {

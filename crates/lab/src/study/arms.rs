@@ -2,7 +2,7 @@
 
 use super::Study;
 use super::file::PatchFields;
-use super::levels::{Choices, Level};
+use super::levels::{self, Choices, Level, Tuning};
 use super::patch::{self, Setting};
 use blis_scenario::problem::unknown;
 use blis_scenario::problems::{Findings, Problems, every};
@@ -28,12 +28,14 @@ impl Component {
     }
 }
 
-/// The factor of arms or workloads whose levels are the patches at `field`.
+/// The factor of arms or workloads whose levels are the patches at `field`, beside those that are
+/// `swept`.
 pub(crate) fn patched(
     tree: &Node,
     field: &str,
     patches: &[PatchFields],
     components: &[Component],
+    swept: &[Choices],
     found: &mut Findings,
 ) -> Choices {
     let mut levels: Vec<Level> = Vec::new();
@@ -52,16 +54,16 @@ pub(crate) fn patched(
             });
         let with = found.keep(tree.whole(&[&format!("{path}.with")]).and_then(|()| every(with)));
         let mut own = patch.set.as_ref().map_or_else(Vec::new, patch::settings);
-        let tuned = found.keep(tuned(tree, &path, patch, field != "workloads"));
+        let tuned = found.keep(tuned(tree, &path, patch, swept, field != "workloads"));
         let whole = with.is_some() && tuned.is_some();
         let with = with.unwrap_or_default();
         // Policies beside a strategy are set on top of it, in whatever order they are written.
         own.sort_by_key(|(path, _)| path[0] != strategy::FIELD);
         let is_strategy = matches!(&tuned, Some(Some(_))) || sets_strategy(&own);
         found.keep(replaced(tree, &path, &with, components, is_strategy));
-        let tuned = tuned.flatten().map(|(strategy, calls)| {
+        let tuned = tuned.flatten().map(|(strategy, tuning)| {
             own.insert(0, (vec![strategy::FIELD.to_owned()], strategy));
-            calls
+            tuning
         });
         levels.push(Level { name, with, own, tests: patch.tests.clone(), tuned, whole });
     }
@@ -100,14 +102,14 @@ fn replaced(
     .map(drop)
 }
 
-/// The strategy whose parameters are searched for the patch at `path`, and how many points are
-/// tried in each cell.
+/// The strategy whose parameters are searched for the patch at `path`, and how.
 fn tuned(
     tree: &Node,
     path: &str,
     patch: &PatchFields,
+    swept: &[Choices],
     is_arm: bool,
-) -> Result<Option<(Node, usize)>, Problems> {
+) -> Result<Option<(Node, Tuning)>, Problems> {
     let Some(fields) = &patch.tuned else { return Ok(None) };
     let path = format!("{path}.tuned");
     if !is_arm {
@@ -120,7 +122,17 @@ fn tuned(
     }
     let strategy = tree.required(&path, strategy::FIELD, fields.strategy.clone())?;
     let calls = fields.budget.map_or(DEFAULT_CALLS, Whole::get);
-    Ok(Some((strategy, usize::try_from(calls).unwrap_or(usize::MAX))))
+    let calls = usize::try_from(calls).unwrap_or(usize::MAX);
+    let at = fields.at.as_ref().map(levels::shown);
+    let values: Vec<&str> =
+        swept.iter().flat_map(|factor| &factor.levels).map(|level| level.name.as_str()).collect();
+    match at {
+        Some(at) if !values.contains(&at.as_str()) => {
+            let path = format!("{path}.at");
+            Err(tree.problem(path, unknown("swept value", &at, &values)))
+        }
+        at => Ok(Some((strategy, Tuning { calls, at }))),
+    }
 }
 
 /// Which component is called `name`, as written at `path`.

@@ -108,6 +108,8 @@ pub(super) struct TunedFields {
     pub(super) strategy: Option<Node>,
     /// How many settings are tried.
     pub(super) budget: Option<Whole<4, 100_000>>,
+    /// The swept value at which they are tried; what is found there is used at all of them.
+    pub(super) at: Option<Node>,
 }
 
 /// A hypothesis as written.
@@ -298,8 +300,10 @@ impl Reader<'_> {
         tree.whole(if fields.arms.is_empty() { &["arms"] } else { &[] })?;
         tree.whole(if fields.workloads.is_empty() { &["workloads"] } else { &[] })?;
         tree.whole(&["matrix", "components"])?;
+        let swept = levels::swept(tree, &fields.sweep, found);
         let mut patched = |field: &str, patches: &[PatchFields]| {
-            (!patches.is_empty()).then(|| arms::patched(tree, field, patches, components, found))
+            (!patches.is_empty())
+                .then(|| arms::patched(tree, field, patches, components, &swept, found))
         };
         let workloads = patched("workloads", &fields.workloads);
         let arms = match (&fields.matrix[..], &fields.arms[..]) {
@@ -315,7 +319,6 @@ impl Reader<'_> {
                 return Err(tree.problem("matrix", message));
             }
         };
-        let swept = levels::swept(tree, &fields.sweep, found);
         let factors: Vec<Choices> = workloads.into_iter().chain(arms).chain(swept).collect();
         let levels = factors.iter().flat_map(|factor| &factor.levels).map(|level| &level.own);
         let set = levels.chain(components.iter().map(|component| &component.settings)).flatten();
@@ -435,7 +438,7 @@ pub(crate) fn workloads(
     base: &Node,
 ) -> Result<Vec<(String, Node)>, Problems> {
     let mut found = Findings::default();
-    let factor = arms::patched(tree, "workloads", fields, &[], &mut found);
+    let factor = arms::patched(tree, "workloads", fields, &[], &[], &mut found);
     let scenario = |level: Level| {
         let mut tree = base.clone();
         level.apply(&mut tree, &[]);

@@ -25,10 +25,19 @@ pub(crate) struct Level {
     pub(crate) own: Vec<Setting>,
     /// What it is there for.
     pub(crate) tests: Option<String>,
-    /// How many points of its strategy's parameters are tried in each cell before the study runs.
-    pub(crate) tuned: Option<usize>,
+    /// How its strategy's parameters are searched before the study runs.
+    pub(crate) tuned: Option<Tuning>,
     /// Whether all that it sets is known.
     pub(crate) whole: bool,
+}
+
+/// A search for the parameters of an arm.
+#[derive(Clone, Debug)]
+pub(crate) struct Tuning {
+    /// How many points are tried.
+    pub(crate) calls: usize,
+    /// The swept value at which they are tried, for all others as well; without it, at each.
+    pub(crate) at: Option<String>,
 }
 
 impl Level {
@@ -74,7 +83,7 @@ pub(super) fn swept(tree: &Node, sweep: &Named<Vec<Node>>, found: &mut Findings)
 }
 
 /// A value as the name of a level.
-fn shown(value: &Node) -> String {
+pub(super) fn shown(value: &Node) -> String {
     match &value.kind {
         Kind::Null | Kind::Broken => "none".to_owned(),
         Kind::Scalar { text, .. } => text.clone(),
