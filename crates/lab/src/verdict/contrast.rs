@@ -255,8 +255,11 @@ impl<'a> Part<'a> {
             Relation::Above | Relation::AtLeast => (Some(asked), None),
             Relation::About(_) => (Some(asked - width), Some(asked + width)),
         };
+        // What is never negative has no interval below 0.
+        let is_negative = contrast.values.iter().any(|&value| value < 0.0);
         let shown = |estimate: Estimate| match contrast.scale {
             Scale::Ratio => estimate.exp(),
+            Scale::Value if !is_negative => Estimate { low: estimate.low.max(0.0), ..estimate },
             Scale::Value | Scale::Difference => estimate,
         };
         Effect {

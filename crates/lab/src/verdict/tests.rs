@@ -113,6 +113,20 @@ fn the_sentence_says_effect_interval_bound_and_seeds() {
 }
 
 #[test]
+fn a_time_has_no_interval_below_zero() {
+    // Nothing for the first seven seeds, and something for the last.
+    struct Late;
+    impl Evidence for Late {
+        fn value(&self, _: usize, seed: usize, _: &Metric) -> Option<f64> {
+            Some(if seed == 7 { 100.0 } else { 1.0 })
+        }
+    }
+    let claim = hypothesis("ttft_p99 < 1s", &Design::default()).claim;
+    let found = seen(&claim.parts[0], &Late, 8, 0.05).1.estimate.expect("eight seeds");
+    assert!(found.low >= 0.0 && found.low < found.mean, "{found:?}");
+}
+
+#[test]
 fn equal_arms_are_told_to_be_equal() {
     struct Equal;
     impl Evidence for Equal {
