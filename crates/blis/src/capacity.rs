@@ -44,7 +44,8 @@ pub(crate) fn capacity(args: &CapacityArgs) -> Result<u8, Failure> {
 fn outline(args: &CapacityArgs) -> Result<Outline, Failure> {
     let vary = if args.search.is_empty() { args.vary.into() } else { Vary::Instances };
     let stem = args.scenario.as_ref().and_then(|path| path.file_stem());
-    let name = stem.map_or_else(|| "flags".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    let name =
+        stem.map_or_else(|| "the cluster".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let (mut subjects, mut all): (Vec<Subject>, Vec<_>) = (Vec::new(), Vec::new());
     for (strategy, flags) in args.flags.by_strategy() {
         let draft = flags.draft(args.scenario.as_deref(), None)?;

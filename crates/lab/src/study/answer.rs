@@ -79,6 +79,12 @@ impl Regret {
         (self.overloaded.len(), self.times.map_or(1.0, |(times, _)| times.mean))
     }
 
+    /// Whether this arm loses less at its worst than the other, by more than this share.
+    pub fn is_less_than(&self, other: &Regret, share: f64) -> bool {
+        let [(lost, times), (other_lost, other_times)] = [self, other].map(Regret::size);
+        lost < other_lost || (lost == other_lost && times * (1.0 + share) < other_times)
+    }
+
     /// Whether it is overloaded nowhere where another arm is not, and nowhere worse than the best.
     pub fn is_none(&self) -> bool {
         self.overloaded.is_empty() && self.times.is_none_or(|(times, _)| times.mean <= 1.0)
@@ -289,5 +295,8 @@ mod tests {
         assert_eq!(order, [3, 2, 1, 0], "{found:?}");
         assert_eq!((&found[1].overloaded[..], found[1].times.map(|it| it.1)), (&[2][..], Some(0)));
         assert!(!found[1].is_level(&found[2]) && found[0].is_level(&found[0]));
+        assert!(found[2].is_less_than(&found[3], 9.0), "overloads count before ratios");
+        let by = |share| found[1].is_less_than(&found[2], share);
+        assert!(by(0.0) && !by(9.0) && !found[1].is_less_than(&found[1], 0.0), "{found:?}");
     }
 }

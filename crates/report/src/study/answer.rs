@@ -234,8 +234,8 @@ fn groups(study: &Study, found: &Answer) -> Option<Table> {
     let first = short(&others.next()?.name);
     // What differs within a row.
     let within = match (others.next(), others.next()) {
-        (Some(one), None) => format!("{}s", short(&one.name)),
-        _ => "cases".to_owned(),
+        (Some(one), None) => short(&one.name),
+        _ => "case".to_owned(),
     };
     let mut arms = vec![found.regrets.first()?.arm, 0];
     arms.dedup();
@@ -266,7 +266,9 @@ fn groups(study: &Study, found: &Answer) -> Option<Table> {
     let lost = arms.iter().map(|&it| arm(study, it).to_owned());
     let header = [first, "best (+N as good)".to_owned()].into_iter().chain(lost);
     let metric = found.metric.name();
-    let title = format!("Best in most {within}; then {metric} in the worst, divided by the best's");
+    let title = format!(
+        "Best at most {within}s, and {metric} at the worst {within} as a multiple of the best's"
+    );
     (!rows.is_empty()).then(|| Table::new(title, header, rows))
 }
 

@@ -1,4 +1,4 @@
-//! How to deploy what a study found: for each case, the best arm that llm-d can run.
+//! How to deploy what a study found: for each case, the safest arm that llm-d can run.
 
 use super::answer::{arm, cases};
 use crate::model::Block;
@@ -8,6 +8,9 @@ use blis_lab::study::{Answer, Regret, Study};
 
 /// Names of strategies that are no longer have what they are for below one another.
 const WIDTH: usize = 20;
+
+/// Of strategies whose worst cases are within this share of each other the first is taken.
+const HARDLY: f64 = 0.02;
 
 /// What an arm is for llm-d.
 enum Export {
@@ -30,9 +33,9 @@ pub(super) fn lacking(study: &Study, found: &Answer) -> String {
     }
 }
 
-/// A command for the safest arm that llm-d can run, and one for the best of each case. `None` if it
-/// is not known how to export the safest arm. The model and the machine are those of the study in
-/// `file`.
+/// A command for the safest arm that llm-d can run, and one for the safest of each case. `None` if
+/// it is not known how to export the safest arm. The model and the machine are those of the study
+/// in `file`.
 pub(super) fn block(study: &Study, found: &Answer, file: Option<&str>) -> Option<Block> {
     let everywhere: Vec<usize> = (0..found.places.len()).collect();
     let arms = || found.regrets.iter().map(|regret| regret.arm);
@@ -51,12 +54,9 @@ pub(super) fn block(study: &Study, found: &Answer, file: Option<&str>) -> Option
             let Some(Export::Strategy(strategy)) = export(study, found, level, &places) else {
                 return None;
             };
-            // Everywhere, the safest; elsewhere, what is best most often, and then the safest.
-            let won = if places.len() < found.places.len() { found.won(level, &places) } else { 0 };
-            Some((won, strategy))
+            Some((found.worst(level, places.iter().copied())?, strategy))
         });
-        let best = strategies.reduce(|best, next| if next.0 > best.0 { next } else { best });
-        let Some((_, strategy)) = best else { continue };
+        let Some(strategy) = safest(strategies.collect()) else { continue };
         match lines.iter_mut().find(|(known, _)| *known == strategy) {
             Some((_, cases)) => cases.push(case),
             None => lines.push((strategy, vec![case])),
@@ -66,7 +66,18 @@ pub(super) fn block(study: &Study, found: &Answer, file: Option<&str>) -> Option
         return None;
     }
     let code = vec![Block::Code(commands(lines, all, file))];
-    Some(Block::group("To deploy the best that llm-d can run", code))
+    Some(Block::group("To deploy the safest that llm-d can run", code))
+}
+
+/// The first strategy that loses hardly more at its worst than the one that loses least.
+fn safest(strategies: Vec<(Regret, String)>) -> Option<String> {
+    let least = strategies
+        .iter()
+        .map(|(lost, _)| lost)
+        .reduce(|least, next| if next.is_less_than(least, 0.0) { next } else { least })?;
+    let least = least.clone();
+    let mut near = strategies.into_iter().filter(|(lost, _)| !least.is_less_than(lost, HARDLY));
+    near.next().map(|(_, strategy)| strategy)
 }
 
 /// A line for each strategy and its cases; the first, which is the safest in `all` of them, comes
