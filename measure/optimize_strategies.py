@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BLIS = sys.argv[2] if len(sys.argv) > 2 else str(ROOT / "target/release/blis")
+BLIS = str(Path(sys.argv[2] if len(sys.argv) > 2 else ROOT / "target/release/blis").resolve())
 
 
 def search(folder, name, **changes):

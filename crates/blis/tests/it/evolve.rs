@@ -66,8 +66,6 @@ fn the_file_that_ships_runs_in_small() {
     let text = std::fs::read_to_string(file).expect("it ships");
     let mut small = text.clone();
     for (from, to) in [
-        ("rate: 90%", "rate: 60"),
-        ("rate: 70%", "rate: 50"),
         ("num_requests: 4000", "num_requests: 100"),
         (", num_requests: 8000", ""),
         ("warmup_s: 3", "warmup_s: 0"),
