@@ -358,10 +358,6 @@ pub(crate) struct ValidateArgs {
     #[arg(value_parser = clap::value_parser!(u16).range(0..=1_024))]
     pub(crate) jobs: u16,
 
-    /// Markdown file to append to --report
-    #[arg(long, value_name = "FILE", requires = "report", help_heading = "Output")]
-    pub(crate) notes: Option<PathBuf>,
-
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
 }

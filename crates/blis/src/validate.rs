@@ -10,9 +10,8 @@ use blis_fidelity::replay::Server;
 use blis_fidelity::validate::{
     Basis, Bounds, Options, beyond, coverage, transfer, validate as compare,
 };
-use blis_report::Block;
 use blis_report::validate::{Found, document, outside};
-use blis_scenario::{input, profile};
+use blis_scenario::profile;
 use std::path::{Path, PathBuf};
 
 /// The profile of vLLM that ships.
@@ -71,9 +70,8 @@ type Ready<'a> = Box<dyn FnOnce() -> Result<Found, Failure> + 'a>;
 /// Compares what `args` name. Everything is read before the pages are opened: none of them may be a
 /// file that was read.
 pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
-    let notes = args.notes.as_deref().map(read_notes).transpose()?;
     if args.public {
-        return published(args, notes);
+        return published(args);
     }
     let is_all = args.what.is_empty() && args.data.is_none();
     let ready = if is_all && args.profile.is_none() && !args.refit {
@@ -88,13 +86,11 @@ pub(crate) fn validate(args: &ValidateArgs) -> Result<(), Failure> {
             output::note(&format!("warning: {}: {}", compared.workload, outside(compared)));
         }
     }
-    let mut document = document(&found);
-    document.blocks.extend(notes.map(Block::Markdown));
-    pages.put(&document)
+    pages.put(&document(&found))
 }
 
 /// Replays what others have published.
-fn published(args: &ValidateArgs, notes: Option<String>) -> Result<(), Failure> {
+fn published(args: &ValidateArgs) -> Result<(), Failure> {
     let mut files = Vec::new();
     let default = [PUBLIC.to_owned()];
     for named in if args.what.is_empty() { &default[..] } else { &args.what } {
@@ -112,9 +108,7 @@ fn published(args: &ValidateArgs, notes: Option<String>) -> Result<(), Failure> 
         Ok((published, arms))
     };
     let all = all.into_iter().map(replayed).collect::<Result<Vec<_>, Failure>>()?;
-    let mut document = blis_report::public::document(&all);
-    document.blocks.extend(notes.map(Block::Markdown));
-    pages.put(&document)
+    pages.put(&blis_report::public::document(&all))
 }
 
 fn shipped<'a>(args: &'a ValidateArgs, part: &'static Part) -> Result<Ready<'a>, Failure> {
@@ -278,11 +272,4 @@ fn steps_of(paths: &[PathBuf]) -> Vec<PathBuf> {
     all.sort();
     all.dedup();
     all
-}
-
-fn read_notes(path: &Path) -> Result<String, Failure> {
-    input::open(path).and_then(std::io::read_to_string).map_err(|error| {
-        let problem = blis_scenario::Problem::unreadable(&path.display().to_string(), &error);
-        Failure::from(problem)
-    })
 }

@@ -1,5 +1,5 @@
 //! How far predictions are from servers that others measured: the table `board.json`, which has the
-//! mean absolute errors of the second half of `docs/validation/public.md`.
+//! mean absolute errors of the second half of `docs/validation/public-tables.md`.
 
 use std::collections::BTreeMap;
 

@@ -209,12 +209,11 @@ fn with_data() -> (Bench, PathBuf) {
 #[test]
 fn the_page_of_published_measurements_is_what_the_command_writes() {
     let (bench, docs) = with_data();
-    let notes = docs.join("public-notes.md").display().to_string();
-    let ran = bench.blis(&format!("validate --public --report public.md --notes {notes}"));
+    let ran = bench.blis("validate --public --report public.md");
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    let page = std::fs::read_to_string(docs.join("public.md")).expect("part of the project");
-    let remedy = "cargo run --release -- validate --public --report docs/validation/public.md \
-                  --notes docs/validation/public-notes.md";
+    let page = std::fs::read_to_string(docs.join("public-tables.md")).expect("part of the project");
+    let remedy =
+        "cargo run --release -- validate --public --report docs/validation/public-tables.md";
     assert!(bench.read("public.md") == page, "out of date: {remedy}");
     let refused = bench.blis("validate --public data/public/no-such.yaml");
     assert_eq!(refused.code, Some(2), "{}", refused.out);
@@ -223,13 +222,12 @@ fn the_page_of_published_measurements_is_what_the_command_writes() {
 #[test]
 fn the_page_of_fidelity_is_what_the_command_writes() {
     let (bench, docs) = with_data();
-    let page = std::fs::read_to_string(docs.join("fidelity.md")).expect("part of the project");
-    let notes = docs.join("limits.md").display().to_string();
+    let page =
+        std::fs::read_to_string(docs.join("fidelity-tables.md")).expect("part of the project");
     // Intervals take sixty times as long, so they are compared with a part of the page.
-    let ran = bench.blis(&format!("validate --resamples 0 --report fidelity.md --notes {notes}"));
+    let ran = bench.blis("validate --resamples 0 --report fidelity.md");
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    let remedy = "cargo run --release -- validate --report docs/validation/fidelity.md --notes \
-                  docs/validation/limits.md";
+    let remedy = "cargo run --release -- validate --report docs/validation/fidelity-tables.md";
     let without_intervals = |page: &str| -> Vec<String> {
         let parts = page.split("\n\n").filter(|part| !part.contains("90 % intervals"));
         let lines = parts.flat_map(str::lines);

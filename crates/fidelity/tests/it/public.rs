@@ -127,7 +127,7 @@ fn times_per_token_of_dense_models_on_hopper_are_within_the_error_of_the_board()
 
 #[test]
 fn the_table_of_errors_that_runs_show_is_that_of_the_page() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/validation/public.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/validation/public-tables.md");
     let page = fs::read_to_string(page).expect("part of the project");
     let rows = blis_scenario::board::rows();
     for (name, known) in &rows {

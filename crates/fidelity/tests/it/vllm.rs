@@ -117,7 +117,7 @@ fn the_shipped_profile_predicts_runs_that_nothing_was_fitted_to() {
     let options = Options { basis, padding, resamples: 30, ..Options::default() };
     let all = validate(&measured, &[], &names, &options).expect("it can be replayed");
     assert_eq!(all.len(), 20);
-    // Three are at saturation, and five had slow hosts: docs/validation/limits.md.
+    // Three are at saturation, and five had slow hosts: docs/validation/fidelity.md.
     let most = [
         "agents5",
         "chat45",
