@@ -35,6 +35,7 @@ macro_rules! presets {
 presets! {
     "orthogonal-slo": "Three classes that differ in nothing else, one shared prefix, bursty";
     "orthogonal-slo-32": "The same classes in conversations of four rounds over 32 system prompts";
+    "bursts-32": "Conversations over 32 system prompts whose sessions begin in bursts";
     "independent": "The same lengths and classes with nothing shared, as a control";
     "multi-turn-4x512": "Conversations of four rounds that resend their whole context";
     "mixed-slo-multi-turn": "Critical questions next to batch conversations that fill the cache";

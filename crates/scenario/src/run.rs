@@ -13,7 +13,7 @@ use crate::workload_spec::trace_problem;
 use blis_core::{Request, Source, TenantId, Time};
 use blis_latency::profile::VARIABLES;
 use blis_metrics::{
-    Audit, AuditReport, Fact, Fanout, Listener, Report, RunEnd, Summary, check_report,
+    Audit, AuditReport, Fact, Fanout, Listener, Report, RunEnd, Saturation, Summary, check_report,
 };
 use blis_sim::{
     Config, End, Extrapolated, Future, Observer, Outcome, Pool, Progress, RunError, Unobserved,
@@ -182,6 +182,11 @@ pub fn run_scenario(
         RunEnd { ended_at: outcome.ended_at, end: outcome.end.clone(), instances: plan.instances };
     let mut report = summary.finish(&end);
     report.mechanisms.clone_from(&outcome.mechanisms);
+    // Just above saturation batches and caches fill for up to a million requests before queues
+    // do, so a run without a queue shows nothing.
+    if plan.is_above_saturation() && report.saturation == Some(Saturation::Stable) {
+        report.saturation = Some(Saturation::Growing);
+    }
     let tenants = sort_tenants(&*source, &mut report);
     let audit = audit.map(|audit| {
         let mut found = audit.finish(&end);

@@ -150,7 +150,11 @@ impl Study {
         let claimed = cells_of_latencies(&self.hypotheses, &self.design);
         let ranks = self.ranked_by().is_some_and(Metric::is_latency);
         let is_short = |cells: &Vec<usize>| {
-            let grows = |&&cell: &&usize| load(&rows[cell]) == Some(Saturation::Growing);
+            // Above saturation no length that is allowed makes a difference.
+            let grows = |&&cell: &&usize| {
+                load(&rows[cell]) == Some(Saturation::Growing)
+                    && !self.cells[cell].plan.is_above_saturation()
+            };
             let short = |cell: &usize| claimed.contains(cell) && are_too_short(&rows[*cell]);
             // One bad arm that just does not keep up is no reason.
             cells.iter().any(short) || ranks && 2 * cells.iter().filter(grows).count() > cells.len()

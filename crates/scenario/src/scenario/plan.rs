@@ -296,6 +296,15 @@ impl Plan {
         mix.num_requests.filter(|_| steady && endless)
     }
 
+    /// Whether requests come faster than the saturation that was measured, and not just by its
+    /// error.
+    pub fn is_above_saturation(&self) -> bool {
+        let Workload::Mix(Mix { rate: Rate::Steady(rate), .. }) = self.workload else {
+            return false;
+        };
+        self.steady_requests().is_some() && self.saturation.is_some_and(|most| rate > 1.02 * most)
+    }
+
     /// The same with so many requests, if it has a number of them.
     #[must_use]
     pub fn with_requests(&self, requests: u64) -> Plan {
