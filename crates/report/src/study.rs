@@ -104,7 +104,7 @@ fn conditions(study: &Study, findings: &Findings) -> String {
         Some(arms) => format!("{} in {cases}", counted(arms as u64, "arm")),
         None => cases,
     };
-    let growing = (0..study.cells.len()).any(|cell| findings.load(cell) == GROWING);
+    let growing = (0..study.cells.len()).any(|cell| study.load(findings, cell) == GROWING);
     let growing = if growing { EXPLAINED } else { "" };
     let seeds = match seeds {
         1 => "1 seed".to_owned(),
@@ -211,7 +211,7 @@ fn effects(verdict: &Verdict) -> Vec<Chart> {
 /// in several things, one for each number with a column for each level of the last.
 fn tables(study: &Study, findings: &Findings) -> Vec<Table> {
     let mean = |cell: usize, metric: &Metric| entry(metric, findings.mean(cell, metric));
-    let load = |cell: usize| findings.load(cell).to_owned();
+    let load = |cell: usize| study.load(findings, cell).to_owned();
     let Some((last, others)) = study.factors.split_last().filter(|(_, rest)| !rest.is_empty())
     else {
         let header = study.factors.iter().cloned().chain(study.metrics.iter().map(heading));

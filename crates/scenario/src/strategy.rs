@@ -60,6 +60,7 @@ shipped! {
     "llm-d-fallback-3-2-2"
     "llm-d-1.0"
     "llm-d-1.0-precise"
+    "llm-d-prefix-active"
     "lmetric"
     "lmetric-formula"
     "dynamo-kv"

@@ -1,6 +1,5 @@
 //! The answer of a study: which arm is best where, and which is nowhere far from the best.
 
-use super::lengths::load;
 use super::{Findings, Mean, Study};
 use crate::metric::Metric;
 use crate::stats::Estimate;
@@ -180,7 +179,8 @@ impl Study {
     /// Whether requests pile up in most of these runs of a cell, to which they come at a steady
     /// rate: then its latencies grow with the runs.
     pub(super) fn grows(&self, rows: &[Row], cell: usize) -> bool {
-        self.cells[cell].plan.steady_requests().is_some() && load(rows) >= Some(Saturation::Growing)
+        self.cells[cell].plan.steady_requests().is_some()
+            && self.load_in(rows, cell) >= Some(Saturation::Growing)
     }
 }
 

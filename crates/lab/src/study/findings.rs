@@ -58,11 +58,6 @@ impl Findings {
         metric.of_run(&self.rows[cell][seed])
     }
 
-    /// Whether the cluster kept up; `-` if nobody knows.
-    pub fn load(&self, cell: usize) -> &'static str {
-        load(&self.rows[cell]).map_or("-", Saturation::name)
-    }
-
     /// Whether no run of `cell` has a request that counts: all of them arrive in the warm-up.
     pub fn is_empty(&self, cell: usize) -> bool {
         self.rows[cell].iter().all(|row| row.report.cluster.offered == 0)
@@ -121,6 +116,11 @@ impl Paired {
 }
 
 impl Study {
+    /// Whether the cluster kept up; `-` if nobody knows.
+    pub fn load(&self, found: &Findings, cell: usize) -> &'static str {
+        self.load_in(&found.rows[cell], cell).map_or("-", Saturation::name)
+    }
+
     /// What was found so far, as evidence.
     pub(super) fn evidence<'a>(&'a self, found: &'a Findings) -> Found<'a> {
         Found { study: self, found }

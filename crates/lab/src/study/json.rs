@@ -38,7 +38,7 @@ fn cell(study: &Study, findings: &Findings, number: usize, cell: &Cell) -> Map<S
     };
     let levels = study.factors.iter().zip(&cell.levels);
     let levels = levels.map(|(factor, level)| (factor.clone(), json!(level)));
-    let state = [("scenario_hash", hash), ("load", findings.load(number))];
+    let state = [("scenario_hash", hash), ("load", study.load(findings, number))];
     let state = state.map(|(name, value)| (name.to_owned(), json!(value)));
     let tuned = cell.tuned().map(|strategy| ("tuned".to_owned(), json!(strategy)));
     levels.chain(state).chain(tuned).chain(study.metrics.iter().map(metric)).collect()

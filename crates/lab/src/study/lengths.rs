@@ -129,6 +129,15 @@ impl Study {
         Ok(lengths)
     }
 
+    /// Whether the cluster kept up in these runs of `cell`. Runs that should be steady and are too
+    /// short do not tell.
+    pub(super) fn load_in(&self, rows: &[Row], cell: usize) -> Option<Saturation> {
+        let known = load(rows);
+        let asked = self.cells[cell].plan.steady_requests().is_some() && self.wants_steady();
+        let unsettled = asked && known == Some(Saturation::Stable) && are_too_short(rows);
+        if unsettled { Some(Saturation::Growing) } else { known }
+    }
+
     /// Whether it asks about the steady state.
     pub(super) fn wants_steady(&self) -> bool {
         self.warmup != Warmup::Given && !self.as_written
@@ -152,7 +161,7 @@ impl Study {
         let is_short = |cells: &Vec<usize>| {
             // Above saturation no length that is allowed makes a difference.
             let grows = |&&cell: &&usize| {
-                load(&rows[cell]) == Some(Saturation::Growing)
+                self.load_in(&rows[cell], cell) == Some(Saturation::Growing)
                     && !self.cells[cell].plan.is_above_saturation()
             };
             let short = |cell: &usize| claimed.contains(cell) && are_too_short(&rows[*cell]);

@@ -56,7 +56,7 @@ pub(super) fn data(study: &Study, findings: &Findings) -> Value {
         "factors": study.factors,
         "levels": study.design.factors.iter().map(|one| &one.levels).collect::<Vec<_>>(),
         "classes": SloClass::ALL.map(SloClass::name),
-        "load": cells.map(|cell| findings.load(cell)).collect::<Vec<_>>(),
+        "load": cells.map(|cell| study.load(findings, cell)).collect::<Vec<_>>(),
         "seeds": seeds,
         "student": (2..=seeds).map(student).collect::<Vec<_>>(),
         "digits": DIGITS,
