@@ -22,6 +22,8 @@ use std::collections::BTreeMap;
 /// most.
 const MOST_PER_INSTANCE: u64 = 32_000;
 const MOST_TIMES: u64 = 16;
+/// The same where nothing is claimed and arms are only ranked: who has not settled then is left out.
+const MOST_TIMES_RANKED: u64 = 4;
 /// Runs whose mean number of requests inside is less certain than this, as a standard deviation of
 /// its logarithm, are too short. A queue that forgets after t requests makes the means of runs of n
 /// requests differ by about the root of 2 t / n, and an empty start makes them too low by about
@@ -149,12 +151,12 @@ impl Study {
         if self.hypotheses.is_empty() || !self.wants_steady() {
             return Vec::new();
         }
-        let longer = |&cell: &usize| {
+        let fits = |cell: usize, most_times: u64| {
             let plan = &self.cells[cell].plan;
             let times = 2 * lengths.of(cell);
             let most = MOST_PER_INSTANCE * u64::from(plan.instances);
             let fits = |requests: u64| requests.saturating_mul(times) <= most;
-            times <= MOST_TIMES && plan.steady_requests().is_some_and(fits)
+            times <= most_times && plan.steady_requests().is_some_and(fits)
         };
         let claimed = cells_of_latencies(&self.hypotheses, &self.design);
         let ranks = self.ranked_by().is_some_and(Metric::is_latency);
@@ -165,12 +167,13 @@ impl Study {
                     && !self.cells[cell].plan.is_above_saturation()
             };
             let short = |cell: &usize| claimed.contains(cell) && are_too_short(&rows[*cell]);
+            let all_fit = |most_times| cells.iter().all(|&cell| fits(cell, most_times));
             // One bad arm that just does not keep up is no reason.
-            cells.iter().any(short) || ranks && 2 * cells.iter().filter(grows).count() > cells.len()
+            let most_grow = || 2 * cells.iter().filter(grows).count() > cells.len();
+            cells.iter().any(short) && all_fit(MOST_TIMES)
+                || ranks && all_fit(MOST_TIMES_RANKED) && most_grow()
         };
-        let places = self.places().into_iter();
-        let again: Vec<usize> =
-            places.filter(|cells| is_short(cells) && cells.iter().all(longer)).flatten().collect();
+        let again: Vec<usize> = self.places().into_iter().filter(is_short).flatten().collect();
         for &cell in &again {
             lengths.times[cell] *= 2;
         }
