@@ -179,7 +179,7 @@ fn what_does_not_exist_yet_is_refused_and_what_has_no_effect_is_not() {
     refused(
         "--workload chatbo",
         "--workload: unknown preset `chatbo`, did you mean `chatbot`?; known: `orthogonal-slo`, \
-         `orthogonal-slo-32`, `independent`, `multi-turn-4x512`, `mixed-slo-multi-turn`, \
+         `orthogonal-slo-32`, `bursts-32`, `independent`, `multi-turn-4x512`, `mixed-slo-multi-turn`, \
          `rag-4096`, `agentic-2048`, `saas-150x6000`, `chatbot`, `summarization`, `contentgen`, \
          `multidoc`",
     );

@@ -119,7 +119,7 @@ const TAKEN: [(&[&str], &[&str]); 14] = [
     (&["utilization-detector", "concurrency-detector"], &["headroom"]),
     (&["utilization-detector"], &["kvCacheUtilThreshold", "queueDepthThreshold"]),
     (&["utilization-detector"], &["metricsStalenessThreshold"]),
-    (&["latency-scorer"], &["headroomSelectionStrategy"]),
+    (&["latency-scorer"], &["headroomSelectionStrategy", "tpotWeight", "ttftWeight"]),
     (&["prefix-cache-affinity-filter"], &["affinityThreshold", "explorationProbability"]),
     (&["prefix-cache-affinity-filter"], &["maxTTFTPenaltyMs", "maxTokensInFlightPenalty"]),
     (&["prefix-cache-affinity-filter"], &["peakPrefillThroughput", "ttftSource"]),
@@ -178,7 +178,7 @@ impl<'a> Config<'a> {
             "no-hit-lru-scorer" => Part::Scorer(spell("no-hit-lru", &[hits()])),
             "token-load-scorer" => Part::Scorer(self.token_load(plugin)),
             "session-affinity-scorer" => Part::Scorer(self.session(plugin)),
-            "latency-scorer" => Part::Scorer("predicted-latency".to_owned()),
+            "latency-scorer" => Part::Scorer(latency(plugin)),
             "lmetric-scorer" => Part::Scorer(spell("lmetric", &[hits()])),
             "session-affinity-filter" => Part::Sessions(sessions(plugin)),
             "slo-headroom-tier-filter" => Part::Filter(spelled(
@@ -254,6 +254,14 @@ fn precise(plugin: &Node) -> String {
     let weight =
         cpu.and_then(|cpu| text(cpu, "weight")).map(|weight| format!("cpu-weight={weight}"));
     spell("precise-prefix", &weight.into_iter().collect::<Vec<_>>())
+}
+
+/// The scorer by predicted times, with the share that the time per output token has.
+fn latency(plugin: &Node) -> String {
+    let weight = |name, default| parameter(plugin, name).and_then(flow::number).unwrap_or(default);
+    let (ttft, tpot) = (weight("ttftWeight", 0.8), weight("tpotWeight", 0.2));
+    let share = if ttft + tpot > 0.0 { tpot / (ttft + tpot) } else { 0.0 };
+    spell("predicted-latency", &["normalise=llm-d".to_owned(), format!("tpot-share={share}")])
 }
 
 /// The router that keeps sessions where they are, for as long as the filter says.

@@ -191,11 +191,12 @@ impl<'a> Parts<'a> {
                 self.hits(scorer);
                 self.scorer_plugin("no-hit-lru-scorer", Vec::new(), weight);
             }
-            "predicted-latency" | "slo-headroom" => {
+            "slo-headroom" => {
                 self.predictor();
                 let headroom = vec![("headroomSelectionStrategy", Yaml::text("most"))];
                 self.scorer_plugin("latency-scorer", headroom, weight);
             }
+            "predicted-latency" => more.extend(self.latency(scorer, weight)),
             "session" => {
                 let ttl = format!("{}s", scorer.number("ttl").unwrap_or_default());
                 let header = ("headerName", Yaml::text("x-session-id"));
@@ -207,6 +208,18 @@ impl<'a> Parts<'a> {
             _ => more.push(format!("Left out, with its weight of {weight}")),
         }
         self.note(scorer, more);
+    }
+
+    /// The scorer by predicted times; what is different about it.
+    fn latency(&mut self, scorer: &Spelled, weight: f64) -> Option<String> {
+        self.predictor();
+        let alike = scorer.value("normalise") == "llm-d";
+        let tpot = scorer.number("tpot-share").filter(|_| alike).unwrap_or_default();
+        let weights = [("ttftWeight", 1.0 - tpot), ("tpotWeight", tpot)];
+        let weights = weights.map(|(name, share)| (name, Yaml::Number(share)));
+        self.scorer_plugin("latency-scorer", weights.into(), weight);
+        let idle = "Idle servers come first there, and scores are cut to hundredths";
+        (!alike).then(|| idle.to_owned())
     }
 
     /// The scorer by tokens under way; what is different about it.
@@ -232,7 +245,6 @@ impl<'a> Parts<'a> {
 
     fn filter(&mut self, filter: &Spelled) {
         let number = |name: &str| filter.number(name).unwrap_or_default();
-        let mut more = Vec::new();
         match filter.name.as_str() {
             "kv-filter" => {
                 self.detect(NEVER, number("max-utilization").clamp(0.01, 1.0));
@@ -244,20 +256,21 @@ impl<'a> Parts<'a> {
                 let prefill_us = self.plan.cluster().step.prefill_token_us;
                 let of_steps = if prefill_us > 0.0 { float(count(1e6 / prefill_us)) } else { 1e6 };
                 let throughput = filter.number("peak-prefill").unwrap_or(of_steps);
+                let mut parameters = vec![
+                    ("affinityThreshold", Yaml::Number(number("threshold"))),
+                    ("explorationProbability", Yaml::Number(number("exploration"))),
+                    ("maxTTFTPenaltyMs", Yaml::Number(number("max-penalty"))),
+                ];
                 if filter.value("ttft") == "predicted" {
-                    more.push("The request's own prefill does not count".to_owned());
+                    self.predictor();
+                    parameters.push(("ttftSource", Yaml::text("latencyPredictor")));
+                } else {
+                    parameters.push(("ttftSource", Yaml::text("prefillThroughput")));
+                    let throughput = Yaml::Number(throughput.max(1.0));
+                    parameters.push(("peakPrefillThroughput", throughput));
                 }
-                self.unweighed(
-                    "prefix-cache-affinity-filter",
-                    vec![
-                        ("affinityThreshold", Yaml::Number(number("threshold"))),
-                        ("explorationProbability", Yaml::Number(number("exploration"))),
-                        ("maxTTFTPenaltyMs", Yaml::Number(number("max-penalty"))),
-                        ("ttftSource", Yaml::text("prefillThroughput")),
-                        ("peakPrefillThroughput", Yaml::Number(throughput.max(1.0))),
-                        ("prefixMatchInfoProducerName", Yaml::text(producer)),
-                    ],
-                );
+                parameters.push(("prefixMatchInfoProducerName", Yaml::text(producer)));
+                self.unweighed("prefix-cache-affinity-filter", parameters);
             }
             "slo-headroom-filter" => {
                 self.predictor();
@@ -266,7 +279,7 @@ impl<'a> Parts<'a> {
             }
             _ => {}
         }
-        self.note(filter, more);
+        self.note(filter, Vec::new());
     }
 
     /// Declares where `policy` takes its hits from, and names it.

@@ -196,8 +196,9 @@ fn import_after_export_gives_back_every_shipped_strategy_that_can_be_exported() 
         "llm-d-fallback-3-2-2",
         "llm-d-1.0",
         "llm-d-1.0-precise",
+        "llm-d-prefix-active",
+        "llm-d-predicted-latency",
         "session-sticky",
-        "predicted-latency",
     ];
     assert_eq!(same, wanted, "the same strategy, part by part");
     // What llm-d has instead comes back: queues for loads, requests in flight, random choice.
@@ -209,6 +210,7 @@ fn import_after_export_gives_back_every_shipped_strategy_that_can_be_exported() 
         "pa4qd3",
         "kv-heavy",
         "precise",
+        "predicted-latency",
         "slo-tiered",
         "slo-gated",
         "slo-compound",
@@ -291,7 +293,8 @@ fn the_configurations_of_the_guides_of_llm_d_are_imported() {
         "{pluginRef: loose}, {pluginRef: latency-scorer}, {pluginRef: weighted-random-picker}",
         "",
     );
-    for part in ["max-penalty=5000,ttft=predicted", "predicted-latency:1", "weighted-random"] {
+    assert_eq!(routing, decides("strategy: llm-d-predicted-latency").1);
+    for part in ["max-penalty=5000,ttft=predicted", "[normalise=llm-d]:1", "weighted-random"] {
         assert!(routing.contains(part), "{part} is not in {routing}");
     }
     assert!(left_out.is_empty(), "{left_out:?}");

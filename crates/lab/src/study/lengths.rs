@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 /// most.
 const MOST_PER_INSTANCE: u64 = 32_000;
 const MOST_TIMES: u64 = 16;
-/// The same where nothing is claimed and arms are only ranked: who has not settled then is left out.
+/// The same where arms are only ranked: who has not settled then is left out.
 const MOST_TIMES_RANKED: u64 = 4;
 /// Runs whose mean number of requests inside is less certain than this, as a standard deviation of
 /// its logarithm, are too short. A queue that forgets after t requests makes the means of runs of n

@@ -116,9 +116,9 @@ fn what_is_read_only_under_a_setting_names_a_legal_one_and_says_so() {
             conditions += 1;
         }
     }
-    // `cpu-weight` of eleven policies, two scales, a bound, a throughput, five targets,
+    // `cpu-weight` of eleven policies, two scales, a share, a bound, a throughput, five targets,
     // two waits, five thresholds.
-    assert_eq!(conditions, 27);
+    assert_eq!(conditions, 28);
 }
 
 #[test]

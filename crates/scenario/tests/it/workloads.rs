@@ -87,6 +87,7 @@ const fn tiers(name: &'static str, input: f64) -> Promise {
 const PROMISES: &[Promise] = &[
     Promise { prefix: 512, ..tiers("orthogonal-slo", 256.4) },
     Promise { tenants: 32, prefix: 512, rounds: 4.0, ..tiers("orthogonal-slo-32", 256.4) },
+    Promise { tenants: 32, prefix: 512, rounds: 4.0, cv: 6.0, ..alone("bursts-32", 256.4, 128.0) },
     tiers("independent", 768.4),
     Promise { classes: TURNS, tenants: 2, rounds: 4.0, ..alone("multi-turn-4x512", 512.0, 256.0) },
     Promise { tenants: 5, prefix: 4_096, ..alone("rag-4096", 256.4, 128.0) },
