@@ -23,7 +23,7 @@ mod recorded;
 mod setup;
 
 pub use crate::design::{Design, Factor, Warmup};
-pub use answer::{Answer, Empty, Place, Ranked, Regret};
+pub use answer::{Answer, Empty, Place, Ranked, Regret, Unsettled};
 pub use arms::Component;
 pub use compare::{Sides, compare};
 pub use file::{

@@ -125,6 +125,26 @@
     };
   }
 
+  // A field for each place and series: the darker, the greater its value. The colours are those of svg.rs.
+  function fields(rows, about, value, width) {
+    const [places, names] = [unique(rows.map((row) => row.at)), unique(rows.map((row) => row.series))];
+    const shade = d3.scaleLog([1, 5], ["rgb(226,239,247)", "rgb(240,140,80)"]).clamp(true);
+    const digits = (value) => value.toFixed(value < 1.995 ? 2 : value < 9.95 ? 1 : 0);
+    const words = (row) => (row.value === null ? row.label : digits(row.value));
+    const left = Math.min(width * 0.35, 12 + 6.5 * d3.max(places, (at) => at.length));
+    const place = { x: "series", y: "at" };
+    return {
+      style: { ...STYLE, color: "var(--ink)" }, width, height: 44 + 24 * places.length, marginLeft: left, marginRight: 2,
+      marginTop: 4, marginBottom: 40, padding: 0.05,
+      x: { type: "band", domain: names, axis: "bottom", label: about.value, tickSize: 0, tickRotate: names.length * 70 > width - left ? -20 : 0 },
+      y: { type: "band", domain: places, label: null, tickSize: 0 },
+      marks: [
+        Plot.cell(rows, { ...place, fill: (row) => (row.value === null ? "#c3c7cc" : shade(row.value)), title: told }),
+        Plot.text(rows, { ...place, text: words, fill: "#1f2328", pointerEvents: "none" }),
+      ],
+    };
+  }
+
   function show(figure) {
     const about = figure.dataset;
     const csv = decodeURIComponent(figure.querySelector("a[download]").href.replace(/^[^,]*,/, ""));
@@ -149,7 +169,7 @@
     caption.querySelector("button")?.remove();
     canvas.replaceChildren();
     if (zoomed) element("button", caption, "Show all").onclick = () => zoom(about.at, null);
-    if (names.length > 1 || names[0]) legend(canvas, names, about.form === "bars");
+    if (about.form !== "grid" && (names.length > 1 || names[0])) legend(canvas, names, about.form === "bars");
     draw(canvas, zoomed ? rows.filter((row) => row.at >= zoomed[0] && row.at <= zoomed[1]) : rows, about);
   }
 
@@ -188,7 +208,7 @@
       .map((end) => Math.min(end, reach)).concat(about.bound ? [+about.bound] : []);
     const scale = axis(about.valueScale, values, ends, about.value);
     for (const row of rows.filter((row) => row.low !== null && scale.type)) row.low = Math.max(row.low, scale.domain[0]);
-    const layout = ["rows", "bars"].includes(about.form) ? flat : upright;
+    const layout = { rows: flat, bars: flat, grid: fields }[about.form] ?? upright;
     boxes.forEach((box, index) => {
       const own = rows.filter((row) => row.panel === panels[index]);
       const plot = Plot.plot(layout(own, about, scale, width));

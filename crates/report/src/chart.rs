@@ -36,6 +36,9 @@ pub enum Form {
     Bars,
     /// One line over time, for terminals too.
     Timeline,
+    /// A field for each place and series: the darker, the greater its value, 1 the lightest. A
+    /// field without a value shows its label.
+    Grid,
 }
 
 /// An axis.

@@ -30,10 +30,19 @@ pub struct Place {
     pub name: String,
     /// The arms that can be compared, the best first.
     pub ranked: Vec<Ranked>,
-    /// The arms whose latencies grow with the length of the run, overloaded or as good as.
-    pub overloaded: Vec<usize>,
+    /// The arms that cannot: their latencies grow with the length of the run, or may do so.
+    pub unsettled: Vec<Unsettled>,
     /// The cell of each arm of the file.
     pub cells: Vec<usize>,
+}
+
+/// An arm that is not ranked at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unsettled {
+    /// Which arm.
+    pub arm: usize,
+    /// Whether it surely does not keep up; else its runs are too short to tell.
+    pub overloaded: bool,
 }
 
 /// A combination of what is not an arm in which an arm has no request that counts.
@@ -66,16 +75,18 @@ pub struct Ranked {
 pub struct Regret {
     /// Which arm.
     pub arm: usize,
-    /// The places where it is overloaded and another arm is not. An arm with fewer of them is
+    /// The places where it has not settled and another arm has. An arm with fewer of them is
     /// safer, however far it is from the best elsewhere.
-    pub overloaded: Vec<usize>,
+    pub unsettled: Vec<usize>,
+    /// Whether it is overloaded at one of them.
+    pub overloaded: bool,
     /// Elsewhere, how many times as bad as the best it is at most, paired by seed, and where.
     pub times: Option<(Estimate, usize)>,
 }
 
 impl Regret {
     fn size(&self) -> (usize, f64) {
-        (self.overloaded.len(), self.times.map_or(1.0, |(times, _)| times.mean))
+        (self.unsettled.len(), self.times.map_or(1.0, |(times, _)| times.mean))
     }
 
     /// Whether this arm loses less at its worst than the other, by more than this share.
@@ -84,16 +95,16 @@ impl Regret {
         lost < other_lost || (lost == other_lost && times * (1.0 + share) < other_times)
     }
 
-    /// Whether it is overloaded nowhere where another arm is not, and nowhere worse than the best.
+    /// Whether it has settled wherever another arm has, and is nowhere worse than the best.
     pub fn is_none(&self) -> bool {
-        self.overloaded.is_empty() && self.times.is_none_or(|(times, _)| times.mean <= 1.0)
+        self.unsettled.is_empty() && self.times.is_none_or(|(times, _)| times.mean <= 1.0)
     }
 
     /// Whether the runs cannot tell which of two arms loses less at its worst.
     pub fn is_level(&self, other: &Regret) -> bool {
         let both = self.times.zip(other.times);
         let meet = both.is_some_and(|((a, _), (b, _))| a.low <= b.high && b.low <= a.high);
-        meet && self.overloaded.len() == other.overloaded.len()
+        meet && self.unsettled.len() == other.unsettled.len()
     }
 }
 
@@ -141,7 +152,7 @@ impl Study {
         let mut place = Place {
             name: levels.join(", "),
             ranked: Vec::new(),
-            overloaded: Vec::new(),
+            unsettled: Vec::new(),
             cells: Vec::new(),
         };
         let seeds = cells.iter().map(|&cell| findings.rows[cell].len()).min().unwrap_or(0);
@@ -152,8 +163,11 @@ impl Study {
                 continue;
             }
             place.cells.push(cell);
-            if metric.is_latency() && self.grows(&findings.rows[cell], cell) {
-                place.overloaded.push(arm_here);
+            let rows = &findings.rows[cell];
+            if metric.is_latency() && self.grows(rows, cell) {
+                let overloaded = self.load_in(rows, cell) == Some(Saturation::Overloaded)
+                    || self.cells[cell].plan.is_above_saturation();
+                place.unsettled.push(Unsettled { arm: arm_here, overloaded });
             } else if let Some(mean) = findings.mean_of(cell, metric, seeds) {
                 place.ranked.push(Ranked { arm: arm_here, cell, mean, times_best: None });
             }
@@ -234,13 +248,15 @@ fn worst(
             _ => Estimate { mean: 1.0 / mean, low: 1.0 / high, high: 1.0 / low, values },
         }
     };
-    let mut found = Regret { arm, overloaded: Vec::new(), times: None };
+    let mut found = Regret { arm, unsettled: Vec::new(), overloaded: false, times: None };
     let mut is_there = false;
     for place in among {
         let here = &places[place];
         // Where nobody keeps up nobody loses.
-        if here.overloaded.contains(&arm) && !here.ranked.is_empty() {
-            found.overloaded.push(place);
+        let unsettled = here.unsettled.iter().find(|one| one.arm == arm);
+        if let Some(unsettled) = unsettled.filter(|_| !here.ranked.is_empty()) {
+            found.unsettled.push(place);
+            found.overloaded |= unsettled.overloaded;
         }
         is_there |= here.arms().contains(&arm);
         let Some(rank) = here.ranked.iter().position(|one| one.arm == arm) else { continue };
@@ -256,7 +272,8 @@ fn worst(
 
 impl Place {
     fn arms(&self) -> Vec<usize> {
-        self.ranked.iter().map(|one| one.arm).chain(self.overloaded.iter().copied()).collect()
+        let unsettled = self.unsettled.iter().map(|one| one.arm);
+        self.ranked.iter().map(|one| one.arm).chain(unsettled).collect()
     }
 }
 
@@ -275,8 +292,8 @@ mod tests {
         let mut ranked: Vec<Ranked> = ranked.collect();
         ranked.sort_by(|one, other| one.mean.0.total_cmp(&other.mean.0));
         let lost = times.iter().enumerate().filter(|it| !there(it));
-        let overloaded = lost.map(|(arm, _)| arm).collect();
-        Place { name: String::new(), ranked, overloaded, cells: Vec::new() }
+        let unsettled = lost.map(|(arm, _)| Unsettled { arm, overloaded: arm == 1 }).collect();
+        Place { name: String::new(), ranked, unsettled, cells: Vec::new() }
     }
 
     #[test]
@@ -293,7 +310,11 @@ mod tests {
         let found = regrets(&places, &metric);
         let order: Vec<usize> = found.iter().map(|one| one.arm).collect();
         assert_eq!(order, [3, 2, 1, 0], "{found:?}");
-        assert_eq!((&found[1].overloaded[..], found[1].times.map(|it| it.1)), (&[2][..], Some(0)));
+        assert_eq!((&found[1].unsettled[..], found[1].times.map(|it| it.1)), (&[2][..], Some(0)));
+        assert_eq!(
+            found.iter().map(|one| one.overloaded).collect::<Vec<_>>(),
+            [false, false, true, false]
+        );
         assert!(!found[1].is_level(&found[2]) && found[0].is_level(&found[0]));
         assert!(found[2].is_less_than(&found[3], 9.0), "overloads count before ratios");
         let by = |share| found[1].is_less_than(&found[2], share);

@@ -72,7 +72,7 @@ fn best(study: &Study, found: &Answer) -> String {
     }
     if let [place] = &found.places[..] {
         let Some(first) = place.ranked.first() else {
-            return format!("All arms are overloaded, so {metric} measures the length of the run.");
+            return format!("No arm has settled, so {metric} measures the length of the run.");
         };
         let value = entry(&found.metric, Some(first.mean));
         let at = if found.empty.is_empty() { String::new() } else { format!(" at {}", place.name) };
@@ -91,9 +91,9 @@ fn best(study: &Study, found: &Answer) -> String {
             _ if less => format!("at worst {} times the best ({})", factor(&times), place(at)),
             _ => format!("at worst {} of the best ({})", number(1.0 / times.mean), place(at)),
         });
-        let lost = one.overloaded.first().map(|&first| match one.overloaded.len() {
-            1 => format!("is overloaded in one where another is not ({})", place(first)),
-            many => format!("is overloaded in {many} where another is not"),
+        let lost = one.unsettled.first().map(|&first| match one.unsettled.len() {
+            1 => format!("has not settled in one where another has ({})", place(first)),
+            many => format!("has not settled in {many} where another has"),
         });
         match (lost, times) {
             (Some(lost), Some(times)) => format!("{lost}, else is {times}"),
@@ -175,7 +175,7 @@ fn factor(times: &Estimate) -> String {
 fn places(study: &Study, found: &Answer) -> Table {
     let row = |place: &Place| {
         let best = place.ranked.first();
-        let name = best.map_or("all overloaded", |best| arm(study, best.arm));
+        let name = best.map_or("none settled", |best| arm(study, best.arm));
         let value = best.map_or_else(String::new, |best| entry(&found.metric, Some(best.mean)));
         let same = Some(level(study, place, 1)).filter(|same| !same.is_empty());
         let few = found.places.len() < FEW_PLACES || same.is_none();
@@ -252,7 +252,8 @@ fn groups(study: &Study, found: &Answer) -> Option<Table> {
         };
         let lost = arms.iter().map(|&arm| match found.worst(arm, here.iter().copied()) {
             None => NONE.to_owned(),
-            Some(lost) if !lost.overloaded.is_empty() => "overloaded".to_owned(),
+            Some(lost) if lost.overloaded => "overloaded".to_owned(),
+            Some(lost) if !lost.unsettled.is_empty() => "not settled".to_owned(),
             Some(lost) => dash(lost.times, |(times, _)| match times {
                 times if times.low >= times.high => "the best".to_owned(),
                 times if is_vague(&times) => "not known".to_owned(),
@@ -284,9 +285,9 @@ fn arms(study: &Study, found: &Answer, most: usize) -> Table {
     let row = |regret: &Regret| {
         let won = found.places.iter().filter(|place| place.is_won_by(regret.arm)).count();
         let place = |at: usize| found.places[at].name.clone();
-        let lost = match regret.overloaded.len() {
+        let lost = match regret.unsettled.len() {
             0 => "-".to_owned(),
-            1 => place(regret.overloaded[0]),
+            1 => place(regret.unsettled[0]),
             many => format!("{many} of {}", found.places.len()),
         };
         [
@@ -302,7 +303,7 @@ fn arms(study: &Study, found: &Answer, most: usize) -> Table {
     let title =
         if more > 0 { format!("The best arms, without {more} more") } else { String::new() };
     let worst = format!("{} at worst, times the best", found.metric.name());
-    let header = ["arm", "best, or level with it", "overloaded", &worst, "there"];
+    let header = ["arm", "best, or level with it", "not settled", &worst, "there"];
     Table::new(title, header, rows)
 }
 
@@ -327,7 +328,7 @@ fn costs(study: &Study, findings: &Findings, found: &Answer) -> Option<String> {
     let mut compared = 0;
     for place in &found.places {
         let (cell, base) = (place.cells[winner], place.cells[0]);
-        let grows = [winner, 0].iter().any(|arm| place.overloaded.contains(arm));
+        let grows = place.unsettled.iter().any(|one| [winner, 0].contains(&one.arm));
         for metric in metrics.iter().filter(|metric| !(grows && metric.is_latency())) {
             let Some(paired) = findings.paired(cell, base, metric, 0.05) else { continue };
             compared += 1;
@@ -425,11 +426,18 @@ fn unknown(study: &Study, findings: &Findings, found: Option<&Answer>) -> String
     let open = [Outcome::Inconclusive, Outcome::TooShort];
     let open = findings.verdicts.iter().filter(|verdict| open.contains(&verdict.outcome)).count();
     let open = (open > 0).then(|| format!("{} without a verdict.", counted(open as u64, "claim")));
-    let overloaded = found
-        .map_or(0, |found| found.places.iter().map(|place| place.overloaded.len()).sum::<usize>());
-    let overloaded = (overloaded > 0).then(|| {
-        let cells = study.cells.len();
-        format!("{overloaded} of {cells} combinations are overloaded, so not ranked.")
+    let unsettled = || found.iter().flat_map(|found| &found.places).flat_map(|it| &it.unsettled);
+    let all = unsettled().count();
+    let unsettled = (all > 0).then(|| {
+        let overloaded = unsettled().filter(|one| one.overloaded).count();
+        format!(
+            "{all} of {} combinations are not ranked: {}.",
+            study.cells.len(),
+            listed(
+                [(overloaded, "overloaded"), (all - overloaded, "not settled")]
+                    .map(|(many, what)| (many > 0).then(|| format!("{many} {what}")))
+            )
+        )
     });
     let empty = found.map(|found| &found.empty[..]).unwrap_or_default();
     let empty =
@@ -453,7 +461,7 @@ fn unknown(study: &Study, findings: &Findings, found: Option<&Answer>) -> String
     } else {
         CAUTION
     };
-    let parts = [open, overloaded, empty, caveat, far].into_iter().flatten();
+    let parts = [open, unsettled, empty, caveat, far].into_iter().flatten();
     let parts = parts.chain([caution.to_owned()]).collect::<Vec<_>>().join(" ");
     format!("Not known: {parts}")
 }

@@ -58,32 +58,35 @@ pub fn chart(study: &Study, findings: &Findings, metric: &Metric) -> Option<Char
     Chart::new(heading(metric), form, axes, points)
 }
 
-/// How far each arm is from the best one, the safest first: a dot for each case.
+/// How far each arm is from the best one, the safest first: a field for each workload.
 pub(super) fn distances(study: &Study, found: &Answer) -> Option<Chart> {
-    let case = match study.factors.iter().position(|factor| factor == "workload") {
-        Some(workload) if found.places.len() > 1 => workload,
-        _ => return None,
-    };
+    let cases = answer::cases(study, found);
+    if cases.len() < 2 {
+        return None;
+    }
     let mut points = Vec::new();
     for regret in &found.regrets {
-        let lost = match regret.overloaded.len() {
-            0 => String::new(),
-            lost => format!(" (overloaded in {lost})"),
-        };
-        let name = format!("{}{lost}", answer::arm(study, regret.arm));
-        for place in &found.places {
-            let Some(one) = place.ranked.iter().find(|one| one.arm == regret.arm) else { continue };
-            let times = one.times_best.map_or(1.0, |times| times.mean);
-            let series = &study.cells[one.cell].levels[case];
-            points.push(Point::named(&name, times).of(series).labelled(&place.name));
+        for (case, places) in &cases {
+            let Some(lost) = found.worst(regret.arm, places.iter().copied()) else { continue };
+            let (value, label) = match lost.times {
+                _ if lost.overloaded => (None, "overloaded"),
+                _ if !lost.unsettled.is_empty() => (None, "not settled"),
+                Some((times, _)) => (Some(times.mean), ""),
+                None => (None, "-"),
+            };
+            let point = Point::named(answer::arm(study, regret.arm), 0.0).of(case).labelled(label);
+            points.push(Point { value, ..point });
         }
     }
-    let times = format!("{} divided by the best arm's; 1 is the best", found.metric.name());
+    let times = format!("{} as a multiple of the best arm's; 1 is the best", found.metric.name());
     let axes = [Axis::new("arm", Scale::Names), Axis::new(&times, Scale::Fit)];
-    let note = "Each dot is a case. The best arm of a case stands at 1; an arm at 2 is twice as bad \
-                there. In brackets: in how many cases this arm is overloaded, without a dot, and \
-                another is not.";
-    Some(Chart::new("How far each arm is from the best", Form::Rows, axes, points)?.noted(note))
+    let several = cases.iter().any(|(_, places)| places.len() > 1);
+    let worst = if several { "Each field is the worst of its cases. " } else { "" };
+    let note = format!(
+        "{worst}Not settled: the runs of this arm are too short to tell whether it keeps up, and \
+         another arm does."
+    );
+    Some(Chart::new("How far each arm is from the best", Form::Grid, axes, points)?.noted(&note))
 }
 
 /// What a cell is called in charts that tell arms apart: its arm, and everything else.
