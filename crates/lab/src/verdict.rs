@@ -12,7 +12,7 @@ mod contrast;
 mod judge;
 mod sentence;
 
-pub(crate) use contrast::seen;
+pub(crate) use contrast::{EQUIVALENT, seen};
 pub use contrast::{Effect, Scale};
 pub use judge::Judge;
 pub use sentence::{bound, number};

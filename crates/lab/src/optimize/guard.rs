@@ -1,14 +1,15 @@
 //! Guards: what no recommendation may do, unless the file of the search allows it.
 //!
 //! No class and no tenant may have more of its requests refused than at the hand-set point, but for
-//! one percentage point, and no class may wait longer for its first tokens than a less important
-//! one does, unless it already does so at the hand-set point. An engine is told of one guard of
+//! one percentage point, and no class may wait longer for its first tokens, by 2 % or more, than a
+//! less important one does, unless it already does so at the hand-set point. An engine is told of one guard of
 //! each kind, the one that is broken most.
 
 use super::number::{Number, Runs};
 use super::{LEVEL, Search};
 use crate::metric::Metric;
 use crate::stats::estimate;
+use crate::verdict::EQUIVALENT;
 use blis_core::SloClass;
 use blis_core::math::ln;
 use blis_optimize::Measured;
@@ -222,10 +223,14 @@ impl Guard {
             let more = both.filter_map(|(own, hand)| Some((*own)? - (*hand)? - allowed));
             return of(&more.collect::<Vec<f64>>());
         }
+        // A router without classes gives equal waits, of which a few seeds invert some by chance.
+        let inverted = |ln_ratio: f64| ln_ratio - ln(1.0 + EQUIVALENT);
         match estimate(&by_hand, LEVEL) {
-            Some(hand) if hand.high <= 0.0 => of(&own),
+            Some(hand) if hand.high <= 0.0 => {
+                of(&own.into_iter().map(inverted).collect::<Vec<_>>())
+            }
             Some(hand) if hand.low > 0.0 => Measured::exact(0.0),
-            _ => Measured::noisy(estimate(&own, LEVEL).map_or(0.0, |own| own.low)),
+            _ => Measured::noisy(estimate(&own, LEVEL).map_or(0.0, |own| inverted(own.low))),
         }
     }
 }
@@ -264,6 +269,7 @@ mod tests {
         let (ordered, inverted, neither) = ([-0.9, -1.0, -1.1], [0.9, 1.0, 1.1], [-0.2, 0.1, 0.2]);
         assert!(order(&[-0.1, 0.1, 0.1], &ordered) > 0.0, "kept by hand, lost on average");
         assert!(order(&[-0.2, 0.1, 0.1], &ordered) <= 0.0);
+        assert!(order(&[0.01, 0.02, 0.02], &ordered) <= 0.0, "too little to matter");
         assert!(order(&neither, &neither) <= 0.0, "nobody keeps it");
         assert!(order(&inverted, &neither) > 0.0, "surely inverted");
         assert!(order(&inverted, &inverted) <= 0.0, "by hand too");

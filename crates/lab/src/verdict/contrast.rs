@@ -13,7 +13,7 @@ use crate::stats::{Estimate, by_student, estimate};
 use blis_core::math::ln;
 
 /// What is the same within this share is equivalent.
-const EQUIVALENT: f64 = 0.02;
+pub(crate) const EQUIVALENT: f64 = 0.02;
 
 /// One comparison at one level of everything that it does not name.
 #[derive(Clone, Debug)]
