@@ -18,7 +18,7 @@
 //!
 //! **Origin** llm-d's predicted-latency scheduling, whose predictor is trained on line; here it is
 //! a line through the step times, and `error` tells how good a trained one must be to pay. `llm-d`
-//! scores as its `latency-scorer` does for requests without targets (llm-d-router 2b0e757).
+//! scores as its `latency-scorer` does for requests without targets (llm-d-router ebab687).
 
 use crate::predict::Predictor;
 use crate::prelude::*;
@@ -153,7 +153,9 @@ impl Scorer for PredictedLatency {
         match self.scale {
             Scale::MinMax => min_max(scores, Best::Least),
             Scale::Inverse(scale) => {
-                scores.iter_mut().for_each(|score| *score = scale / (scale + *score));
+                for score in scores {
+                    *score = scale / (scale + *score);
+                }
             }
             Scale::LlmD(tpot_share) => self.blend(cluster.instances, tpot_share, scores),
         }
