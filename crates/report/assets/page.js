@@ -130,13 +130,14 @@
     const [places, names] = [unique(rows.map((row) => row.at)), unique(rows.map((row) => row.series))];
     const shade = d3.scaleLog([1, 5], ["rgb(226,239,247)", "rgb(240,140,80)"]).clamp(true);
     const digits = (value) => value.toFixed(value < 1.995 ? 2 : value < 9.95 ? 1 : 0);
-    const words = (row) => (row.value === null ? row.label : digits(row.value));
     const left = Math.min(width * 0.35, 12 + 6.5 * d3.max(places, (at) => at.length));
+    const narrow = names.length * 70 > width - left;
+    const words = (row) => (row.value !== null ? digits(row.value) : narrow ? "✕" : row.label);
     const place = { x: "series", y: "at" };
     return {
-      style: { ...STYLE, color: "var(--ink)" }, width, height: 44 + 24 * places.length, marginLeft: left, marginRight: 2,
-      marginTop: 4, marginBottom: 40, padding: 0.05,
-      x: { type: "band", domain: names, axis: "bottom", label: about.value, tickSize: 0, tickRotate: names.length * 70 > width - left ? -20 : 0 },
+      style: { ...STYLE, color: "var(--ink)" }, width, height: (narrow ? 74 : 44) + 24 * places.length, marginLeft: left, marginRight: 2,
+      marginTop: 4, marginBottom: narrow ? 70 : 40, padding: 0.05,
+      x: { type: "band", domain: names, axis: "bottom", label: about.value, tickSize: 0, labelOffset: narrow ? 66 : 36, tickRotate: narrow ? -35 : 0 },
       y: { type: "band", domain: places, label: null, tickSize: 0 },
       marks: [
         Plot.cell(rows, { ...place, fill: (row) => (row.value === null ? "#c3c7cc" : shade(row.value)), title: told }),

@@ -211,7 +211,7 @@ fn assert_drawn(browser: &Path, bench: &Bench, page: &str) {
     assert_eq!(drawn.len(), figures);
     for figure in drawn {
         let (figure, _) = figure.split_once("</figure>").expect("an end");
-        let marks = ["aria-label=\"line\"", "aria-label=\"dot\"", "aria-label=\"bar\""];
+        let marks = ["line", "dot", "bar", "cell"].map(|mark| format!("aria-label=\"{mark}\""));
         assert!(marks.iter().any(|mark| figure.contains(mark)), "{figure}");
         assert!(!figure.contains("NaN"), "{figure}");
     }

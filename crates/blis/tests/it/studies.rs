@@ -161,7 +161,7 @@ fn the_first_study_of_the_readme_ends_with_its_answer_on_one_screen() {
         "retrieval ",
         "gainst llm-d 1.0 precise: at worst, ",
         " +",
-        " not known",
+        "Not known: ",
         "steady_responses_per_sec↑ x ",
         "guessed hits: 10 % less served",
         "errors of the model",

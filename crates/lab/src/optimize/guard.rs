@@ -2,8 +2,8 @@
 //!
 //! No class and no tenant may have more of its requests refused than at the hand-set point, but for
 //! one percentage point, and no class may wait longer for its first tokens, by 2 % or more, than a
-//! less important one does, unless it already does so at the hand-set point. An engine is told of one guard of
-//! each kind, the one that is broken most.
+//! less important one does, unless it already does so at the hand-set point. An engine is told of
+//! one guard of each kind, the one that is broken most.
 
 use super::number::{Number, Runs};
 use super::{LEVEL, Search};

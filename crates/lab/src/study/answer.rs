@@ -1,5 +1,6 @@
 //! The answer of a study: which arm is best where, and which is nowhere far from the best.
 
+use super::lengths::load;
 use super::{Findings, Mean, Study};
 use crate::metric::Metric;
 use crate::stats::Estimate;
@@ -30,19 +31,24 @@ pub struct Place {
     pub name: String,
     /// The arms that can be compared, the best first.
     pub ranked: Vec<Ranked>,
-    /// The arms that cannot: their latencies grow with the length of the run, or may do so.
+    /// The arms that do not keep up: their latencies grow with the length of the run.
+    pub overloaded: Vec<usize>,
+    /// The arms whose runs are too short to tell.
     pub unsettled: Vec<Unsettled>,
     /// The cell of each arm of the file.
     pub cells: Vec<usize>,
 }
 
-/// An arm that is not ranked at a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An arm that is not ranked at a place because its runs are too short.
+#[derive(Clone, Copy, Debug)]
 pub struct Unsettled {
     /// Which arm.
     pub arm: usize,
-    /// Whether it surely does not keep up; else its runs are too short to tell.
-    pub overloaded: bool,
+    /// Its cell.
+    pub cell: usize,
+    /// How many times the best one's its runs so far show, paired by seed; longer ones show more if
+    /// it grows. `None` if nobody is ranked, or ratios say nothing.
+    pub times_best: Option<Estimate>,
 }
 
 /// A combination of what is not an arm in which an arm has no request that counts.
@@ -75,18 +81,19 @@ pub struct Ranked {
 pub struct Regret {
     /// Which arm.
     pub arm: usize,
-    /// The places where it has not settled and another arm has. An arm with fewer of them is
+    /// The places where it is overloaded and another arm is not. An arm with fewer of them is
     /// safer, however far it is from the best elsewhere.
+    pub overloaded: Vec<usize>,
+    /// The places where it has not settled and another arm has.
     pub unsettled: Vec<usize>,
-    /// Whether it is overloaded at one of them.
-    pub overloaded: bool,
-    /// Elsewhere, how many times as bad as the best it is at most, paired by seed, and where.
+    /// Where it is not overloaded, how many times as bad as the best it is at most, paired by seed,
+    /// and where.
     pub times: Option<(Estimate, usize)>,
 }
 
 impl Regret {
     fn size(&self) -> (usize, f64) {
-        (self.unsettled.len(), self.times.map_or(1.0, |(times, _)| times.mean))
+        (self.overloaded.len(), self.times.map_or(1.0, |(times, _)| times.mean))
     }
 
     /// Whether this arm loses less at its worst than the other, by more than this share.
@@ -97,14 +104,15 @@ impl Regret {
 
     /// Whether it has settled wherever another arm has, and is nowhere worse than the best.
     pub fn is_none(&self) -> bool {
-        self.unsettled.is_empty() && self.times.is_none_or(|(times, _)| times.mean <= 1.0)
+        let lost = self.overloaded.len() + self.unsettled.len();
+        lost == 0 && self.times.is_none_or(|(times, _)| times.mean <= 1.0)
     }
 
     /// Whether the runs cannot tell which of two arms loses less at its worst.
     pub fn is_level(&self, other: &Regret) -> bool {
         let both = self.times.zip(other.times);
         let meet = both.is_some_and(|((a, _), (b, _))| a.low <= b.high && b.low <= a.high);
-        meet && self.unsettled.len() == other.unsettled.len()
+        meet && self.overloaded.len() == other.overloaded.len()
     }
 }
 
@@ -152,6 +160,7 @@ impl Study {
         let mut place = Place {
             name: levels.join(", "),
             ranked: Vec::new(),
+            overloaded: Vec::new(),
             unsettled: Vec::new(),
             cells: Vec::new(),
         };
@@ -165,9 +174,9 @@ impl Study {
             place.cells.push(cell);
             let rows = &findings.rows[cell];
             if metric.is_latency() && self.grows(rows, cell) {
-                let overloaded = self.load_in(rows, cell) == Some(Saturation::Overloaded)
-                    || self.cells[cell].plan.is_above_saturation();
-                place.unsettled.push(Unsettled { arm: arm_here, overloaded });
+                place.overloaded.push(arm_here);
+            } else if metric.is_latency() && self.is_unsettled(rows, cell) {
+                place.unsettled.push(Unsettled { arm: arm_here, cell, times_best: None });
             } else if let Some(mean) = findings.mean_of(cell, metric, seeds) {
                 place.ranked.push(Ranked { arm: arm_here, cell, mean, times_best: None });
             }
@@ -193,8 +202,7 @@ impl Study {
     /// Whether requests pile up in most of these runs of a cell, to which they come at a steady
     /// rate: then its latencies grow with the runs.
     pub(super) fn grows(&self, rows: &[Row], cell: usize) -> bool {
-        self.cells[cell].plan.steady_requests().is_some()
-            && self.load_in(rows, cell) >= Some(Saturation::Growing)
+        self.cells[cell].plan.steady_requests().is_some() && load(rows) >= Some(Saturation::Growing)
     }
 }
 
@@ -212,9 +220,14 @@ impl Place {
             if less { order } else { order.reverse() }
         });
         let Some(best) = self.ranked.first().map(|best| best.cell) else { return };
+        let times_best = |cell: usize| {
+            findings.paired_of([cell, best], metric, seeds, LEVEL).and_then(|paired| paired.ratio)
+        };
         for one in &mut self.ranked[1..] {
-            let paired = findings.paired_of([one.cell, best], metric, seeds, LEVEL);
-            one.times_best = paired.and_then(|paired| paired.ratio);
+            one.times_best = times_best(one.cell);
+        }
+        for one in &mut self.unsettled {
+            one.times_best = times_best(one.cell);
         }
     }
 }
@@ -248,22 +261,26 @@ fn worst(
             _ => Estimate { mean: 1.0 / mean, low: 1.0 / high, high: 1.0 / low, values },
         }
     };
-    let mut found = Regret { arm, unsettled: Vec::new(), overloaded: false, times: None };
+    let mut found = Regret { arm, overloaded: Vec::new(), unsettled: Vec::new(), times: None };
     let mut is_there = false;
     for place in among {
         let here = &places[place];
-        // Where nobody keeps up nobody loses.
-        let unsettled = here.unsettled.iter().find(|one| one.arm == arm);
-        if let Some(unsettled) = unsettled.filter(|_| !here.ranked.is_empty()) {
-            found.unsettled.push(place);
-            found.overloaded |= unsettled.overloaded;
-        }
         is_there |= here.arms().contains(&arm);
-        let Some(rank) = here.ranked.iter().position(|one| one.arm == arm) else { continue };
-        let even = Estimate { mean: 1.0, low: 1.0, high: 1.0, values: 0 };
-        // Who cannot be compared, for one seed or a best of 0, is not ranked.
-        let times = if rank == 0 { even } else { worse(here.ranked[rank].times_best?) };
-        if found.times.is_none_or(|(worst, _)| times.mean > worst.mean) {
+        // Where nobody is ranked nobody loses.
+        if here.overloaded.contains(&arm) && !here.ranked.is_empty() {
+            found.overloaded.push(place);
+        }
+        let unsettled = here.unsettled.iter().find(|one| one.arm == arm);
+        found.unsettled.extend(unsettled.filter(|_| !here.ranked.is_empty()).map(|_| place));
+        let times = match here.ranked.iter().position(|one| one.arm == arm) {
+            Some(0) => Some(Estimate { mean: 1.0, low: 1.0, high: 1.0, values: 0 }),
+            // Who cannot be compared, for one seed or a best of 0, is not ranked.
+            Some(rank) => Some(worse(here.ranked[rank].times_best?)),
+            None => unsettled.and_then(|one| one.times_best).map(worse),
+        };
+        if let Some(times) = times
+            && found.times.is_none_or(|(worst, _)| times.mean > worst.mean)
+        {
             found.times = Some((times, place));
         }
     }
@@ -272,8 +289,9 @@ fn worst(
 
 impl Place {
     fn arms(&self) -> Vec<usize> {
+        let ranked = self.ranked.iter().map(|one| one.arm);
         let unsettled = self.unsettled.iter().map(|one| one.arm);
-        self.ranked.iter().map(|one| one.arm).chain(unsettled).collect()
+        ranked.chain(unsettled).chain(self.overloaded.iter().copied()).collect()
     }
 }
 
@@ -292,8 +310,9 @@ mod tests {
         let mut ranked: Vec<Ranked> = ranked.collect();
         ranked.sort_by(|one, other| one.mean.0.total_cmp(&other.mean.0));
         let lost = times.iter().enumerate().filter(|it| !there(it));
-        let unsettled = lost.map(|(arm, _)| Unsettled { arm, overloaded: arm == 1 }).collect();
-        Place { name: String::new(), ranked, unsettled, cells: Vec::new() }
+        let overloaded = lost.map(|(arm, _)| arm).collect();
+        let (unsettled, cells) = (Vec::new(), Vec::new());
+        Place { name: String::new(), ranked, overloaded, unsettled, cells }
     }
 
     #[test]
@@ -310,14 +329,23 @@ mod tests {
         let found = regrets(&places, &metric);
         let order: Vec<usize> = found.iter().map(|one| one.arm).collect();
         assert_eq!(order, [3, 2, 1, 0], "{found:?}");
-        assert_eq!((&found[1].unsettled[..], found[1].times.map(|it| it.1)), (&[2][..], Some(0)));
-        assert_eq!(
-            found.iter().map(|one| one.overloaded).collect::<Vec<_>>(),
-            [false, false, true, false]
-        );
+        assert_eq!((&found[1].overloaded[..], found[1].times.map(|it| it.1)), (&[2][..], Some(0)));
         assert!(!found[1].is_level(&found[2]) && found[0].is_level(&found[0]));
         assert!(found[2].is_less_than(&found[3], 9.0), "overloads count before ratios");
         let by = |share| found[1].is_less_than(&found[2], share);
         assert!(by(0.0) && !by(9.0) && !found[1].is_less_than(&found[1], 0.0), "{found:?}");
+    }
+
+    #[test]
+    fn an_arm_that_has_not_settled_counts_with_what_its_runs_show_so_far() {
+        let metric = Metric::parse("ttft_p99").expect("known");
+        let mut busy = place(&[1.0, f64::INFINITY]);
+        busy.overloaded.clear();
+        let so_far = Estimate { mean: 1.2, low: 1.1, high: 1.3, values: 9 };
+        busy.unsettled = vec![Unsettled { arm: 1, cell: 1, times_best: Some(so_far) }];
+        let found = regrets(&[place(&[1.5, 1.0]), busy], &metric);
+        let told: Vec<_> = found.iter().map(|it| (it.arm, it.times.map(|it| it.0.mean))).collect();
+        assert_eq!(told, [(1, Some(1.2)), (0, Some(1.5))], "it is the safer one all the same");
+        assert_eq!(found[0].unsettled, [1]);
     }
 }

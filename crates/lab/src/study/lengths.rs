@@ -135,9 +135,15 @@ impl Study {
     /// short do not tell.
     pub(super) fn load_in(&self, rows: &[Row], cell: usize) -> Option<Saturation> {
         let known = load(rows);
-        let asked = self.cells[cell].plan.steady_requests().is_some() && self.wants_steady();
-        let unsettled = asked && known == Some(Saturation::Stable) && are_too_short(rows);
-        if unsettled { Some(Saturation::Growing) } else { known }
+        let doubtful = known == Some(Saturation::Stable) && self.is_unsettled(rows, cell);
+        if doubtful { Some(Saturation::Growing) } else { known }
+    }
+
+    /// Whether these runs of `cell` should be steady and are too short.
+    pub(super) fn is_unsettled(&self, rows: &[Row], cell: usize) -> bool {
+        self.cells[cell].plan.steady_requests().is_some()
+            && self.wants_steady()
+            && are_too_short(rows)
     }
 
     /// Whether it asks about the steady state.

@@ -91,15 +91,16 @@ fn best(study: &Study, found: &Answer) -> String {
             _ if less => format!("at worst {} times the best ({})", factor(&times), place(at)),
             _ => format!("at worst {} of the best ({})", number(1.0 / times.mean), place(at)),
         });
-        let lost = one.unsettled.first().map(|&first| match one.unsettled.len() {
-            1 => format!("has not settled in one where another has ({})", place(first)),
-            many => format!("has not settled in {many} where another has"),
+        let lost = one.overloaded.first().map(|&first| match one.overloaded.len() {
+            1 => format!("is overloaded in one where another is not ({}), else ", place(first)),
+            many => format!("is overloaded in {many} where another is not, else "),
         });
-        match (lost, times) {
-            (Some(lost), Some(times)) => format!("{lost}, else is {times}"),
-            (Some(lost), None) => lost,
-            (None, times) => format!("is {}", times.unwrap_or_default()),
-        }
+        let open = one.unsettled.first().map(|&first| match one.unsettled.len() {
+            1 => format!("; in one its runs are too short to be sure ({})", place(first)),
+            many => format!("; in {many} its runs are too short to be sure"),
+        });
+        let times = format!("is {}", times.unwrap_or_else(|| "not compared".to_owned()));
+        [lost, Some(times), open].into_iter().flatten().collect::<String>()
     };
     let Some(first) = found.regrets.first() else {
         return format!("No arm can be ranked by {metric}.");
@@ -252,8 +253,7 @@ fn groups(study: &Study, found: &Answer) -> Option<Table> {
         };
         let lost = arms.iter().map(|&arm| match found.worst(arm, here.iter().copied()) {
             None => NONE.to_owned(),
-            Some(lost) if lost.overloaded => "overloaded".to_owned(),
-            Some(lost) if !lost.unsettled.is_empty() => "not settled".to_owned(),
+            Some(lost) if !lost.overloaded.is_empty() => "overloaded".to_owned(),
             Some(lost) => dash(lost.times, |(times, _)| match times {
                 times if times.low >= times.high => "the best".to_owned(),
                 times if is_vague(&times) => "not known".to_owned(),
@@ -285,15 +285,16 @@ fn arms(study: &Study, found: &Answer, most: usize) -> Table {
     let row = |regret: &Regret| {
         let won = found.places.iter().filter(|place| place.is_won_by(regret.arm)).count();
         let place = |at: usize| found.places[at].name.clone();
-        let lost = match regret.unsettled.len() {
-            0 => "-".to_owned(),
-            1 => place(regret.unsettled[0]),
-            many => format!("{many} of {}", found.places.len()),
+        let lost = |places: &[usize]| match places {
+            [] => "-".to_owned(),
+            [only] => place(*only),
+            many => format!("{} of {}", many.len(), found.places.len()),
         };
         [
             arm(study, regret.arm).to_owned(),
             format!("{won} of {}", found.places.len()),
-            lost,
+            lost(&regret.overloaded),
+            lost(&regret.unsettled),
             dash(regret.times, |(times, _)| factor(&times)),
             dash(regret.times, |(_, at)| place(at)),
         ]
@@ -303,7 +304,7 @@ fn arms(study: &Study, found: &Answer, most: usize) -> Table {
     let title =
         if more > 0 { format!("The best arms, without {more} more") } else { String::new() };
     let worst = format!("{} at worst, times the best", found.metric.name());
-    let header = ["arm", "best, or level with it", "not settled", &worst, "there"];
+    let header = ["arm", "best, or level with it", "overloaded", "not settled", &worst, "there"];
     Table::new(title, header, rows)
 }
 
@@ -328,7 +329,9 @@ fn costs(study: &Study, findings: &Findings, found: &Answer) -> Option<String> {
     let mut compared = 0;
     for place in &found.places {
         let (cell, base) = (place.cells[winner], place.cells[0]);
-        let grows = place.unsettled.iter().any(|one| [winner, 0].contains(&one.arm));
+        let unsettled = place.unsettled.iter().map(|one| one.arm);
+        let grows =
+            place.overloaded.iter().copied().chain(unsettled).any(|it| it == winner || it == 0);
         for metric in metrics.iter().filter(|metric| !(grows && metric.is_latency())) {
             let Some(paired) = findings.paired(cell, base, metric, 0.05) else { continue };
             compared += 1;
@@ -426,18 +429,14 @@ fn unknown(study: &Study, findings: &Findings, found: Option<&Answer>) -> String
     let open = [Outcome::Inconclusive, Outcome::TooShort];
     let open = findings.verdicts.iter().filter(|verdict| open.contains(&verdict.outcome)).count();
     let open = (open > 0).then(|| format!("{} without a verdict.", counted(open as u64, "claim")));
-    let unsettled = || found.iter().flat_map(|found| &found.places).flat_map(|it| &it.unsettled);
-    let all = unsettled().count();
-    let unsettled = (all > 0).then(|| {
-        let overloaded = unsettled().filter(|one| one.overloaded).count();
-        format!(
-            "{all} of {} combinations are not ranked: {}.",
-            study.cells.len(),
-            listed(
-                [(overloaded, "overloaded"), (all - overloaded, "not settled")]
-                    .map(|(many, what)| (many > 0).then(|| format!("{many} {what}")))
-            )
-        )
+    let places = || found.iter().flat_map(|found| &found.places);
+    let overloaded = places().map(|it| it.overloaded.len()).sum::<usize>();
+    let unsettled = places().map(|it| it.unsettled.len()).sum::<usize>();
+    let lost = [(overloaded, "overloaded"), (unsettled, "not settled")]
+        .map(|(many, what)| (many > 0).then(|| format!("{many} {what}")));
+    let unsettled = (overloaded + unsettled > 0).then(|| {
+        let (lost, all) = (listed(lost), study.cells.len());
+        format!("{} of {all} combinations are not ranked: {lost}.", overloaded + unsettled)
     });
     let empty = found.map(|found| &found.empty[..]).unwrap_or_default();
     let empty =

@@ -69,24 +69,24 @@ pub(super) fn distances(study: &Study, found: &Answer) -> Option<Chart> {
         for (case, places) in &cases {
             let Some(lost) = found.worst(regret.arm, places.iter().copied()) else { continue };
             let (value, label) = match lost.times {
-                _ if lost.overloaded => (None, "overloaded"),
-                _ if !lost.unsettled.is_empty() => (None, "not settled"),
+                _ if !lost.overloaded.is_empty() => (None, "overloaded"),
                 Some((times, _)) => (Some(times.mean), ""),
+                None if !lost.unsettled.is_empty() => (None, "not settled"),
                 None => (None, "-"),
             };
             let point = Point::named(answer::arm(study, regret.arm), 0.0).of(case).labelled(label);
             points.push(Point { value, ..point });
         }
     }
-    let times = format!("{} as a multiple of the best arm's; 1 is the best", found.metric.name());
-    let axes = [Axis::new("arm", Scale::Names), Axis::new(&times, Scale::Fit)];
+    let title = format!("{} of each arm as a multiple of the best one's", found.metric.name());
+    let axes = [Axis::new("arm", Scale::Names), Axis::new("1 is the best", Scale::Fit)];
     let several = cases.iter().any(|(_, places)| places.len() > 1);
     let worst = if several { "Each field is the worst of its cases. " } else { "" };
     let note = format!(
-        "{worst}Not settled: the runs of this arm are too short to tell whether it keeps up, and \
-         another arm does."
+        "{worst}Overloaded: this arm does not keep up, and another does. Arms whose runs are too \
+         short to tell count with what they show."
     );
-    Some(Chart::new("How far each arm is from the best", Form::Grid, axes, points)?.noted(&note))
+    Some(Chart::new(title, Form::Grid, axes, points)?.noted(&note))
 }
 
 /// What a cell is called in charts that tell arms apart: its arm, and everything else.
