@@ -60,6 +60,8 @@ pub(super) fn run(args: &StudyArgs, files: &[PathBuf]) -> Result<u8, Failure> {
     let mut done = Vec::new();
     for (number, job) in jobs.into_iter().enumerate() {
         watch.turn_to(&name(&job.file));
+        // While its arms are tuned, nobody knows how they stand; those of the last study are over.
+        watch.compare(None);
         let (one, page) = job.run(&trying, &watch)?;
         if let Some(pages) = &mut site {
             write_page(pages.pop_front(), &page)?;
