@@ -121,14 +121,35 @@ impl Study {
             open = self.lengthen(&mut lengths, &rows);
         }
         // A cell that grows without bound never settles: what it would leave out says nothing.
-        let shared = rows
-            .iter()
-            .enumerate()
-            .filter(|&(cell, rows)| !own(cell) && load(rows) != Some(Saturation::Overloaded));
+        let grows = |cell: usize, rows: &[Row]| {
+            self.cells[cell].plan.is_above_saturation()
+                || load(rows) == Some(Saturation::Overloaded)
+        };
+        let shared =
+            rows.iter().enumerate().filter(|&(cell, rows)| !own(cell) && !grows(cell, rows));
         let cuts = shared.flat_map(|(_, rows)| rows).filter_map(|row| row.report.steady.warmup_s);
         // To the millisecond, so that it can be written down.
         lengths.warmup = Some((cuts.fold(0.0, f64::max) * 1e3).ceil() / 1e3);
+        self.outlast(&mut lengths);
         Ok(lengths)
+    }
+
+    /// Doubles runs of which less than half would count, with all that they are compared with.
+    pub(super) fn outlast(&self, lengths: &mut Lengths) {
+        let least = 2.0 * lengths.warmup.unwrap_or(0.0);
+        let is_short = |&cell: &usize, times: u64| {
+            let lasts = self.cells[cell].plan.arrivals_s().map(|one| one * float(times));
+            !self.cells[cell].own_warmup && lasts.is_some_and(|seconds| seconds < least)
+        };
+        for place in self.places().into_iter().filter(|_| self.wants_steady()) {
+            for cell in &place {
+                while is_short(cell, lengths.of(*cell)) && lengths.of(*cell) < MOST_TIMES {
+                    for &cell in &place {
+                        lengths.times[cell] *= 2;
+                    }
+                }
+            }
+        }
     }
 
     /// Whether the cluster kept up in these runs of `cell`. Runs that should be steady and are too

@@ -311,6 +311,30 @@ hypotheses: [{{claim: responses_per_sec(a) > 1}}]
 }
 
 #[test]
+fn at_least_half_of_each_run_counts_at_every_rate() {
+    let text = "
+question: what happens above saturation?
+base: {workload: {distribution: {num_requests: 1000}}}
+arms: [{name: a}, {name: b, set: {cluster: {instances: 2}}}]
+sweep: {workload.distribution.rate: [10, 50]}
+metrics: [ttft_p99]
+warmup: auto
+";
+    let study = read(text).unwrap_or_else(|problem| panic!("{problem}"));
+    let times = |study: &Study, warmup: f64| {
+        let mut lengths = Lengths { warmup: Some(warmup), times: vec![1; study.cells.len()] };
+        study.outlast(&mut lengths);
+        let of = |rate| study.cells.iter().position(|cell| cell.levels.contains(&rate));
+        ["10", "50"].map(|rate| lengths.of(of(rate.to_owned()).expect("a cell")))
+    };
+    assert_eq!(times(&study, 9.0), [1, 1], "of 100 s and 20 s");
+    assert_eq!(times(&study, 30.0), [1, 4]);
+    assert_eq!(times(&study, 1e6), [16, 16], "there is a bound");
+    let written = read(&format!("{text}length: written\n")).expect("it is a study");
+    assert_eq!(times(&written, 30.0), [1, 1]);
+}
+
+#[test]
 fn the_warm_up_is_the_same_for_all_cells_and_their_requests_are_not_counted() {
     let text = "
 question: nothing

@@ -8,6 +8,7 @@ use crate::scenario::Draft;
 use crate::scenario::canonical::canonical;
 use crate::scenario::oracles::Oracles;
 use crate::yaml::Node;
+use blis_core::math::float;
 use blis_core::{RequestId, Source, Span, Time};
 use blis_latency::{Parallel, StepTime};
 use blis_metrics::SloTargets;
@@ -294,6 +295,14 @@ impl Plan {
         let steady = !matches!(mix.rate, Rate::Shaped(_)) && always;
         let endless = self.horizon.is_none() && mix.horizon.is_none();
         mix.num_requests.filter(|_| steady && endless)
+    }
+
+    /// For how many seconds requests arrive, on average, if a run can be made longer.
+    pub fn arrivals_s(&self) -> Option<f64> {
+        let Workload::Mix(Mix { rate: Rate::Steady(rate), .. }) = self.workload else {
+            return None;
+        };
+        self.steady_requests().map(|requests| float(requests) / rate)
     }
 
     /// Whether requests come faster than the saturation that was measured, and not just by its
