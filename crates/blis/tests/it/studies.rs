@@ -159,11 +159,8 @@ fn the_first_study_of_the_readme_ends_with_its_answer_on_one_screen() {
         "Which router for eight vLLM servers",
         "Safest by ttft_p99 (",
         "retrieval ",
-        "gainst llm-d 1.0 precise: at worst, ",
-        " +",
         "Not known: ",
-        "steady_responses_per_sec↑ x ",
-        "guessed hits: 10 % less served",
+        "Claims: ",
         "errors of the model",
         "# all ",
     ] {
@@ -179,6 +176,46 @@ fn the_first_study_of_the_readme_ends_with_its_answer_on_one_screen() {
         assert_eq!(exported.code, Some(0), "{command}: {}", exported.err);
         assert!(exported.out.contains("EndpointPickerConfig"), "{}", exported.out);
     }
+}
+
+#[test]
+fn what_the_safest_arm_costs_against_the_first_one_is_told() {
+    let bench = Bench::new();
+    let study = |arms: &str| {
+        format!(
+            "question: which budget?
+base:
+  hardware: H100
+  tp: 2
+  workload: {{distribution: {{rate: 8, num_requests: 200, \
+             prompt_tokens: {{mean: 4000, stdev: 0}}, output_tokens: {{mean: 200, stdev: 0}}}}}}
+arms: [{arms}]
+references: false
+metrics: [ttft_mean, itl_p99]
+seeds: 3
+max_seeds: 3
+length: written
+warmup: 5s
+"
+        )
+    };
+    let [small, large] = [("small", 512), ("large", 8192)].map(|(name, tokens)| {
+        format!("{{name: {name}, set: {{engine: {{max_num_scheduled_tokens: {tokens}}}}}}}")
+    });
+    let told = |arms: &str| {
+        bench.write("s.yaml", study(arms));
+        let ran = bench.blis("study s.yaml --no-ledger --quiet");
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(ran.out.contains("Best by ttft_mean"), "{}", ran.out);
+        ran.out.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let slower = told(&format!("{small}, {large}"));
+    assert!(slower.contains("What large costs against small: at worst, itl_p99 is "), "{slower}");
+    let first = told(&format!("{large}, {small}"));
+    assert!(!first.contains(" costs against "), "the first arm is the safest: {first}");
+    let free = "{name: one, set: {}}, {name: two, set: {cluster: {instances: 2}}}";
+    let free = told(free);
+    assert!(free.contains("Against one, with two no metric or class is shown"), "{free}");
 }
 
 #[test]

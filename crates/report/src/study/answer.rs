@@ -15,7 +15,7 @@ use blis_scenario::Row;
 
 /// More places or claims do not fit on a screen.
 const MOST_PLACES: usize = 10;
-const MOST_CLAIMS: usize = 7;
+const MOST_CLAIMS: usize = 6;
 const MOST_ARMS: usize = 8;
 /// Of fewer places the next arm is told too, which takes a line more.
 const FEW_PLACES: usize = 6;
@@ -80,28 +80,6 @@ fn best(study: &Study, found: &Answer) -> String {
         let told = format!("Best by {metric}{at}: {name}, {value} {unit}");
         return format!("{}.{}", told.trim_end(), also(study, place));
     }
-    let less = found.metric.less_is_better() == Some(true);
-    let place = |index: usize| &found.places[index].name;
-    let told = |one: &Regret| {
-        let times = one.times.map(|(times, at)| match times {
-            _ if times.low >= times.high => "the best".to_owned(),
-            _ if is_vague(&times) => {
-                format!("at worst {}, times the best ({})", factor(&times), place(at))
-            }
-            _ if less => format!("at worst {} times the best ({})", factor(&times), place(at)),
-            _ => format!("at worst {} of the best ({})", number(1.0 / times.mean), place(at)),
-        });
-        let lost = one.overloaded.first().map(|&first| match one.overloaded.len() {
-            1 => format!("is overloaded in one where another is not ({}), else ", place(first)),
-            many => format!("is overloaded in {many} where another is not, else "),
-        });
-        let open = one.unsettled.first().map(|&first| match one.unsettled.len() {
-            1 => format!("; in one its runs are too short to be sure ({})", place(first)),
-            many => format!("; in {many} its runs are too short to be sure"),
-        });
-        let times = format!("is {}", times.unwrap_or_else(|| "not compared".to_owned()));
-        [lost, Some(times), open].into_iter().flatten().collect::<String>()
-    };
     let Some(first) = found.regrets.first() else {
         return format!("No arm can be ranked by {metric}.");
     };
@@ -116,8 +94,32 @@ fn best(study: &Study, found: &Answer) -> String {
         return format!("Best everywhere by {metric}: {name}.");
     }
     let of = others(study);
-    let (cases, worst) = (found.places.len(), told(first));
+    let (cases, worst) = (found.places.len(), loses(found, first));
     format!("Safest by {metric}: {name}. Of {cases} cases ({of}) it {worst}.{same}")
+}
+
+/// What an arm loses at its worst, as the rest of a sentence.
+pub(super) fn loses(found: &Answer, one: &Regret) -> String {
+    let less = found.metric.less_is_better() == Some(true);
+    let place = |index: usize| &found.places[index].name;
+    let times = one.times.map(|(times, at)| match times {
+        _ if times.low >= times.high => "the best".to_owned(),
+        _ if is_vague(&times) => {
+            format!("at worst {}, times the best ({})", factor(&times), place(at))
+        }
+        _ if less => format!("at worst {} times the best ({})", factor(&times), place(at)),
+        _ => format!("at worst {} of the best ({})", number(1.0 / times.mean), place(at)),
+    });
+    let lost = one.overloaded.first().map(|&first| match one.overloaded.len() {
+        1 => format!("is overloaded in one where another is not ({}), else ", place(first)),
+        many => format!("is overloaded in {many} where another is not, else "),
+    });
+    let open = one.unsettled.first().map(|&first| match one.unsettled.len() {
+        1 => format!("; in one its runs are too short to be sure ({})", place(first)),
+        many => format!("; in {many} its runs are too short to be sure"),
+    });
+    let times = format!("is {}", times.unwrap_or_else(|| "not compared".to_owned()));
+    [lost, Some(times), open].into_iter().flatten().collect::<String>()
 }
 
 /// What cells differ in besides their arms: the last step of each path.
@@ -404,9 +406,13 @@ fn claims(study: &Study, findings: &Findings) -> Vec<Block> {
         return Vec::new();
     }
     let outcomes: Vec<Outcome> = findings.verdicts.iter().map(|verdict| verdict.outcome).collect();
-    let told = Block::prose(sentence(&format!("claims: {}", tally(&outcomes))));
     if outcomes.len() > MOST_CLAIMS {
-        return vec![told];
+        let asked = study.hypotheses.iter().zip(&outcomes);
+        let other = asked.filter(|(_, outcome)| **outcome != Outcome::Confirmed);
+        let other = some(other.map(|(asked, _)| asked.name.as_str()), MOST_LEVEL);
+        let other = if other.is_empty() { other } else { format!(" Not confirmed: {other}.") };
+        let told = sentence(&format!("claims: {}", tally(&outcomes)));
+        return vec![Block::prose(format!("{told}{other}"))];
     }
     let rows = study.hypotheses.iter().zip(&findings.verdicts).map(|(asked, found)| {
         let of = found.effects.get(found.telling).and_then(|effect| effect.left.split('(').next());

@@ -1,6 +1,6 @@
 //! How to deploy what a study found: for each case, the safest arm that llm-d can run.
 
-use super::answer::{arm, cases};
+use super::answer::{arm, cases, loses};
 use crate::model::Block;
 use crate::text::listed;
 use blis_export::{llm_d, shell_word};
@@ -20,17 +20,20 @@ enum Export {
     Missing,
 }
 
-/// What llm-d lacks of arms that are safer than all that it can run, in a sentence; empty if there
-/// are none.
+/// What llm-d lacks of arms that are safer than all that it can run, and how far the safest that it
+/// can run is from the best, in a sentence; empty if it lacks nothing.
 pub(super) fn lacking(study: &Study, found: &Answer) -> String {
     let missing = |regret: &Regret| match export(study, found, regret.arm, &[0])? {
         Export::Missing => Some(Some(arm(study, regret.arm).to_owned())),
         Export::Strategy(_) => None,
     };
-    match &listed(found.regrets.iter().map_while(missing))[..] {
-        "" => String::new(),
-        all => format!("llm-d cannot run {all}."),
+    let all: Vec<_> = found.regrets.iter().map_while(missing).collect();
+    if all.is_empty() {
+        return String::new();
     }
+    let next = found.regrets.get(all.len()).filter(|_| found.places.len() > 1);
+    let next = next.map(|next| format!("; {} {}", arm(study, next.arm), loses(found, next)));
+    format!("llm-d cannot run {}{}.", listed(all), next.unwrap_or_default())
 }
 
 /// A command for the safest arm that llm-d can run, and one for the safest of each case. `None` if
