@@ -144,16 +144,6 @@ mod tests {
         ..LLAMA_8B
     };
 
-    const QWEN_14B: ModelShape = ModelShape {
-        layers: 40,
-        hidden_size: 5120,
-        query_heads: 40,
-        intermediate_size: 17_408,
-        vocabulary: 151_936,
-        max_model_len: 40_960,
-        ..LLAMA_8B
-    };
-
     fn tokens(model: &ModelShape, usable_gib: f64, tp: u32) -> f64 {
         let memory = Memory { usable_gib, utilisation: 0.9, parallel: Parallel::tensor(tp) };
         16.0 * f64::from(kv_blocks(model, memory, 16).expect("room"))
@@ -200,7 +190,7 @@ mod tests {
             ("Llama-3.1-8B in FP8", with_kv(shape("llama-3.1-8b-fp8"), false), 967_200.0),
             ("Qwen2.5-7B", QWEN_7B, 2_096_192.0),
             ("Qwen2.5-7B, KV in FP8", fp8(QWEN_7B), 4_191_216.0),
-            ("Qwen3-14B", QWEN_14B, 646_976.0),
+            ("Qwen3-14B", shape("qwen3-14b"), 646_976.0),
             ("Qwen3-32B", shape("qwen3-32b"), 263_616.0),
             ("Qwen3-32B, KV in FP8", fp8(shape("qwen3-32b")), 526_976.0),
         ];

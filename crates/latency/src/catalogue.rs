@@ -287,6 +287,7 @@ mod tests {
             ("mixtral-8x7b", 46.70),
             ("llama-3.1-405b-fp8", 405.9),
             ("qwen3-8b", 8.19),
+            ("qwen3-14b", 14.77),
             ("qwen3-30b-a3b", 30.53),
             ("qwen3-235b-a22b-fp8", 235.09),
             ("mixtral-8x22b", 140.6),
