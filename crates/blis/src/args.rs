@@ -293,7 +293,8 @@ pub(crate) struct ValidateArgs {
     pub(crate) data: Option<PathBuf>,
 
     /// Replay benchmarks that others have published, by data file or folder [default: data/public]
-    #[arg(long, conflicts_with_all = ["data", "profile", "refit", "grid"])]
+    #[arg(long, conflicts_with_all = ["data", "profile", "refit", "grid", "resamples", "seed", "padding",
+        "total_kv_blocks", "block_size", "max_num_running_reqs", "max_num_scheduled_tokens"])]
     pub(crate) public: bool,
 
     /// Predict with this profile, a file or the name of a shipped one, instead of a fit

@@ -33,9 +33,14 @@ const EVENTS: &str = ", signals: {kv_event_delay_us: 10000}";
 
 /// What stands behind the gateway in the study: what people deploy, and what each part of it adds.
 /// A strategy, what goes with it, and what it is there for.
-const ARMS: [(&str, &str, &str); 5] = [
+const ARMS: [(&str, &str, &str); 6] = [
     ("llm-d-1.0-precise", EVENTS, "what llm-d's guides ship, with KV events"),
     ("llm-d-1.0", "", "the same with hits estimated from what was sent"),
+    (
+        "llm-d-prefix-active",
+        "",
+        "two scorers that llm-d ships: cached prefix 1, requests under way 2",
+    ),
     ("session-sticky", "", "sessions stay where they are"),
     ("least-harm-router", EVENTS, "cached tokens weighed against the delay to others"),
     ("round-robin", "", "no knowledge at all"),

@@ -184,8 +184,9 @@ pub fn read(path: &Path) -> Result<Published, Problems> {
     }
     let columns = published.columns.len();
     let width = published.workload.keys() + columns;
-    if published.seeds == 0 {
-        return Err(tree.problem("seeds", "found 0; legal: at least 1"));
+    if !(1..=1000).contains(&published.seeds) {
+        let message = format!("found {}; legal: 1 to 1000", published.seeds);
+        return Err(tree.problem("seeds", message));
     }
     let wrong = |arm: &&Arm| arm.points.iter().any(|point| point.len() != width);
     if let Some(arm) = published.arms.iter().find(wrong) {
@@ -196,6 +197,10 @@ pub fn read(path: &Path) -> Result<Published, Problems> {
     for arm in &published.arms {
         if let Some(illegal) = published.workload.illegal(&arm.requests) {
             return Err(tree.problem("workload", format!("`{}`, {illegal}", arm.name)));
+        }
+        let rates: Vec<f64> = arm.points.iter().filter_map(|row| number(row.first()?)).collect();
+        if let Some(illegal) = published.workload.of_arm(&[], &rates).illegal(&[]) {
+            return Err(tree.problem("arms", format!("`{}`, {illegal}", arm.name)));
         }
         if arm.budget_per_prompt.is_some_and(|times| !(0.001..=1e3).contains(&times)) {
             let message = format!("`{}`: `budget_per_prompt` is 0.001 to 1000", arm.name);

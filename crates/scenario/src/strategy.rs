@@ -61,6 +61,7 @@ shipped! {
     "llm-d-1.0"
     "llm-d-1.0-precise"
     "llm-d-prefix-active"
+    "llm-d-prefix-active-precise"
     "llm-d-predicted-latency"
     "lmetric"
     "lmetric-formula"

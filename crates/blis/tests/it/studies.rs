@@ -179,6 +179,23 @@ fn the_first_study_of_the_readme_ends_with_its_answer_on_one_screen() {
 }
 
 #[test]
+fn where_nothing_settles_nothing_wins_and_nothing_is_deployed() {
+    let bench = Bench::new();
+    let arms = "arms: [{name: a, set: {strategy: llm-d-1.0}}, {name: b, set: {strategy: no-kv}}]";
+    let text = format!(
+        "question: q?\nbase: {{latency: {{model: constant, step_us: 100000}}, workload: {{distribution: \
+         {{num_requests: 2000}}}}}}\n{arms}\nsweep: {{workload.distribution.rate: [2000, 3000]}}\n\
+         metrics: [ttft_p99]\nlength: written\nseeds: 1\n"
+    );
+    bench.write("s.yaml", text);
+    let ran = bench.blis("study s.yaml --no-ledger --quiet");
+    assert!(ran.out.contains("No arm has settled"), "{}{}", ran.out, ran.err);
+    assert!(!ran.out.contains("Best everywhere") && !ran.out.contains("To deploy"), "{}", ran.out);
+    let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("One seed does not tell an effect from chance"), "{}", ran.out);
+}
+
+#[test]
 fn what_the_safest_arm_costs_against_the_first_one_is_told() {
     let bench = Bench::new();
     let study = |arms: &str| {

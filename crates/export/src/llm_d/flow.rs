@@ -80,6 +80,9 @@ pub(super) fn read(config: &Config<'_>, tree: &Node, left_out: &mut Vec<String>)
     let named = named.or(tree.field("saturationDetector"));
     let name = named.and_then(|named| text(named, "pluginRef"));
     let detector = config.plugins.get(name.unwrap_or("utilization-detector")).copied();
+    if let Some(name) = name.filter(|_| detector.is_none()) {
+        left_out.push(format!("`saturationDetector`: there is no plugin `{name}`"));
+    }
     let enabled = items(tree.field("featureGates")).iter().any(|gate| {
         let gate = gate.to_json();
         ["flowControl", "flowControl=true"].contains(&gate.trim_matches('"'))

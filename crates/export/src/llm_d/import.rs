@@ -62,6 +62,12 @@ pub fn import(tree: &Node, name: &str) -> Result<Imported, Problems> {
     for used in items(profile.and_then(|profile| profile.field("plugins"))) {
         made.add(&config, text(used, "pluginRef").unwrap_or_default(), text(used, "weight"));
     }
+    if profile.is_none() {
+        // The default profile has all plugins.
+        for name in config.plugins.keys().filter(|name| config.routes(name)) {
+            made.add(&config, name, None);
+        }
+    }
     let flow = flow::read(&config, &tree, &mut made.left_out);
     made.gates.extend(flow);
     for (name, plugin) in &config.plugins {
@@ -205,6 +211,15 @@ impl<'a> Config<'a> {
             kind if GIVEN.contains(&kind) => Part::Given,
             _ => Part::Unknown,
         }
+    }
+
+    /// Whether a profile that names no plugins has this one.
+    fn routes(&self, name: &str) -> bool {
+        let plugin = self.plugins[name];
+        let part = self.part(plugin);
+        let routes =
+            matches!(part, Part::Filter(_) | Part::Scorer(_) | Part::Picker(_) | Part::Sessions(_));
+        routes && text(plugin, "type") != Some("utilization-detector")
     }
 
     /// The first plugin of that type.

@@ -197,13 +197,13 @@ fn import_after_export_gives_back_every_shipped_strategy_that_can_be_exported() 
         "llm-d-1.0",
         "llm-d-1.0-precise",
         "llm-d-prefix-active",
+        "llm-d-prefix-active-precise",
         "llm-d-predicted-latency",
         "session-sticky",
     ];
     assert_eq!(same, wanted, "the same strategy, part by part");
     // What llm-d has instead comes back: queues for loads, requests in flight, random choice.
     let wanted = [
-        "round-robin",
         "least-loaded",
         "seeds-3-2-2",
         "no-kv",
@@ -402,6 +402,18 @@ schedulingProfiles: [{name: default, plugins: [{pluginRef: active-request-scorer
 }
 
 #[test]
+fn without_profiles_all_plugins_route() {
+    let found = imported(
+        "kind: EndpointPickerConfig
+plugins: [{type: queue-scorer}, {type: utilization-detector}, {type: active-request-scorer}]
+",
+    );
+    let (_, routing) = decides(&fields(&found.text));
+    assert!(routing.contains("queue:1") && routing.contains("active-request:1"), "{routing}");
+    assert!(!routing.contains("kv-filter"), "it detects saturation: {routing}");
+}
+
+#[test]
 fn nothing_of_a_configuration_is_dropped_in_silence() {
     let config = |more: &str| {
         let text = format!(
@@ -418,6 +430,7 @@ fn nothing_of_a_configuration_is_dropped_in_silence() {
             "saturationDetector.queueDepthThreshold`",
         ),
         ("featureGates: [foo]", "feature gate `foo`"),
+        ("saturationDetector: {pluginRef: nope}", "there is no plugin `nope`"),
         ("foo: 1", "`foo`: no counterpart"),
         ("flowControl: {foo: 1}", "`flowControl.foo`"),
         ("flowControl: {maxRequests: 5}", "its feature gate is off"),

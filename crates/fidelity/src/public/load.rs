@@ -60,6 +60,9 @@ struct SharedPrefix {
     output_len: Whole<1, 10_000_000>,
 }
 
+const MOST_PROMPTS: u64 = 1_000_000;
+const MOST_REQUESTS: f64 = 1e8;
+
 /// What is sent, and the stage of each request.
 pub(super) struct Sent {
     pub(super) client: Tool,
@@ -75,6 +78,15 @@ impl Load {
     /// The first number of it, or of an arm's own `requests`, that nobody can send, with what is
     /// legal.
     pub(super) fn illegal(&self, requests: &[[f64; 3]]) -> Option<String> {
+        if let Some(data) = self.shared_prefix
+            && data.num_groups.get() * data.num_prompts_per_group.get() > MOST_PROMPTS
+        {
+            return Some(format!("`shared_prefix`: more than {MOST_PROMPTS} prompts"));
+        }
+        let ordered = |all: &[[f64; 3]]| all.is_sorted_by(|one, next| one[0] <= next[0]);
+        if !ordered(&self.requests) || !ordered(requests) {
+            return Some("`requests`: sort them by their times".to_owned());
+        }
         let users = self.users.map(|users| [users.requests_each, users.shortest]);
         let stages = self.stages.iter().map(|[rate, lasting]| (rate, lasting));
         let all = [
@@ -90,10 +102,13 @@ impl Load {
             ("prompts of `requests`", each(1).collect(), 1.0..=MOST_TOKENS),
             ("answers of `requests`", each(2).collect::<Vec<f64>>(), 1.0..=MOST_TOKENS),
         ];
-        all.into_iter().chain(single).find_map(|(what, values, legal)| {
+        let illegal = all.into_iter().chain(single).find_map(|(what, values, legal)| {
             let found = values.iter().find(|value| !legal.contains(value))?;
             Some(format!("{what}: found {found}; legal: {} to {}", legal.start(), legal.end()))
-        })
+        });
+        let sent: f64 = self.stages.iter().map(|[rate, lasting]| rate * lasting).sum();
+        let many = || format!("`stages`: {sent:e} requests; legal: up to {MOST_REQUESTS:e}");
+        illegal.or_else(|| (sent > MOST_REQUESTS).then(many))
     }
 
     /// The load of an arm with those requests of its own and points at those rates.

@@ -81,6 +81,9 @@ fn what_nobody_can_send_is_refused_before_anything_runs() {
         (sent("  users: {requests_each: -1, shortest: 1}\n"), "not a rate and 4 numbers"),
         (format!("{}  even_s: 0\n{}", &SLOW[..stages], &SLOW[warmup..]), "`even_s`: found 0"),
         (SLOW.replace("name: a,", "name: a, budget_per_prompt: 0,"), "`budget_per_prompt` is"),
+        (sent("  requests: [[5, 9, 9], [1, 9, 9]]\n"), "sort them by their times"),
+        (SLOW.replace("[0.01, 1000]", "[1e6, 1e6]"), "requests; legal: up to 1e8"),
+        (SLOW.replace("arms:", "seeds: 3000\narms:"), "found 3000; legal: 1 to 1000"),
     ] {
         let found = refused(bad);
         assert!(found.contains(words), "{found}");

@@ -105,7 +105,7 @@ impl Regret {
     /// Whether it has settled wherever another arm has, and is nowhere worse than the best.
     pub fn is_none(&self) -> bool {
         let lost = self.overloaded.len() + self.unsettled.len();
-        lost == 0 && self.times.is_none_or(|(times, _)| times.mean <= 1.0)
+        lost == 0 && self.times.is_some_and(|(times, _)| times.mean <= 1.0)
     }
 
     /// Whether the runs cannot tell which of two arms loses less at its worst.

@@ -70,10 +70,13 @@ fn best(study: &Study, found: &Answer) -> String {
     if found.places.is_empty() {
         return sentence(&found.empty.first().map_or_else(String::new, no_data));
     }
-    if let [place] = &found.places[..] {
-        let Some(first) = place.ranked.first() else {
-            return format!("No arm has settled, so {metric} measures the length of the run.");
-        };
+    if found.places.iter().all(|place| place.ranked.is_empty()) {
+        return format!("No arm has settled, so {metric} measures the length of the run.");
+    }
+    if let [Place { ranked, .. }] = &found.places[..]
+        && let [first, ..] = &ranked[..]
+    {
+        let place = &found.places[0];
         let value = entry(&found.metric, Some(first.mean));
         let at = if found.empty.is_empty() { String::new() } else { format!(" at {}", place.name) };
         let (name, unit) = (arm(study, first.arm), found.metric.unit());
@@ -87,7 +90,7 @@ fn best(study: &Study, found: &Answer) -> String {
     let same = some(same.map(|one| arm(study, one.arm)), MOST_LEVEL);
     let same = match &same[..] {
         "" => same,
-        _ => format!(" The runs cannot tell {same} from it."),
+        _ => format!(" As good at their worst, within the error: {same}."),
     };
     let name = arm(study, first.arm);
     if first.is_none() {
@@ -461,7 +464,9 @@ fn unknown(study: &Study, findings: &Findings, found: Option<&Answer>) -> String
     // The first clause says what the times are.
     let first = |caveat: &String| caveat.split(';').next().map(sentence);
     let caveat = study.cells.iter().find_map(|cell| first(cell.plan.latency_caveat.as_ref()?));
-    let caution = if study.hypotheses.is_empty() {
+    let caution = if findings.seeds() == 1 {
+        "One seed does not tell an effect from chance; set `seeds`, for example to 5."
+    } else if study.hypotheses.is_empty() {
         "Intervals are 95 % each and cover the choice of seeds, not errors of the model."
     } else {
         CAUTION

@@ -9,6 +9,9 @@ use blis_lab::study::{Answer, Regret, Study};
 /// Names of strategies that are no longer have what they are for below one another.
 const WIDTH: usize = 20;
 
+/// A strategy of its own is worth it for a case if all others lose more by this share.
+const WORTH: f64 = 0.1;
+
 /// Of strategies whose worst cases are within this share of each other the first is taken.
 const HARDLY: f64 = 0.02;
 
@@ -40,6 +43,9 @@ pub(super) fn lacking(study: &Study, found: &Answer) -> String {
 /// it is not known how to export the safest arm. The model and the machine are those of the study
 /// in `file`.
 pub(super) fn block(study: &Study, found: &Answer, file: Option<&str>) -> Option<Block> {
+    if found.places.iter().all(|place| place.ranked.is_empty()) {
+        return None;
+    }
     let everywhere: Vec<usize> = (0..found.places.len()).collect();
     let arms = || found.regrets.iter().map(|regret| regret.arm);
     export(study, found, arms().next()?, &[0])?;
@@ -59,7 +65,9 @@ pub(super) fn block(study: &Study, found: &Answer, file: Option<&str>) -> Option
             };
             Some((found.worst(level, places.iter().copied())?, strategy))
         });
-        let Some(strategy) = safest(strategies.collect()) else { continue };
+        let strategies: Vec<(Regret, String)> = strategies.collect();
+        let usual = lines.first().map(|(strategy, _)| strategy.clone());
+        let Some(strategy) = safest(strategies, usual.as_deref()) else { continue };
         match lines.iter_mut().find(|(known, _)| *known == strategy) {
             Some((_, cases)) => cases.push(case),
             None => lines.push((strategy, vec![case])),
@@ -68,30 +76,36 @@ pub(super) fn block(study: &Study, found: &Answer, file: Option<&str>) -> Option
     if lines.is_empty() {
         return None;
     }
-    let code = vec![Block::Code(commands(lines, all, file))];
+    let code = vec![Block::Code(commands(&lines, all, file))];
     Some(Block::group("To deploy the safest that llm-d can run", code))
 }
 
-/// The first strategy that loses hardly more at its worst than the one that loses least.
-fn safest(strategies: Vec<(Regret, String)>) -> Option<String> {
+/// The first strategy that loses hardly more at its worst than the one that loses least, or the
+/// `usual` one, if another is not worth it.
+fn safest(strategies: Vec<(Regret, String)>, usual: Option<&str>) -> Option<String> {
     let least = strategies
         .iter()
         .map(|(lost, _)| lost)
         .reduce(|least, next| if next.is_less_than(least, 0.0) { next } else { least })?;
     let least = least.clone();
+    let usual = strategies.iter().find(|(_, strategy)| Some(strategy.as_str()) == usual);
+    if let Some((lost, strategy)) = usual
+        && (lost.is_level(&least) || !least.is_less_than(lost, WORTH))
+    {
+        return Some(strategy.clone());
+    }
     let mut near = strategies.into_iter().filter(|(lost, _)| !least.is_less_than(lost, HARDLY));
     near.next().map(|(_, strategy)| strategy)
 }
 
-/// A line for each strategy and its cases; the first, which is the safest in `all` of them, comes
-/// last and is for those that no other line names.
-fn commands(mut lines: Vec<(String, Vec<String>)>, all: &str, file: Option<&str>) -> String {
+/// A line for each strategy and its cases; the first, which is the safest in `all` of them, is for
+/// those that no other line names.
+fn commands(lines: &[(String, Vec<String>)], all: &str, file: Option<&str>) -> String {
     let several = lines.len() > 1;
-    lines.rotate_left(usize::from(several));
     let of = file.map_or_else(String::new, |file| format!(" {}", shell_word(file)));
     let line = |(strategy, cases): &(String, Vec<String>)| {
         let about = match &cases[..] {
-            [first, ..] if first == all && several => "all other cases, or if yours is not known",
+            [first, ..] if first == all && several => "if yours is not known, or not below",
             [first, ..] if first == all => all,
             _ => &cases.join("; "),
         };

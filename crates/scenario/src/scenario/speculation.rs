@@ -26,7 +26,9 @@ pub(super) fn speculation(
     tree.whole(&[TOKENS])?;
     let tokens = fields.num_speculative_tokens.map_or(0, Whole::get_u32);
     if tokens == 0 {
-        return without(tree).map(|()| None);
+        // Drafts that are switched off leave what is said about them without a meaning.
+        let off = fields.num_speculative_tokens.is_some();
+        return if off { Ok(None) } else { without(tree).map(|()| None) };
     }
     let micros = |path: &str, us: Option<f64>| {
         tree.whole(&[path]).map(|()| Span::from_micros_f64(us.unwrap_or(0.0)))
@@ -119,6 +121,7 @@ mod tests {
         let listed = rates("[0.9, 0.9, 0.2]");
         assert!(near(listed[0], 0.9) && near(listed[2], 0.2));
         assert_eq!(read("num_speculative_tokens: 0"), Ok(None));
+        assert_eq!(read("num_speculative_tokens: 0, acceptance_rate: 0.5"), Ok(None), "off");
     }
 
     #[test]

@@ -461,7 +461,7 @@ fn settings_that_nothing_reads_are_refused() {
 #[test]
 fn an_unknown_machine_needs_coefficients_and_blocks() {
     let known = "known: `openai/gpt-oss-20b`, `openai/gpt-oss-120b`, `qwen/qwen3-8b`, \
-                 `qwen/qwen3-32b`, `qwen/qwen3-0.6b` and 28 others; or give alpha and beta \
+                 `qwen/qwen3-14b`, `qwen/qwen3-32b` and 29 others; or give alpha and beta \
                  coefficients and the number of KV blocks";
     refused("model: gpt", &format!("s.yaml:1:8: model: unknown model `gpt`; {known}"));
     refused(
