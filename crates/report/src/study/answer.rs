@@ -73,10 +73,9 @@ fn best(study: &Study, found: &Answer) -> String {
     if found.places.iter().all(|place| place.ranked.is_empty()) {
         return format!("No arm has settled, so {metric} measures the length of the run.");
     }
-    if let [Place { ranked, .. }] = &found.places[..]
-        && let [first, ..] = &ranked[..]
+    if let [place] = &found.places[..]
+        && let Some(first) = place.ranked.first()
     {
-        let place = &found.places[0];
         let value = entry(&found.metric, Some(first.mean));
         let at = if found.empty.is_empty() { String::new() } else { format!(" at {}", place.name) };
         let (name, unit) = (arm(study, first.arm), found.metric.unit());

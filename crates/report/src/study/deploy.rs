@@ -9,7 +9,8 @@ use blis_lab::study::{Answer, Regret, Study};
 /// Names of strategies that are no longer have what they are for below one another.
 const WIDTH: usize = 20;
 
-/// A strategy of its own is worth it for a case if all others lose more by this share.
+/// A case gets a command of its own if the one for any other workload loses more there by this
+/// share.
 const WORTH: f64 = 0.1;
 
 /// Of strategies whose worst cases are within this share of each other the first is taken.
@@ -105,7 +106,7 @@ fn commands(lines: &[(String, Vec<String>)], all: &str, file: Option<&str>) -> S
     let of = file.map_or_else(String::new, |file| format!(" {}", shell_word(file)));
     let line = |(strategy, cases): &(String, Vec<String>)| {
         let about = match &cases[..] {
-            [first, ..] if first == all && several => "if yours is not known, or not below",
+            [first, ..] if first == all && several => "any other workload",
             [first, ..] if first == all => all,
             _ => &cases.join("; "),
         };

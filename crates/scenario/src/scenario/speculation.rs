@@ -26,7 +26,7 @@ pub(super) fn speculation(
     tree.whole(&[TOKENS])?;
     let tokens = fields.num_speculative_tokens.map_or(0, Whole::get_u32);
     if tokens == 0 {
-        // Drafts that are switched off leave what is said about them without a meaning.
+        // Where drafts are switched off, what the base says of them does not matter.
         let off = fields.num_speculative_tokens.is_some();
         return if off { Ok(None) } else { without(tree).map(|()| None) };
     }
