@@ -1,6 +1,6 @@
 //! The router that looks ahead: where the first token of a request comes soonest.
 
-use super::{LATEST, World};
+use super::{LATEST, MOST_IN_VAIN, World};
 use crate::instance::{Kit, Tally, Unseen};
 use crate::live::{Ended, Live, LiveRequests, Slot};
 use blis_core::{InstanceId, Span, Time};
@@ -94,6 +94,7 @@ impl World<'_> {
         live.instance = Some(place.instance);
         // Orders and evictors read it, so it must be what the engine would be told.
         live.intent = self.known_intent(slot, place.instance, BECAUSE);
+        copy.tally.in_vain = 0;
         let mut deaf = Deaf;
         let mut kit = self.look_ahead(copy, &mut deaf);
         let mut joining = place.joining.iter().copied().peekable();
@@ -101,7 +102,8 @@ impl World<'_> {
         loop {
             let join = joining.peek().map_or(Time::NEVER, |next| next.0);
             let at = join.min(boundary);
-            if at >= limit {
+            // Requests that preempt each other for ever get nowhere.
+            if at >= limit || kit.tally.in_vain > MOST_IN_VAIN {
                 return None;
             }
             boundary = match joining.next_if(|next| next.0 <= boundary) {
