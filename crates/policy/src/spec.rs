@@ -20,8 +20,6 @@ pub struct Cluster {
     pub instances: u32,
     /// KV blocks of one instance.
     pub blocks: u32,
-    /// Blocks of the CPU tier behind them; 0: none.
-    pub cpu_blocks: u32,
     /// Tokens of one block.
     pub block_size: u32,
     /// Most requests that an instance runs at once.
@@ -51,7 +49,6 @@ impl Cluster {
     pub const SMALL: Cluster = Cluster {
         instances: 1,
         blocks: 100,
-        cpu_blocks: 0,
         block_size: 16,
         max_running: 256,
         token_budget: 2_048,

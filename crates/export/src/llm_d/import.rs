@@ -234,7 +234,7 @@ impl<'a> Config<'a> {
         let producer = self.plugins.get(name).copied().or(self.kind(APPROX));
         let given = |name| flow::number(parameter(producer?, name)?);
         let fixed = producer.and_then(|it| parameter(it, "autoTune")) == Some("false");
-        let capacity = given("lruCapacityPerServer").filter(|_| fixed);
+        let capacity = fixed.then(|| given("lruCapacityPerServer").unwrap_or(31_250.0));
         let block = given("blockSizeTokens").unwrap_or_default().max(64.0);
         let capacity = capacity.map(|blocks| format!("lru-capacity={}", blocks * block / 16.0));
         spell("prefix-affinity", &capacity.into_iter().collect::<Vec<_>>())

@@ -312,15 +312,14 @@ impl<'a> Parts<'a> {
         self.detector = Some((old_queue.min(queue), old_kv.min(kv)));
     }
 
-    /// The memory of what was sent, of `blocks` blocks of the engine; by default of all that an
-    /// instance and its CPU tier hold.
+    /// The memory of what was sent, of `blocks` blocks of the engine; by default as large as llm-d
+    /// makes it.
     fn approximate(&mut self, blocks: Option<f64>) {
         let engine = &self.plan.engine;
-        if blocks.is_none() && engine.tier.is_none() {
+        let Some(blocks) = blocks else {
             return self.plugin(APPROX, vec![("autoTune", Yaml::Flag(true))]);
-        }
-        let held = engine.total_kv_blocks + engine.tier.map_or(0, |tier| tier.blocks);
-        let tokens = blocks.unwrap_or(f64::from(held)) * f64::from(engine.block_size);
+        };
+        let tokens = blocks * f64::from(engine.block_size);
         let block = engine.block_size.max(LEAST_BLOCK);
         let capacity = (tokens / f64::from(block)).floor().max(1.0);
         self.plugin(

@@ -59,13 +59,9 @@ fn every_strategy_that_ships_is_exported() {
 
 #[test]
 fn the_default_of_llm_d_has_its_weights_and_a_memory_of_as_many_tokens() {
-    let text = exported("strategy: seeds-3-2-2\nengine: {total_kv_blocks: 4000}");
-    assert!(
-        text.contains("    autoTune: true\n- type"),
-        "as large as the servers' caches:\n{text}"
-    );
-    let tier = "engine: {total_kv_blocks: 3000}\nkv_tier: {cpu_blocks: 1000}";
-    let text = exported(&format!("strategy: seeds-3-2-2\n{tier}"));
+    let text = exported("strategy: seeds-3-2-2\nkv_tier: {cpu_blocks: 1000}");
+    assert!(text.contains("    autoTune: true\n- type"), "as large as llm-d makes it:\n{text}");
+    let text = exported("strategy: seeds-3-2-2\nrouting: {lru_capacity: 4000}");
     let profile = "\
 schedulingProfiles:
 - name: default

@@ -14,8 +14,11 @@
 //! router arguments of 2026). It matches characters; here blocks of tokens.
 
 use crate::prelude::*;
-use crate::routing::knowledge::{self, Knowledge};
+use crate::routing::knowledge::Knowledge;
 use crate::routing::ties::{self, Ties};
+
+/// What it remembers of an instance: `--max-tree-size`, at four characters per token.
+const TREE_TOKENS: u64 = (1 << 26) / 4;
 
 /// How `cache-aware` introduces itself.
 pub const SPEC: Spec<dyn Router> = Spec {
@@ -36,7 +39,7 @@ pub const SPEC: Spec<dyn Router> = Spec {
             absolute: u32::try_from(values.int("absolute")).unwrap_or(u32::MAX),
             relative: values.float("relative"),
             ties: Ties::of(values),
-            knowledge: Knowledge::approximate(knowledge::auto_capacity(cluster)),
+            knowledge: Knowledge::approximate(TREE_TOKENS / u64::from(cluster.block_size.max(1))),
             counts: [0; 3],
             last: Reason::Unbalanced,
         })

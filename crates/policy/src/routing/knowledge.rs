@@ -29,10 +29,8 @@ fn is_precise(values: &Values) -> bool {
     values.choice(PARAM.name) == "precise"
 }
 
-/// Blocks that an instance and its CPU tier hold: what an approximate memory keeps of it.
-pub fn auto_capacity(cluster: &Cluster) -> u64 {
-    u64::from(cluster.blocks) + u64::from(cluster.cpu_blocks)
-}
+/// Tokens of a block of llm-d's approximate index, unless those of the engine are larger.
+const INDEX_BLOCK: u32 = 64;
 
 /// Which blocks of the prompt looked at last are cached where.
 #[derive(Clone, Debug)]
@@ -59,8 +57,16 @@ impl Knowledge {
         if is_precise(values) {
             Knowledge::precise(values.float(CPU_WEIGHT.name))
         } else {
-            Knowledge::approximate(auto_capacity(cluster))
+            Knowledge::indexed(None, cluster)
         }
+    }
+
+    /// The index of llm-d: it remembers `capacity` blocks per instance, if that is given, else as
+    /// many of its own larger blocks as the instance has of the engine's. So it does not see what
+    /// an engine has evicted for long.
+    pub fn indexed(capacity: Option<u64>, cluster: &Cluster) -> Knowledge {
+        let larger = INDEX_BLOCK.div_ceil(cluster.block_size.max(1));
+        Knowledge::approximate(capacity.unwrap_or(u64::from(cluster.blocks) * u64::from(larger)))
     }
 
     /// A memory of `capacity` blocks per instance.
@@ -193,6 +199,17 @@ mod tests {
         knowledge.look(&request(&asked), &cluster(&views));
         assert_eq!([0, 1, 2].map(|id| knowledge.blocks(InstanceId(id))), [0, 0, 2]);
         assert_eq!(vec![knowledge.share(&request(&asked), &views[2])], [0.5]);
+    }
+
+    #[test]
+    fn the_index_has_as_many_blocks_as_an_instance_but_of_64_tokens() {
+        let long: Vec<u64> = (1..=20).collect();
+        for (block_size, capacity) in [(16, 12), (32, 6), (48, 6), (128, 3)] {
+            let cluster = Cluster { blocks: 3, block_size, ..Cluster::SMALL };
+            let mut knowledge = Knowledge::indexed(None, &cluster);
+            knowledge.sent(&request(&prompt(&long)), InstanceId(0));
+            assert_eq!(knowledge.held(InstanceId(0)), capacity, "{block_size}");
+        }
     }
 
     #[test]

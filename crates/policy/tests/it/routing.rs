@@ -235,7 +235,10 @@ fn clusters_without_blocks_or_instances_can_be_built_for() {
             instances: vec![blis_policy::InstanceView::idle(InstanceId(0), 0)],
         };
         let choices = decisions(&mut *router, &[question.clone(), question]);
-        assert!(choices.iter().all(|choice| choice.intent.expected_hit_blocks.unwrap_or(0) == 0));
+        // SGLang's router remembers as much whatever an instance holds.
+        let blind = spec.name != "cache-aware";
+        let hits = choices.iter().map(|choice| choice.intent.expected_hit_blocks.unwrap_or(0));
+        assert!(!blind || hits.sum::<u32>() == 0, "{}", spec.name);
     }
 }
 

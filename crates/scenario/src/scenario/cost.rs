@@ -22,7 +22,6 @@ pub(super) fn cluster(
     Cluster {
         instances,
         blocks: engine.total_kv_blocks,
-        cpu_blocks: engine.tier.map_or(0, |tier| tier.blocks),
         block_size: engine.block_size,
         max_running: engine.max_num_running_reqs,
         token_budget: engine.max_num_scheduled_tokens,

@@ -7,13 +7,16 @@
 //! itself from its own decisions (live). It does not see evictions, so it may promise blocks that
 //! are gone.
 //!
-//! **Parameters** `lru-capacity` (blocks): how much it remembers per instance; `auto` is the number
-//! of KV blocks of an instance and its CPU tier.
+//! **Parameters** `lru-capacity` (blocks): how much it remembers per instance; `auto` is as many
+//! blocks of 64 tokens as an instance has KV blocks, so four times what fits there with blocks of
+//! 16.
 //!
-//! **Origin** llm-d's approximate prefix-cache scorer, which bounds its index the same way.
+//! **Origin** llm-d's approximate prefix-cache producer, which tunes its index to the servers that
+//! way (llm-d-router ebab687). It counts matches in its own blocks, a cut one at the end of the
+//! prompt included; here they are full blocks of the engine.
 
 use crate::prelude::*;
-use crate::routing::knowledge::{self, Knowledge};
+use crate::routing::knowledge::Knowledge;
 
 /// The parameter that the flag `--lru-capacity` sets.
 pub const LRU_CAPACITY: &str = "lru-capacity";
@@ -24,11 +27,10 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
     alias: Some("pa"),
     help: "Prefers instances that were sent the same prompt prefix before (approximate)",
     params: &[Param::int_or_auto(LRU_CAPACITY, 1..=100_000_000, "blocks")
-        .help("Blocks remembered per instance; auto: capacity of the instance and its CPU tier")],
+        .help("Blocks remembered per instance; auto: as many of 64 tokens as it has KV blocks")],
     ..Spec::built_by(|values, cluster| {
-        let capacity = values.int_or_auto(LRU_CAPACITY);
-        let capacity = capacity.unwrap_or_else(|| knowledge::auto_capacity(cluster));
-        Box::new(PrefixAffinity::new(capacity))
+        let knowledge = Knowledge::indexed(values.int_or_auto(LRU_CAPACITY), cluster);
+        Box::new(PrefixAffinity { knowledge })
     })
 };
 
@@ -36,12 +38,6 @@ pub const SPEC: Spec<dyn Scorer> = Spec {
 #[derive(Clone, Debug)]
 pub struct PrefixAffinity {
     knowledge: Knowledge,
-}
-
-impl PrefixAffinity {
-    fn new(capacity: u64) -> PrefixAffinity {
-        PrefixAffinity { knowledge: Knowledge::approximate(capacity) }
-    }
 }
 
 impl Scorer for PrefixAffinity {
@@ -83,9 +79,13 @@ mod tests {
     use super::*;
     use crate::view::examples::{prompt, request, scores};
 
+    fn remembers(capacity: u64) -> PrefixAffinity {
+        PrefixAffinity { knowledge: Knowledge::approximate(capacity) }
+    }
+
     #[test]
     fn the_score_is_the_share_of_the_prompt_that_was_sent_there() {
-        let mut scorer = PrefixAffinity::new(100);
+        let mut scorer = remembers(100);
         scorer.sent(&request(&prompt(&[1, 2, 3, 4])), InstanceId(1), Time::ZERO);
         assert_eq!(scores(&mut scorer, &[1, 2, 9, 10], &[0, 0]), [0.0, 0.5]);
         assert_eq!(scorer.expected_hit_blocks(InstanceId(1)), Some(2));
@@ -94,12 +94,12 @@ mod tests {
 
     #[test]
     fn a_prompt_without_a_full_block_scores_zero() {
-        assert_eq!(scores(&mut PrefixAffinity::new(100), &[], &[0, 0]), [0.0, 0.0]);
+        assert_eq!(scores(&mut remembers(100), &[], &[0, 0]), [0.0, 0.0]);
     }
 
     #[test]
     fn scoring_does_not_teach_it_anything() {
-        let mut scorer = PrefixAffinity::new(100);
+        let mut scorer = remembers(100);
         for _ in 0..3 {
             assert_eq!(scores(&mut scorer, &[1, 2], &[0, 0]), [0.0, 0.0]);
         }
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn what_was_not_used_for_longest_is_forgotten_first() {
-        let mut scorer = PrefixAffinity::new(4);
+        let mut scorer = remembers(4);
         scorer.sent(&request(&prompt(&[1, 2])), InstanceId(0), Time::ZERO);
         scorer.sent(&request(&prompt(&[3, 4])), InstanceId(0), Time::ZERO);
         scorer.sent(&request(&prompt(&[5])), InstanceId(0), Time::ZERO);
