@@ -9,7 +9,7 @@ use blis_core::SloClass;
 use blis_core::math::{count, float};
 use blis_latency::{Catalogue, Memory, ModelShape, Parallel, kv_blocks};
 use blis_scenario::scenario::Plan;
-use blis_sim::{Preemption, Reload};
+use blis_sim::{Preemption, Prefill, Reload};
 use std::fmt;
 
 /// A flag and its value, if it has one.
@@ -102,7 +102,11 @@ impl Made<'_> {
         let tokens = engine.max_num_scheduled_tokens / ranks;
         self.flag("--max-num-seqs", &(engine.max_num_running_reqs / ranks));
         self.flag("--max-num-batched-tokens", &tokens);
-        self.switch("--enable-chunked-prefill");
+        if engine.prefill == Prefill::Mixed {
+            self.switch("--enable-chunked-prefill");
+        } else {
+            self.say("prompts in steps of their own", "prompts in steps of their own");
+        }
         let threshold = engine.long_prefill_token_threshold;
         if threshold > 0 && (ranks == 1 || threshold != tokens) {
             self.flag("--long-prefill-token-threshold", &threshold);

@@ -129,6 +129,8 @@ pub struct Engine {
     /// Whether a full block is in the prefix cache once it is allocated, so that others of the same
     /// step find it; otherwise once it is computed.
     pub cache_on_allocation: bool,
+    /// What prompts share steps with.
+    pub prefill: Prefill,
     /// What becomes of the KV of a preempted request.
     pub preemption: Preemption,
     /// The memory behind the GPU's.
@@ -191,6 +193,19 @@ impl Speculation {
         let right = self.accepted.iter().take(drafted as usize).take_while(|&&p| chance < p);
         u32::try_from(right.count()).expect("a draft is short")
     }
+}
+
+/// What prompts share steps with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Prefill {
+    /// Steps compute chunks of prompts beside requests that decode, as vLLM does.
+    #[default]
+    Mixed,
+    /// While there are prompts that fit, steps compute nothing else, as `SGLang` does.
+    Separate,
+    /// And a prompt waits for the next step rather than being cut to what is left of the budget, as
+    /// vLLM did before its v1 engine. One that is longer than the whole budget is cut.
+    Whole,
 }
 
 /// What becomes of the KV of a preempted request.

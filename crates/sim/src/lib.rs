@@ -18,7 +18,7 @@ mod world;
 
 pub use config::{
     Config, Engine, Freshness, Gateway, GatewayPolicies, Instead, KvTier, LONGEST_DRAFT, Oracles,
-    Pace, Policies, Pool, Preemption, Reload, Signals, Speculation,
+    Pace, Policies, Pool, Preemption, Prefill, Reload, Signals, Speculation,
 };
 pub use future::Future;
 pub use oracle::{Floor, Floors};

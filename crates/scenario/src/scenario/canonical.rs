@@ -7,7 +7,7 @@ pub(crate) use spell::{Spell, group};
 use crate::scenario::plan::{Plan, Workload};
 use blis_core::{SloClass, Span, Time};
 use blis_metrics::SloTargets;
-use blis_sim::{Engine, Freshness, Gateway, Signals, Speculation};
+use blis_sim::{Engine, Freshness, Gateway, Prefill, Signals, Speculation};
 use blis_workload::{Client, Mix, Retry, TraceEdit};
 use std::fmt::Write;
 
@@ -69,6 +69,7 @@ fn engine(plan: &Plan, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {
         async_scheduling,
         stages,
         cache_on_allocation,
+        prefill,
         preemption,
         tier,
         speculation,
@@ -85,6 +86,9 @@ fn engine(plan: &Plan, line: &mut dyn FnMut(&str, &dyn std::fmt::Display)) {
         line("engine.stages", &stages);
     }
     line("engine.cache_on_allocation", &cache_on_allocation);
+    if prefill != Prefill::Mixed {
+        line("engine.prefill", &prefill.spell());
+    }
     if let Some(Speculation { tokens, accepted, step, token }) = speculation {
         line("engine.num_speculative_tokens", &tokens);
         line("engine.acceptance_rate", &accepted[..tokens as usize].spell());

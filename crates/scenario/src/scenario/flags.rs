@@ -107,6 +107,8 @@ pub const FLAGS: &[Flag] = &[
         "Derive KV blocks from this fraction of GPU memory"),
     flag(ENGINE, "kv-cache-dtype", "TYPE", Field("engine.kv_cache_dtype"),
         "How the KV cache is stored: auto, bf16 or fp8 [default: auto, as the model says]"),
+    flag(ENGINE, "prefill", "MODE", Field("engine.prefill"),
+        "What prompts share steps with: mixed (with decodes), separate, or whole (and uncut) [default: mixed]"),
     flag(ENGINE, "preemption-mode", "MODE", Field("engine.preemption"),
         "What happens to the KV of a preempted request: recompute or swap [default: recompute]"),
     flag(ENGINE, "num-speculative-tokens", "N", Field("engine.num_speculative_tokens"),

@@ -8,8 +8,23 @@ use crate::scenario::schema::{EngineFields, KvDtype, Preset, Scenario};
 use crate::yaml::{Node, Whole};
 use blis_core::math::{count, float};
 use blis_latency::{Catalogue, Fit, Memory, ModelShape, Parallel, StepTime, kv_blocks};
-use blis_sim::{Engine, Preemption};
+use blis_sim::{Engine, Preemption, Prefill};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use std::sync::Arc;
+
+/// What prompts share steps with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PrefillField {
+    /// Requests that decode, as in vLLM.
+    #[default]
+    Mixed,
+    /// Nothing but prompts, as in `SGLang`.
+    Separate,
+    /// Nothing but prompts, none of them cut to what is left of the budget, as in vLLM before v1.
+    Whole,
+}
 
 /// Tokens of a block in the catalogue's block counts.
 const CATALOGUE_BLOCK_SIZE: u64 = 16;
@@ -220,6 +235,11 @@ pub(super) fn engine(
         async_scheduling: fields.async_scheduling.unwrap_or(newest),
         stages: pp,
         cache_on_allocation: fields.cache_on_allocation.unwrap_or(newest),
+        prefill: match fields.prefill.unwrap_or_default() {
+            PrefillField::Mixed => Prefill::Mixed,
+            PrefillField::Separate => Prefill::Separate,
+            PrefillField::Whole => Prefill::Whole,
+        },
         preemption: Preemption::default(),
         tier: None,
         speculation: None,

@@ -9,6 +9,7 @@ use crate::legal::{
     SpanMillis, StepMicros, Utilization,
 };
 use crate::rate::RateSpec;
+use crate::scenario::machine::PrefillField;
 use crate::scenario::oracles::OracleField;
 use crate::scenario::tier::{KvTierFields, PreemptionField};
 use crate::slo::SloSpec;
@@ -143,6 +144,8 @@ pub struct EngineFields {
     pub gpu_memory_utilization: Option<Amount<Utilization>>,
     /// How numbers of the KV cache are stored.
     pub kv_cache_dtype: Option<KvDtype>,
+    /// What prompts share steps with.
+    pub prefill: Option<PrefillField>,
     /// What becomes of the KV of a preempted request.
     pub preemption: Option<PreemptionField>,
     /// Tokens of the draft that a step verifies beside the next token of a request; 0: none.

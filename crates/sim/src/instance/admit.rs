@@ -3,7 +3,6 @@
 
 use super::plan::Chunk;
 use super::running::Running;
-use super::step::chunk_limit;
 use super::{Instance, Kit, share};
 use crate::live::{Place, Slot};
 use blis_core::{Span, Time};
@@ -72,7 +71,7 @@ impl Instance {
             let beside = hit.copied > 0 && Instance::loads_beside(kit);
             let ready = if beside { hit.blocks } else { hit.blocks + hit.copied };
             let cached = ready * block_size;
-            let chunk = chunk_limit(goal - cached, budget, kit);
+            let Some(chunk) = self.first_chunk(goal - cached, budget, kit) else { break };
             let reach = cached + chunk + kit.engine.lookahead();
             let first = reach.div_ceil(block_size) - hit.blocks;
             let wanted = if kit.engine.reserve_full_prompt {

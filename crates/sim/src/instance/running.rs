@@ -305,6 +305,11 @@ impl RunningBatch {
         self.entries.iter().any(is_one).then(|| self.iter().position(is_one))?
     }
 
+    /// Whether somebody has a prompt to compute, or tokens that a preemption has lost.
+    pub(crate) fn catches_up(&self) -> bool {
+        self.iter().any(|running| !running.steady && !running.decodes())
+    }
+
     pub(crate) fn settle_all(&mut self) {
         for index in 0..self.len() {
             self.settle(index);

@@ -10,7 +10,7 @@ use super::plan::Chunk;
 use super::running::Running;
 use super::stride::{Step, Stride};
 use super::{Instance, Kit, Released, count, release};
-use crate::config::{Engine, Preemption};
+use crate::config::{Engine, Preemption, Prefill};
 use crate::live::Place;
 use blis_core::{Span, Time};
 use blis_latency::StepShape;
@@ -47,15 +47,7 @@ impl Instance {
     fn form_step(&mut self, now: Time, kit: &mut Kit<'_>) -> Option<Stride> {
         self.plan.clear();
         self.in_flight.number += 1;
-        let (budget, preempted) = self.continue_running(now, kit);
-        if kit.engine.cache_on_allocation {
-            for at in 0..self.plan.chunks().len() {
-                self.commit_planned(self.plan.chunks()[at], kit);
-            }
-        }
-        if !preempted {
-            self.admit_waiting(now, budget, kit);
-        }
+        let preempted = self.plan_step(now, kit);
         if self.tier.is_some() {
             self.copy_idle(now, kit);
         }
@@ -93,6 +85,50 @@ impl Instance {
             self.order_stores(now, &stride, kit);
         }
         Some(stride)
+    }
+
+    /// Chooses who computes how much. Returns whether somebody was preempted.
+    fn plan_step(&mut self, now: Time, kit: &mut Kit<'_>) -> bool {
+        if kit.engine.prefill != Prefill::Mixed && self.plan_prompts(now, kit) {
+            return false;
+        }
+        let (budget, preempted) = self.continue_running(now, kit);
+        if kit.engine.prefill == Prefill::Mixed {
+            self.commit_chunks(kit);
+            if !preempted {
+                self.admit_waiting(now, budget, kit);
+            }
+        }
+        preempted
+    }
+
+    /// Plans a step of prompts only, if some can be computed; whoever decodes is left out.
+    fn plan_prompts(&mut self, now: Time, kit: &mut Kit<'_>) -> bool {
+        let mut budget = kit.engine.max_num_scheduled_tokens;
+        if self.running.catches_up() {
+            self.leave_out_all(now, kit);
+            let preempted;
+            (budget, preempted) = self.continue_from(0, budget, false, now, kit);
+            self.commit_chunks(kit);
+            if preempted {
+                return !self.plan.chunks().is_empty();
+            }
+        }
+        self.admit_waiting(now, budget, kit);
+        let planned = !self.plan.chunks().is_empty();
+        if planned {
+            self.leave_out_all(now, kit);
+        }
+        planned
+    }
+
+    /// Makes the blocks known to the prefix cache that the chunks of the plan will fill.
+    fn commit_chunks(&mut self, kit: &Kit<'_>) {
+        if kit.engine.cache_on_allocation {
+            for at in 0..self.plan.chunks().len() {
+                self.commit_planned(self.plan.chunks()[at], kit);
+            }
+        }
     }
 
     /// The turn that sends a step through the stages of a pipeline, each of whose GPUs is occupied
@@ -161,33 +197,35 @@ impl Instance {
     fn continue_running(&mut self, now: Time, kit: &mut Kit<'_>) -> (u32, bool) {
         let budget = kit.engine.max_num_scheduled_tokens;
         if !kit.engine.is_steady() {
-            return self.continue_from(0, budget, now, kit);
+            return self.continue_from(0, budget, true, now, kit);
         }
         let steady = self.running.steady_total();
         let enough = self.full.len() <= self.pool.available() as usize;
         if let (true, Some(behind)) = (steady <= budget && enough, self.running.behind_steady()) {
             self.feed_full(now, kit);
-            return self.continue_from(behind, budget - steady, now, kit);
+            return self.continue_from(behind, budget - steady, true, now, kit);
         }
         self.full.clear();
         self.running.settle_all();
-        self.continue_from(0, budget, now, kit)
+        self.continue_from(0, budget, true, now, kit)
     }
 
     /// Gives the running requests from `index` on, whose counters are settled, their next chunk,
-    /// one by one.
+    /// one by one; those that decode only `with_decodes`.
     fn continue_from(
         &mut self,
         mut index: usize,
         mut budget: u32,
+        with_decodes: bool,
         now: Time,
         kit: &mut Kit<'_>,
     ) -> (u32, bool) {
         let mut preempted = false;
         while index < self.running.len() {
             let running = self.running.get(index);
-            if running.surely_left() == 0 || self.is_too_early(running, kit.engine) {
-                // Its last token is on its way, or the one that it goes on from.
+            let left_out = !with_decodes && running.decodes();
+            if left_out || running.surely_left() == 0 || self.is_too_early(running, kit.engine) {
+                // Or its last token is on its way, or the one that it goes on from.
                 index += 1;
                 continue;
             }
@@ -255,6 +293,15 @@ impl Instance {
         Chunk { place, tokens, kept: tokens.min(1 + right).min(running.left()) }
     }
 
+    /// The first chunk of a request that lacks `missing` tokens; `None` if it waits for a step that
+    /// has room for all of them.
+    pub(super) fn first_chunk(&self, missing: u32, budget: u32, kit: &Kit<'_>) -> Option<u32> {
+        let chunk = chunk_limit(missing, budget, kit);
+        let is_cut = chunk < chunk_limit(missing, u32::MAX, kit);
+        let waits = kit.engine.prefill == Prefill::Whole && !self.plan.chunks().is_empty();
+        (!(is_cut && waits)).then_some(chunk)
+    }
+
     /// A request is not part of the step that begins, so it does not decode step after step any
     /// more.
     fn leave_out(&mut self, index: usize, now: Time, kit: &mut Kit<'_>) {
@@ -266,6 +313,14 @@ impl Instance {
                 kit.live.get_mut(running.slot).last_token = now;
             }
             self.running.unsteady(index);
+        }
+    }
+
+    /// No steady request is part of the step that begins.
+    fn leave_out_all(&mut self, now: Time, kit: &mut Kit<'_>) {
+        self.full.clear();
+        for index in 0..self.running.len() {
+            self.leave_out(index, now, kit);
         }
     }
 
@@ -430,7 +485,7 @@ impl Instance {
 }
 
 /// The next chunk of a request that lacks `missing` tokens.
-pub(super) fn chunk_limit(missing: u32, budget: u32, kit: &Kit<'_>) -> u32 {
+fn chunk_limit(missing: u32, budget: u32, kit: &Kit<'_>) -> u32 {
     let threshold = kit.engine.long_prefill_token_threshold;
     let capped = if threshold > 0 { missing.min(threshold) } else { missing };
     capped.min(budget)

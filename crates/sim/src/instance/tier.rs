@@ -272,7 +272,7 @@ impl Instance {
         let goal = live.request.content.prompt_tokens() + live.generated;
         // At least the last token is computed.
         let cached = (load.upto * block_size).min(goal - 1);
-        let chunk = super::step::chunk_limit(goal - cached, budget, kit);
+        let chunk = self.first_chunk(goal - cached, budget, kit).ok_or(())?;
         let reach = cached + chunk + kit.engine.lookahead();
         let first = reach.div_ceil(block_size) - load.upto;
         let wanted = if kit.engine.reserve_full_prompt {

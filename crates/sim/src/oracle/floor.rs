@@ -126,6 +126,7 @@ mod tests {
             async_scheduling: false,
             stages: 1,
             cache_on_allocation: false,
+            prefill: crate::Prefill::Mixed,
             preemption: crate::Preemption::Recompute,
             tier: None,
             speculation: None,

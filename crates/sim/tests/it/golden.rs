@@ -7,7 +7,7 @@
 use crate::harness::{Ended, Scenario, Told, prompted, request, small_world};
 use blis_core::{Ending, Request, Source, Span, TenantId, Time};
 use blis_metrics::Status;
-use blis_sim::{End, Pace};
+use blis_sim::{End, Pace, Prefill};
 use std::error::Error;
 
 /// Runs a scenario both ways, which must agree, and returns what was told.
@@ -90,6 +90,29 @@ fn the_long_prefill_threshold_caps_each_chunk() {
     let mut scenario = small_world().with(vec![request(0, 150, 1)]);
     scenario.engine.long_prefill_token_threshold = 64;
     check(&scenario, &[3560], &[3560]);
+}
+
+/// As in `a_request_that_arrives_during_a_step_joins_the_next`, but the step at 2403 computes the
+/// second's prompt only: 1000 + 2*100 = 1200, to 3603. Then both decode: 1006, to 4609.
+#[test]
+fn with_separate_prefill_decodes_wait_while_a_prompt_is_computed() {
+    let requests = vec![request(0, 100, 3), request(1500, 100, 2)];
+    let mut scenario = small_world().with(requests);
+    scenario.engine.prefill = Prefill::Separate;
+    check(&scenario, &[1410, 2113], &[4619, 3119]);
+}
+
+/// Budget 2048: two prompts of 1500 queue at 1600. Mixed, the first step has 548 tokens of the
+/// second: 5096, to 6696, and the rest takes 2904. Uncut, each has a step of 4000, to 5600 and
+/// 9600. A prompt that is longer than the budget is cut all the same.
+#[test]
+fn with_whole_prefill_a_prompt_waits_for_a_step_that_has_room_for_it() {
+    let mut scenario = small_world().with(vec![request(0, 1500, 1), request(0, 1500, 1)]);
+    check(&scenario, &[6706, 9610], &[6706, 9610]);
+    scenario.engine.prefill = Prefill::Whole;
+    check(&scenario, &[5610, 9610], &[5610, 9610]);
+    scenario.requests = vec![request(0, 3000, 2)];
+    check(&scenario, &[11_110], &[12_113]);
 }
 
 /// Both prompts: 64 shared tokens (4 blocks) and 36 own. The first: 200 + 1200 + 10. The second

@@ -11,7 +11,7 @@ use blis_metrics::{
 use blis_policy::{Chosen, Cluster, Gate, Guests, Needs, PartsText, Router, Routing};
 use blis_sim::{
     Config, Engine, Future, Gateway, Instead, Oracles, Outcome, Pace, Policies, Pool, Preemption,
-    Signals, Unobserved,
+    Prefill, Signals, Unobserved,
 };
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -106,6 +106,7 @@ pub(crate) fn small_world() -> Scenario {
             async_scheduling: false,
             stages: 1,
             cache_on_allocation: false,
+            prefill: Prefill::Mixed,
             preemption: Preemption::Recompute,
             tier: None,
             speculation: None,
@@ -210,7 +211,6 @@ impl Scenario {
         let cluster = Cluster {
             instances: self.size(),
             blocks: self.engine.total_kv_blocks,
-            cpu_blocks: self.engine.tier.map_or(0, |tier| tier.blocks),
             block_size: self.engine.block_size,
             ..Cluster::SMALL
         };

@@ -5,7 +5,7 @@ use crate::worlds::{Coverage, in_random_worlds};
 use blis_core::{Content, Request, Segment, Span, StreamId, Time};
 use blis_latency::{Coefficients, HostTime, StepShape, StepTime};
 use blis_metrics::{Stage, Status};
-use blis_sim::{Pace, Signals};
+use blis_sim::{Pace, Prefill, Signals};
 use proptest::prelude::*;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -77,6 +77,37 @@ fn a_request_changes_nothing_before_it_arrives() {
     });
     coverage.guard(0.05);
     assert!(later.get() > 500, "only {} cuts were in the middle of a run", later.get());
+}
+
+/// With separate prefill no step has both, though there was somebody to decode. (Who comes back
+/// after a preemption and finds all but its last token decodes at once.)
+#[test]
+fn prompts_and_decodes_share_no_step_if_prefill_is_separate() {
+    let left_out = Cell::new(0);
+    let coverage = in_random_worlds(600, |world| {
+        let told = world.run();
+        if told.count("Preempted") > 0 {
+            return Ok(told);
+        }
+        for (at, lane, fact) in told.facts.iter().filter(|(_, _, fact)| fact.starts_with("Steps")) {
+            let number = |field: &str| -> u32 {
+                let rest = fact.split(field).nth(1).expect("a field of a batch");
+                rest.split(|c: char| !c.is_ascii_digit())
+                    .next()
+                    .and_then(|n| n.parse().ok())
+                    .unwrap()
+            };
+            let [prompts, decodes] = ["prefill_seqs: ", "decode_seqs: "].map(number);
+            if world.pool_of(lane - 1).engine.prefill == Prefill::Mixed || prompts == 0 {
+                continue;
+            }
+            prop_assert_eq!(decodes, 0, "{} {}", at, fact);
+            left_out.set(left_out.get() + u32::from(number("running: ") > prompts));
+        }
+        Ok(told)
+    });
+    coverage.guard(0.05);
+    assert!(left_out.get() > 500, "only {} steps left somebody out", left_out.get());
 }
 
 /// The output length is unknown until it is reached: a longer answer changes nothing before the

@@ -7,7 +7,7 @@
 
 use crate::harness::{Scenario, Told, request, small_world};
 use blis_core::{Span, Time};
-use blis_sim::{End, LONGEST_DRAFT, Pace, Speculation};
+use blis_sim::{End, LONGEST_DRAFT, Pace, Prefill, Speculation};
 use proptest::prelude::*;
 
 /// Drafts of as many tokens as there are chances, at no cost.
@@ -16,6 +16,12 @@ fn drafts(chances: &[f64]) -> Speculation {
     accepted[..chances.len()].copy_from_slice(chances);
     let tokens = u32::try_from(chances.len()).expect("few");
     Speculation { tokens, accepted, step: Span::ZERO, token: Span::ZERO }
+}
+
+/// Most engines compute prompts beside decodes.
+pub(crate) fn any_prefill() -> impl Strategy<Value = Prefill> {
+    use Prefill::{Mixed, Separate, Whole};
+    prop::sample::select(vec![Mixed, Mixed, Mixed, Separate, Whole])
 }
 
 /// Engines without drafts and with some.

@@ -2,7 +2,7 @@
 //! tested.
 
 use crate::harness::{Scenario, Told, prompted, small_world};
-use crate::speculation::any_drafts;
+use crate::speculation::{any_drafts, any_prefill};
 use blis_core::{Content, Request, Segment, SessionId, SloClass, Span, StreamId, Time};
 use blis_kv::LinkSpeed;
 use blis_latency::profile::padding::{Padding, Sizes};
@@ -117,8 +117,7 @@ pub(crate) fn in_random_worlds(
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let coverage = std::cell::RefCell::new(Coverage::default());
-    let mut runner = TestRunner::new_with_rng(config, rng);
-    let outcome = runner.run(&world(), |scenario| {
+    let outcome = TestRunner::new_with_rng(config, rng).run(&world(), |scenario| {
         let told = property(&scenario)?;
         coverage.borrow_mut().add(&scenario, &told);
         Ok(())
@@ -333,10 +332,11 @@ prop_compose! {
         watermark_blocks in prop::sample::select(vec![0_u32, 0, 1, 3]),
         async_scheduling in any::<bool>(),
         cache_on_allocation in any::<bool>(),
+        prefill in any_prefill(),
         preemption in prop::sample::select(vec![Preemption::Recompute, Preemption::Swap]),
         tier in prop::option::weighted(0.7, tier()),
         speculation in any_drafts(),
-        pipeline in prop::option::weighted(0.5, 2_u32..5),
+        pipeline in prop::option::weighted(0.7, 2_u32..5),
     ) -> Engine {
         // Neither a tier nor drafts are modelled in a pipeline.
         let stages = pipeline.filter(|_| tier.is_none()).unwrap_or(1);
@@ -344,7 +344,7 @@ prop_compose! {
         Engine {
             total_kv_blocks, block_size, max_num_running_reqs, max_num_scheduled_tokens,
             long_prefill_token_threshold, reserve_full_prompt, watermark_blocks, async_scheduling,
-            cache_on_allocation, preemption, tier, speculation, stages,
+            cache_on_allocation, prefill, preemption, tier, speculation, stages,
         }
     }
 }

@@ -4,7 +4,7 @@
 use blis_core::{Span, Time};
 use blis_kv::LinkSpeed;
 use blis_latency::{Efficiency, Experts, Format, Formats, GpuSheet, Latent, ModelShape, Window};
-use blis_sim::{Freshness, KvTier, Preemption, Reload};
+use blis_sim::{Freshness, KvTier, Preemption, Prefill, Reload};
 use blis_workload::{
     Activity, ActivityPart, Arrival, Context, Empirical, Input, Length, Media, OnRejection, Pacing,
     Rate, RatePoint, Sample, Sessions, Think, TraceEdit, Users, Weibull,
@@ -165,6 +165,7 @@ macro_rules! enums {
 
 enums! {
     Format { Plain; Fp8; Fp8Block; Int4; Nvfp4; Mxfp4; }
+    Prefill { Mixed; Separate; Whole; }
     Preemption { Recompute; Swap; }
     Reload { Blocking; Async; }
     Freshness { Immediate; Periodic { interval }; }
