@@ -26,6 +26,7 @@
 //! begins with `tp`, users, prompt and output tokens. Of single requests, it has `requests`. Of
 //! runs in this project it has `measured`, their folder, where their numbers are read as well.
 
+mod check;
 mod load;
 
 use crate::measured::{Fared, first_runs, read_all};
@@ -179,48 +180,7 @@ pub fn read(path: &Path) -> Result<Published, Problems> {
     let mut published: Published = yaml::decode(&tree)?;
     let beside = |name: &String| path.parent().unwrap_or(Path::new(".")).join(name);
     published.folder = published.workload.measured.as_ref().map(beside);
-    if published.folder.is_some() != published.arms.is_empty() {
-        return Err(tree.problem("arms", "a file has either arms or `workload.measured`"));
-    }
-    let columns = published.columns.len();
-    let width = published.workload.keys() + columns;
-    if !(1..=1000).contains(&published.seeds) {
-        let message = format!("found {}; legal: 1 to 1000", published.seeds);
-        return Err(tree.problem("seeds", message));
-    }
-    let wrong = |arm: &&Arm| arm.points.iter().any(|point| point.len() != width);
-    if let Some(arm) = published.arms.iter().find(wrong) {
-        let message =
-            format!("`{}` has a point that is not a rate and {columns} numbers", arm.name);
-        return Err(tree.problem("arms", message));
-    }
-    for arm in &published.arms {
-        if let Some(illegal) = published.workload.illegal(&arm.requests) {
-            return Err(tree.problem("workload", format!("`{}`, {illegal}", arm.name)));
-        }
-        let rates: Vec<f64> = arm.points.iter().filter_map(|row| number(row.first()?)).collect();
-        if let Some(illegal) = published.workload.of_arm(&[], &rates).illegal(&[]) {
-            return Err(tree.problem("arms", format!("`{}`, {illegal}", arm.name)));
-        }
-        if arm.budget_per_prompt.is_some_and(|times| !(0.001..=1e3).contains(&times)) {
-            let message = format!("`{}`: `budget_per_prompt` is 0.001 to 1000", arm.name);
-            return Err(tree.problem("arms", message));
-        }
-        for (at, cell) in arm.points.iter().flat_map(|point| point.iter().enumerate()) {
-            let open = published.workload.users.is_none() || at >= published.workload.keys();
-            let legal = match number(cell) {
-                // Users, prompts and answers must be sent, and not only compared.
-                Some(value) if !open => (1.0..=load::MOST_TOKENS).contains(&value),
-                Some(value) => value.is_finite() && value > 0.0,
-                None => matches!(cell.kind, Kind::Null) && open,
-            };
-            if !legal {
-                let found = cell.to_json();
-                let message = format!("`{}` has a point with {found}; legal: numbers", arm.name);
-                return Err(tree.problem("arms", message + " above 0, or ~ for none"));
-            }
-        }
-    }
+    check::check(&published, &tree)?;
     Ok(published)
 }
 
