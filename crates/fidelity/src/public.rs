@@ -225,10 +225,10 @@ impl Published {
             let machine = Draft::from_tree(tree).without_workload().plan()?;
             let replayed = replay(&plan(run, &server)?, machine.latency.clone())?;
             let measured = [Stage::of_fared(&run.fared())];
-            let row = self.columns.iter().map(|column| Some(column.of(&measured)));
+            let row = self.columns.iter().map(|column| column.of(&measured));
             let row: Vec<Option<f64>> = row.collect();
             let runs = [vec![Stage::of_fared(&replayed)]];
-            points.extend(self.points(NAME, &run.name, &row, &runs, 0..1));
+            points.extend(self.points(NAME, &run.name, &row, &runs, 0..1)?);
             kind = kind.or(Some(self.kind(&machine)));
         }
         Ok(Replayed { name: NAME.to_owned(), kind: kind.unwrap_or_default(), points })
@@ -247,7 +247,7 @@ impl Published {
                 let [tp, users, input, output] = key;
                 let at = format!("TP {tp}, {users} users, {input} + {output}");
                 self.answered(arm, &at, &runs, 0..1)?;
-                points.extend(self.points(&arm.name, &at, &row[keys..], &runs, 0..1));
+                points.extend(self.points(&arm.name, &at, &row[keys..], &runs, 0..1)?);
                 kind = kind.or(Some(self.kind(&plan)));
             }
         } else {
@@ -259,7 +259,7 @@ impl Published {
                 let chosen = load.chosen(&arm.name, row[0])?;
                 let at = row[0].map_or("all".to_owned(), |rate| rate.to_string());
                 self.answered(arm, &at, &runs, chosen.clone())?;
-                points.extend(self.points(&arm.name, &at, &row[keys..], &runs, chosen));
+                points.extend(self.points(&arm.name, &at, &row[keys..], &runs, chosen)?);
             }
             kind = Some(self.kind(&plan));
         }
@@ -292,6 +292,9 @@ impl Published {
     }
 
     /// The numbers of a row beside those of the same stages in all runs.
+    ///
+    /// # Errors
+    /// If one that was published has no sample in any of them.
     fn points(
         &self,
         arm: &str,
@@ -299,19 +302,24 @@ impl Published {
         row: &[Option<f64>],
         runs: &[Vec<Stage>],
         chosen: Range<usize>,
-    ) -> Vec<Point> {
+    ) -> Result<Vec<Point>, Problem> {
         let name = format!("{arm} {at}");
         let training = name.bytes().fold(0, |sum, byte| random::mix(sum, u64::from(byte))) % 2 == 0;
         let given = self.columns.iter().zip(row);
-        let point = |(&column, published): (&Column, &Option<f64>)| {
-            let found = runs.iter().map(|stages| column.of(&stages[chosen.clone()]));
+        let given = given.filter_map(|(&column, published)| Some((column, (*published)?)));
+        let point = |(column, published): (Column, f64)| {
+            let found = runs.iter().filter_map(|stages| column.of(&stages[chosen.clone()]));
             let mut found: Vec<f64> = found.collect();
             found.sort_by(f64::total_cmp);
-            let (low, high) = (found[0], found[found.len() - 1]);
+            let (Some(&low), Some(&high)) = (found.first(), found.last()) else {
+                let message = "no answer has two tokens; write ~ for its";
+                let message = format!("`{arm}` at {at}: {message} {}", column.name());
+                return Err(Problem::of_file(&self.title, message));
+            };
             let (at, predicted) = (at.to_owned(), found[found.len() / 2]);
-            Some(Point { at, training, column, published: (*published)?, predicted, low, high })
+            Ok(Point { at, training, column, published, predicted, low, high })
         };
-        given.filter_map(point).collect()
+        given.map(point).collect()
     }
 
     /// The scenario of an arm; with users also of `tp`, users, prompt and output tokens.
@@ -392,7 +400,7 @@ struct Stage {
     ttft: Vec<f64>,
     /// In s, likewise.
     e2e: Vec<f64>,
-    /// In ms, likewise.
+    /// In ms, one a request with at least two tokens.
     itl: Vec<f64>,
 }
 
@@ -413,34 +421,36 @@ impl Stage {
         let last = answers.iter().map(|one| one.arrival + one.e2e).max().unwrap_or(Time::ZERO);
         let seconds = |span: Span| span.as_millis_f64() / 1e3;
         let gap = |one: &Answer| {
-            let gaps = f64::from(one.tokens.saturating_sub(1).max(1));
-            (one.e2e.as_millis_f64() - one.ttft.as_millis_f64()) / gaps
+            let lasts = one.e2e.as_millis_f64() - one.ttft.as_millis_f64();
+            (one.tokens > 1).then(|| lasts / f64::from(one.tokens - 1))
         };
         Stage {
             lasts_s: seconds(last.since(first)),
             tokens: answers.iter().map(|one| f64::from(one.tokens)).sum(),
             ttft: answers.iter().map(|one| seconds(one.ttft)).collect(),
             e2e: answers.iter().map(|one| seconds(one.e2e)).collect(),
-            itl: answers.iter().map(gap).collect(),
+            itl: answers.iter().filter_map(gap).collect(),
         }
     }
 }
 
 impl Column {
-    /// The number over these stages.
-    fn of(self, stages: &[Stage]) -> f64 {
+    /// The number over these stages; `None` without a sample.
+    fn of(self, stages: &[Stage]) -> Option<f64> {
         let sum = |of: fn(&Stage) -> f64| stages.iter().map(of).sum::<f64>();
         let all = |of: fn(&Stage) -> &Vec<f64>| {
             let mut all: Vec<f64> = stages.iter().flat_map(of).copied().collect();
             all.sort_by(f64::total_cmp);
             all
         };
-        let mean = |all: &[f64]| all.iter().sum::<f64>() / float(all.len() as u64);
-        let at = |all: &[f64], percent: usize| all[(all.len() - 1) * percent / 100];
+        let mean = |all: &[f64]| {
+            (!all.is_empty()).then(|| all.iter().sum::<f64>() / float(all.len() as u64))
+        };
+        let at = |all: &[f64], percent: usize| Some(all[all.len().checked_sub(1)? * percent / 100]);
         let lasts = sum(|stage| stage.lasts_s);
         match self {
-            Column::OutputTokensPerS => sum(|stage| stage.tokens) / lasts,
-            Column::RequestsPerS => sum(|stage| float(stage.ttft.len() as u64)) / lasts,
+            Column::OutputTokensPerS => Some(sum(|stage| stage.tokens) / lasts),
+            Column::RequestsPerS => Some(sum(|stage| float(stage.ttft.len() as u64)) / lasts),
             Column::TtftMeanS => mean(&all(|stage| &stage.ttft)),
             Column::TtftP50S => at(&all(|stage| &stage.ttft), 50),
             Column::TtftP90S => at(&all(|stage| &stage.ttft), 90),

@@ -207,6 +207,26 @@ fn what_says_nothing_is_refused_all_at_once() {
 }
 
 #[test]
+fn answers_of_one_token_have_no_time_between_tokens() {
+    let shared = SLOW.find("  shared_prefix").expect("there");
+    let columns = SLOW.find("columns").expect("there");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("one.yaml");
+    let replayed = |requests: &str| {
+        let text = format!("{}  requests: {requests}\n{}", &SLOW[..shared], &SLOW[columns..]);
+        let text =
+            text.replace("[0.02, 0.06, 0.02, 0.01, 10], [~, ~, 0.01, ~, ~]", "[~, ~, ~, ~, 10]");
+        fs::write(&path, text).expect("it can be written");
+        read(&path).expect("legal").replay()
+    };
+    let arms = replayed("[[0, 16, 1], [1, 16, 3], [2, 16, 1]]").expect("it runs");
+    let itl = &arms[0].points[0];
+    assert!((itl.predicted - 10.0).abs() < 1e-9, "{itl:?}");
+    let none = replayed("[[0, 16, 1]]").expect_err("no time").to_string();
+    assert!(none.contains("no answer has two tokens; write ~ for its ITL mean, ms"), "{none}");
+}
+
+#[test]
 fn a_stage_without_answers_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("none.yaml");
