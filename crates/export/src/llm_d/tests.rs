@@ -84,6 +84,14 @@ schedulingProfiles:
 }
 
 #[test]
+fn a_throughput_of_the_simulated_engine_is_no_exact_one() {
+    let text = exported("strategy: llm-d-1.0").replace("\n#  ", "");
+    let note =
+        "# [approximate] filter `prefix-affinity-filter`: the same with a `peak-prefill` that";
+    assert!(text.contains(note) && text.contains("divide their tokens by their TTFT"), "{text}");
+}
+
+#[test]
 fn precise_knowledge_brings_its_events_tiers_and_speculation_along() {
     let text = exported(
         "strategy: precise\nkv_tier: {cpu_blocks: 500}\nsignals: {speculative_ttl_us: 1500000}",
