@@ -36,7 +36,7 @@ pub(crate) fn evolve(args: &EvolveArgs) -> Result<u8, Failure> {
     if findings.winner.is_some() {
         return Ok(failure::DONE);
     }
-    output::note(&format!("check failed: {}", report::NONE_FIT));
+    output::note(&format!("check failed: {}", report::none_fits(&findings).0));
     Ok(failure::CHECK_FAILED)
 }
 

@@ -8,7 +8,7 @@ use crate::output;
 use crate::sheet::Sheet;
 use crate::show;
 use crate::target;
-use blis_lab::ledger::{self, Ledger, Merged, Removed};
+use blis_lab::ledger::{self, Ledger, LedgerError, Merged, Removed};
 use blis_report::ledger as report;
 use blis_report::text::grouped;
 use blis_scenario::json::{self, differences};
@@ -26,7 +26,7 @@ pub(crate) fn ledger(args: &LedgerArgs) -> Result<u8, Failure> {
         LedgerCommand::Diff(args) => diff(&Ledger::open_existing(path)?, args)?,
         LedgerCommand::Merge(args) => merge(path, args)?,
         LedgerCommand::Export(args) => return export(&Ledger::open_existing(path)?, args),
-        LedgerCommand::Gc(args) => collect(&Ledger::open_existing(path)?, args)?,
+        LedgerCommand::Gc(args) => collect(path, args)?,
         LedgerCommand::Check => return check(&Ledger::open_existing(path)?),
     }
     Ok(failure::DONE)
@@ -104,20 +104,22 @@ fn check(ledger: &Ledger) -> Result<u8, Failure> {
     Ok(failure::CHECK_FAILED)
 }
 
-fn collect(ledger: &Ledger, args: &GcArgs) -> Result<(), Failure> {
-    let (removed, verb) = if args.dry_run {
-        (ledger.garbage()?, "would remove")
-    } else {
-        (ledger.collect_garbage()?, "removed")
+fn collect(path: &Path, args: &GcArgs) -> Result<(), Failure> {
+    let sweep = |ledger: &Ledger| {
+        if args.dry_run { ledger.garbage() } else { ledger.collect_garbage() }
     };
+    let swept = Ledger::open_existing(path)
+        .and_then(|ledger| Ok((sweep(&ledger)?, ledger.counts()?)))
+        .map_err(LedgerError::of_gc);
+    let (removed, (left, _)) = swept?;
+    let verb = if args.dry_run { "would remove" } else { "removed" };
     let Removed { trials, scenarios, studies, runs, damaged } = removed;
     let [trials, scenarios, studies, runs] = [trials, scenarios, studies, runs].map(grouped);
     let damaged = if damaged == 0 { String::new() } else { format!("{damaged} damaged lines, ") };
-    let (left, _) = ledger.counts()?;
     output::print(&format!(
         "{verb} {damaged}{trials} trials of other code versions, {scenarios} scenarios, {studies} studies \
          and {runs} records of unfinished runs; {} has {} trials\n",
-        grouped(left),
-        ledger.path().display()
+        path.display(),
+        grouped(left)
     ))
 }

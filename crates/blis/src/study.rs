@@ -40,7 +40,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<u8, Failure> {
 
 /// Runs the study in `file` and prints all of it.
 fn one(args: &StudyArgs, file: &Path) -> Result<u8, Failure> {
-    files::refuse_search(file)?;
+    files::refuse_other(file, study::form(file)?)?;
     let (name, outline) = match &args.baseline {
         None => (name(file), study::read(file)?),
         Some(baseline) => {

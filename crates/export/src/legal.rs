@@ -1,9 +1,13 @@
 //! What values of configuration may be: the tables of both systems are made of these.
 
+use blis_scenario::problem::quoted;
 use blis_scenario::yaml::{self, Kind, Node};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+
+/// Tables write this for the largest legal number where there is none.
+const MANY: f64 = 9e15;
 
 /// What a value may be.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -59,17 +63,38 @@ impl Legal {
             }
             (Legal::Any, _) => Vec::new(),
             (_, Kind::Scalar { text, .. }) if self.allows(text) => Vec::new(),
-            _ => vec![format!("{path}: found `{}`; legal: {self:?}", node.to_json())],
+            _ => vec![format!("{path}: found `{}`; legal: {}", node.to_json(), self.told())],
         }
     }
 
-    fn allows(&self, text: &str) -> bool {
+    /// What is legal, in words.
+    pub(super) fn told(&self) -> String {
+        let range = |what: &str, least: f64, most: f64| {
+            let most = if most < MANY { format!(" to {most}") } else { String::new() };
+            format!("{what} from {least}{most}")
+        };
+        match self {
+            Legal::Switch => "no value".to_owned(),
+            Legal::Any => "anything".to_owned(),
+            Legal::Flag => "`true` or `false`".to_owned(),
+            Legal::Text => "a text".to_owned(),
+            Legal::Duration => "a time such as `30s`".to_owned(),
+            Legal::Word(words) => quoted(words),
+            Legal::Number(least, most) => range("a number", *least, *most),
+            Legal::Whole(least, most) => range("a whole number", *least, *most),
+            Legal::List(_) => "a list".to_owned(),
+            Legal::Map(_) => "fields".to_owned(),
+        }
+    }
+
+    /// Whether a value that is written so is legal; no text is a list or fields.
+    pub(super) fn allows(&self, text: &str) -> bool {
         let within = |least: f64, most: f64, n: f64| (least..=most).contains(&n);
         let number = text.parse::<f64>();
         match self {
             Legal::Flag => matches!(text, "true" | "false"),
             Legal::Text => !text.is_empty(),
-            Legal::Duration => is_duration(text),
+            Legal::Duration => seconds(text).is_some(),
             Legal::Word(words) => words.iter().any(|word| word == text),
             Legal::Number(least, most) => number.is_ok_and(|n| within(*least, *most, n)),
             Legal::Whole(least, most) => {
@@ -80,10 +105,18 @@ impl Legal {
     }
 }
 
-fn is_duration(text: &str) -> bool {
-    let units = ["ms", "us", "ns", "s", "m", "h"];
-    let number = units.iter().find_map(|unit| text.strip_suffix(unit));
-    number.and_then(|number| number.parse::<f64>().ok()).is_some_and(|number| number >= 0.0)
+/// A time as Go writes it, e.g. `1m30s`, in seconds.
+pub(super) fn seconds(text: &str) -> Option<f64> {
+    let units = [("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9), ("h", 3_600.0), ("m", 60.0), ("s", 1.0)];
+    let (mut rest, mut sum) = (text, 0.0);
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (digits, behind) = rest.split_at(end);
+        let (unit, size) = units.iter().find(|(unit, _)| behind.starts_with(unit))?;
+        sum += digits.parse::<f64>().ok()? * size;
+        rest = &behind[unit.len()..];
+    }
+    (!text.is_empty()).then_some(sum)
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@
 //! begins with `tp`, users, prompt and output tokens. Of single requests, it has `requests`. Of
 //! runs in this project it has `measured`, their folder, where their numbers are read as well.
 
+mod check;
 mod load;
 
 use crate::measured::{Fared, first_runs, read_all};
@@ -179,48 +180,7 @@ pub fn read(path: &Path) -> Result<Published, Problems> {
     let mut published: Published = yaml::decode(&tree)?;
     let beside = |name: &String| path.parent().unwrap_or(Path::new(".")).join(name);
     published.folder = published.workload.measured.as_ref().map(beside);
-    if published.folder.is_some() != published.arms.is_empty() {
-        return Err(tree.problem("arms", "a file has either arms or `workload.measured`"));
-    }
-    let columns = published.columns.len();
-    let width = published.workload.keys() + columns;
-    if !(1..=1000).contains(&published.seeds) {
-        let message = format!("found {}; legal: 1 to 1000", published.seeds);
-        return Err(tree.problem("seeds", message));
-    }
-    let wrong = |arm: &&Arm| arm.points.iter().any(|point| point.len() != width);
-    if let Some(arm) = published.arms.iter().find(wrong) {
-        let message =
-            format!("`{}` has a point that is not a rate and {columns} numbers", arm.name);
-        return Err(tree.problem("arms", message));
-    }
-    for arm in &published.arms {
-        if let Some(illegal) = published.workload.illegal(&arm.requests) {
-            return Err(tree.problem("workload", format!("`{}`, {illegal}", arm.name)));
-        }
-        let rates: Vec<f64> = arm.points.iter().filter_map(|row| number(row.first()?)).collect();
-        if let Some(illegal) = published.workload.of_arm(&[], &rates).illegal(&[]) {
-            return Err(tree.problem("arms", format!("`{}`, {illegal}", arm.name)));
-        }
-        if arm.budget_per_prompt.is_some_and(|times| !(0.001..=1e3).contains(&times)) {
-            let message = format!("`{}`: `budget_per_prompt` is 0.001 to 1000", arm.name);
-            return Err(tree.problem("arms", message));
-        }
-        for (at, cell) in arm.points.iter().flat_map(|point| point.iter().enumerate()) {
-            let open = published.workload.users.is_none() || at >= published.workload.keys();
-            let legal = match number(cell) {
-                // Users, prompts and answers must be sent, and not only compared.
-                Some(value) if !open => (1.0..=load::MOST_TOKENS).contains(&value),
-                Some(value) => value.is_finite() && value > 0.0,
-                None => matches!(cell.kind, Kind::Null) && open,
-            };
-            if !legal {
-                let found = cell.to_json();
-                let message = format!("`{}` has a point with {found}; legal: numbers", arm.name);
-                return Err(tree.problem("arms", message + " above 0, or ~ for none"));
-            }
-        }
-    }
+    check::check(&published, &tree)?;
     Ok(published)
 }
 
@@ -265,10 +225,10 @@ impl Published {
             let machine = Draft::from_tree(tree).without_workload().plan()?;
             let replayed = replay(&plan(run, &server)?, machine.latency.clone())?;
             let measured = [Stage::of_fared(&run.fared())];
-            let row = self.columns.iter().map(|column| Some(column.of(&measured)));
+            let row = self.columns.iter().map(|column| column.of(&measured));
             let row: Vec<Option<f64>> = row.collect();
             let runs = [vec![Stage::of_fared(&replayed)]];
-            points.extend(self.points(NAME, &run.name, &row, &runs, 0..1));
+            points.extend(self.points(NAME, &run.name, &row, &runs, 0..1)?);
             kind = kind.or(Some(self.kind(&machine)));
         }
         Ok(Replayed { name: NAME.to_owned(), kind: kind.unwrap_or_default(), points })
@@ -287,7 +247,7 @@ impl Published {
                 let [tp, users, input, output] = key;
                 let at = format!("TP {tp}, {users} users, {input} + {output}");
                 self.answered(arm, &at, &runs, 0..1)?;
-                points.extend(self.points(&arm.name, &at, &row[keys..], &runs, 0..1));
+                points.extend(self.points(&arm.name, &at, &row[keys..], &runs, 0..1)?);
                 kind = kind.or(Some(self.kind(&plan)));
             }
         } else {
@@ -299,7 +259,7 @@ impl Published {
                 let chosen = load.chosen(&arm.name, row[0])?;
                 let at = row[0].map_or("all".to_owned(), |rate| rate.to_string());
                 self.answered(arm, &at, &runs, chosen.clone())?;
-                points.extend(self.points(&arm.name, &at, &row[keys..], &runs, chosen));
+                points.extend(self.points(&arm.name, &at, &row[keys..], &runs, chosen)?);
             }
             kind = Some(self.kind(&plan));
         }
@@ -332,6 +292,9 @@ impl Published {
     }
 
     /// The numbers of a row beside those of the same stages in all runs.
+    ///
+    /// # Errors
+    /// If one that was published has no sample in any of them.
     fn points(
         &self,
         arm: &str,
@@ -339,19 +302,24 @@ impl Published {
         row: &[Option<f64>],
         runs: &[Vec<Stage>],
         chosen: Range<usize>,
-    ) -> Vec<Point> {
+    ) -> Result<Vec<Point>, Problem> {
         let name = format!("{arm} {at}");
         let training = name.bytes().fold(0, |sum, byte| random::mix(sum, u64::from(byte))) % 2 == 0;
         let given = self.columns.iter().zip(row);
-        let point = |(&column, published): (&Column, &Option<f64>)| {
-            let found = runs.iter().map(|stages| column.of(&stages[chosen.clone()]));
+        let given = given.filter_map(|(&column, published)| Some((column, (*published)?)));
+        let point = |(column, published): (Column, f64)| {
+            let found = runs.iter().filter_map(|stages| column.of(&stages[chosen.clone()]));
             let mut found: Vec<f64> = found.collect();
             found.sort_by(f64::total_cmp);
-            let (low, high) = (found[0], found[found.len() - 1]);
+            let (Some(&low), Some(&high)) = (found.first(), found.last()) else {
+                let message = "no answer has two tokens; write ~ for its";
+                let message = format!("`{arm}` at {at}: {message} {}", column.name());
+                return Err(Problem::of_file(&self.title, message));
+            };
             let (at, predicted) = (at.to_owned(), found[found.len() / 2]);
-            Some(Point { at, training, column, published: (*published)?, predicted, low, high })
+            Ok(Point { at, training, column, published, predicted, low, high })
         };
-        given.filter_map(point).collect()
+        given.map(point).collect()
     }
 
     /// The scenario of an arm; with users also of `tp`, users, prompt and output tokens.
@@ -432,7 +400,7 @@ struct Stage {
     ttft: Vec<f64>,
     /// In s, likewise.
     e2e: Vec<f64>,
-    /// In ms, likewise.
+    /// In ms, one a request with at least two tokens.
     itl: Vec<f64>,
 }
 
@@ -453,34 +421,36 @@ impl Stage {
         let last = answers.iter().map(|one| one.arrival + one.e2e).max().unwrap_or(Time::ZERO);
         let seconds = |span: Span| span.as_millis_f64() / 1e3;
         let gap = |one: &Answer| {
-            let gaps = f64::from(one.tokens.saturating_sub(1).max(1));
-            (one.e2e.as_millis_f64() - one.ttft.as_millis_f64()) / gaps
+            let lasts = one.e2e.as_millis_f64() - one.ttft.as_millis_f64();
+            (one.tokens > 1).then(|| lasts / f64::from(one.tokens - 1))
         };
         Stage {
             lasts_s: seconds(last.since(first)),
             tokens: answers.iter().map(|one| f64::from(one.tokens)).sum(),
             ttft: answers.iter().map(|one| seconds(one.ttft)).collect(),
             e2e: answers.iter().map(|one| seconds(one.e2e)).collect(),
-            itl: answers.iter().map(gap).collect(),
+            itl: answers.iter().filter_map(gap).collect(),
         }
     }
 }
 
 impl Column {
-    /// The number over these stages.
-    fn of(self, stages: &[Stage]) -> f64 {
+    /// The number over these stages; `None` without a sample.
+    fn of(self, stages: &[Stage]) -> Option<f64> {
         let sum = |of: fn(&Stage) -> f64| stages.iter().map(of).sum::<f64>();
         let all = |of: fn(&Stage) -> &Vec<f64>| {
             let mut all: Vec<f64> = stages.iter().flat_map(of).copied().collect();
             all.sort_by(f64::total_cmp);
             all
         };
-        let mean = |all: &[f64]| all.iter().sum::<f64>() / float(all.len() as u64);
-        let at = |all: &[f64], percent: usize| all[(all.len() - 1) * percent / 100];
+        let mean = |all: &[f64]| {
+            (!all.is_empty()).then(|| all.iter().sum::<f64>() / float(all.len() as u64))
+        };
+        let at = |all: &[f64], percent: usize| Some(all[all.len().checked_sub(1)? * percent / 100]);
         let lasts = sum(|stage| stage.lasts_s);
         match self {
-            Column::OutputTokensPerS => sum(|stage| stage.tokens) / lasts,
-            Column::RequestsPerS => sum(|stage| float(stage.ttft.len() as u64)) / lasts,
+            Column::OutputTokensPerS => Some(sum(|stage| stage.tokens) / lasts),
+            Column::RequestsPerS => Some(sum(|stage| float(stage.ttft.len() as u64)) / lasts),
             Column::TtftMeanS => mean(&all(|stage| &stage.ttft)),
             Column::TtftP50S => at(&all(|stage| &stage.ttft), 50),
             Column::TtftP90S => at(&all(|stage| &stage.ttft), 90),

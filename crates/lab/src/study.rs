@@ -15,7 +15,7 @@ pub(crate) mod file;
 pub(crate) mod findings;
 pub(crate) mod gates;
 pub mod json;
-mod lengths;
+pub(crate) mod lengths;
 pub(crate) mod levels;
 pub(crate) mod patch;
 mod predictions;

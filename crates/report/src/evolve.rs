@@ -8,30 +8,35 @@ use blis_core::math::exp;
 use blis_lab::evolve::{Cell, CellSort, Entrant, Evolution, Findings};
 use blis_lab::optimize::Number;
 use blis_lab::study::Paired;
+use blis_scenario::problem::quoted;
 use serde_json::{Value, json};
 
-/// What there is to say of an evolution of which nothing can be recommended.
-pub const NONE_FIT: &str = "no strategy that was bred keeps to the constraints and guards";
+/// What there is to say of an evolution of which nothing can be recommended, and what to do.
+pub fn none_fits(findings: &Findings) -> (&'static str, &'static str) {
+    match findings.overloaded[..] {
+        [] => (
+            "no strategy that was bred keeps to the constraints and guards",
+            "loosen them, or breed longer",
+        ),
+        _ => (
+            "no strategy that was bred keeps up with the held-out workloads and to the guards",
+            "lower their rates, or add instances",
+        ),
+    }
+}
 
 /// What `evolution`, which stands in the file `file`, found.
 pub fn document(evolution: &Evolution, findings: &Findings, file: Option<&str>) -> Document {
-    let (mut result, mut costs) = (Vec::new(), Vec::new());
-    for (one, guard) in &findings.taken_back {
-        let text = format!("entrant {one} does harm on held-out workloads: `{guard}` fails");
-        result.push(Block::warning(text, "it is not recommended"));
-    }
-    match findings.winner {
-        Some(winner) => {
-            let genome = &findings.raced.entrants[winner].genome;
-            let settings = genome.settings(&evolution.space, &evolution.knowledge);
-            let lines = settings.iter().map(|(path, text)| format!("{}: {text}", path.join(".")));
-            result.push(Block::Code(lines.collect::<Vec<_>>().join("\n")));
-            result.push(compared(evolution, findings).into());
-            result.extend(each(evolution, findings).map(Into::into));
-            costs.push(tables::costs(&evolution.test, &findings.held_out).into());
-            result.extend(tables::constraints(&evolution.test, &findings.held_out).map(Into::into));
-        }
-        None => result.push(Block::warning(NONE_FIT, "loosen them, or breed longer")),
+    let (mut result, mut costs) = (warnings(findings), Vec::new());
+    if let Some(winner) = findings.winner {
+        let genome = &findings.raced.entrants[winner].genome;
+        let settings = genome.settings(&evolution.space, &evolution.knowledge);
+        let lines = settings.iter().map(|(path, text)| format!("{}: {text}", path.join(".")));
+        result.push(Block::Code(lines.collect::<Vec<_>>().join("\n")));
+        result.push(compared(evolution, findings).into());
+        result.extend(each(evolution, findings).map(Into::into));
+        costs.push(tables::costs(&evolution.test, &findings.held_out).into());
+        result.extend(tables::constraints(&evolution.test, &findings.held_out).map(Into::into));
     }
     let mut line = vec![Block::prose(LINE)];
     line.push(genealogy(evolution, findings).into());
@@ -49,6 +54,29 @@ pub fn document(evolution: &Evolution, findings: &Findings, file: Option<&str>) 
     ];
     let data = data(evolution, findings);
     Document::new(evolution.train.question.clone(), blocks, data)
+}
+
+/// What is not recommended and why, and what is doubtful about what is.
+fn warnings(findings: &Findings) -> Vec<Block> {
+    let mut all = Vec::new();
+    for (one, guard) in &findings.taken_back {
+        let text = format!("entrant {one} does harm on held-out workloads: `{guard}` fails");
+        all.push(Block::warning(text, "it is not recommended"));
+    }
+    for (one, workload) in &findings.overloaded {
+        let text = format!("entrant {one} is overloaded on the held-out workload `{workload}`");
+        all.push(Block::warning(text, "its latencies grow with the run; it is not recommended"));
+    }
+    if !findings.growing.is_empty() {
+        let text = format!("requests pile up on {}", quoted(&findings.growing));
+        let short = "the runs are too short to tell whether it is overloaded; add requests";
+        all.push(Block::warning(text, short));
+    }
+    if findings.winner.is_none() {
+        let (text, todo) = none_fits(findings);
+        all.push(Block::warning(text, todo));
+    }
+    all
 }
 
 const LINE: &str = "From the random formula at the top, change by change, to what is recommended. \
@@ -239,6 +267,8 @@ fn data(evolution: &Evolution, findings: &Findings) -> Value {
         "bred": findings.raced.entrants.len(),
         "recommended": winner.map(Value::Object),
         "taken_back": findings.taken_back,
+        "overloaded": findings.overloaded,
+        "growing": findings.growing,
         "held_out": findings.cells.iter().enumerate().map(cell).collect::<Vec<_>>(),
         "line": ancestors(findings).into_iter().map(entrant).collect::<Vec<_>>(),
         "best": findings.raced.best.iter().map(|&one| entrant(one)).collect::<Vec<_>>(),

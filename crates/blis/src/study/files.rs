@@ -52,7 +52,7 @@ pub(crate) fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 fn of_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for path in yaml_files(folder)? {
-        if study::form(&path)? != Form::Other {
+        if matches!(study::form(&path)?, Form::Study | Form::Search) {
             files.push(path);
         }
     }
@@ -79,12 +79,14 @@ fn refuse_twins(files: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A search is not a study; a file that is neither is told about when it is read.
-pub(super) fn refuse_search(file: &Path) -> Result<(), Failure> {
-    if study::form(file)? != Form::Search {
-        return Ok(());
-    }
+/// Names the command that runs what is no study; a file that is nothing is told about when it is
+/// read.
+pub(super) fn refuse_other(file: &Path, form: Form) -> Result<(), Failure> {
+    let (what, command) = match form {
+        Form::Study | Form::Other => return Ok(()),
+        Form::Search => ("a search", "optimize"),
+        Form::Evolution => ("an evolution", "evolve"),
+    };
     let file = file.display();
-    let message = format!("{file}: this is a search; run `blis optimize {file}`");
-    Err(Failure::Input(message))
+    Err(Failure::Input(format!("{file}: this is {what}; run `blis {command} {file}`")))
 }

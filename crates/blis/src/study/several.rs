@@ -3,7 +3,7 @@
 //! Searches of `blis optimize` are run along with them: they have no verdicts, but a page and a
 //! line.
 
-use super::{found, name, part, settled};
+use super::{files, found, name, part, settled};
 use crate::args::lab::StudyArgs;
 use crate::failure::{self, Failure};
 use crate::output::{self, Output};
@@ -185,8 +185,11 @@ impl Job {
     fn read(file: &Path) -> Result<Job, Failure> {
         let work = match study::form(file)? {
             Form::Search => Work::Search(Box::new(optimize::read(file)?)),
-            // What is neither says what is missing when it is read as a study.
-            Form::Study | Form::Other => Work::Study(Box::new(study::read(file)?)),
+            // What is nothing says what is missing when it is read as a study.
+            form => {
+                files::refuse_other(file, form)?;
+                Work::Study(Box::new(study::read(file)?))
+            }
         };
         if name(file) == INDEX {
             let message =

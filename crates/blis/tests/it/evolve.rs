@@ -39,6 +39,26 @@ fn what_is_bred_is_a_strategy_that_runs_and_the_same_seed_gives_the_same_bytes()
 }
 
 #[test]
+fn where_the_queue_grows_for_as_long_as_requests_come_nothing_is_recommended() {
+    let bench = Bench::new();
+    let (alone, _) = EVOLVE.split_once("references").expect("they come last");
+    let small =
+        alone.replace("generations: 3, seeds: 2, climbs: 2", "generations: 1, seeds: 2, climbs: 1");
+    let workload = "preset: orthogonal-slo, rate: 90, num_requests: 300";
+    let small = small.replace("preset: multi-turn-4x512, rate: 40, num_requests: 40", workload);
+    let small = small.replace("step_us: 4000", "step_us: 20000").replace("rate: 35", "rate: 200");
+    bench.write("e.yaml", small);
+    let ran = bench.blis("evolve e.yaml --no-ledger --out best.yaml");
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for told in ["overloaded on the held-out workload `fresh`", "lower their rates"] {
+        assert!(words.contains(told), "no `{told}` in {words}");
+    }
+    assert!(ran.err.contains("check failed: no strategy that was bred keeps up"), "{}", ran.err);
+    assert_eq!(bench.files(), ["e.yaml"], "no strategy was written");
+}
+
+#[test]
 fn kills_at_any_moment_change_nothing_that_an_evolution_says() {
     let bench = Bench::new();
     let (alone, _) = EVOLVE.split_once("references").expect("they come last");

@@ -131,9 +131,12 @@ fn what_the_exit_status_of_several_studies_means() {
     let check = bench.blis("study lab/a-second.yaml lab/b-first.yaml --check");
     assert_eq!(check.code, Some(1), "a hypothesis is refuted");
     assert_eq!(bench.blis("study lab/a-second.yaml lab/c-search.yaml --check").code, Some(0));
+    bench.write("e.yaml", "question: q?\nobjective: ttft_p99\nheld_out: []\nevolve: {}\n");
     for (args, message) in [
         ("study lab", "lab: this is a folder; add `--all` to run all studies in it"),
         ("study lab/c-search.yaml", "this is a search; run `blis optimize lab/c-search.yaml`"),
+        ("study e.yaml", "e.yaml: this is an evolution; run `blis evolve e.yaml`"),
+        ("study e.yaml lab/a-second.yaml", "this is an evolution; run `blis evolve e.yaml`"),
         ("study --all --csv x.csv lab", "--csv: it takes one study"),
         ("study --all", "studies: cannot read"),
         ("study lab/a-second.yaml lab/a-second.yaml", "two studies named `a-second`"),

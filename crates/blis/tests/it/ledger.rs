@@ -407,3 +407,22 @@ fn damage_is_named_by_check_refused_by_merge_and_removed_by_gc() {
     );
     assert_eq!((check().code, bench.blis(study).out), (Some(0), expected));
 }
+
+#[test]
+fn gc_says_what_to_do_about_a_file_that_it_cannot_mend() {
+    let bench = bench();
+    bench.blis("study s.yaml --ledger l.db");
+    let whole = bench.blis("ledger gc --ledger l.db");
+    assert!(whole.out.ends_with("; l.db has 12 trials\n"), "{}", whole.out);
+    let mut bytes = std::fs::read(bench.path().join("l.db")).expect("it is there");
+    // All but the first page, which says that it is a ledger.
+    bytes[4_096..].fill(0xa5);
+    bench.write("l.db", bytes);
+    for args in ["ledger gc --ledger l.db", "ledger gc --dry-run --ledger l.db"] {
+        let ran = bench.blis(args);
+        assert_eq!(ran.code, Some(3), "{args}: {}{}", ran.out, ran.err);
+        for told in ["error: l.db: the ledger is damaged (", "`blis ledger gc` cannot", "move it"] {
+            assert!(ran.err.contains(told), "{args}: {}", ran.err);
+        }
+    }
+}

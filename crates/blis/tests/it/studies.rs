@@ -196,6 +196,46 @@ fn where_nothing_settles_nothing_wins_and_nothing_is_deployed() {
 }
 
 #[test]
+fn an_arm_that_misses_a_target_is_not_deployed_where_another_meets_it() {
+    let bench = Bench::new();
+    let told = |limit: &str| {
+        let claim = |arm: &str| format!("  - {{name: {arm}, claim: ttft_mean({arm}) < {limit}}}\n");
+        let text = format!(
+            "question: q?
+base:
+  latency: {{model: constant, step_us: 10000}}
+  engine: {{total_kv_blocks: 2000, max_num_running_reqs: 4}}
+  workload: {{preset: multi-turn-4x512, num_requests: 400, rate: 2}}
+  cluster: {{instances: 2}}
+arms: [{{name: open, set: {{strategy: no-kv}}}}, {{name: gated, set: {{strategy: slo-gated}}}}]
+references: false
+metrics: [completed, ttft_mean]
+seeds: 3
+max_seeds: 3
+length: written
+warmup: 0s
+hypotheses:\n{}{}",
+            claim("open"),
+            claim("gated")
+        );
+        bench.write("s.yaml", text);
+        let ran = bench.blis("study s.yaml --no-ledger --quiet");
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(ran.out.contains("more is better): open, 400."), "{}", ran.out);
+        ran.out
+    };
+    let one = told("5s");
+    assert!(one.contains("met by gated; missed for overload by open."), "{one}");
+    assert!(
+        one.contains("To deploy the safest that llm-d can run and that is not shown to"),
+        "{one}"
+    );
+    assert!(one.contains("--strategy slo-gated") && !one.contains("--strategy no-kv"), "{one}");
+    let none = told("50ms");
+    assert!(none.contains("Every arm that llm-d can run misses a target"), "{none}");
+}
+
+#[test]
 fn what_the_safest_arm_costs_against_the_first_one_is_told() {
     let bench = Bench::new();
     let study = |arms: &str| {

@@ -1,6 +1,7 @@
 //! Flow control in both directions: the section `flowControl` and the saturation detector, and the
 //! gates that stand for them.
 
+use super::super::legal::seconds;
 use super::super::spelled::Spelled;
 use super::super::write::Yaml;
 use super::import::{Config, items, parameter, spell, text};
@@ -206,19 +207,5 @@ pub(super) fn number(text: &str) -> Option<f64> {
     let units = [("Ki", 1_024.0), ("Mi", 1_048_576.0), ("k", 1e3), ("M", 1e6), ("G", 1e9)];
     let unit = units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
     let (digits, size) = unit.unwrap_or((text, 1.0));
-    digits.parse::<f64>().ok().map(|number| number * size)
-}
-
-/// A time as Go writes it, e.g. `1m30s`, in seconds.
-pub(super) fn seconds(text: &str) -> Option<f64> {
-    let units = [("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9), ("h", 3_600.0), ("m", 60.0), ("s", 1.0)];
-    let (mut rest, mut sum) = (text, 0.0);
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (digits, behind) = rest.split_at(end);
-        let (unit, size) = units.iter().find(|(unit, _)| behind.starts_with(unit))?;
-        sum += digits.parse::<f64>().ok()? * size;
-        rest = &behind[unit.len()..];
-    }
-    (!text.is_empty()).then_some(sum)
+    digits.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number * size)
 }

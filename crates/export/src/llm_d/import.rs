@@ -3,6 +3,7 @@
 //! The file may also be Helm values that have the configuration as a text inside, as llm-d's guides
 //! ship it. Every part without a counterpart gets a line; nothing is guessed.
 
+use super::super::legal::seconds;
 use super::{flow, unread};
 use blis_core::math::count;
 use blis_scenario::problem::Place;
@@ -14,7 +15,7 @@ use std::fmt::Write;
 /// What the document is called.
 const KIND: &str = "EndpointPickerConfig";
 const APPROX: &str = "approx-prefix-cache-producer";
-const PRECISE: &str = "precise-prefix-cache-producer";
+pub(super) const PRECISE: &str = "precise-prefix-cache-producer";
 
 /// A configuration as a strategy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -244,7 +245,7 @@ impl<'a> Config<'a> {
     fn session(&self, plugin: &Node) -> String {
         let name = parameter(plugin, "sessionIDProducerName").unwrap_or("session-id-producer");
         let ttl = self.plugins.get(name).and_then(|producer| parameter(producer, "ttl"));
-        let ttl = ttl.and_then(flow::seconds).map(|seconds| format!("ttl={seconds}"));
+        let ttl = ttl.and_then(seconds).map(|seconds| format!("ttl={seconds}"));
         spell("session", &ttl.into_iter().collect::<Vec<_>>())
     }
 
@@ -350,7 +351,7 @@ impl Made {
         if kind.starts_with("precise-prefix-cache-")
             && parameter(plugin, "speculativeIndexing") == Some("true")
         {
-            let ttl = parameter(plugin, "speculativeTTL").and_then(flow::seconds).unwrap_or(2.0);
+            let ttl = parameter(plugin, "speculativeTTL").and_then(seconds).unwrap_or(2.0);
             self.speculation = Some(count(ttl * 1e6));
         }
         if let Part::Admission(gate) = &part {

@@ -4,7 +4,7 @@
 //! [Decision 21](../../../../../docs/decisions/0021-export.md) says more.
 
 use super::super::legal::{Legal, table};
-use super::import::{items, text};
+use super::import::{PRECISE, items, text};
 use blis_scenario::yaml::{self, Node};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ enum Role {
 struct PluginType {
     /// What it can be in a profile.
     role: Role,
-    /// The parameters that are ever written.
+    /// The parameters that are ever written or read.
     #[serde(default)]
     parameters: BTreeMap<String, Legal>,
 }
@@ -45,6 +45,13 @@ static SCHEMA: LazyLock<Schema> = LazyLock::new(|| table(include_str!("schema.ya
 
 /// The weight of a scorer.
 const WEIGHT: Legal = Legal::Number(0.0, 9e15);
+
+/// The parameters of plugins of type `kind`, if it is in the table.
+pub(super) fn parameters(kind: &str) -> Option<Legal> {
+    // The scorer of older releases has its producer inside.
+    let kind = if kind == "precise-prefix-cache-scorer" { PRECISE } else { kind };
+    Some(Legal::Map(SCHEMA.plugins.get(kind)?.parameters.clone()))
+}
 
 /// What llm-d would not read in `text`; empty if it reads all of it.
 pub fn problems(text: &str) -> Vec<String> {
@@ -74,9 +81,8 @@ fn declared<'a>(tree: &'a Node, found: &mut Vec<String>) -> BTreeMap<&'a str, Ro
             found.push(format!("{path}.type: unknown plugin `{kind}`"));
             continue;
         };
-        if let Some(parameters) = plugin.field("parameters") {
-            let legal = Legal::Map(known.parameters.clone());
-            found.extend(legal.problems(&format!("{path} ({kind}) parameters"), parameters));
+        if let (Some(given), Some(legal)) = (plugin.field("parameters"), parameters(kind)) {
+            found.extend(legal.problems(&format!("{path} ({kind}) parameters"), given));
         }
         let name = text(plugin, "name").unwrap_or(kind);
         if all.insert(name, known.role).is_some() {

@@ -80,6 +80,14 @@ schedulingProfiles:
 }
 
 #[test]
+fn a_throughput_of_the_simulated_engine_is_no_exact_one() {
+    let text = exported("strategy: llm-d-1.0").replace("\n#  ", "");
+    let note =
+        "# [approximate] filter `prefix-affinity-filter`: the same with a `peak-prefill` that";
+    assert!(text.contains(note) && text.contains("divide their tokens by their TTFT"), "{text}");
+}
+
+#[test]
 fn precise_knowledge_brings_its_events_tiers_and_speculation_along() {
     let text = exported(
         "strategy: precise\nkv_tier: {cpu_blocks: 500}\nsignals: {speculative_ttl_us: 1500000}",
@@ -394,7 +402,47 @@ kind: EndpointPickerConfig
 plugins: [{type: active-request-scorer, parameters: {maxBusyScore: 7}}]
 schedulingProfiles: [{name: default, plugins: [{pluginRef: active-request-scorer}]}]
 ";
-    assert!(refused(bad).contains("max-busy"), "{}", refused(bad));
+    assert!(refused(bad).contains("maxBusyScore: found `7`; legal: a number from 0 to 1"));
+}
+
+#[test]
+fn every_parameter_with_a_value_that_it_cannot_have_is_named_at_its_place() {
+    let config = |plugins: &str| {
+        let text = format!(
+            "apiVersion: llm-d.ai/v1\nkind: EndpointPickerConfig\nplugins: [{plugins}]\n\
+             schedulingProfiles: [{{plugins: [{{pluginRef: latency-scorer}}]}}]"
+        );
+        import(&yaml::read_text("epp.yaml", &text).expect("YAML"), "x")
+    };
+    let refused = config(
+        "{type: latency-scorer, parameters: {ttftWeight: much, tpotWeight: -1}},
+        {type: approx-prefix-cache-producer, parameters: {autoTune: 3, lruCapacityPerServer: big}},
+        {type: session-id-producer, parameters: {ttl: soon}},
+        {type: concurrency-detector, parameters: {headroom: [1], maxConcurrency: .inf}},
+        {type: precise-prefix-cache-scorer, parameters: {speculativeTTL: 5,
+          indexerConfig: {kvCacheBackendConfigs: [{name: cpu, weight: half}]}}}",
+    );
+    let refused = refused.expect_err("illegal values").to_string();
+    for told in [
+        "epp.yaml:3:59: plugins[0].parameters.ttftWeight: found `much`; legal: a number from 0\n",
+        "plugins[0].parameters.tpotWeight: found `-1`",
+        "plugins[1].parameters.autoTune: found `3`; legal: `true` or `false`",
+        "plugins[1].parameters.lruCapacityPerServer: found `big`; legal: a whole number from 0",
+        "plugins[2].parameters.ttl: found `soon`; legal: a time such as `30s`",
+        "plugins[3].parameters.headroom: found `[1]`",
+        "plugins[3].parameters.maxConcurrency: found `.inf`",
+        "plugins[4].parameters.speculativeTTL: found `5`",
+        "[0].weight: found `half`; legal: a number from 0 to 1",
+    ] {
+        assert!(refused.contains(told), "{told} is not in {refused}");
+    }
+    let legal = config(
+        "{type: latency-scorer, parameters: {ttftWeight: 1, headroomSelectionStrategy: composite}},
+        {type: approx-prefix-cache-producer, parameters: {blockSizeTokens: 16}},
+        {type: session-id-producer, parameters: {ttl: 1m30s}}",
+    );
+    let word = "`plugins[0].parameters.headroomSelectionStrategy: composite`: no counterpart";
+    assert_eq!(legal.expect("legal").left_out, [word]);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! What `blis import llm-d` does not read of a configuration: fields without a counterpart get a
 //! line, and values of the wrong kind are refused at their place.
 
-use super::flow::{number, seconds};
+use super::super::legal::{Legal, seconds};
+use super::flow::number;
 use super::import::{items, text};
+use super::schema::parameters;
 use blis_scenario::problems::{Findings, Problems};
 use blis_scenario::yaml::{Kind, Node};
 
@@ -68,6 +70,7 @@ const VERSIONS: [&str; 3] =
 pub(super) fn lines(tree: &Node) -> Result<Vec<String>, Problems> {
     let mut walk = Walk { tree, lines: Vec::new(), found: Findings::default() };
     walk.node(tree, "", &CONFIGURATION);
+    walk.plugins();
     let Walk { mut lines, found, .. } = walk;
     let version = text(tree, "apiVersion").unwrap_or_default();
     if !VERSIONS.contains(&version) {
@@ -112,6 +115,50 @@ impl Walk<'_> {
             (Is::Fields(_), _) => "fields",
             (Is::Text(_, legal), _) => legal,
         };
+        self.refuse(node, path, legal);
+    }
+
+    /// The parameters of plugins, as far as the table has them; others get a line elsewhere.
+    fn plugins(&mut self) {
+        for (index, plugin) in items(self.tree.field("plugins")).iter().enumerate() {
+            let legal = text(plugin, "type").and_then(parameters);
+            if let (Some(given), Some(legal)) = (plugin.field("parameters"), legal) {
+                self.parameter(given, &format!("plugins[{index}].parameters"), &legal);
+            }
+        }
+    }
+
+    fn parameter(&mut self, node: &Node, path: &str, legal: &Legal) {
+        // llm-d takes numbers that are too small for its least.
+        let legal = &match legal {
+            Legal::Number(_, most) => Legal::Number(0.0, *most),
+            Legal::Whole(_, most) => Legal::Whole(0.0, *most),
+            other => other.clone(),
+        };
+        match (legal, &node.kind) {
+            (_, Kind::Null) => {}
+            (Legal::Map(known), Kind::Map(fields)) => {
+                for (name, _, value) in fields {
+                    if let Some(legal) = known.get(name) {
+                        self.parameter(value, &format!("{path}.{name}"), legal);
+                    }
+                }
+            }
+            (Legal::List(legal), Kind::List(items)) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.parameter(item, &format!("{path}[{index}]"), legal);
+                }
+            }
+            (_, Kind::Scalar { text, .. }) if legal.allows(text) => {}
+            // The table may not have all words.
+            (Legal::Word(_), Kind::Scalar { text, .. }) => {
+                self.lines.push(format!("`{path}: {text}`: no counterpart"));
+            }
+            _ => self.refuse(node, path, &legal.told()),
+        }
+    }
+
+    fn refuse(&mut self, node: &Node, path: &str, legal: &str) {
         let message = format!("found `{}`; legal: {legal}", node.to_json().trim_matches('"'));
         self.found.keep::<()>(Err(self.tree.problem(path, message)));
     }

@@ -6,7 +6,7 @@ use blis_core::{
     Content, Dice, Ending, Request, RequestId, Segment, SloClass, Source, Span, StreamId, TenantId,
     Time,
 };
-use blis_scenario::problem::Problem;
+use blis_scenario::problem::{Problem, quoted};
 use blis_scenario::yaml::Whole;
 use blis_workload::{Activity, Arrival, Client, Length, Mix, MixSource, Rate};
 use serde::Deserialize;
@@ -60,6 +60,15 @@ struct SharedPrefix {
     output_len: Whole<1, 10_000_000>,
 }
 
+/// What says what is sent, and what goes with it; the first that is given counts.
+const KINDS: [(&str, &[&str]); 4] = [
+    ("measured", &[]),
+    ("users", &[]),
+    (SHARED, &["even_s", "stages", "warmup", "most"]),
+    ("requests", &["most"]),
+];
+const SHARED: &str = "shared_prefix";
+
 const MOST_PROMPTS: u64 = 1_000_000;
 const MOST_REQUESTS: f64 = 1e8;
 
@@ -75,40 +84,78 @@ impl Load {
         if self.users.is_some() { 4 } else { 1 }
     }
 
-    /// The first number of it, or of an arm's own `requests`, that nobody can send, with what is
-    /// legal.
-    pub(super) fn illegal(&self, requests: &[[f64; 3]]) -> Option<String> {
+    /// Its fields that say nothing beside the others, and what is missing; `own`: arms have
+    /// requests.
+    pub(super) fn odd(&self, own: bool) -> Vec<String> {
+        let given = [
+            ("measured", self.measured.is_some()),
+            ("users", self.users.is_some()),
+            (SHARED, self.shared_prefix.is_some()),
+            ("requests", own || !self.requests.is_empty()),
+            ("even_s", self.even_s.is_some()),
+            ("stages", !self.stages.is_empty()),
+            ("warmup", self.warmup > 0),
+            ("most", self.most.is_some()),
+        ];
+        let given: Vec<&str> = given.iter().filter(|it| it.1).map(|it| it.0).collect();
+        let kind = KINDS.iter().find(|(kind, _)| given.contains(kind));
+        let Some((kind, with)) = kind else {
+            let kinds: Vec<&str> = KINDS.iter().map(|(kind, _)| *kind).collect();
+            return vec![format!("nothing is sent; write one of {}", quoted(&kinds))];
+        };
+        // The rates of points take the place of stages.
+        let instead = given.contains(&"even_s") && *kind == SHARED;
+        let idle = |name: &&&str| {
+            let replaced = instead && matches!(**name, "stages" | "warmup");
+            **name != *kind && (replaced || !with.contains(*name))
+        };
+        let beside = if instead { "even_s" } else { *kind };
+        let idle = given.iter().filter(idle);
+        let mut odd: Vec<String> =
+            idle.map(|it| format!("`{it}` has no effect beside `{beside}`; remove it")).collect();
+        if *kind == SHARED && !instead && self.warmup >= self.stages.len() {
+            let (found, stages) = (self.warmup, self.stages.len());
+            odd.push(match stages {
+                0 => format!("`{SHARED}` has no rates; add `stages` or `even_s`"),
+                _ => format!("`warmup`: found {found}; legal: fewer than the {stages} `stages`"),
+            });
+        }
+        odd
+    }
+
+    /// Its numbers that nobody can send, with what is legal.
+    pub(super) fn illegal(&self) -> Vec<String> {
+        let mut illegal = Vec::new();
         if let Some(data) = self.shared_prefix
             && data.num_groups.get() * data.num_prompts_per_group.get() > MOST_PROMPTS
         {
-            return Some(format!("`shared_prefix`: more than {MOST_PROMPTS} prompts"));
+            illegal.push(format!("`{SHARED}`: more than {MOST_PROMPTS} prompts"));
         }
-        let ordered = |all: &[[f64; 3]]| all.is_sorted_by(|one, next| one[0] <= next[0]);
-        if !ordered(&self.requests) || !ordered(requests) {
-            return Some("`requests`: sort them by their times".to_owned());
+        if !self.requests.is_sorted_by(|one, next| one[0] <= next[0]) {
+            illegal.push("`requests`: sort them by their times".to_owned());
         }
         let users = self.users.map(|users| [users.requests_each, users.shortest]);
         let stages = self.stages.iter().map(|[rate, lasting]| (rate, lasting));
+        let each = |at: usize| self.requests.iter().map(move |one| one[at]);
         let all = [
             ("rates of `stages`", stages.clone().map(|stage| *stage.0).collect(), 0.0..=1e6),
             ("seconds of `stages`", stages.map(|stage| *stage.1).collect(), 0.0..=1e9),
             ("`even_s`", self.even_s.into_iter().collect(), 1e-3..=1e9),
             ("`requests_each`", users.iter().map(|users| users[0]).collect(), 1e-3..=1e6),
             ("`shortest`", users.iter().map(|users| users[1]).collect(), 0.0..=1.0),
-        ];
-        let each = |at: usize| self.requests.iter().chain(requests).map(move |one| one[at]);
-        let single = [
             ("times of `requests`", each(0).collect(), 0.0..=1e9),
             ("prompts of `requests`", each(1).collect(), 1.0..=MOST_TOKENS),
             ("answers of `requests`", each(2).collect::<Vec<f64>>(), 1.0..=MOST_TOKENS),
         ];
-        let illegal = all.into_iter().chain(single).find_map(|(what, values, legal)| {
+        illegal.extend(all.into_iter().filter_map(|(what, values, legal)| {
             let found = values.iter().find(|value| !legal.contains(value))?;
             Some(format!("{what}: found {found}; legal: {} to {}", legal.start(), legal.end()))
-        });
+        }));
         let sent: f64 = self.stages.iter().map(|[rate, lasting]| rate * lasting).sum();
-        let many = || format!("`stages`: {sent:e} requests; legal: up to {MOST_REQUESTS:e}");
-        illegal.or_else(|| (sent > MOST_REQUESTS).then(many))
+        if sent > MOST_REQUESTS {
+            illegal.push(format!("`stages`: {sent:e} requests; legal: up to {MOST_REQUESTS:e}"));
+        }
+        illegal
     }
 
     /// The load of an arm with those requests of its own and points at those rates.

@@ -78,7 +78,10 @@ fn what_nobody_can_send_is_refused_before_anything_runs() {
         (SLOW.replace("[0.01, 1000]", "[1, 1e12]"), "seconds of `stages`: found 1000000000000"),
         (sent("  requests: [[0, 0, 5]]\n"), "prompts of `requests`: found 0; legal: 1 to"),
         (sent("  requests: [[0, 5, 1e12]]\n"), "answers of `requests`: found 1000000000000"),
-        (sent("  users: {requests_each: -1, shortest: 1}\n"), "not a rate and 4 numbers"),
+        (
+            sent("  users: {requests_each: -1, shortest: 1}\n"),
+            "not TP, users, prompt, output and 4",
+        ),
         (format!("{}  even_s: 0\n{}", &SLOW[..stages], &SLOW[warmup..]), "`even_s`: found 0"),
         (SLOW.replace("name: a,", "name: a, budget_per_prompt: 0,"), "`budget_per_prompt` is"),
         (sent("  requests: [[5, 9, 9], [1, 9, 9]]\n"), "sort them by their times"),
@@ -163,6 +166,64 @@ fn malformed_measurements_name_the_file_and_what_is_wrong() {
         let refused = read(&path).expect_err(to).to_string();
         assert!(refused.contains("bad.yaml") && refused.contains(said), "{to}: {refused}");
     }
+}
+
+#[test]
+fn what_says_nothing_is_refused_all_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("odd.yaml");
+    let refused = |text: &str| {
+        fs::write(&path, text).expect("it can be written");
+        read(&path).expect_err("odd").to_string()
+    };
+    let point = "points: [[0.02, 0.06, 0.02, 0.01, 10], [~, ~, 0.01, ~, ~]]";
+    let twins = "  - {name: a, set: 5, budget_per_prompt: 2, points: []}\n";
+    let found = refused(&format!("{SLOW}{twins}").replace("warmup: 1", "warmup: 2\n  even_s: 9"));
+    for words in [
+        "workload: `stages` has no effect beside `even_s`; remove it",
+        "workload: `warmup` has no effect beside `even_s`; remove it",
+        "arms[1].name: there are two arms `a`; rename one",
+        "arms[1].set: `a` has `set: 5`; legal: fields",
+        "arms[1].points: `a` has no points; add one",
+        "`budget_per_prompt` has no effect without `users`",
+    ] {
+        assert!(found.contains(words), "{words} is not in {found}");
+    }
+    let shared = SLOW.find("  shared_prefix").expect("there");
+    let columns = SLOW.find("columns").expect("there");
+    let load = |load: &str| format!("{}{load}\n{}", &SLOW[..shared], &SLOW[columns..]);
+    for (bad, words) in [
+        (SLOW.replace("[output_tokens_per_s, ttft_mean_s, ttft_p90_s, itl_mean_ms]", "[]"), "name"),
+        (SLOW.replace("ttft_p90_s", "ttft_mean_s"), "columns[2]: TTFT mean, s is there twice"),
+        (SLOW.replace("warmup: 1", "warmup: 2"), "found 2; legal: fewer than the 2 `stages`"),
+        (SLOW.replace("  warmup: 1", "  requests: [[0, 5, 5]]"), "`requests` has no effect beside"),
+        (SLOW.replace("  stages: [[0.01, 1000], [0.02, 2000]]\n  warmup: 1\n", ""), "add `stages`"),
+        (load("  most: 4"), "nothing is sent; write one of `measured`, `users`, `shared_prefix`"),
+        (SLOW.replace(point, "points: []"), "`a` has no points"),
+    ] {
+        let found = refused(&bad);
+        assert!(found.contains(words), "{words} is not in {found}");
+    }
+}
+
+#[test]
+fn answers_of_one_token_have_no_time_between_tokens() {
+    let shared = SLOW.find("  shared_prefix").expect("there");
+    let columns = SLOW.find("columns").expect("there");
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("one.yaml");
+    let replayed = |requests: &str| {
+        let text = format!("{}  requests: {requests}\n{}", &SLOW[..shared], &SLOW[columns..]);
+        let text =
+            text.replace("[0.02, 0.06, 0.02, 0.01, 10], [~, ~, 0.01, ~, ~]", "[~, ~, ~, ~, 10]");
+        fs::write(&path, text).expect("it can be written");
+        read(&path).expect("legal").replay()
+    };
+    let arms = replayed("[[0, 16, 1], [1, 16, 3], [2, 16, 1]]").expect("it runs");
+    let itl = &arms[0].points[0];
+    assert!((itl.predicted - 10.0).abs() < 1e-9, "{itl:?}");
+    let none = replayed("[[0, 16, 1]]").expect_err("no time").to_string();
+    assert!(none.contains("no answer has two tokens; write ~ for its ITL mean, ms"), "{none}");
 }
 
 #[test]

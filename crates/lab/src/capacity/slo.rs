@@ -30,8 +30,7 @@ impl Slo {
         let claim = parse(text, &design)?;
         let alone = claim.parts.len() == 1;
         let one = |comparison: Comparison| {
-            if matches!(comparison.relation, Relation::About(_)) {
-                let message = "an SLO has one bound; write `<=` or `>=`".to_owned();
+            if let Some(message) = unbounded(&comparison) {
                 return Err(Mistake { at: 0..text.len(), message });
             }
             let text = if alone { text.trim().to_owned() } else { comparison.text(&design) };
@@ -158,6 +157,22 @@ impl Slo {
     }
 }
 
+/// Why a comparison bounds nothing from its bad side, and what to write.
+fn unbounded(comparison: &Comparison) -> Option<String> {
+    let above = match comparison.relation {
+        Relation::About(_) => return Some("an SLO has one bound; write `<=` or `>=`".to_owned()),
+        Relation::Above | Relation::AtLeast => true,
+        Relation::Below | Relation::AtMost => false,
+    };
+    let Expr::Value(Reference { metric, .. }) = &comparison.left else { return None };
+    let less = metric.less_is_better().filter(|less| *less == above)?;
+    let (better, sign) = if less { ("less", "<=") } else { ("more", ">=") };
+    let name = metric.name();
+    Some(format!(
+        "{better} of `{name}` is better; write `{name} {sign}` and the worst that will do"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,9 +202,13 @@ mod tests {
             ("ttft_p99 <= 95%", "the same on both sides"),
             ("3 <= 4", "compares no metric"),
             ("ttft_p99(full) <= 3ms", "arm"),
+            ("ttft_p99 >= 5", "less of `ttft_p99` is better; write `ttft_p99 <=`"),
+            ("5ms < critical.itl_mean", "write `critical.itl_mean <=`"),
+            ("slo_attainment <= 95%", "more of `slo_attainment` is better; write"),
         ] {
             let mistake = Slo::parse(text).expect_err(text);
             assert!(mistake.message.contains(message), "{text}: {}", mistake.message);
         }
+        assert!(Slo::parse("offered >= 5").is_ok(), "neither side is better");
     }
 }

@@ -7,8 +7,10 @@ use crate::optimize::guard::{self, Guard};
 use crate::optimize::points::Points;
 use crate::optimize::search::by_point;
 use crate::optimize::{self, Budget, Load, Runs, Search};
+use crate::study::lengths::load;
 use crate::study::levels::Level;
 use crate::trial::Runner;
+use blis_metrics::Saturation;
 use blis_scenario::pool;
 use blis_scenario::row::Row;
 use blis_scenario::scenario::{Oracles, Plan};
@@ -29,6 +31,10 @@ pub struct Findings {
     pub winner: Option<usize>,
     /// Entrants that do harm on held-out workloads, with the constraint or guard that they break.
     pub taken_back: Vec<(usize, String)>,
+    /// Entrants whose latencies on a held-out workload grow with the runs, and the workload.
+    pub overloaded: Vec<(usize, String)>,
+    /// The held-out workloads on which the runs of what is recommended are too short to tell.
+    pub growing: Vec<String>,
     /// The runs on held-out workloads and fresh seeds.
     pub held_out: optimize::Findings,
     /// What each cell of them is.
@@ -92,21 +98,18 @@ pub(super) fn confirm(
         fresh.push(floors(&plans[0], &seeds, runner)?);
         cells.push(Cell { name: "floor".to_owned(), sort: CellSort::Bound });
     }
-    let mut findings = Findings {
-        raced,
-        winner: None,
-        taken_back: Vec::new(),
-        held_out: optimize::Findings { fresh, ..optimize::Findings::default() },
-        cells,
-    };
-    findings.choose(test);
+    let held_out = optimize::Findings { fresh, ..optimize::Findings::default() };
+    let (taken_back, overloaded, growing) = (Vec::new(), Vec::new(), Vec::new());
+    let mut findings =
+        Findings { raced, winner: None, taken_back, overloaded, growing, held_out, cells };
+    findings.choose(test, &plans);
     Ok(findings)
 }
 
 impl Findings {
-    /// Chooses the best that keeps to constraints and guards on held-out workloads, and puts it
-    /// first. Constraints that fail there by no more than chance are let pass.
-    fn choose(&mut self, test: &Search) {
+    /// Chooses the best that keeps up with held-out workloads and to constraints and guards there,
+    /// and puts it first. Constraints that fail by no more than chance are let pass.
+    fn choose(&mut self, test: &Search, plans: &[Vec<Plan>]) {
         let guards = test.guards_on(&self.held_out.fresh[0]);
         let orders = guard::orders(&guards);
         for at in 1..self.cells.len() {
@@ -122,16 +125,31 @@ impl Findings {
             let broken = constraint.map(|index| &test.constraints[index].text);
             match broken.or_else(|| guards.iter().find(harms).map(|guard| &guard.text)) {
                 Some(text) => self.taken_back.push((one, text.clone())),
-                None if self.raced.entrants[one].legal => {
-                    self.winner = Some(one);
+                None if !self.raced.entrants[one].legal => {}
+                None => {
+                    let piling = |least| piling(test, &plans[at], &fresh[at], least);
+                    if let Some(load) = piling(Saturation::Overloaded).pop() {
+                        self.overloaded.push((one, load));
+                        continue;
+                    }
+                    (self.winner, self.growing) = (Some(one), piling(Saturation::Growing));
                     self.held_out.fresh[1..=at].rotate_right(1);
                     self.cells[1..=at].rotate_right(1);
                     return;
                 }
-                None => {}
             }
         }
     }
+}
+
+/// The workloads on which requests pile up in `runs` like this or worse, if latencies are measured:
+/// those grow with the length of the runs.
+fn piling(test: &Search, plans: &[Plan], runs: &Runs, least: Saturation) -> Vec<String> {
+    let latency = test.objectives[0].number.metric.is_latency();
+    let grows =
+        |at: &usize| plans[*at].steady_requests().is_some() && load(&runs[*at]) >= Some(least);
+    let name = |at: usize| test.loads[at].name.clone().unwrap_or_else(|| "base".to_owned());
+    (0..runs.len()).filter(|_| latency).filter(grows).map(name).collect()
 }
 
 impl Evolution {

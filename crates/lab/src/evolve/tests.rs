@@ -35,17 +35,20 @@ fn a_gate_that_refuses_does_not_win() {
     let findings = found(OVERLOAD, None);
     let gated = findings.raced.entrants.iter().filter(|one| one.genome.gate.is_some()).count();
     assert!(gated > 0, "gates were bred");
-    assert!(findings.winner.is_some());
-    assert!(refused(&findings, 1) <= 0.0, "what wins refuses nobody");
+    assert!(refused(&findings, 1) <= 0.0, "what is best refuses nobody");
+    let lost: Vec<&str> = findings.overloaded.iter().map(|(_, name)| name.as_str()).collect();
+    assert_eq!((findings.winner, &lost[..]), (None, &["fresh"; 3][..]), "and does not keep up");
     // Without the guard, refusing is what wins.
     let text = OVERLOAD.replace("objective:", "guards: {refused: false}\nobjective:");
     let findings = found(&text, None);
     assert!(refused(&findings, 1) > 0.0, "the loophole is there");
+    assert!(findings.winner.is_some(), "who refuses keeps up");
 }
 
 #[test]
 fn the_line_of_the_winner_leads_to_a_random_formula_and_generations_never_get_worse() {
-    let findings = found(OVERLOAD, None);
+    let calm = OVERLOAD.replace("rate: 90", "rate: 20").replace("rate: 100", "rate: 20");
+    let findings = found(&calm, None);
     let entrants = &findings.raced.entrants;
     let mut one = findings.winner.expect("one is recommended");
     while let Some(parent) = entrants[one].parent {
@@ -72,6 +75,16 @@ fn what_breaks_a_constraint_on_held_out_workloads_is_not_recommended() {
     assert!(findings.raced.entrants[findings.raced.finalists[0]].legal, "it held in training");
     let text = "ttft_mean @ fresh <= 1000";
     assert!(findings.taken_back.len() == 3 && findings.taken_back.iter().all(|it| it.1 == text));
+}
+
+#[test]
+fn a_recommendation_names_the_workloads_whose_runs_are_too_short_to_tell() {
+    for (rate, growing) in [(5, &[][..]), (25, &["fresh"][..])] {
+        let text = OVERLOAD.replace("rate: 90", "rate: 5").replace("8, generations: 3", "4");
+        let findings = found(&text.replace("rate: 100", &format!("rate: {rate}")), None);
+        assert!(findings.winner.is_some() && findings.overloaded.is_empty(), "{rate}");
+        assert_eq!(findings.growing, growing, "{rate}");
+    }
 }
 
 #[test]

@@ -16,6 +16,9 @@ const DEEPEST: usize = 32;
 /// The most of the classes, arms and so on that a complaint lists.
 const LISTED: usize = 12;
 
+/// What is legal behind a parenthesis that is not closed.
+const UNQUOTED: &str = "`)`; between `{` and `}` a comma ends a claim, so put all of it in quotes";
+
 /// What is wrong with a claim, and which part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
@@ -288,7 +291,9 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
             if !self.take(",") {
-                return Err(self.unexpected("`@ workload`, `,` or `)`"));
+                let is_cut = self.at == self.text.len();
+                let legal = if is_cut { UNQUOTED } else { "`@ workload`, `,` or `)`" };
+                return Err(self.unexpected(legal));
             }
         }
     }
@@ -358,6 +363,11 @@ impl<'a> Reader<'a> {
         let name = rest[..length].trim_end();
         if name.is_empty() {
             return Err(self.unexpected(what));
+        }
+        if rest[length..].starts_with('%') {
+            let whole = rest.split([',', ')', '@']).next().unwrap_or(rest).trim_end();
+            let message = format!("`{whole}` needs quotes here; write `\"{whole}\"`");
+            return Err(Mistake { at: start..start + whole.len(), message });
         }
         self.at = start + name.len();
         Ok((name.to_owned(), start..self.at))

@@ -44,6 +44,18 @@ pub enum LedgerError {
         /// What is broken.
         detail: String,
     },
+    /// Its content is broken where lines are found, so none can be removed.
+    #[error(
+        "{}: the ledger is damaged ({detail}) in ways that `blis ledger gc` cannot mend; move it \
+         away, and its trials are run again when a study asks for them",
+        .path.display()
+    )]
+    Lost {
+        /// The file.
+        path: PathBuf,
+        /// What is broken.
+        detail: String,
+    },
     /// The disk is full.
     #[error(
         "{}: the disk is full; finished trials are kept: make room and run again, or run with \
@@ -108,10 +120,20 @@ impl LedgerError {
             | LedgerError::Unknown(_)
             | LedgerError::Differs { .. } => true,
             LedgerError::Damaged { .. }
+            | LedgerError::Lost { .. }
             | LedgerError::Full(_)
             | LedgerError::Unwritable { .. }
             | LedgerError::Busy(_)
             | LedgerError::Other { .. } => false,
+        }
+    }
+
+    /// The same to somebody who has just removed damaged lines, or tried to.
+    #[must_use]
+    pub fn of_gc(self) -> LedgerError {
+        match self {
+            LedgerError::Damaged { path, detail } => LedgerError::Lost { path, detail },
+            other => other,
         }
     }
 

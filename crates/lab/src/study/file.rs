@@ -149,7 +149,9 @@ pub enum Form {
     /// A search for [`optimize`](crate::optimize): it has an `objective` or says what to
     /// `maximise`.
     Search,
-    /// Neither.
+    /// An evolution of strategies for [`evolve`](crate::evolve): it has workloads `held_out`.
+    Evolution,
+    /// None of them.
     Other,
 }
 
@@ -160,6 +162,7 @@ pub enum Form {
 pub fn form(path: &Path) -> Result<Form, Problem> {
     let tree = yaml::read_file(path)?;
     Ok(match tree {
+        tree if tree.has("evolve") || tree.has("held_out") => Form::Evolution,
         tree if tree.has("objective") || tree.has("maximise") => Form::Search,
         tree if tree.has("metrics") => Form::Study,
         _ => Form::Other,

@@ -51,7 +51,7 @@ impl Lengths {
 
 /// Whether the cluster kept up in these runs of one cell: what half of them say, or worse; `None`
 /// if nobody knows.
-pub(super) fn load(rows: &[Row]) -> Option<Saturation> {
+pub(crate) fn load(rows: &[Row]) -> Option<Saturation> {
     let mut all: Vec<Saturation> = rows.iter().filter_map(|row| row.report.saturation).collect();
     all.sort_unstable();
     all.get(all.len().saturating_sub(1) / 2).copied()

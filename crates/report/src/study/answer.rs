@@ -37,7 +37,7 @@ pub(super) fn answer(study: &Study, findings: &Findings, file: Option<&str>) -> 
         if !found.places.is_empty() {
             all.push(table.unwrap_or_else(|| arms(study, found, MOST_ARMS)).into());
         }
-        all.extend(deploy::block(study, found, file));
+        all.extend(deploy::block(study, findings, found, file));
     }
     all.extend(claims(study, findings));
     if all.is_empty() {

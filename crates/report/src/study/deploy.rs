@@ -1,10 +1,11 @@
 //! How to deploy what a study found: for each case, the safest arm that llm-d can run.
 
 use super::answer::{arm, cases, loses};
+use super::targets::missed;
 use crate::model::Block;
 use crate::text::listed;
 use blis_export::{llm_d, shell_word};
-use blis_lab::study::{Answer, Regret, Study};
+use blis_lab::study::{Answer, Findings, Regret, Study};
 
 /// Names of strategies that are no longer have what they are for below one another.
 const WIDTH: usize = 20;
@@ -22,6 +23,15 @@ enum Export {
     Strategy(String),
     /// Nothing: it lacks a part of it.
     Missing,
+}
+
+impl Export {
+    fn strategy(self) -> Option<String> {
+        match self {
+            Export::Strategy(strategy) => Some(strategy),
+            Export::Missing => None,
+        }
+    }
 }
 
 /// What llm-d lacks of arms that are safer than all that it can run, and how far the safest that it
@@ -43,27 +53,30 @@ pub(super) fn lacking(study: &Study, found: &Answer) -> String {
 /// A command for the safest arm that llm-d can run, and one for the safest of each case. `None` if
 /// it is not known how to export the safest arm. The model and the machine are those of the study
 /// in `file`.
-pub(super) fn block(study: &Study, found: &Answer, file: Option<&str>) -> Option<Block> {
+pub(super) fn block(
+    study: &Study,
+    findings: &Findings,
+    found: &Answer,
+    file: Option<&str>,
+) -> Option<Block> {
     if found.places.iter().all(|place| place.ranked.is_empty()) {
         return None;
     }
     let everywhere: Vec<usize> = (0..found.places.len()).collect();
-    let arms = || found.regrets.iter().map(|regret| regret.arm);
-    export(study, found, arms().next()?, &[0])?;
+    export(study, found, found.regrets.first()?.arm, &[0])?;
     // The command exports the base, which must be what was run.
     let swept = ["model", "hardware", "tp", "latency.model"];
     if swept.iter().any(|path| study.is_varied(path)) {
         return None;
     }
+    let (title, arms) = candidates(study, findings, found)?;
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     let all = if everywhere.len() > 1 { "all cases" } else { "" };
     let each = Some(cases(study, found)).filter(|_| everywhere.len() > 1);
     let cases = [(all.to_owned(), everywhere)].into_iter().chain(each.into_iter().flatten());
     for (case, places) in cases {
-        let strategies = arms().filter_map(|level| {
-            let Some(Export::Strategy(strategy)) = export(study, found, level, &places) else {
-                return None;
-            };
+        let strategies = arms.iter().filter_map(|&level| {
+            let strategy = export(study, found, level, &places)?.strategy()?;
             Some((found.worst(level, places.iter().copied())?, strategy))
         });
         let strategies: Vec<(Regret, String)> = strategies.collect();
@@ -74,11 +87,34 @@ pub(super) fn block(study: &Study, found: &Answer, file: Option<&str>) -> Option
             None => lines.push((strategy, vec![case])),
         }
     }
-    if lines.is_empty() {
-        return None;
-    }
-    let code = vec![Block::Code(commands(&lines, all, file))];
-    Some(Block::group("To deploy the safest that llm-d can run", code))
+    let code = || vec![Block::Code(commands(&lines, all, file))];
+    (!lines.is_empty()).then(|| Block::group(title, code()))
+}
+
+/// Of the arms that llm-d can run those that miss the fewest targets, the safest first, and what
+/// to say of them.
+fn candidates(
+    study: &Study,
+    findings: &Findings,
+    found: &Answer,
+) -> Option<(&'static str, Vec<usize>)> {
+    let arms = found.regrets.iter().map(|regret| regret.arm);
+    let runs = |level: &usize| {
+        export(study, found, *level, &[0]).is_some_and(|export| export.strategy().is_some())
+    };
+    let arms = arms.filter(runs).map(|level| (missed(study, findings, level), level));
+    let arms: Vec<(usize, usize)> = arms.collect();
+    let fewest = arms.iter().map(|(missed, _)| *missed).min()?;
+    let best: Vec<usize> =
+        arms.iter().filter(|(missed, _)| *missed == fewest).map(|(_, level)| *level).collect();
+    let title = if fewest > 0 {
+        "Every arm that llm-d can run misses a target; the safest of those that miss fewest"
+    } else if best.len() < arms.len() {
+        "To deploy the safest that llm-d can run and that is not shown to miss a target"
+    } else {
+        "To deploy the safest that llm-d can run"
+    };
+    Some((title, best))
 }
 
 /// The first strategy that loses hardly more at its worst than the one that loses least, or the

@@ -8,9 +8,15 @@ use blis_lab::hypothesis::{Expr, Hypothesis};
 use blis_lab::study::{Findings, Study};
 use blis_lab::verdict::{Outcome, number};
 
-/// A line for each target, and what it takes to meet them; none if no claim is one.
-pub(super) fn lines(study: &Study, findings: &Findings) -> Option<Block> {
-    let mut targets: Vec<(String, Vec<(usize, Outcome)>)> = Vec::new();
+/// Of a claim that is a target: its arm misses it.
+const MISSED: [Outcome; 2] = [Outcome::Refuted, Outcome::Overloaded];
+
+/// What a target is, and how each arm that it is claimed of fares.
+type Target = (String, Vec<(usize, Outcome)>);
+
+/// The targets of the study, in the order of its claims.
+fn targets(study: &Study, findings: &Findings) -> Vec<Target> {
+    let mut targets: Vec<Target> = Vec::new();
     for (hypothesis, verdict) in study.hypotheses.iter().zip(&findings.verdicts) {
         let Some((target, level)) = target(study, hypothesis) else { continue };
         let found = (level, verdict.outcome);
@@ -19,6 +25,19 @@ pub(super) fn lines(study: &Study, findings: &Findings) -> Option<Block> {
             None => targets.push((target, vec![found])),
         }
     }
+    targets
+}
+
+/// How many targets the arm surely misses.
+pub(super) fn missed(study: &Study, findings: &Findings, level: usize) -> usize {
+    let targets = targets(study, findings);
+    let found = targets.iter().flat_map(|(_, arms)| arms).filter(|(arm, _)| *arm == level);
+    found.filter(|(_, outcome)| MISSED.contains(outcome)).count()
+}
+
+/// A line for each target, and what it takes to meet them; none if no claim is one.
+pub(super) fn lines(study: &Study, findings: &Findings) -> Option<Block> {
+    let targets = targets(study, findings);
     let lines = targets.iter().map(|(target, arms)| {
         let with = |is: &dyn Fn(Outcome) -> bool| {
             let arms = arms.iter().filter(|(_, outcome)| is(*outcome));
@@ -56,7 +75,7 @@ fn instances(study: &Study, findings: &Findings) -> Option<String> {
 }
 
 fn is_open(outcome: Outcome) -> bool {
-    ![Outcome::Confirmed, Outcome::Refuted, Outcome::Overloaded].contains(&outcome)
+    outcome != Outcome::Confirmed && !MISSED.contains(&outcome)
 }
 
 /// The bound without the arm that it is claimed of, and that arm.

@@ -72,6 +72,12 @@ fn mistakes_are_pointed_at() {
         ("1 < 2", "1 < 2", "`1 < 2` compares no metric"),
         ("ttft_p99(\"full) < 1", "\"full) < 1", "the quote is not closed"),
         ("ttft_p99(full < 1", "<", "found `<`; legal: `@ workload`, `,` or `)`"),
+        (
+            "ttft_p99(full",
+            "",
+            "found the end; legal: `)`; between `{` and `}` a comma ends a claim",
+        ),
+        ("ttft_p99(total_kv_blocks=9%) < 1", "9%", "`9%` needs quotes here; write `\"9%\"`"),
         ("ttft_p99(full) < 10min", "10min", "unknown unit `min`; known: `%`, `ms`, `s`"),
         ("ttft_p99(full) < 1 or 2", "1 or", "unknown unit `or`"),
         ("ttft_p99(full) < 1e999", "1e999", "`1e999` is no number"),
