@@ -37,9 +37,9 @@ const ARMS: [(&str, &str, &str); 6] = [
     ("llm-d-1.0-precise", EVENTS, "what llm-d's guides ship, with KV events"),
     ("llm-d-1.0", "", "the same with hits estimated from what was sent"),
     (
-        "llm-d-prefix-active",
+        "llm-d-three-scorers",
         "",
-        "two scorers that llm-d ships: cached prefix 1, requests under way 2",
+        "three scorers that llm-d ships: cached prefix, requests and tokens under way",
     ),
     ("session-sticky", "", "sessions stay where they are"),
     ("least-harm-router", EVENTS, "cached tokens weighed against the delay to others"),

@@ -164,6 +164,9 @@ impl Maker {
         if self.has("chunk limit", 0.2) {
             engine["long_prefill_token_threshold"] = json!(self.between(1, 64));
         }
+        if self.has("prompts apart", 0.2) {
+            engine["prefill"] = json!(self.one(&["separate", "whole"]));
+        }
         if self.has("drafts", 0.25) {
             let tokens = self.between(1, 6);
             let rate = self.scaled(0.2, 1.0);

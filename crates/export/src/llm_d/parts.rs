@@ -363,8 +363,12 @@ impl<'a> Parts<'a> {
 
     /// Declares the counts of requests and tokens under way, less the hits that `producer` knows.
     fn in_flight(&mut self, producer: Option<&str>) {
-        let parameters = producer.map(|name| ("prefixMatchInfoProducerName", Yaml::text(name)));
-        self.plugin("inflight-load-producer", parameters.into_iter().collect());
+        self.plugin("inflight-load-producer", Vec::new());
+        let kind = |plugin: &&mut Plugin| plugin.kind == "inflight-load-producer";
+        if let (Some(name), Some(plugin)) = (producer, self.plugins.iter_mut().find(kind)) {
+            // Whoever declared it first may have had no need of hits.
+            plugin.parameters = vec![("prefixMatchInfoProducerName", Yaml::text(name))];
+        }
     }
 
     /// Declares a plugin of `kind`, unless there is one.

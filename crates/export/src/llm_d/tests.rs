@@ -201,7 +201,8 @@ fn import_after_export_gives_back_every_shipped_strategy_that_can_be_exported() 
         "llm-d-1.0",
         "llm-d-1.0-precise",
         "llm-d-prefix-active",
-        "llm-d-prefix-active-precise",
+        "llm-d-three-scorers",
+        "llm-d-three-scorers-precise",
         "llm-d-predicted-latency",
         "session-sticky",
     ];
