@@ -194,9 +194,13 @@ fn requests_that_preempt_each_other_for_ever_end_the_run_with_an_error() {
     scenario.engine.long_prefill_token_threshold = 9;
     scenario.engine.cache_on_allocation = false;
     let requests = vec![request(0, 9, 1), request(10, 25, 2), request(30, 12, 8)];
-    let mut source = Listed::new(requests);
-    let (config, nobody) = (scenario.config(), &mut Fanout::new(Vec::new()));
-    let ran = blis_sim::run(config, &mut source, nobody, &mut Unobserved);
-    let told = ran.expect_err("it never ends").to_string();
-    assert!(told.starts_with("requests preempt each other for ever: 10"), "{told}");
+    // The oracle looks for the first token of the third, which never comes.
+    for routing in [false, true] {
+        scenario.oracles.routing = routing;
+        let mut source = Listed::new(requests.clone());
+        let (config, nobody) = (scenario.config(), &mut Fanout::new(Vec::new()));
+        let ran = blis_sim::run(config, &mut source, nobody, &mut Unobserved);
+        let told = ran.expect_err("it never ends").to_string();
+        assert!(told.starts_with("requests preempt each other for ever: 10"), "{told}");
+    }
 }
